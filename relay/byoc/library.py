@@ -18,7 +18,6 @@ from relay.dialects import relay
 from relay.dialects.attributes import Array, dtype_of
 from relay.dialects.op import Origin, TensorOp, is_code, is_tensor, tensor
 from relay.errors import InvalidArgument
-from relay.target import Target
 
 if TYPE_CHECKING:
     from relay.byoc.patterns import Entry
@@ -36,12 +35,6 @@ def rounds(op: Operation) -> bool:
 def computes_nothing(op: Operation) -> bool:
     """Whether an op alone is not worth a call."""
     return isinstance(op, relay.ConstantOp) or (isinstance(op, TensorOp) and op.origin is Origin.MOVED)
-
-
-def saturates(target: Target) -> bool:
-    """Whether libraries' sums of products of uint8 and int8 may saturate in 16 bits there: on x86 that lacks VNNI."""
-    x86 = not target.triple or target.triple.startswith(("x86_64", "i386", "i686"))
-    return x86 and not (target.has("avxvnni") or target.has("avx512vnni"))
 
 
 def unknown_type(ops: Sequence[Operation]) -> str | None:

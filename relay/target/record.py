@@ -137,6 +137,11 @@ class Processor(ABC):
         return self.has("avx512f", "avx512vnni")
 
     @property
+    def saturates_in_libraries(self) -> bool:
+        """Whether libraries may saturate sums of two products of uint8 and int8 in 16 bits: on x86 without VNNI."""
+        return self.is_x86 and not (self.has("avxvnni") or self.has("avx512vnni"))
+
+    @property
     def tables(self) -> tuple[str, ...]:
         """Its ways to look up many bytes at once, the best first: keys of `TABLES`."""
         return tuple(name for name, needed in TABLES.items() if needed <= self.features)

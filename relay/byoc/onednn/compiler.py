@@ -10,7 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from relay.byoc.compiler import Artifact, BuildInfo
-from relay.byoc.library import ThreadedCompiler, saturates
+from relay.byoc.library import ThreadedCompiler
 from relay.byoc.onednn.kernels import KERNELS, program
 from relay.byoc.onednn.library import VARIABLE, open_library
 from relay.byoc.regions import Region
@@ -41,5 +41,5 @@ class OneDnnCompiler(ThreadedCompiler):
         return KERNELS.refusal(ops)
 
     def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
-        made = program(Region(function), saturates(build.target))
+        made = program(Region(function), build.target.saturates_in_libraries)
         return Artifact(made.pack(), self.params(), {"onednn": made.listing})

@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from relay.byoc.compiler import Artifact, BuildInfo
-from relay.byoc.library import ThreadedCompiler, saturates
+from relay.byoc.library import ThreadedCompiler
 from relay.byoc.regions import Region
 
 PACKAGES = ("onnx", "onnxruntime")
@@ -45,6 +45,6 @@ class OnnxRuntimeCompiler(ThreadedCompiler):
     def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
         from relay.byoc.onnxruntime.kernels import model
 
-        unsigned = saturates(build.target) if self.unsigned_weights is None else self.unsigned_weights
+        unsigned = build.target.saturates_in_libraries if self.unsigned_weights is None else self.unsigned_weights
         data, listing = model(Region(function), unsigned)
         return Artifact(data, self.params(), {"onnx": listing})
