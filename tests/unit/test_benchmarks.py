@@ -16,6 +16,7 @@ from benchmarks.cases import CASES, module_of
 from benchmarks.instructions import EXPECTED, Counts, count, counted, innermost, worse
 from relay.compile import peak
 from relay.compile.pipeline import optimize
+from relay.exploration.references import exact_session
 from relay.frontend import import_model
 from relay.interpreters import run
 from relay.tools.peers import PEERS, adapter, importer_options, rounds
@@ -135,7 +136,7 @@ def test_transformers_compute_what_onnx_runtime_says(tmp_path: Path, name: str, 
     onnxruntime = pytest.importorskip("onnxruntime", reason="the oracle")
     transformers = pytest.importorskip("benchmarks.transformers", reason="needs the package onnx")
     (path,) = transformers.write([name], tmp_path)
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    session = exact_session(onnxruntime, path.read_bytes(), onnxruntime.SessionOptions())
     inputs = compare.inputs_of(path)
     (expected,) = session.run(None, dict(zip([port.name for port in session.get_inputs()], inputs, strict=True)))
     (found,) = run(import_model(str(path), {}), inputs)
