@@ -209,7 +209,8 @@ def projections(claims: Claims, product: relay.Conv2dOp | relay.DenseOp, kernel:
         groups = int(product.groups.value.data) if isinstance(product, relay.Conv2dOp) else 1
         inputs = rows.shape[-1]
         colors = np.random.RandomState(0).uniform(-1, 1, (COLORS, groups, inputs))
-        found = np.concatenate([part @ colors[:, n].T for n, part in enumerate(np.split(rows, groups))])
+        with np.errstate(invalid="ignore"):  # infinite weights
+            found = np.concatenate([part @ colors[:, n].T for n, part in enumerate(np.split(rows, groups))])
     else:
         found = rows
     norms = np.linalg.norm(rows.reshape(len(rows), -1), axis=1)
