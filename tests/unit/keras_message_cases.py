@@ -9,6 +9,7 @@ import pytest
 
 from relay.errors import RelayError
 from relay.frontend import from_keras
+from relay.frontend.importing import conversion as importing
 from relay.frontend.keras import conversion, hdf5
 from tests.numeric.keras_models import (
     CASES,
@@ -241,7 +242,7 @@ def every() -> None:
             wrong.append(f"{words}: {error}")
     limits = {
         "models are more than 0 deep": (conversion, "DEEPEST"),
-        "models come to more than 0 calls": (conversion, "MOST_CALLS"),
+        "nested models come to more than 0 nodes": (importing, "MOST_NODES"),
         "has more than 0 nodes": (hdf5, "MOST_NODES"),
     }
     for words, (module, name) in limits.items():

@@ -21,7 +21,7 @@ T = TypeVar("T")
 B = TypeVar("B", bound=Builder)
 MAX_RANK = 32
 MOST_NODES = 100_000
-"""Nodes that the graph, its functions and the turns of its loops may come to."""
+"""Nodes that the graph, its functions, the models in it and the turns of its loops may come to."""
 DEEPEST = 24
 """Functions and subgraphs in each other."""
 READ_ERRORS = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
@@ -39,14 +39,18 @@ class NodeConversion(Generic[B]):
     unknown: set[SSAValue] = field(default_factory=set[SSAValue])
     """Stand for the results of nodes that cannot be imported, and of those that depend on them."""
 
+    def begin(self, node: Place) -> None:
+        """Count a node, before its ops are built."""
+        self.count += 1
+        if self.count > MOST_NODES:
+            raise node.unsupported(f"functions, loops and nested models come to more than {MOST_NODES} nodes")
+        self.importer.enter(node)
+
     def tried(
         self, node: Place, outputs: Sized, results: Callable[[], Sequence[T] | None], by_caller: bool
     ) -> Sequence[T | SSAValue]:
         """The values of a node's outputs. Where they cannot be built, remember why and go on as if they had been."""
-        self.count += 1
-        if self.count > MOST_NODES:
-            raise node.unsupported(f"functions and loops come to more than {MOST_NODES} nodes")
-        self.importer.enter(node)
+        self.begin(node)
         found = self.problems.tried(node, results, by_caller=by_caller)
         self.importer.enter(node)
         if found is not None:

@@ -4,30 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
 from typing import Any, cast
 
-import numpy as np
-from xdsl.dialects.builtin import TensorType, f32
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import SSAValue
 
 from relay.dialects.attributes import dtype_of
 from relay.dialects.op import DYNAMIC, is_tensor
 from relay.errors import Malformed, Unsupported
 from relay.frontend.importing.archives import Json
 from relay.frontend.importing.builder import value_name
-from relay.frontend.importing.options import MAX_ELEMENTS
-from relay.frontend.importing.problems import Problems
+from relay.frontend.importing.conversion import NodeConversion
 from relay.frontend.keras.archive import CONTAINERS, DEEPEST, Archive, is_operation, with_paths
 from relay.frontend.keras.builder import Importer
 from relay.frontend.keras.node import Argument, Layer, array_of, is_list, is_row, values_in
 from relay.frontend.keras.operators import REFUSED, TABLE
 
-MAX_RANK = 32
-MOST_CALLS = 100_000
-"""Calls of layers that models in models may come to."""
-READ_ERRORS = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
-"""What reading a damaged model raises."""
+MOST_RESULTS = 8
+"""Of a layer that cannot be imported, whose number of outputs is not known."""
 Key = tuple[str, int]
 """A call: the layer's name, and which of its calls."""
 MASKED = frozenset(
@@ -58,18 +51,12 @@ class Calls:
 
 
 @dataclass(slots=True)
-class Conversion:
+class Conversion(NodeConversion[Importer]):
     """The calls that have been looked at, and what stands in their way."""
 
     archive: Archive
-    importer: Importer
-    problems: Problems
     resized: bool = False
     """Whether inputs have other sizes than the file says."""
-    depth: int = 0
-    count: int = 0
-    unknown: set[SSAValue] = field(default_factory=set[SSAValue])
-    """Stand for the results of layers that cannot be imported, and of those that depend on them."""
     masked: set[SSAValue] = field(default_factory=set[SSAValue])
     """Values that carry a mask of steps."""
     built: list[SSAValue] = field(default_factory=list[SSAValue])
@@ -179,18 +166,12 @@ class Conversion:
             arguments,
             keywords,
         )
-        self.count += 1
-        if self.count > MOST_CALLS:
-            raise layer.unsupported(f"models come to more than {MOST_CALLS} calls")
-        self.importer.enter(layer)
         given = values_in([*arguments, dict(keywords)])
         if kind in CONTAINERS and str(row.get("module")).startswith("keras"):
+            self.begin(layer)
             return self.model(row, layer.path, values_in([*arguments]), layer.where)
-        found: Sequence[SSAValue] | None = self.problems.tried(layer, lambda: self.results(layer, row, given))
-        if found is None:
-            found = [*Block(arg_types=[TensorType(f32, [])] * 8).args]
-            self.unknown.update(found)
-        elif kind not in UNMASKED and not self.masked.isdisjoint(given) or layer.config.get("mask_zero") is True:
+        found = self.tried(layer, range(MOST_RESULTS), lambda: self.results(layer, row, given), by_caller=False)
+        if kind not in UNMASKED and not self.masked.isdisjoint(given) or layer.config.get("mask_zero") is True:
             self.masked.update(found)
         for value in found:
             value.name_hint = value.name_hint or value_name(layer.name)
@@ -213,16 +194,10 @@ class Conversion:
         if (mask is not None and values_in([mask])) or (layer.kind in MASKED and not self.masked.isdisjoint(given)):
             raise layer.unsupported("leaves out steps by a mask", "cut the sequences instead, without mask_zero")
         _check_types(layer)
-        try:
-            with np.errstate(all="ignore"):
-                found = convert(self.importer, layer)
-        except READ_ERRORS as error:
-            raise layer.malformed(f"cannot be read: {type(error).__name__}: {error}") from error
+        found = self.called(layer, lambda: convert(self.importer, layer), by_caller=False)
         values = [found] if isinstance(found, SSAValue) else list(found)
         for value in values:
-            dims = value.type.get_shape() if is_tensor(value.type) else ()
-            if len(dims) > MAX_RANK or prod(size for size in dims if size != DYNAMIC) > MAX_ELEMENTS:
-                raise layer.malformed(f"a result would have the shape {list(dims)}")
+            self.check_size(layer, value)
         return values
 
 

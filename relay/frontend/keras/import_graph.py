@@ -21,13 +21,14 @@ from relay.dialects.op import DYNAMIC, is_tensor
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.frontend.importing.archives import Json
 from relay.frontend.importing.builder import value_name
+from relay.frontend.importing.conversion import READ_ERRORS
 from relay.frontend.importing.function import completed, finished, output_infos
 from relay.frontend.importing.options import Source, batch_of, one_of, source
 from relay.frontend.importing.problems import Problems
 from relay.frontend.importing.sizes import Sizes, given_sizes, sized, symbols_of, unknown_sizes
 from relay.frontend.keras.archive import CONTAINERS, Archive, layers_of
 from relay.frontend.keras.builder import Importer
-from relay.frontend.keras.conversion import READ_ERRORS, Conversion, histories
+from relay.frontend.keras.conversion import Conversion, histories
 from relay.frontend.keras.node import is_list
 from relay.module import IRModule
 from relay.signature import TensorInfo
@@ -133,7 +134,7 @@ def _module(archive: Archive, images: int | None, shapes: object) -> IRModule:
     importer = Importer([info.name for info in infos])
     archive.find_layers(model)
     problems = Problems(file)
-    conversion = Conversion(archive, importer, problems)
+    conversion = Conversion(archive, importer=importer, problems=problems)
     conversion.resized = images is not None or bool(shapes)
     arguments: list[SSAValue] = []
     for info in infos:
