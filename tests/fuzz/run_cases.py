@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
+import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from typing import TypeVar
 
+from relay import IRModule
+from relay.errors import RelayError
+
 T = TypeVar("T")
+SECONDS = 60
+"""A case that takes longer has hung."""
 
 
 def run_cases(
@@ -41,3 +48,34 @@ def run_cases(
     print(f"{ends.total()} cases: {dict(ends)}, slowest {slowest * 1e3:.0f} ms")
     assert not wrong, "\n".join(wrong[:40])
     return ends
+
+
+@contextmanager
+def limited(seconds: int) -> Generator[None]:
+    """Raise TimeoutError in what takes longer, on the main thread."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def import_of(load: Callable[[bytes], IRModule]) -> Callable[[bytes], str]:
+    """How importing a file ends: with a module that verifies, or with a RelayError in printable lines, in `SECONDS`."""
+
+    def end_of(file: bytes) -> str:
+        try:
+            with limited(SECONDS):
+                load(file).verify()
+        except RelayError as error:
+            assert all(line.isprintable() for line in str(error).splitlines()), error
+            return type(error).__name__
+        return "imported"
+
+    return end_of

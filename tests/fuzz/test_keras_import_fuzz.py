@@ -10,13 +10,11 @@ from typing import Any
 
 import pytest
 
-from relay.errors import RelayError
 from relay.frontend import from_keras
 from tests.conftest import Cases
-from tests.fuzz.run_cases import run_cases
+from tests.fuzz.run_cases import import_of, run_cases
 from tests.fuzz.test_torch_import_fuzz import change, changed_bytes
 from tests.numeric.keras_models import CASES, WEIGHTS, parts, zipped
-from tests.numeric.onnx_node_tests import SECONDS, limited
 
 SEEDS = ("shared int8_attention lstm_both conv2d_same batch_normalization depthwise2d resizing_bicubic ops_split "
          "ops_flip reshape embedding attention_mask time_distributed conv2d_transpose_same ops_reshape "
@@ -59,14 +57,7 @@ def draw(case: int) -> bytes:
     return damage(rng.choice(seeds()), rng)
 
 
-def end_of(file: bytes) -> str:
-    """How importing it ends."""
-    try:
-        with limited(SECONDS):
-            from_keras(file).verify()
-    except RelayError as error:
-        return type(error).__name__
-    return "imported"
+end_of = import_of(from_keras)
 
 
 def test_damaged_archives_are_refused_or_imported() -> None:

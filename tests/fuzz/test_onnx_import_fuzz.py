@@ -14,11 +14,10 @@ pytest.importorskip("onnx", reason="the importer needs it")
 
 import onnx
 
-from relay.errors import RelayError
 from relay.frontend import from_onnx
 from tests.conftest import Cases
-from tests.fuzz.run_cases import run_cases
-from tests.numeric.onnx_node_tests import SECONDS, cases_of, limited
+from tests.fuzz.run_cases import import_of, run_cases
+from tests.numeric.onnx_node_tests import cases_of
 
 SEEDS = {
     "affinegrid": "AffineGrid",
@@ -133,14 +132,7 @@ def draw(case: int) -> bytes:
     return rng.choice(DAMAGES)(rng.choice(seeds()), rng)
 
 
-def end_of(file: bytes) -> str:
-    """How importing it ends."""
-    try:
-        with limited(SECONDS):
-            from_onnx(file).verify()
-    except RelayError as error:
-        return type(error).__name__
-    return "imported"
+end_of = import_of(from_onnx)
 
 
 def test_damaged_files_are_refused_or_imported() -> None:

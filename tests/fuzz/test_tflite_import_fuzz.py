@@ -10,10 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from relay.errors import RelayError
 from relay.frontend import from_tflite
 from tests.conftest import Cases
-from tests.fuzz.run_cases import run_cases
+from tests.fuzz.run_cases import import_of, run_cases
 from tests.fuzz.test_tflite_reader_fuzz import DAMAGES, SMALL, Seed, seeds
 from tests.numeric.litert_shape_cases import CASES
 from tests.numeric.test_control_flow_against_litert import Maker, model
@@ -49,14 +48,7 @@ def draw(case: int) -> bytes:
     return rng.choice(DAMAGES)(rng.choice(start_from()), rng)
 
 
-def end_of(file: bytes) -> str:
-    """How importing it ends."""
-    try:
-        from_tflite(file).verify()
-    except RelayError as error:
-        assert all(line.isprintable() for line in str(error).splitlines()), error
-        return type(error).__name__
-    return "imported"
+end_of = import_of(from_tflite)
 
 
 def test_damaged_files_are_refused_or_imported() -> None:

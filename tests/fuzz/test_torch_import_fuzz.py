@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from relay.errors import RelayError
 from relay.frontend import from_pytorch
 from tests.conftest import Cases
-from tests.fuzz.run_cases import run_cases
-from tests.numeric.onnx_node_tests import SECONDS, limited
+from tests.fuzz.run_cases import import_of, run_cases
 from tests.numeric.torch_programs import Json, archive, invoke, tensor
 
 F32 = "float32"
@@ -129,14 +127,7 @@ def draw(case: int) -> bytes:
     return damage(rng.choice(seeds()), rng)
 
 
-def end_of(file: bytes) -> str:
-    """How importing it ends."""
-    try:
-        with limited(SECONDS):
-            from_pytorch(file).verify()
-    except RelayError as error:
-        return type(error).__name__
-    return "imported"
+end_of = import_of(from_pytorch)
 
 
 def test_damaged_archives_are_refused_or_imported() -> None:

@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import json
 import re
-import signal
 import sys
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -27,10 +25,7 @@ from relay.compile.onnx_backend import OnnxBackend, imported
 from relay.dialects.attributes import Array
 from relay.errors import RelayError
 from relay.interpreters import run
-
-SECONDS = 60
-"""A case that takes longer has hung."""
-
+from tests.fuzz.run_cases import SECONDS, limited
 
 FAILURES = Path(__file__).parent / "onnx_node_failures.json"
 SUPPORT = Path(__file__).parents[2] / "docs/support.md"
@@ -143,22 +138,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, TensorProto):
         return numpy_helper.to_array(value)
     return np.asarray(cast(Any, value)) if isinstance(value, np.generic) else value
-
-
-@contextmanager
-def limited(seconds: int) -> Generator[None]:
-    """Raise TimeoutError in what takes longer, on the main thread."""
-
-    def stop(*_: object) -> None:
-        raise TimeoutError
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def main_compiled() -> None:

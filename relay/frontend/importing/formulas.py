@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects.builtin import i64
+from xdsl.dialects.builtin import i1, i64
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
@@ -79,6 +79,13 @@ def logsumexp(importer: TensorBuilder, x: SSAValue, axes: Sequence[int], keep: b
     total = Scalar(importer, importer.call(relay.SumOp, parts, axis=axes, keepdims=True))
     found = (total.of(relay.LogOp) + base).value
     return found if keep else importer.call(relay.SqueezeOp, found, axis=axes)
+
+
+def truths(importer: TensorBuilder, value: SSAValue) -> SSAValue:
+    """Which elements are not 0."""
+    if importer.element(value) == i1:
+        return value
+    return importer.call(relay.NotEqualOp, value, importer.like(0, value))
 
 
 def norm(

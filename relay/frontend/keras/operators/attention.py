@@ -9,12 +9,11 @@ from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.op import DYNAMIC
-from relay.frontend.importing.formulas import Scalar
+from relay.frontend.importing.formulas import Scalar, truths
 from relay.frontend.importing.products import product, scaled
 from relay.frontend.keras.builder import Importer
 from relay.frontend.keras.node import Layer, is_list, is_value
 from relay.frontend.keras.operators.core import einsum_dense
-from relay.frontend.keras.operators.elementwise import truths
 from relay.frontend.keras.table import layer
 
 

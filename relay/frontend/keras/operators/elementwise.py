@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from relay.dialects import relay
 from relay.dialects.attributes import element_type
 from relay.dialects.op import TensorOp
-from relay.frontend.importing.formulas import Scalar, nearest_even
+from relay.frontend.importing.formulas import Scalar, nearest_even, truths
 from relay.frontend.importing.products import einsum, product
 from relay.frontend.keras.builder import Importer
 from relay.frontend.keras.node import Argument, Layer, is_list, is_value
@@ -54,13 +54,6 @@ _LOGIC: dict[str, type[TensorOp]] = {
 def both(importer: Importer, node: Layer) -> list[SSAValue]:
     """Two operands in the type that Keras computes in."""
     return importer.promoted(node.argument(0, "x1"), node.argument(1, "x2"))
-
-
-def truths(importer: Importer, value: SSAValue) -> SSAValue:
-    """Which elements are not 0."""
-    if importer.element(value) == i1:
-        return value
-    return importer.call(relay.NotEqualOp, value, importer.like(0, value))
 
 
 @op(*_ANY)

@@ -8,10 +8,9 @@ from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.op import TensorOp
-from relay.frontend.importing.formulas import Scalar, logsumexp
+from relay.frontend.importing.formulas import Scalar, logsumexp, truths
 from relay.frontend.keras.builder import Importer
 from relay.frontend.keras.node import Layer
-from relay.frontend.keras.operators.elementwise import truths
 from relay.frontend.keras.table import op
 
 _REDUCED: dict[str, type[TensorOp]] = {

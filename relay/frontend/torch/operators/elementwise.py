@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, SSAValue
 from relay.dialects import relay
 from relay.dialects.attributes import dtype_of, element_type
 from relay.dialects.op import TensorOp
-from relay.frontend.importing.formulas import Scalar, elu, nearest_even
+from relay.frontend.importing.formulas import Scalar, elu, nearest_even, truths
 from relay.frontend.importing.products import scaled
 from relay.frontend.importing.tensors import Property
 from relay.frontend.torch.builder import Importer
@@ -125,13 +125,6 @@ def comparison(importer: Importer, node: Node) -> SSAValue:
     if importer.element(a) == i1:
         a, b = (importer.cast(each, element_type(np.uint8)) for each in (a, b))
     return importer.call(_COMPARED[name_of(node)], a, b)
-
-
-def truths(importer: Importer, value: SSAValue) -> SSAValue:
-    """Which elements are not 0."""
-    if importer.element(value) == i1:
-        return value
-    return importer.call(relay.NotEqualOp, value, importer.like(0, value))
 
 
 @aten(*_LOGIC)
