@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from relay.runtime.external import External
     from relay.runtime.loaders import Native, accepts, open_device, register_loader
     from relay.runtime.loading import load as load_module
-    from relay.runtime.programs import Session, pack, unpack
+    from relay.runtime.programs import ProgramLoader, pack, unpack
     from relay.runtime.stream import Stream
 
 
@@ -25,7 +25,7 @@ __getattr__, __dir__ = door(
         "DynamicExecutable": "relay.runtime.dynamic",
         "External": "relay.runtime.external",
         "Native": "relay.runtime.loaders",
-        "Session": "relay.runtime.programs",
+        "ProgramLoader": "relay.runtime.programs",
         "Stream": "relay.runtime.stream",
         "accepts": "relay.runtime.loaders",
         "load_module": "relay.runtime.loading:load",
@@ -37,6 +37,6 @@ __getattr__, __dir__ = door(
 )
 
 __all__ = [
-    "DynamicExecutable", "Executable", "External", "Library", "Native", "Session", "Stream", "TensorSpec", "accepts",
-    "create", "load", "load_module", "open_device", "pack", "register_loader", "unpack",
+    "DynamicExecutable", "Executable", "External", "Library", "Native", "ProgramLoader", "Stream", "TensorSpec",
+    "accepts", "create", "load", "load_module", "open_device", "pack", "register_loader", "unpack",
 ]  # fmt: skip

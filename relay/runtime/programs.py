@@ -1,9 +1,9 @@
 """Artifacts as a program and arrays, and loaders that run them in Python: the base of an external compiler's runtime.
 
 `pack` makes an artifact's bytes of whatever JSON can write and of arrays by name; `unpack` gives both back, or refuses
-bytes that are damaged or another compiler's. A subclass of `Session` is a loader. The bytes: `MAGIC`, the length of the
-header (8 bytes, little-endian), the CRC-32 of all that follows (4 bytes), the header as JSON, and the arrays, each at a
-multiple of 64 bytes from the start.
+bytes that are damaged or another compiler's. A subclass of `ProgramLoader` is a loader. The bytes: `MAGIC`, the length
+of the header (8 bytes, little-endian), the CRC-32 of all that follows (4 bytes), the header as JSON, and the arrays,
+each at a multiple of 64 bytes from the start.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def threads_of(params: Mapping[str, Array]) -> int:
     return int(params.get("threads", np.int32(1)))
 
 
-class Session(ABC):
+class ProgramLoader(ABC):
     """A program that `pack` wrote, ready to run in Python. The subclass is the compiler's loader: it takes a loader's
     arguments, and its instances are what a loader gives.
 

@@ -15,7 +15,7 @@ from relay.runtime import programs
 from relay.runtime.memory import Array, aligned_bytes
 
 
-class Session(programs.Session):
+class Session(programs.ProgramLoader):
     """A program with its primitives. It computes on the tensors given, none is copied; threads wait for each other,
     as primitives write intermediate results to the memory of the session."""
 

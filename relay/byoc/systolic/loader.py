@@ -10,10 +10,10 @@ import numpy as np
 from relay.byoc.systolic.isa import CLOCK, KIND, decode
 from relay.byoc.systolic.simulator import Simulator
 from relay.runtime.memory import Array
-from relay.runtime.programs import Session
+from relay.runtime.programs import ProgramLoader
 
 
-class Device(Session):
+class Device(ProgramLoader):
     """A program on a simulated accelerator: call it with the tensors. Each call has a machine of its own, so that
     threads may call at the same time; `cycles` (by kind of instruction) and `microseconds` tell of the last call."""
 
