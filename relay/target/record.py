@@ -138,8 +138,10 @@ class Processor(ABC):
 
     @property
     def saturates_in_libraries(self) -> bool:
-        """Whether libraries may saturate sums of two products of uint8 and int8 in 16 bits: on x86 without VNNI."""
-        return self.is_x86 and not (self.has("avxvnni") or self.has("avx512vnni"))
+        """Whether libraries may saturate sums of two products of uint8 and int8 in 16 bits: on x86 without VNNI, or
+        where the processor is not known."""
+        is_x86 = not self.triple or self.triple.startswith(("x86_64", "i386", "i686"))
+        return is_x86 and not (self.has("avxvnni") or self.has("avx512vnni"))
 
     @property
     def tables(self) -> tuple[str, ...]:

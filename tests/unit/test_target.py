@@ -388,3 +388,16 @@ def test_the_pipeline_as_text_makes_the_same_module_anywhere():
     SPELLED.clear()
     mod = from_tflite(DIGITS)
     assert str(Pipeline.parse(text)(mod)) == str(relay.optimize(mod, target, pipeline=relay.default_pipeline(target)))
+
+
+@pytest.mark.parametrize(
+    ("text", "saturates"),
+    [
+        ("x86_64-unknown-linux-gnu", True),
+        ("x86_64-unknown-linux-gnu -mcpu=haswell", True),
+        ("x86_64-unknown-linux-gnu -mcpu=cascadelake", False),
+        ("aarch64-unknown-linux-gnu", False),
+    ],
+)
+def test_libraries_saturate_without_vnni(text: str, saturates: bool) -> None:
+    assert resolve(text).saturates_in_libraries == saturates
