@@ -26,7 +26,15 @@ class RelayError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.what}; {self.hint}" if self.hint else f"{self.where}: {self.what}"
+        """The error as text; control characters, which names in a file may have, are escaped: terminals obey them."""
+        text = f"{self.where}: {self.what}; {self.hint}" if self.hint else f"{self.where}: {self.what}"
+        shown = text.replace("\n", "").replace("\t", "").isprintable()
+        return text if shown else "".join(map(_printable, text))
+
+
+def _printable(character: str) -> str:
+    plain = character.isprintable() or character in "\n\t"
+    return character if plain else character.encode("unicode_escape").decode()
 
 
 class Malformed(RelayError):

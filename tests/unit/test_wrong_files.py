@@ -200,3 +200,8 @@ func.func @main(%x: tensor<1x1xf32>) -> tensor<1048576x262144xf32> {
             exe.run(np.zeros((1, 1), np.float32))
     finally:
         resource.setrlimit(resource.RLIMIT_AS, limits)
+
+
+def test_names_in_files_do_not_control_the_terminal() -> None:
+    error = Malformed("node '\x1b[2J'", "two lines\n\tof \ud800 and ä", "a\x7f")
+    assert str(error) == r"node '\x1b[2J': two lines" + "\n\t" + r"of \ud800 and ä; a\x7f"
