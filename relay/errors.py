@@ -28,8 +28,7 @@ class RelayError(Exception):
     def __str__(self) -> str:
         """The error as text; control characters, which names in a file may have, are escaped: terminals obey them."""
         text = f"{self.where}: {self.what}; {self.hint}" if self.hint else f"{self.where}: {self.what}"
-        shown = text.replace("\n", "").replace("\t", "").isprintable()
-        return text if shown else "".join(map(_printable, text))
+        return "".join(map(_printable, text))
 
 
 def _printable(character: str) -> str:

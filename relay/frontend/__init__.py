@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from relay.arguments import shown, text
 from relay.doors import door
 from relay.errors import InvalidArgument, Malformed
-from relay.frontend.importing.formats import FORMATS, KNOWN, importable
+from relay.frontend.importing.formats import FORMATS, KNOWN, importable, is_keras_model
 from relay.module import IRModule, read_module
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def saved_model(model: object) -> str | bytes:
     model."""
     if isinstance(model, bytes):
         return model
-    if any(each.__module__ == "keras.src.models.model" for each in type(model).__mro__):
+    if is_keras_model(model):
         saved: Callable[[object], tuple[bytes, str]] = import_module(KERAS).saved
         return saved(model)[0]
     if not isinstance(model, str | PathLike):

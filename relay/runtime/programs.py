@@ -59,13 +59,13 @@ def unpack(kind: str, artifact: bytes, where: str = "artifact") -> tuple[Any, di
 
 
 def threads_of(params: Mapping[str, Array]) -> int:
-    """How many threads compute: the constant `threads` of `Artifact.params`, 1 if there is none."""
+    """The number of threads that a compiler asked for by the constant `threads` of `Artifact.params`; 1 without one."""
     return int(params.get("threads", np.int32(1)))
 
 
 class ProgramLoader(ABC):
-    """A program that `pack` wrote, ready to run in Python. The subclass is the compiler's loader: it takes a loader's
-    arguments, and its instances are what a loader gives.
+    """A program that `pack` wrote, ready to run in Python. A compiler's loader is a subclass: `relay.runtime.loaders`
+    calls it with the arguments below, and calls the instance for each run.
 
     A subclass says its `kind`, makes what all runs share in `prepare`, and computes in `__call__`. Whatever `prepare`
     raises ends in Malformed when the executable is loaded, whatever `__call__` raises in a RelayError of the run; both

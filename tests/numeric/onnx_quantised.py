@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from platform import machine
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from relay.target import host
 Array = np.ndarray[Any, np.dtype[Any]]
 Random = np.random.Generator
 MICROSOFT = "com.microsoft"
-SATURATES = machine() == "x86_64" and not {"avx512vnni", "avxvnni"} & host().features
+SATURATES = host().saturates_in_libraries
 """Without VNNI, ONNX Runtime adds two products of int8 weights in 16 bits: see the table of docs/support.md."""
 
 

@@ -13,7 +13,7 @@ from relay.dialects.op import DYNAMIC, TENSOR, TensorOp, Type, broadcast, rank, 
 
 
 def check_broadcast(what: str, value: SSAValue, dims: tuple[int, ...]) -> None:
-    """The value broadcasts to a shape, which stays as it is."""
+    """Require that the value broadcasts to `dims` without changing `dims`."""
     fits = broadcast(what, shape(value), dims)
     same = len(fits) == len(dims) and all(a == b or DYNAMIC in (a, b) for a, b in zip(fits, dims, strict=True))
     require(same, f"{what}: {list(shape(value))} does not broadcast to {list(dims)}")

@@ -23,7 +23,7 @@ MAX_RANK = 32
 MOST_NODES = 100_000
 """Nodes that the graph, its functions, the models in it and the turns of its loops may come to."""
 DEEPEST = 24
-"""Functions and subgraphs in each other."""
+"""Functions, subgraphs and models in each other."""
 READ_ERRORS = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
 """What reading a damaged graph raises."""
 

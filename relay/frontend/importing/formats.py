@@ -108,3 +108,8 @@ def _zipped(model: bytes | str | PathLike[str], head: bytes) -> str:
     if {"config.json", "model.weights.h5"} <= names:
         return "keras"
     return "pt2" if names & {"archive_format", "serialized_exported_program.json"} else ""
+
+
+def is_keras_model(model: object) -> bool:
+    """Whether this is a live model of Keras, told without importing Keras."""
+    return any(each.__module__ == "keras.src.models.model" for each in type(model).__mro__)

@@ -22,7 +22,7 @@ def padded(
     importer: TensorBuilder, value: SSAValue, widths: Widths, mode: Mode | None = None, fill: float = 0
 ) -> SSAValue:
     """What negative widths say is cut off first. New elements are `fill`, or by a mode of numpy's `pad` those of the
-    data along each axis, of which the size must be known."""
+    data along each axis. The sizes of axes that are cut, or padded by a mode, must be known."""
     dims = importer.shape(value)
     cut = {a: (max(-b, 0), dims[a] - max(-e, 0)) for a, (b, e) in widths.items() if min(b, e) < 0}
     wide = {a: (max(b, 0), max(e, 0)) for a, (b, e) in widths.items() if max(b, e) > 0}

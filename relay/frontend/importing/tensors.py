@@ -159,7 +159,7 @@ class TensorBuilder(Builder):
         return self.call(relay.GatherOp, part, self.from_start(indices, dims[axis]), axis=axis)
 
     def taken(self, value: SSAValue, indices: SSAValue, axis: int) -> SSAValue:
-        """The slices at indices along an axis, of which negative ones count from the end."""
+        """The slices at these indices along an axis; negative indices count from the end of the axis."""
         known = self.known(indices)
         mode = "clip" if known is not None and not (known < 0).any() else "wrap"
         return self.call(relay.TakeOp, value, indices, axis=axis, mode=mode)

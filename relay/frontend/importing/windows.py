@@ -1,4 +1,4 @@
-"""Convolutions and pools of images with 1 to 3 spatial axes, channels first unless a function is told otherwise."""
+"""Convolutions and pools of images with 1 to 3 spatial axes; channels are axis 1 unless a parameter says otherwise."""
 
 from __future__ import annotations
 

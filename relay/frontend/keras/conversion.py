@@ -13,8 +13,8 @@ from relay.dialects.op import DYNAMIC, is_tensor
 from relay.errors import Malformed, Unsupported
 from relay.frontend.importing.archives import Json
 from relay.frontend.importing.builder import value_name
-from relay.frontend.importing.conversion import NodeConversion
-from relay.frontend.keras.archive import CONTAINERS, DEEPEST, Archive, is_operation, with_paths
+from relay.frontend.importing.conversion import DEEPEST, NodeConversion
+from relay.frontend.keras.archive import CONTAINERS, Archive, is_operation, with_paths
 from relay.frontend.keras.builder import Importer
 from relay.frontend.keras.node import Argument, Layer, array_of, is_list, is_row, values_in
 from relay.frontend.keras.operators import REFUSED, TABLE

@@ -22,6 +22,7 @@ from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.frontend.importing.archives import Json
 from relay.frontend.importing.builder import value_name
 from relay.frontend.importing.conversion import READ_ERRORS
+from relay.frontend.importing.formats import is_keras_model
 from relay.frontend.importing.function import completed, finished, output_infos
 from relay.frontend.importing.options import Source, batch_of, one_of, source
 from relay.frontend.importing.problems import Problems
@@ -71,8 +72,7 @@ def from_keras(
 def saved(model: object) -> tuple[bytes, str]:
     """The bytes of an archive, and what errors call it. A model is saved by the Keras that made it, and read as a file
     is."""
-    kind = next((each for each in type(model).__mro__ if each.__module__ == "keras.src.models.model"), None)
-    if kind is None:
+    if not is_keras_model(model):
         data, file = source(cast(Source, model), "from_keras")
         return bytes(data), file
     live = cast(Any, model)

@@ -115,7 +115,7 @@ class Layer(Place):
         return dict(zip(names, found, strict=True))
 
     def plain(self, name: str, kind: type[T], default: T | None, what: str) -> T:
-        """An entry of the configuration of a type of Python, or what stands for one that is left out."""
+        """The entry `name` of the configuration, checked to be a `kind`; `default` if the entry is left out or None."""
         found = self.config.get(name)
         if found is None and default is not None:
             return default
