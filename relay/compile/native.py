@@ -56,8 +56,10 @@ class Native(Backend[CpuTarget]):
 
     def assemble(self, planned: Planned, target: CpuTarget) -> Executable:
         module, code = planned.module, planned.code
-        threads = target.triple if "linux" in target.triple else ""
-        whole = program(module.op, target.function_attributes, threads, ready=code.add).text
+        threads = target.triple if target.has_threads else ""
+        whole = program(
+            module.op, target.function_attributes, threads, ready=code.add, index_bits=target.index_bits
+        ).text
         found = code.finish(whole, planned.progress)
         graph, params = describe(module, target, *planned.described)
         sources = {

@@ -22,7 +22,7 @@ from relay.transforms.location import words
 def profiled(module: IRModule, target: CpuTarget, level: int, work: Work) -> dict[str, Any]:
     """Of a module whose memory is planned: the `code` of a program that counts; a row for each call (kernel, bytes,
     and the operators of the source model with their multiply-accumulates); what one core does at most (`peak`)."""
-    threads = target.triple if "linux" in target.triple else ""
+    threads = target.triple if target.has_threads else ""
     text = program(module.op, target.function_attributes, threads, counters=target.triple).text
     functions = module.functions
     calls = [op for op in module["main"].walk() if isinstance(op, CallOp)]

@@ -178,7 +178,12 @@ def export(
     InvalidArgument for a bad name, Unsupported for what no C functions run."""
     interface = Interface(name, graph, params, target, Regions.of(module.op, name))
     main = len(interface.tensors) + 2
-    text = translate(module.op, target.function_attributes, entry=lambda count: interface.text(count - main))
+    text = translate(
+        module.op,
+        target.function_attributes,
+        entry=lambda count: interface.text(count - main),
+        index_bits=target.index_bits,
+    )
     code = compile_text(text, target, effort).code
     files = {f"{name}.o": code, f"{name}.h": interface.header().encode()}
     if (regions := interface.regions).functions:

@@ -71,7 +71,7 @@ class ExpandApplyScale(TargetPass):
             if not literal:
                 fuse_products(function)
             if any(isinstance(inner, ApplyScaleOp) for inner in function.walk()):
-                counts = expand_function(function, calls, target.toward_zero, literal)
+                counts = expand_function(function, calls, target.toward_zero, literal, not target.has_vectors)
                 function.attributes["relay.rescale"] = counted(counts)
                 total += counts
                 drop_unused(function, calls.of(function))
@@ -79,8 +79,11 @@ class ExpandApplyScale(TargetPass):
             op.attributes["relay.rescale"] = counted(total)
 
 
-def expand_function(function: FuncOp, calls: CallGraph, toward_zero: str | None, literal: bool) -> Counter[str]:
-    """Every `tosa.apply_scale` of the function; returns how many channels took which form."""
+def expand_function(
+    function: FuncOp, calls: CallGraph, toward_zero: str | None, literal: bool, scalar: bool
+) -> Counter[str]:
+    """Every `tosa.apply_scale` of the function; returns how many channels took which form. `scalar`: for registers of
+    one number, where a product of 64 bits is two of them."""
     entry = function.body.blocks[0]
     constants = Emitter(entry, function.location, before=entry.first_op)
     counts: Counter[str] = Counter()
@@ -93,7 +96,8 @@ def expand_function(function: FuncOp, calls: CallGraph, toward_zero: str | None,
         found = None if literal else find(scale, calls, toward_zero is not None)
         if found is None:
             counts["literal"] += channels(scale, calls)
-            expand(scale, constants)
+            far = scalar and all((shifts >= 33).all() for shifts in scalars(scale.shift, calls) or [np.zeros(1)])
+            expand(scale, constants, far)
         else:
             counts[found.name] += found.channels
             rewrite(scale, found, constants, calls, toward_zero)
@@ -120,15 +124,20 @@ def channels(op: ApplyScaleOp, calls: CallGraph) -> int:
     return sum(array.size for array in scalars(op.multiplier, calls) or [np.ones(1)])
 
 
-def expand(op: ApplyScaleOp, constants: Emitter) -> None:
-    """%r = tosa.apply_scale %x, %m, %s  =>  %r = (%x * %m + rounding) >> %s"""
+def expand(op: ApplyScaleOp, constants: Emitter, by_words: bool = False) -> None:
+    """%r = tosa.apply_scale %x, %m, %s  =>  %r = (%x * %m + rounding) >> %s
+
+    `by_words`: shifts are known to be at least 33, and the product's upper word alone is shifted.
+    """
     block = op.parent_block()
     assert block is not None
     e = Emitter(block, op.location, constants, op)
     twice = op.rounding_mode.data == RoundingMode.DOUBLE_ROUND
     shift = number(op.shift)
     product = e(arith.MuliOp(e(arith.ExtSIOp(op.value, i64)), e(arith.ExtSIOp(op.multiplier, i64))))
-    if shift is not None:
+    if by_words:
+        result = of_upper_word(e, op, product, twice)
+    elif shift is not None:
         result = by_constant(e, product, int(shift), twice)
     elif twice and (exponent := exponent_of(op.shift)) is not None:
         result = rounding_right_shift(e, high_half(e, product), e(arith.SubiOp(e.constant(0, i32), exponent)))
@@ -162,6 +171,17 @@ def exponent_of(shift: SSAValue) -> SSAValue | None:
     if isinstance(source, arith.SubiOp) and number(source.lhs) == 31 and source.rhs.type == i32:
         return source.rhs
     return None
+
+
+def of_upper_word(e: Emitter, op: ApplyScaleOp, product: SSAValue, twice: bool) -> SSAValue:
+    """A shift from 33 to 62: the specification's formula, whose sums of 2^30 by the sign are all that the lower word
+    adds to the upper one: half of a unit of the result is a power of two of the upper word."""
+    if twice:
+        sign = e(arith.AndIOp(op.value, e.constant(-(1 << 31), i32)))
+        product = e(arith.AddiOp(product, e(arith.ExtSIOp(e(arith.XOrIOp(sign, e.constant(1 << 30, i32))), i64))))
+    upper = e(arith.TruncIOp(e(arith.ShRSIOp(product, e.constant(32, i64))), i32))
+    doubled = e(arith.ShRSIOp(upper, e(arith.SubiOp(e(arith.ExtUIOp(op.shift, i32)), e.constant(33, i32)))))
+    return e(arith.ShRSIOp(e(arith.AddiOp(doubled, e.constant(1, i32))), e.constant(1, i32)))
 
 
 def by_any(e: Emitter, op: ApplyScaleOp, product: SSAValue, twice: bool) -> SSAValue:

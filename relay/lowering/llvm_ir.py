@@ -50,12 +50,13 @@ def program(
     entry: Callable[[int], str] | None = None,
     ready: Callable[[str], object] | None = None,
     counters: str = "",
+    index_bits: int = 64,
 ) -> Program:
     """LLVM IR of the module; `attributes` are added to every function's. If there are parallel loops and a `triple` is
     given, the functions of a team of threads come with it. `entry` writes what others see instead of `relay_NAME`, told
     how many arguments `@main` takes. `ready` is told modules that are compiled apart (see `Units`), while others are
     written. With `counters`, the triple of a machine, `@main` counts the ticks of each call (`llvm.counters`) in
-    numbers whose address ends its table.
+    numbers whose address ends its table. An index has `index_bits`: 64 where there are parallel loops.
 
     Raises Unsupported for an operation that is none of level 3.
     """
@@ -71,7 +72,7 @@ def program(
         if not isinstance(op, FuncOp):
             raise Unsupported(f"llvm-ir: {op.name}", "is no function")
         if op.body.blocks:
-            function = FunctionWriter(op, WRITERS, declarations, numbers, forking).write()
+            function = FunctionWriter(op, WRITERS, declarations, numbers, forking, index_bits).write()
             counts = bool(counters) and function.name == "main"
             if counts:
                 function = counted(function, names, counters)
@@ -93,10 +94,14 @@ def program(
 
 
 def translate(
-    module: ModuleOp, attributes: str = "", triple: str = "", entry: Callable[[int], str] | None = None
+    module: ModuleOp,
+    attributes: str = "",
+    triple: str = "",
+    entry: Callable[[int], str] | None = None,
+    index_bits: int = 64,
 ) -> str:
     """The text of `program`."""
-    return program(module, attributes, triple, entry).text
+    return program(module, attributes, triple, entry, index_bits=index_bits).text
 
 
 def by_table(function: FuncOp, more: int, forking: bool, counts: bool = False) -> str:

@@ -54,11 +54,12 @@ class Parallelize(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [f for f in op.body.block.ops if isinstance(f, func.FuncOp) and f.body.blocks]
+        cpu = cpu_of(op, self.name)
         inside = {function: walked(function) for function in functions}
         calls = CallGraph(chain.from_iterable(inside.values())).by_callee
         marked = {function: [op for op in ops if INDEPENDENT in op.attributes] for function, ops in inside.items()}
         loops_of = {function: [op for op in ops if isinstance(op, scf.ForOp)] for function, ops in marked.items()}
-        target = cpu_of(op, self.name).costs
+        target = cpu.costs
         costs = Costs(target)
         asked = {function.sym_name.data: asked_of(function, loops_of[function], target) for function in functions}
         chosen: dict[str, tuple[float, list[Shared]]] = {}
@@ -69,7 +70,10 @@ class Parallelize(Pass):
         saved = sum(gain * max(len(calls.get(name, [])), 1) for name, (gain, _) in chosen.items())
         alone = [call for name, every in calls.items() if not chosen.get(name, (0.0, []))[1] for call in every]
         read = sum(sharing.of_reading(target, call.arguments) for call in alone)
-        pays = target.confident_saving * saved - read >= (target.least_saving if self.least is None else self.least)
+        possible = cpu.has_threads or not cpu.triple
+        pays = possible and target.confident_saving * saved - read >= (
+            target.least_saving if self.least is None else self.least
+        )
         for function in functions:
             name = function.sym_name.data
             loops = chosen[name][1] if pays or asked[name] is not None else []

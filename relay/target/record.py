@@ -21,6 +21,8 @@ LANES = 16
 """Numbers of 32 bits in a vector of the IR; LLVM splits it where registers are narrower."""
 FUSING = frozenset({"fma", "avx512f", "neon", "d"})
 """With any of these, floats of both widths are multiplied and added by one instruction, rounded once."""
+ADDRESSES_OF_32_BITS = ("arm", "riscv32", "thumb", "wasm32")
+"""What triples of machines begin with whose addresses have 32 bits."""
 CACHED = frozenset({"sse2", "avx", "neon"})
 """Processors with any of these have several levels of caches."""
 HALF_FLOATS = ("avx512fp16", "fullfp16")
@@ -127,6 +129,11 @@ class Processor(ABC):
         return not self.features.isdisjoint(HALF_FLOATS)
 
     @property
+    def has_vectors(self) -> bool:
+        """Whether its registers hold several numbers of 32 bits."""
+        return True
+
+    @property
     def whole_vectors(self) -> bool:
         """Whether one register holds a vector of the IR, of `LANES` numbers; such vectors have masks, too."""
         return "avx512f" in self.features
@@ -184,6 +191,8 @@ class CpuTarget(Processor):
     def function_attributes(self) -> str:
         """What LLVM is told of every function: with AVX-512, to use all of it, and to align the stack: without being
         told, LLVM finds out that it spills 64 bytes at a time when it is too late to align them."""
+        if not self.has_threads and not self.has_vectors:
+            return "optsize"
         return '"prefer-vector-width"="512" "stackrealign"' if self.whole_vectors else ""
 
     @property
@@ -210,6 +219,20 @@ class CpuTarget(Processor):
         """Bytes that arithmetic takes at once: those of a number of 32 bits where there are no vectors."""
         _, always = BASELINE.get(self.triple.partition("-")[0], ("", frozenset[str]()))
         return next((size for feature, size in REGISTERS.items() if feature in self.features | always), 4)
+
+    @property
+    def has_vectors(self) -> bool:
+        return not self.triple or self.register_bytes > 4
+
+    @property
+    def has_threads(self) -> bool:
+        """Whether a team of threads can share loops: on Linux."""
+        return "linux" in self.triple
+
+    @property
+    def index_bits(self) -> int:
+        """Bits of an index: those of an address where nothing shares loops, which counts turns in 64."""
+        return 32 if not self.has_threads and self.triple.startswith(ADDRESSES_OF_32_BITS) else 64
 
     @property
     def shuffle_bytes(self) -> int:

@@ -29,12 +29,13 @@ CROSS: dict[str, tuple[str, frozenset[str]]] = {
     "riscv32": ("generic-rv32", frozenset({"m", "a", "c"})),
     "riscv64": ("generic-rv64", frozenset({"m", "a", "f", "d", "c"})),
     "thumbv6m": ("generic", frozenset()),
-    "thumbv7m": ("generic", frozenset()),
-    "thumbv7em": ("generic", frozenset()),
+    "thumbv7m": ("cortex-m3", frozenset()),
+    "thumbv7em": ("cortex-m3", frozenset()),
     "wasm32": ("generic", frozenset()),
     "x86_64": ("x86-64", frozenset()),
 }
-"""CPU and features by the first word of a triple, where a target names no others."""
+"""CPU and features by the first word of a triple, where a target names no others. For a generic processor of Arm's
+microcontrollers, LLVM orders instructions without regard to how many registers there are."""
 SHORT = {
     "aarch64": "aarch64-unknown-linux-gnu",
     "arm64": "aarch64-unknown-linux-gnu",

@@ -6,7 +6,6 @@ from xdsl.dialects.scf import IfOp, YieldOp
 from xdsl.ir import Operation
 
 from relay.lowering.llvm.function import FunctionWriter
-from relay.lowering.llvm.types import type_name
 
 
 def write_if(w: FunctionWriter, op: Operation) -> None:
@@ -34,4 +33,4 @@ def write_if(w: FunctionWriter, op: Operation) -> None:
     w.lines.append(f"{end}:")
     w.label = end
     for result, source in zip(op.results, sources, strict=True):
-        w.define(result, f"phi {type_name(result.type)} {', '.join(source)}")
+        w.define(result, f"phi {w.type(result)} {', '.join(source)}")

@@ -10,7 +10,6 @@ from relay.lowering.builder import SHARED
 from relay.lowering.llvm.branch import write_if
 from relay.lowering.llvm.function import EXTERNALS, TEAM, FunctionWriter, Writer
 from relay.lowering.llvm.parallel import parallel_in, write_parallel, write_shared
-from relay.lowering.llvm.types import type_name
 
 
 def write_call(w: FunctionWriter, op: Operation) -> None:
@@ -55,7 +54,7 @@ def write_return(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_for(w: FunctionWriter, op: Operation) -> None:
-    """`scf.for` as a loop tested at its start; bounds are signed `i64`.
+    """`scf.for` as a loop tested at its start; bounds are signed.
 
     The phis stand at the start and name values of the end: their lines are kept free and filled last.
     """
@@ -76,16 +75,16 @@ def write_for(w: FunctionWriter, op: Operation) -> None:
         w.names[argument] = w.fresh()
         w.lines.append("")
     induction = w.of(block.args[0])
-    test = w.emit(f"icmp slt i64 {induction}, {w.of(op.ub)}")
+    test = w.emit(f"icmp slt {w.index} {induction}, {w.of(op.ub)}")
     w.line(f"br i1 {test}, label %{inside}, label %{after}")
     w.begin(inside)
     w.body(block)
-    following = w.emit(f"add nsw i64 {induction}, {w.of(op.step)}")
+    following = w.emit(f"add nsw {w.index} {induction}, {w.of(op.step)}")
     nexts = [following, *(w.of(value) for value in end.operands)]
     w.line(f"br label %{head}")
     for line, (argument, start, next) in enumerate(zip(block.args, starts, nexts, strict=True), phis):
         sources = f"[ {start}, %{before} ], [ {next}, %{w.label} ]"
-        w.lines[line] = f"  {w.of(argument)} = phi {type_name(argument.type)} {sources}"
+        w.lines[line] = f"  {w.of(argument)} = phi {w.type(argument)} {sources}"
     w.begin(after)
     for result, argument in zip(op.res, block.args[1:], strict=True):
         w.names[result] = w.of(argument)
@@ -115,7 +114,7 @@ def write_while(w: FunctionWriter, op: Operation) -> None:
     w.line(f"br label %{head}")
     for line, (argument, start, next) in enumerate(zip(first.args, starts, nexts, strict=True), phis):
         sources = f"[ {start}, %{before} ], [ {next}, %{w.label} ]"
-        w.lines[line] = f"  {w.of(argument)} = phi {type_name(argument.type)} {sources}"
+        w.lines[line] = f"  {w.of(argument)} = phi {w.type(argument)} {sources}"
     w.begin(after)
     w.names.update(zip(op.res, given, strict=True))
 

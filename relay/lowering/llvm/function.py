@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+from xdsl.dialects.builtin import IndexType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -29,9 +30,9 @@ class FunctionWriter:
     """Writes one function. Blocks are opened as loops need them; `label` is the current one, for phis.
 
     `writers` has what is no row of `rows`, by the operation's name. Declarations of intrinsics are collected in
-    `declarations`, which functions share. A public function gets the table of the `externals`, which have these
-    numbers in it, as one more argument. The functions named in `threaded` get the team behind all other arguments.
-    The bodies of parallel loops become functions of their own, in `tasks`.
+    `declarations`, which functions share. An index has `index_bits`. A public function gets the table of the
+    `externals`, which have these numbers in it, as one more argument. The functions named in `threaded` get the team
+    behind all other arguments. The bodies of parallel loops become functions of their own, in `tasks`.
     """
 
     def __init__(
@@ -41,12 +42,14 @@ class FunctionWriter:
         declarations: dict[str, str],
         externals: Mapping[str, int] | None = None,
         threaded: Collection[str] = (),
+        index_bits: int = 64,
     ):
         self.function = function
         self.writers = writers
         self.declarations = declarations
         self.externals = externals or {}
         self.threaded = threaded
+        self.index = f"i{index_bits}"
         self.tasks: list[str] = []
         self.shared: Operation | None = None
         self.stack: list[list[tuple[str, str]]] = [[]]
@@ -162,7 +165,8 @@ class FunctionWriter:
         """The LLVM spelling of the value's type. Types are known by their identity: comparing them takes longer."""
         found = self.types.get(id(value.type))
         if found is None:
-            found = self.types[id(value.type)] = type_name(value.type)
+            found = self.index if isinstance(value.type, IndexType) else type_name(value.type)
+            self.types[id(value.type)] = found
         return found
 
     def list(self, values: Sequence[SSAValue]) -> str:
@@ -177,7 +181,8 @@ class FunctionWriter:
 
     def intrinsic(self, result: SSAValue, name: str, operands: Sequence[SSAValue], flag: str = "") -> None:
         """Call an intrinsic that is overloaded by its result's type; `flag` is one more argument, an `i1`."""
-        full, out = f"{name}.{suffix(result.type)}", self.type(result)
+        out = self.type(result)
+        full = f"{name}.{out if isinstance(result.type, IndexType) else suffix(result.type)}"
         types = [self.type(value) for value in operands]
         self.declare(full, out, ", ".join([*types, "i1"] if flag else types))
         arguments = f"{self.list(operands)}, i1 {flag}" if flag else self.list(operands)
@@ -195,13 +200,15 @@ class FunctionWriter:
             if stride == 0 or term == "0":
                 continue
             if stride != 1:
-                term = self.emit(f"mul nsw i64 {term}, {stride}")
-            total = term if total is None else self.emit(f"add nsw i64 {total}, {term}")
+                term = self.emit(f"mul nsw {self.index} {term}, {stride}")
+            total = term if total is None else self.emit(f"add nsw {self.index} {total}, {term}")
         if total is None:
             return self.of(buffer)
         element = memory_type(type_name(type.element_type))
         flag = "inbounds " if inside else ""
-        return self.emit(f"getelementptr {flag}{element}, {self.pointer(buffer)} {self.of(buffer)}, i64 {total}")
+        return self.emit(
+            f"getelementptr {flag}{element}, {self.pointer(buffer)} {self.of(buffer)}, {self.index} {total}"
+        )
 
     def pointer(self, buffer: SSAValue) -> str:
         """The type of pointers to the memory of a buffer."""

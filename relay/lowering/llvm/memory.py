@@ -44,7 +44,7 @@ def write_view(w: FunctionWriter, op: Operation) -> None:
     if shift == "0":
         w.names[op.result] = w.of(op.source)
     else:
-        w.define(op.result, f"getelementptr inbounds i8, ptr {w.of(op.source)}, i64 {shift}")
+        w.define(op.result, f"getelementptr inbounds i8, ptr {w.of(op.source)}, {w.index} {shift}")
 
 
 def write_alloca(w: FunctionWriter, op: Operation) -> None:

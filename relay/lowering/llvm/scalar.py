@@ -49,9 +49,9 @@ def write_select(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_index_cast(w: FunctionWriter, op: Operation) -> None:
-    """An index is an `i64`."""
+    """An integer as an index, or an index as an integer."""
     source, result = op.operands[0], op.results[0]
-    before, after = type_name(source.type), type_name(result.type)
+    before, after = w.type(source), w.type(result)
     if before == after:
         w.names[result] = w.of(source)
         return

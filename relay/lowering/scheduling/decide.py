@@ -102,7 +102,7 @@ class Decider:
                     self.write(value)
             for block in [block for region in op.regions for block in region.blocks]:
                 self.decide(list(block.ops))
-        elif isinstance(op, linalg.GenericOp) and widens(op) and not self.asks_for_nest(*users_of(op.outputs[0], op)):
+        elif isinstance(op, linalg.GenericOp) and self.is_read_through(op):
             self.found.done.add(op)
         elif isinstance(op, Scheduled):
             self.choose(op, op)
@@ -185,6 +185,12 @@ class Decider:
             what = f"op {entry.op} is not scheduled by itself"
         have = ", ".join(f"op {each.op} {each.strategy}" for each in self.found.schedules)
         return InvalidArgument(self.where, what, f"the kernel has: {have}")
+
+    def is_read_through(self, op: linalg.GenericOp) -> bool:
+        """Whether this widens codes, which what follows does by itself."""
+        if not self.kernel.target.has_vectors:
+            return False
+        return widens(op) and not self.asks_for_nest(*users_of(op.outputs[0], op))
 
     def is_split(self, op: memref.ExpandShapeOp) -> bool:
         """Whether this shows an image as groups of channels, for a contraction that reads it as it is."""

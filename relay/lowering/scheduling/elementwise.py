@@ -66,6 +66,7 @@ class ElementwiseRows(Strategy[ElementwiseSchedule]):
     """All-parallel with a liftable body: vectors along the last dimension."""
 
     record = ElementwiseSchedule
+    vectors = False
     op: linalg.GenericOp
 
     @classmethod
@@ -155,6 +156,8 @@ def rows_contiguous(type: Attribute) -> bool:
 
 def widths_of(block: Block, size: int, target: CpuTarget) -> list[int]:
     """How many elements of a row of `size` are computed at once; fewer where fewer are left."""
+    if not target.has_vectors:
+        return [1]
     short = [8, 4] if size < LANES else []
     if any(isinstance(op, llvm.CallIntrinsicOp) for op in block.ops):
         return [LANES, 1]

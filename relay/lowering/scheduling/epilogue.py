@@ -23,7 +23,7 @@ from xdsl.ir.affine import AffineMap
 from relay.dialects.attributes import dtype_of
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import dims_of, is_identity, uses
-from relay.lowering.scheduling.body import Lifter, can_lift, dense_vector, vector_constant
+from relay.lowering.scheduling.body import Lifter, can_lift, clone_scalar, dense_vector, vector_constant
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.saturate import match_clamp, saturate
 from relay.lowering.shaped import buffer_of, is_buffer, shape_of, vector_of
@@ -229,6 +229,22 @@ class Epilogue:
             results = self.lifter.emit(self.op.body.block, values)
         for value, access in zip(results, self.outputs, strict=True):
             self.store(value, access.value, self.place(access, [*point, channel]), lanes)
+
+    def apply_to_one(self, accumulator: SSAValue, point: Sequence[Index], channel: Index) -> None:
+        """Finish one channel of one point, in scalars, and store it."""
+        b, dims, results = self.builder, [*point, channel], [accumulator]
+        if self.op is not None:
+            values = [
+                accumulator
+                if access.value is self.accumulator
+                else access.value
+                if not access.used or not is_buffer(access.value.type)
+                else b.load(access.value, self.place(access, dims))
+                for access in self.accesses
+            ]
+            results = clone_scalar(b, self.op.body.block, values, dims)
+        for value, access in zip(results, self.outputs, strict=True):
+            b.store(value, access.value, self.place(access, dims))
 
     @property
     def accesses(self) -> list[Access]:

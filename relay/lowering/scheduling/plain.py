@@ -44,6 +44,7 @@ class Fill(Strategy[FillSchedule]):
     """`linalg.fill`: every element is the scalar."""
 
     record = FillSchedule
+    vectors = False
     op: linalg.FillOp
 
     @classmethod
@@ -72,6 +73,7 @@ class Copy(Strategy[CopySchedule]):
     """`memref.copy`, element by element."""
 
     record = CopySchedule
+    vectors = False
     op: memref.CopyOp
 
     @classmethod
@@ -101,6 +103,7 @@ class Pad(Strategy[PadSchedule]):
     """A padded copy that an operation reads as it is."""
 
     record = PadSchedule
+    vectors = False
     op: linalg.FillOp
     padding: Padding
 
@@ -147,6 +150,7 @@ class Nest(Strategy[NestSchedule]):
     is a parallel loop."""
 
     record = NestSchedule
+    vectors = False
     op: linalg.GenericOp
 
     @classmethod

@@ -22,6 +22,7 @@ from relay.lowering.scheduling.plan import TileSchedule
 from relay.lowering.scheduling.product import PackedProduct
 from relay.lowering.scheduling.record import OpSchedule, schedules_in
 from relay.lowering.scheduling.reduction import ReductionRows
+from relay.lowering.scheduling.scalar_products import ScalarProducts
 from relay.lowering.scheduling.staged import Staged
 from relay.lowering.scheduling.strategy import Kernel, Strategy
 from relay.lowering.scheduling.tables import LookupVectors
@@ -29,6 +30,7 @@ from relay.lowering.scheduling.transposes import Squares
 from relay.lowering.scheduling.windows import WindowsInRegisters
 
 STRATEGIES: Sequence[type[Strategy[Any]]] = (
+    ScalarProducts,
     Parts,
     GroupsInTurn,
     FloatDepthwise,
@@ -66,4 +68,5 @@ def schedules_of(function: FuncOp) -> list[OpSchedule]:
 
 def strategies_for(op: Operation, kernel: Kernel) -> list[Strategy[Any]]:
     """All strategies that apply to the operation, or to what a fill starts."""
-    return [found for kind in STRATEGIES if (found := kind.match(op, kernel)) is not None]
+    kinds = [kind for kind in STRATEGIES if kernel.target.has_vectors or not kind.vectors]
+    return [found for kind in kinds if (found := kind.match(op, kernel)) is not None]

@@ -74,6 +74,8 @@ class Strategy(ABC, Generic[S]):
     """One way to run an operation `op`, and with it what it `covers`, where the last of these stands."""
 
     record: ClassVar[type[OpSchedule]]
+    vectors: ClassVar[bool] = True
+    """Whether it computes with vectors: for targets that have them."""
     op: Operation
 
     @property

@@ -1,0 +1,272 @@
+"""Convolutions and products where there are no vectors: a tile of pixels x outputs in scalar registers.
+
+Weights of codes keep their 8 bits, where differences from the zero point do, in the order in which they are read; no
+channel is padded. The epilogue of a tile is a loop over its accumulators, so that a kernel's code stays small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from xdsl.dialects import arith, math, memref
+from xdsl.dialects.builtin import i32
+from xdsl.ir import Operation, SSAValue
+
+from relay.dialects.arith import ExtSIOp, ExtUIOp
+from relay.dialects.attributes import Array
+from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.scheduling.bias import add_bias
+from relay.lowering.scheduling.contraction import Convolution
+from relay.lowering.scheduling.contractions import OfWeights, weighted_of
+from relay.lowering.scheduling.epilogue import Epilogue
+from relay.lowering.scheduling.packed import Packed
+from relay.lowering.scheduling.packing import initial_accumulator, padded, run_length
+from relay.lowering.scheduling.picks import Picks, Tuples
+from relay.lowering.scheduling.record import OpSchedule
+from relay.lowering.scheduling.strategy import Emission, Kernel
+
+LARGEST = 8
+"""Pixels, or outputs, of a tile, at most."""
+MOST_STEPS = 16
+"""Steps of a run that one turn of its loop takes, at most."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScalarProductsSchedule(OpSchedule):
+    """`tile`: pixels and outputs whose accumulators are registers; `steps`: products of a run in one turn of the loop
+    over it; `flat`: all pixels are one row; `fused`: products of floats are added without being rounded."""
+
+    strategy = "scalar_products"
+    tile: tuple[int, int]
+    steps: int
+    flat: bool
+    fused: bool
+
+
+@dataclass(frozen=True)
+class ScalarProducts(OfWeights[ScalarProductsSchedule]):
+    """A convolution or product, on a target whose registers hold one number."""
+
+    record = ScalarProductsSchedule
+    vectors = False
+
+    @classmethod
+    def match(cls, op: Operation, kernel: Kernel) -> Self | None:
+        found = None if kernel.target.has_vectors else weighted_of(op, kernel)
+        return None if found is None else cls(found.op, found)
+
+    @property
+    def conv(self) -> Convolution:
+        """The convolution, or that of each group."""
+        return self.found.conv if self.found.groups is None else self.found.groups.conv
+
+    @property
+    def count(self) -> int:
+        """How many convolutions there are: one for each group of channels."""
+        return 1 if self.found.groups is None else self.found.groups.count
+
+    @property
+    def reads(self) -> Sequence[SSAValue]:
+        return [self.conv.data.value, *super().reads]
+
+    def decide(self, kernel: Kernel, pick: Picks) -> ScalarProductsSchedule:
+        conv = self.conv
+        flat = pick("flat", options := self.found.flat(conv), options[0])
+        width = conv.images * conv.out_rows * conv.out_columns if flat else conv.out_columns
+        tile = pick(
+            "tile",
+            Tuples(range(1, LARGEST + 1), range(1, 2 if conv.depthwise else LARGEST + 1)),
+            best_tile(conv, width),
+        )
+        run = run_of(conv)
+        divisors = [count for count in range(min(run, MOST_STEPS), 0, -1) if run % count == 0]
+        steps = pick("steps", divisors, divisors[0])
+        pixels, outputs = tile
+        taps = conv.kernel_rows * conv.kernel_columns * (1 if conv.depthwise else conv.channels)
+        products = self.count * conv.images * conv.out_rows * conv.out_columns * conv.outputs * taps
+        cycles = round(products * (1 + (pixels + outputs + 2 / steps) / (pixels * outputs)))
+        why = f"{pixels} pixels and {outputs} outputs in scalar registers"
+        can = conv.is_float and kernel.target.fuses
+        fused = pick("fused", (can,), can)
+        return ScalarProductsSchedule(
+            tile=(pixels, outputs), steps=steps, flat=flat, fused=fused, cycles=cycles, why=why
+        )
+
+    def emit(self, emission: Emission, schedule: ScalarProductsSchedule) -> None:
+        found = self.found
+        epilogue = found.start(emission, masks=False)
+        if schedule.flat:
+            epilogue.flatten_points()
+        emission.write(self.conv.data.value)
+        packed = [self.packed(schedule, *each) for each in zip(found.kernels, found.biases, strict=True)]
+        if all(np.array_equal(one.weights.astype(np.int8), one.weights) for one in packed):
+            packed = [replace(one, weights=one.weights.astype(np.int8)) for one in packed]
+        arguments = found.give(emission, packed)
+        ScalarProductsEmitter(emission.builder, self.conv, self.count, arguments, epilogue, schedule).emit()
+
+    def packed(self, schedule: ScalarProductsSchedule, kernel: Array, bias: Array | None) -> Packed:
+        """The constants of a call, of all groups one behind the other."""
+        groups, outputs = self.found.groups, schedule.tile[1]
+        kernels = [kernel] if groups is None else [*groups.kernel_of(kernel)]
+        every = [pack(self.conv, each, outputs) for each in kernels]
+        if bias is not None:
+            parts = bias.reshape(self.count, -1)
+            every = [add_bias(one, part) for one, part in zip(every, parts, strict=True)]
+        weights, initial = ([getattr(one, name) for one in every] for name in ("weights", "initial"))
+        return Packed(np.concatenate(weights), np.concatenate(initial))
+
+
+def best_tile(conv: Convolution, width: int) -> tuple[int, int]:
+    """Pixels and outputs of which 13 registers hold the accumulators, the factors and the addresses: of those that
+    leave nothing over, the one with the fewest loads for a product."""
+    if conv.depthwise:
+        return next((pixels for pixels in (4, 5, 3) if width % pixels == 0), min(width, 4)), 1
+    tiles = [
+        (pixels, outputs) for pixels, outputs in ((3, 2), (2, 2), (1, 4), (1, 3), (1, 2), (1, 1)) if pixels <= width
+    ]
+    whole = [tile for tile in tiles if width % tile[0] == conv.outputs % tile[1] == 0]
+    return next(tile for tile in (*whole, *tiles) if tile[1] <= conv.outputs)
+
+
+def run_of(conv: Convolution) -> int:
+    """Steps of the innermost loop: products of data that lie side by side, or the columns of a channel's window."""
+    return conv.kernel_columns if conv.depthwise else run_length(conv)
+
+
+def pack(conv: Convolution, kernel: Array, outputs: int) -> Packed:
+    """Kernel [o, i, j, c], or [i, j, c], its zero point subtracted, as [block of outputs][step][output]: the last block
+    has fewer. Differences have 9 bits."""
+    codes = kernel if conv.is_float else kernel.astype(np.int16) - np.int16(conv.kernel.zero_point)
+    matrix = codes.reshape(-1, conv.outputs).T if conv.depthwise else codes.reshape(conv.outputs, -1)
+    blocks = [matrix[first : first + outputs].T.reshape(-1) for first in range(0, conv.outputs, outputs)]
+    weights = np.concatenate(blocks)
+    if conv.is_float:
+        return Packed(weights, padded(np.zeros(conv.outputs, np.float32)))
+    return Packed(weights, initial_accumulator(conv, kernel, conv.data.zero_point))
+
+
+class ScalarProductsEmitter:
+    """Emits one convolution with its epilogue."""
+
+    def __init__(
+        self,
+        builder: LoopBuilder,
+        conv: Convolution,
+        count: int,
+        constants: Sequence[SSAValue],
+        epilogue: Epilogue,
+        schedule: ScalarProductsSchedule,
+    ):
+        self.b, self.conv, self.epilogue, self.schedule = builder, conv, epilogue, schedule
+        self.data = builder.flatten(conv.data.value)
+        self.weights, self.initial = constants
+        self.count = count
+        self.pixels, self.outputs = schedule.tile
+        self.run = run_of(conv)
+        self.depth = conv.kernel_rows * conv.kernel_columns * (1 if conv.depthwise else conv.channels)
+        self.extend = ExtUIOp if conv.data.unsigned else ExtSIOp
+
+    def emit(self) -> None:
+        b, conv = self.b, self.conv
+        with b.loop(0, self.count) as (group, _):
+            if self.schedule.flat:
+                self.row(group, [], 0, conv.images * conv.out_rows * conv.out_columns)
+                return
+            with b.loop(0, conv.images) as (n, _), b.loop(0, conv.out_rows) as (y, _):
+                line = b.plus(b.times(n, conv.rows), b.times(y, conv.strides[0]))
+                self.row(group, [n, y], b.times(line, conv.columns), conv.out_columns)
+
+    def row(self, group: Index, point: Sequence[Index], first: Index, width: int) -> None:
+        """All pixels of a row, whose first window starts at pixel `first`."""
+        over(self.b, width, self.pixels, lambda x, pixels: self.all_outputs(group, point, first, x, pixels))
+
+    def all_outputs(self, group: Index, point: Sequence[Index], first: Index, x: Index, pixels: int) -> None:
+        """All outputs of a tile of pixels."""
+        b, conv = self.b, self.conv
+        pixel = b.times(b.plus(first, b.times(x, conv.strides[1])), conv.pitch)
+        at = b.plus(pixel, b.times(group, conv.channels))
+        over(b, conv.outputs, self.outputs, lambda o, outputs: self.tile(group, [*point, x], at, o, pixels, outputs))
+
+    def tile(self, group: Index, point: Sequence[Index], at: Index, output: Index, pixels: int, outputs: int) -> None:
+        """A tile: its sums, then its epilogue."""
+        b, conv = self.b, self.conv
+        first = b.plus(b.times(group, padded(np.empty(conv.outputs)).size), output)
+        start = [b.load(self.initial, [b.plus(first, o)]) for o in range(outputs)]
+        totals = [start[o] for _ in range(pixels) for o in range(outputs)]
+        weights = b.times(b.plus(b.times(group, conv.outputs), output), self.depth)
+        taps = conv.kernel_columns * (1 if conv.depthwise else conv.channels) // self.run
+        with b.loop(0, conv.kernel_rows, carried=totals) as (i, rows):
+            line = b.plus(at, b.times(i, conv.dilation[0] * conv.columns * conv.pitch))
+            with b.loop(0, taps, carried=rows.args) as (j, columns):
+                data = b.plus(line, b.times(j, conv.dilation[1] * conv.pitch))
+                step = b.times(b.plus(b.times(i, taps), j), self.run)
+                with b.loop(0, self.run, self.schedule.steps, carried=columns.args) as (k, steps):
+                    here = b.plus(weights, b.times(b.plus(step, k), outputs))
+                    if conv.depthwise:
+                        places = b.plus(b.plus(data, output), b.times(k, conv.dilation[1] * conv.pitch))
+                        apart = conv.dilation[1] * conv.pitch
+                    else:
+                        places, apart = b.plus(data, k), 1
+                    steps.next = self.products(steps.args, places, apart, here, pixels, outputs)
+                columns.next = steps.results
+            rows.next = columns.results
+        self.finish(rows.results, point, b.plus(b.times(group, conv.outputs), output), pixels, outputs)
+
+    def products(
+        self, totals: Sequence[SSAValue], data: Index, apart: int, weights: Index, pixels: int, outputs: int
+    ) -> list[SSAValue]:
+        """The sums after some steps, whose data are `apart` elements from each other."""
+        b, stride, totals = self.b, self.conv.strides[1] * self.conv.pitch, list(totals)
+        codes: dict[int, SSAValue] = {}
+        for step in range(self.schedule.steps):
+            factors = [self.wide(self.weights, b.plus(weights, step * outputs + o), ExtSIOp) for o in range(outputs)]
+            for p in range(pixels):
+                place = step * apart + p * stride
+                if place not in codes:
+                    codes[place] = self.wide(self.data, b.plus(data, place), self.extend)
+                for o, factor in enumerate(factors):
+                    totals[p * outputs + o] = self.added(totals[p * outputs + o], codes[place], factor)
+        return totals
+
+    def added(self, total: SSAValue, code: SSAValue, factor: SSAValue) -> SSAValue:
+        """The sum with one product more."""
+        b = self.b
+        if self.schedule.fused:
+            return b.add(math.FmaOp(code, factor, total)).result
+        if self.conv.is_float:
+            return b.add(arith.AddfOp(total, b.add(arith.MulfOp(code, factor)).result)).result
+        return b.add(arith.AddiOp(total, b.add(arith.MuliOp(code, factor)).result)).result
+
+    def wide(self, buffer: SSAValue, at: Index, extend: type[ExtSIOp] | type[ExtUIOp]) -> SSAValue:
+        """An element, as 32 bits."""
+        value = self.b.load(buffer, [at])
+        return value if self.conv.is_float else self.b.add(extend(value, i32)).result
+
+    def finish(
+        self, totals: Sequence[SSAValue], point: Sequence[Index], output: Index, pixels: int, outputs: int
+    ) -> None:
+        """The epilogue of a tile."""
+        b = self.b
+        *outer, x = point
+        if len(totals) == 1:
+            self.epilogue.apply_to_one(totals[0], point, output)
+            return
+        scratch = b.add(memref.AllocaOp.get(self.conv.accumulator, 4, [self.pixels * self.outputs])).memref
+        for number, total in enumerate(totals):
+            b.store(total, scratch, [number])
+        with b.loop(0, pixels) as (p, _), b.loop(0, outputs) as (o, _):
+            total = b.load(scratch, [b.plus(b.times(p, outputs), o)])
+            self.epilogue.apply_to_one(total, [*outer, b.plus(x, p)], b.plus(output, o))
+
+
+def over(b: LoopBuilder, count: int, size: int, body: Callable[[Index, int], None]) -> None:
+    """Run the body on tiles of `size` of a row of `count`, and on what is left: on their starts and sizes."""
+    size = min(size, count)
+    whole = count // size * size
+    with b.loop(0, whole, size) as (start, _):
+        body(start, size)
+    if whole < count:
+        body(whole, count - whole)
