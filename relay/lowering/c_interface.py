@@ -19,7 +19,6 @@ from relay.lowering.llvm_ir import translate
 from relay.module import IRModule
 from relay.target import CpuTarget
 
-ALIGNMENT = 64
 TYPES = {
     "bool": "uint8_t",
     "float32": "float",
@@ -75,15 +74,17 @@ class Interface:
         blob, tensors = self.constants(), [f"ptr %{parameter}" for parameter, _ in self.tensors]
         table = ["ptr %table"] if self.regions.functions else []
         entry = f"{self.name}_host" if table else f"{self.name}_run"
-        lines = [f"@constants = internal constant {data(blob)}, align {ALIGNMENT}"]
-        lines += [f"@{name} = constant {data(array)}, align {ALIGNMENT}" for name, array in self.initial.items()]
+        lines = [f"@constants = internal constant {data(blob)}, align {self.target.alignment}"]
+        lines += [
+            f"@{name} = constant {data(array)}, align {self.target.alignment}" for name, array in self.initial.items()
+        ]
         arguments = [*tensors, "ptr @constants", "ptr %arena", *[*table, *["ptr null"] * more][:more]]
         return "\n".join(
             [
                 *lines,
                 f"define i32 @{entry}({', '.join(['ptr %arena', *tensors, *table])}) #0 {{",
                 "  %address = ptrtoint ptr %arena to i64",
-                f"  %low = and i64 %address, {ALIGNMENT - 1}",
+                f"  %low = and i64 %address, {self.target.alignment - 1}",
                 "  %aligned = icmp eq i64 %low, 0",
                 "  br i1 %aligned, label %run, label %refuse",
                 "run:",
@@ -136,7 +137,7 @@ extern "C" {{
 #endif
 
 #define {macro}_ARENA_BYTES {max(int(self.graph["arena_bytes"]), 1)}
-#define {macro}_ARENA_ALIGNMENT {ALIGNMENT}
+#define {macro}_ARENA_ALIGNMENT {self.target.alignment}
 #define {macro}_INPUTS {len(self.graph["inputs"])}
 #define {macro}_OUTPUTS {len(self.graph["outputs"])}
 
@@ -145,7 +146,7 @@ extern "C" {{
    what is in it before does not matter, and calls with arenas of their own may run at the same time. Tensors are dense,
    row-major, and do not overlap. Returns 0, or -1 if the arena is not aligned{failed}. */
 int32_t {name}_run(void *arena, {self.parameters});
-{declarations(name, f"{name}_run", ALIGNMENT, self.stream_parameters)}
+{declarations(name, f"{name}_run", self.target.alignment, self.stream_parameters)}
 #ifdef __cplusplus
 }}
 #endif

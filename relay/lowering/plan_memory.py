@@ -26,11 +26,8 @@ from relay.dialects.attributes import dtype_of
 from relay.lowering.builder import INDEX
 from relay.lowering.shaped import Buffer, buffer_of, is_buffer
 from relay.passes import Pass
+from relay.target import Target, target_of
 from relay.transforms.dead_ops import erase_dead
-
-ALIGNMENT = 64
-SLACK = 64
-"""Bytes behind every buffer that a vector load may touch."""
 
 
 @dataclass(frozen=True)
@@ -52,25 +49,21 @@ class PlanMemory(Pass):
         return "relay.constants" in op.attributes
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = target_of(op)
         functions = {f.sym_name.data: f for f in op.body.block.ops if isinstance(f, func.FuncOp)}
         scratch = {
-            name: hoist_scratch(function)
+            name: hoist_scratch(function, target)
             for name, function in functions.items()
             if function.sym_visibility is not None and function.body.blocks
         }
         for name, function in sorted(functions.items(), key=lambda item: item[0] == "main"):
             if name not in scratch and function.body.blocks:
-                plan(op, function, scratch)
+                plan(op, function, scratch, target)
 
 
 def size_of(type: Buffer) -> int:
     """Bytes of a static memref."""
     return prod(type.get_shape()) * dtype_of(type.element_type).itemsize
-
-
-def aligned(size: int) -> int:
-    """The next multiple of the alignment."""
-    return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 def bytes_type(size: int) -> Buffer:
@@ -102,14 +95,14 @@ def replace(op: Operation, value: SSAValue) -> None:
     erase(op)
 
 
-def hoist_scratch(function: func.FuncOp) -> int:
+def hoist_scratch(function: func.FuncOp, target: Target) -> int:
     """Make the kernel's allocations views of one more argument; returns its size, 0 if there are none."""
     block = function.body.block
     allocations = [op for op in block.ops if isinstance(op, memref.AllocOp)]
     if not allocations:
         return 0
     types = [buffer_of(op.memref) for op in allocations]
-    offsets = [0, *accumulate(aligned(size_of(type) + SLACK) for type in types)]
+    offsets = [0, *accumulate(target.room_of(size_of(type)) for type in types)]
     total = offsets.pop()
     scratch = block.insert_arg(bytes_type(total), len(block.args))
     for op, type, offset in zip(allocations, types, offsets, strict=True):
@@ -126,10 +119,12 @@ def set_type(function: func.FuncOp) -> None:
 
 @dataclass
 class Piece:
-    """A piece of the arena: alive from the operation number `first` to `last`, both included."""
+    """A piece of the arena, of which `room` bytes are its: alive from the operation number `first` to `last`, both
+    included."""
 
     name: str
     size: int
+    room: int
     first: int
     last: int
     offset: int = -1
@@ -137,7 +132,7 @@ class Piece:
     @property
     def end(self) -> int:
         """Where the next piece may start."""
-        return self.offset + aligned(self.size + SLACK)
+        return self.offset + self.room
 
     def row(self) -> DictionaryAttr:
         """The piece as `relay.buffers` tells it."""
@@ -172,19 +167,19 @@ def root(value: SSAValue) -> SSAValue:
     return value
 
 
-def plan(module: ModuleOp, function: func.FuncOp, scratch: Mapping[str, int]) -> None:
+def plan(module: ModuleOp, function: func.FuncOp, scratch: Mapping[str, int], target: Target) -> None:
     """Plan one public function; `scratch` is the size that each kernel asks for."""
     block = function.body.block
-    buffers = lives(block)
+    buffers = lives(block, target)
     temporary: dict[func.CallOp, Piece] = {}
     for number, op in enumerate(steps(block)):
         if isinstance(op, func.CallOp) and (size := scratch.get(op.callee.string_value(), 0)):
-            temporary[op] = Piece(f"scratch_{len(temporary)}", size, number, number)
+            temporary[op] = Piece(f"scratch_{len(temporary)}", size, target.room_of(size), number, number)
     pieces = [*buffers.values(), *temporary.values()]
     total = place(pieces)
-    module.attributes["relay.constants"] = ArrayAttr(place_constants(block))
+    module.attributes["relay.constants"] = ArrayAttr(place_constants(block, target))
     module.attributes["relay.buffers"] = ArrayAttr(piece.row() for piece in pieces)
-    arena = block.insert_arg(bytes_type(max(total, ALIGNMENT)), len(block.args))
+    arena = block.insert_arg(bytes_type(max(total, target.alignment)), len(block.args))
     arena.name_hint = "arena"
     for op, piece in buffers.items():
         replace(op, view(arena, piece.offset, buffer_of(op.memref), op))
@@ -203,14 +198,15 @@ def steps(block: Block) -> Iterator[Operation]:
                     yield from steps(inner)
 
 
-def lives(block: Block) -> dict[memref.AllocOp, Piece]:
+def lives(block: Block, target: Target) -> dict[memref.AllocOp, Piece]:
     """The block's allocations, each alive from the first to the last operation that touches it or a view of it; what
     a loop finds, to the loop's end."""
     pieces: dict[memref.AllocOp, Piece] = {}
     order = list(steps(block))
     for number, op in enumerate(order):
         if isinstance(op, memref.AllocOp):
-            pieces[op] = Piece(f"buffer_{len(pieces)}", size_of(buffer_of(op.memref)), len(order), -1)
+            size = size_of(buffer_of(op.memref))
+            pieces[op] = Piece(f"buffer_{len(pieces)}", size, target.room_of(size), len(order), -1)
         inside = (op,) if isinstance(op, scf.IfOp | scf.WhileOp) else op.walk()
         for operand in (value for inner in inside for value in inner.operands):
             if is_buffer(operand.type) and isinstance(owner := root(operand).owner, memref.AllocOp):
@@ -234,7 +230,7 @@ def loops(order: Sequence[Operation]) -> list[tuple[int, int]]:
     return found[::-1]
 
 
-def place_constants(block: Block) -> list[DictionaryAttr]:
+def place_constants(block: Block, target: Target) -> list[DictionaryAttr]:
     """Let the constants come from one more argument, equal ones from one place; returns the rows that list them.
 
     Constants that nothing reads any more, such as weights before they were packed, are left out.
@@ -259,8 +255,8 @@ def place_constants(block: Block) -> list[DictionaryAttr]:
         label = StringAttr(f"{name}#{count}" if count else name)
         rows.append(DictionaryAttr({"name": label, "offset": IntegerAttr(total, i64), "value": constant.value}))
         offsets[constant.value] = total
-        total += aligned(size_of(buffer_of(op.memref)) + SLACK)
-    blob = block.insert_arg(bytes_type(max(total, ALIGNMENT)), len(block.args))
+        total += target.room_of(size_of(buffer_of(op.memref)))
+    blob = block.insert_arg(bytes_type(max(total, target.alignment)), len(block.args))
     blob.name_hint = "constants"
     for op, constant in constants:
         replace(op, view(blob, offsets[constant.value], buffer_of(op.memref), op))

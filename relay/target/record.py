@@ -134,6 +134,16 @@ class Processor(ABC):
         return True
 
     @property
+    def alignment(self) -> int:
+        """Bytes of which a buffer, and what a vector may touch behind it, start at a multiple."""
+        return 64 if self.has_vectors else 8
+
+    def room_of(self, size: int) -> int:
+        """Bytes that a buffer of `size` takes, with those behind it that a vector load may touch."""
+        behind = self.alignment if self.has_vectors else 0
+        return -(-(size + behind) // self.alignment) * self.alignment
+
+    @property
     def whole_vectors(self) -> bool:
         """Whether one register holds a vector of the IR, of `LANES` numbers; such vectors have masks, too."""
         return "avx512f" in self.features

@@ -57,6 +57,14 @@ class GivenConstants:
         self.retired.append(argument)
         return new
 
+    def retire_unread(self) -> None:
+        """Have calls give no more what the function does not read."""
+        for argument in [each for each in self.block.args if not any(each.uses) and each not in self.retired]:
+            position = self.position(argument)
+            for call in self.calls:
+                call.operands = [operand for at, operand in enumerate(call.operands) if at != position]
+            self.retired.append(argument)
+
     def erase_retired(self) -> None:
         """Take retired arguments off the function."""
         for argument in self.retired:

@@ -18,15 +18,18 @@ from xdsl.ir import Operation, SSAValue
 from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.dialects.attributes import Array
 from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.indices import below, when
 from relay.lowering.scheduling.bias import add_bias
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.contractions import OfWeights, weighted_of
 from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.packed import Packed
 from relay.lowering.scheduling.packing import initial_accumulator, padded, run_length
+from relay.lowering.scheduling.padding import Padding
 from relay.lowering.scheduling.picks import Picks, Tuples
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.strategy import Emission, Kernel
+from relay.lowering.shaped import shape_of
 
 LARGEST = 8
 """Pixels, or outputs, of a tile, at most."""
@@ -37,13 +40,15 @@ MOST_STEPS = 16
 @dataclass(frozen=True, kw_only=True)
 class ScalarProductsSchedule(OpSchedule):
     """`tile`: pixels and outputs whose accumulators are registers; `steps`: products of a run in one turn of the loop
-    over it; `flat`: all pixels are one row; `fused`: products of floats are added without being rounded."""
+    over it; `flat`: all pixels are one row; `fused`: products of floats are added without being rounded; `band`: of a
+    padded image, only the rows that a window covers are copied, once for each row of results."""
 
     strategy = "scalar_products"
     tile: tuple[int, int]
     steps: int
     flat: bool
     fused: bool
+    band: bool
 
 
 @dataclass(frozen=True)
@@ -91,21 +96,29 @@ class ScalarProducts(OfWeights[ScalarProductsSchedule]):
         why = f"{pixels} pixels and {outputs} outputs in scalar registers"
         can = conv.is_float and kernel.target.fuses
         fused = pick("fused", (can,), can)
+        padding = kernel.waiting.get(conv.data.value)
+        can = not flat and padding is not None and padding.of_image
+        band = pick("band", (True, False) if can else (False,), can)
         return ScalarProductsSchedule(
-            tile=(pixels, outputs), steps=steps, flat=flat, fused=fused, cycles=cycles, why=why
+            tile=(pixels, outputs), steps=steps, flat=flat, fused=fused, band=band, cycles=cycles, why=why
         )
+
+    def pads(self, schedule: ScalarProductsSchedule) -> Sequence[SSAValue]:
+        return (self.conv.data.value,) if schedule.band else ()
 
     def emit(self, emission: Emission, schedule: ScalarProductsSchedule) -> None:
         found = self.found
         epilogue = found.start(emission, masks=False)
         if schedule.flat:
             epilogue.flatten_points()
-        emission.write(self.conv.data.value)
+        padding = emission.paddings.get(self.conv.data.value) if schedule.band else None
+        if padding is None:
+            emission.write(self.conv.data.value)
         packed = [self.packed(schedule, *each) for each in zip(found.kernels, found.biases, strict=True)]
         if all(np.array_equal(one.weights.astype(np.int8), one.weights) for one in packed):
             packed = [replace(one, weights=one.weights.astype(np.int8)) for one in packed]
         arguments = found.give(emission, packed)
-        ScalarProductsEmitter(emission.builder, self.conv, self.count, arguments, epilogue, schedule).emit()
+        ScalarProductsEmitter(emission.builder, self.conv, self.count, arguments, epilogue, schedule, padding).emit()
 
     def packed(self, schedule: ScalarProductsSchedule, kernel: Array, bias: Array | None) -> Packed:
         """The constants of a call, of all groups one behind the other."""
@@ -149,7 +162,7 @@ def pack(conv: Convolution, kernel: Array, outputs: int) -> Packed:
 
 
 class ScalarProductsEmitter:
-    """Emits one convolution with its epilogue."""
+    """Emits one convolution with its epilogue. `padding`: its data is that, of which a band is copied."""
 
     def __init__(
         self,
@@ -159,9 +172,16 @@ class ScalarProductsEmitter:
         constants: Sequence[SSAValue],
         epilogue: Epilogue,
         schedule: ScalarProductsSchedule,
+        padding: Padding | None,
     ):
         self.b, self.conv, self.epilogue, self.schedule = builder, conv, epilogue, schedule
-        self.data = builder.flatten(conv.data.value)
+        self.padding = padding
+        if padding is None:
+            self.data = builder.flatten(conv.data.value)
+        else:
+            rows = (conv.kernel_rows - 1) * conv.dilation[0] + 1
+            size = rows * conv.columns * conv.pitch
+            self.data = builder.add(memref.AllocOp.get(conv.data.element, 8, [size])).memref
         self.weights, self.initial = constants
         self.count = count
         self.pixels, self.outputs = schedule.tile
@@ -171,17 +191,46 @@ class ScalarProductsEmitter:
 
     def emit(self) -> None:
         b, conv = self.b, self.conv
-        with b.loop(0, self.count) as (group, _):
-            if self.schedule.flat:
-                self.row(group, [], 0, conv.images * conv.out_rows * conv.out_columns)
-                return
-            with b.loop(0, conv.images) as (n, _), b.loop(0, conv.out_rows) as (y, _):
+        if self.schedule.flat:
+            self.row([], 0, conv.images * conv.out_rows * conv.out_columns)
+            return
+        if self.padding is not None:
+            self.fill(self.padding, 0, shape_of(self.data)[0])
+        with b.loop(0, conv.images) as (n, _), b.loop(0, conv.out_rows) as (y, _):
+            if self.padding is None:
                 line = b.plus(b.times(n, conv.rows), b.times(y, conv.strides[0]))
-                self.row(group, [n, y], b.times(line, conv.columns), conv.out_columns)
+                self.row([n, y], b.times(line, conv.columns), conv.out_columns)
+            else:
+                self.copy_band(self.padding, n, y)
+                self.row([n, y], 0, conv.out_columns)
 
-    def row(self, group: Index, point: Sequence[Index], first: Index, width: int) -> None:
+    def copy_band(self, padding: Padding, image: Index, y: Index) -> None:
+        """Copy the rows under the windows of row `y` of the results; what is left and right of them is there."""
+        b, conv = self.b, self.conv
+        _, height, width, channels = shape_of(padding.source)
+        source, top, left = b.flatten(padding.source), padding.low[1], padding.low[2]
+        line, inside = conv.columns * conv.pitch, width * channels
+        first = b.plus(b.times(y, conv.strides[0]), -top)
+        with b.loop(0, conv.kernel_rows) as (i, _):
+            row = b.plus(first, b.times(i, conv.dilation[0]))
+            start = b.plus(b.times(i, conv.dilation[0] * line), left * channels)
+
+            def copy() -> None:
+                read = b.times(b.plus(b.times(image, height), row), inside)
+                with b.loop(0, inside) as (k, _):
+                    b.store(b.load(source, [b.plus(read, k)]), self.data, [b.plus(start, k)])
+
+            when(b, below(b, row, height), copy, lambda: self.fill(padding, start, inside))
+
+    def fill(self, padding: Padding, start: Index, count: int) -> None:
+        """Write so many padded elements from there on."""
+        with self.b.loop(0, count) as (k, _):
+            self.b.store(padding.value, self.data, [self.b.plus(start, k)])
+
+    def row(self, point: Sequence[Index], first: Index, width: int) -> None:
         """All pixels of a row, whose first window starts at pixel `first`."""
-        over(self.b, width, self.pixels, lambda x, pixels: self.all_outputs(group, point, first, x, pixels))
+        with self.b.loop(0, self.count) as (group, _):
+            over(self.b, width, self.pixels, lambda x, pixels: self.all_outputs(group, point, first, x, pixels))
 
     def all_outputs(self, group: Index, point: Sequence[Index], first: Index, x: Index, pixels: int) -> None:
         """All outputs of a tile of pixels."""
