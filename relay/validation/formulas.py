@@ -73,14 +73,20 @@ def reciprocal(p: Parameters, x: Array) -> tuple[Array, Array]:
     return wrapped(np.clip(estimate << 1, -HIGHEST - 1, HIGHEST)), wrapped(headroom)
 
 
+class Undefined(Exception):
+    """A formula says nothing of these numbers, and why."""
+
+
 def cast(p: Parameters, x: Array) -> Array:
-    """Integers wrap; floats to integers are cut towards zero and saturate, not-a-number is 0."""
+    """Integers wrap; floats to integers are cut towards zero, not-a-number is 0. Raises Undefined where a float is no
+    number of the type."""
     to = np.dtype(p["dtype"])
     if x.dtype.kind == "f" and to.kind in "iu":
         info = np.iinfo(to)
         cut = np.trunc(np.where(np.isnan(x), 0, x).astype(np.float64))
-        inside = np.clip(cut, float(info.min), float(info.max))
-        return np.where(cut >= float(info.max), info.max, inside.astype(np.int64)).astype(to)
+        if cut.size and (cut.min() < float(info.min) or cut.max() >= float(info.max) + 1):
+            raise Undefined(f"casts floats to {to} that are beyond it, where a cast is not defined")
+        return cut.astype(np.int64).astype(to) if to != np.uint64 else cut.astype(to)
     return x.astype(to)
 
 

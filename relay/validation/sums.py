@@ -30,7 +30,7 @@ from relay.runtime.memory import Array
 from relay.validation.contraction import Columns, Product
 from relay.validation.machine_code import same
 
-MOST_RESULTS = 1 << 32
+MOST_RESULTS = 1 << 33
 """Of all random tests of sums of a kernel: where images are larger the bound is not reached, which is then told."""
 MOST_RUNS = 20000
 MOST_TURNS = 16

@@ -209,6 +209,8 @@ class Wide:
         if weak.any():
             least = max(float((missed - union)[weak].min()), 0.0)
             text += f"; for {int(weak.sum())} channels the bound is 2^-{least:.0f}"
+        if self.out.dtype.kind in "iu":
+            text += f"; not every step of the rescale to {8 * self.out.itemsize} bits was tried"
         self.part.say(kind_of(self.kernel, "tested"), text + bound_of(self.kernel))
 
 
