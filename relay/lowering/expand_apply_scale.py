@@ -20,7 +20,7 @@ from relay.lowering.linalg.fixed_point import rounding_right_shift
 from relay.lowering.rescale.find import find
 from relay.lowering.rescale.forms import drop_unused, erase_arithmetic, rewrite
 from relay.lowering.rescale.products import fuse_products
-from relay.lowering.rescale.quotients import find_quotient, rewrite_quotient
+from relay.lowering.rescale.quotients import find_inverse, find_quotient, rewrite_inverse, rewrite_quotient
 from relay.lowering.rescale.sums import find_sum, rewrite_sum
 from relay.lowering.rescale.values import scalars
 from relay.passes.target_pass import TargetPass
@@ -38,8 +38,9 @@ class ExpandApplyScale(TargetPass):
     are proved, channel by channel, to give the same integers for every value that matters: one in float32 (`f32`), two
     (`f32x2`), or one in float64 (`f64`); see `relay.lowering.rescale.proof`. A sum of two rescaled codes that is
     rescaled once more becomes two multiply-adds, tried on all pairs of codes. So does a float that is divided by a
-    constant, rounded and clipped to integers, where the target has such an instruction, and what is added to a code
-    times a scale in float64 and rounded to float32, where that sum is exact. The module's attribute `relay.rescale`
+    constant, rounded and clipped to integers, where the target has such an instruction (with halves to even, the
+    quotient alone becomes two products), and what is added to a code times a scale in float64 and rounded to float32,
+    where that sum is exact. The module's attribute `relay.rescale`
     counts the channels of each form, that of a function its own. With `literal` no float form is used, nor where the
     module's target has no multiply-adds; without a target, it is taken to have them.
     Where the module's target has multiply-adds that round towards zero (AVX-512, NVIDIA's GPUs), nearly all can be in
@@ -106,12 +107,16 @@ def expand_function(
 
 def multiply_by_inverses(function: FuncOp) -> None:
     """Every float that is divided by a constant and becomes a clipped integer."""
-    found = [find_quotient(op) for op in function.walk() if isinstance(op, arith.DivfOp)]
-    if proved := [quotient for quotient in found if quotient is not None]:
+    divisions = [op for op in function.walk() if isinstance(op, arith.DivfOp)]
+    proved = [quotient for op in divisions if (quotient := find_quotient(op)) is not None]
+    inverses = [(op, inverse) for op in divisions if (inverse := find_inverse(op)) is not None]
+    if proved or inverses:
         entry = function.body.blocks[0]
         constants = Emitter(entry, function.location, before=entry.first_op)
         for quotient in proved:
             rewrite_quotient(quotient, constants)
+        for op, inverse in inverses:
+            rewrite_inverse(op, inverse, constants)
 
 
 def counted(counts: Counter[str]) -> DictionaryAttr:

@@ -18,8 +18,9 @@ from relay.transforms.legalization import own, settle
 class SimplifyInference(Pass):
     """Write normalizations out as sums, products and roots, as inference computes them; dropout goes.
 
-    `batch_norm` becomes a product and a sum per channel, which `fold-scale-axis` takes into weights. `layer_norm` of
-    float32 along the last axis stays where the module's target is a CPU: it runs row by row in one kernel.
+    `batch_norm` becomes a product and a sum per channel, which `fold-scale-axis` takes into weights. `layer_norm` and
+    `rms_norm` of float32 along the last axis stay where the module's target is a CPU: they run row by row in one
+    kernel.
     """
 
     name: ClassVar[str] = "simplify-inference"

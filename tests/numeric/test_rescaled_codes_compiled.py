@@ -86,12 +86,13 @@ def test_a_sum_with_repeated_codes_is_one_rescaling(kind: str, shape: str):
 QUANTIZED = [("i8", 0.05, 3), ("ui8", 2 / 255, 128), ("i8", 0.023528477, -128), ("i8", 0.125, 0), ("i16", 1e-3, 0)]
 
 
-def quantizes(count: int) -> IRModule:
+def quantizes(count: int, rounding: str = "away") -> IRModule:
     """Floats as codes of several kinds."""
     given = f"tensor<{count}xf32>"
     wanted = [f"tensor<{count}x{kind}>" for kind, _, _ in QUANTIZED]
     lines = [
-        f"%{n} = qnn.quantize %x {{scale = {scale} : f32, zero_point = {zero} : i32, out_dtype = {kind}}} "
+        f"%{n} = qnn.quantize %x {{scale = {scale} : f32, zero_point = {zero} : i32, "
+        f'rounding = "{rounding}", out_dtype = {kind}}} '
         f": ({given}) -> {wanted[n]}"
         for n, (kind, scale, zero) in enumerate(QUANTIZED)
     ]
@@ -101,7 +102,8 @@ def quantizes(count: int) -> IRModule:
     )
 
 
-def test_floats_on_both_sides_of_every_code():
+@pytest.mark.parametrize("rounding", ["away", "even"])
+def test_floats_on_both_sides_of_every_code(rounding: str):
     """The quotients' codes come from multiply-adds; they are those of the division on the floats around each step."""
     parts = [np.array([0, 1e-45, 1e-38, 1e-20, 1e9, 3e38, np.inf], np.float32)]
     for kind, scale, _ in QUANTIZED:
@@ -109,7 +111,7 @@ def test_floats_on_both_sides_of_every_code():
         near = (levels * np.float32(scale)).astype(np.float32).view(np.int32)[:, None]
         parts.append((near + np.arange(-3, 4, dtype=np.int32)).view(np.float32).reshape(-1))
     x = np.concatenate([sign * part for part in parts for sign in (1, -1)]).astype(np.float32)
-    mod = quantizes(x.size)
+    mod = quantizes(x.size, rounding)
     wanted = run(mod, [x])
     results = relay.build(mod)(x)
     assert isinstance(results, tuple)
@@ -117,8 +119,9 @@ def test_floats_on_both_sides_of_every_code():
         np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.parametrize("rounding", ["away", "even"])
 @pytest.mark.parametrize(("features", "divisions"), [("-mattr=+fma", 0), ("", len(QUANTIZED))])
-def test_quotients_are_multiplied_where_products_and_sums_are_fused(features: str, divisions: int):
-    mod = quantizes(64)
+def test_quotients_are_multiplied_where_products_and_sums_are_fused(features: str, divisions: int, rounding: str):
+    mod = quantizes(64, rounding)
     default_pipeline(f"x86_64-linux-gnu {features}").apply(mod)
     assert len(re.findall("arith.divf .*: vector", str(mod))) == divisions

@@ -10,7 +10,7 @@ import pytest
 
 from relay.dialects.attributes import Array
 from relay.lowering.rescale.proof import Form
-from relay.lowering.rescale.quotients import find_form, levels_of, reaches
+from relay.lowering.rescale.quotients import find_form, inverse_of, levels_of, quotients, reaches
 from tests.unit.test_rescale_proof import rounded
 
 SCALES = [float(np.float32(scale)) for scale in (0.05, 1.0, 0.125, 2 / 255, 0.023528477, 1e-3, 7.0)]
@@ -68,3 +68,22 @@ def test_levels_that_no_form_reaches_have_none():
     assert find_form(0.05, around, np.zeros_like(reached), signed=True) is None
     reached[60] ^= True
     assert find_form(0.05, around, reached, signed=True) is None
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_two_products_give_the_quotient_rounded_to_even(scale: float):
+    found = inverse_of(scale, 255)
+    assert found is not None and min(found) >= 0
+    around, _ = levels_of(scale, 255)
+    random = np.random.default_rng(0).uniform(0, 256 * scale, 500).astype(np.float32)
+    for x in [0.0, 1e-30, *around.reshape(-1).tolist(), *random.tolist()]:
+        last = rounded(Fraction(x) * Fraction(found[1]), 24, False)
+        total = rounded(Fraction(x) * Fraction(found[0]) + last, 24, False)
+        assert round(total) == round(Fraction(float(np.float32(x) / np.float32(scale)))), x
+
+
+def test_other_factors_are_noticed():
+    around, _ = levels_of(0.05000000074505806, 255)
+    wanted = np.rint(around / np.float32(0.05))
+    for scale, rest in ((20.0, 0.0), (19.999998092651367, 0.0), (20.0001, -1e-4)):
+        assert not np.array_equal(np.rint(quotients(around, scale, rest)[0]), wanted)

@@ -6,6 +6,11 @@ last sum is rounded up to j from as far below as the quotient is to j - 1/2. So 
 level, exactly, until some scale, rest and offset give the same on all of them. Two floats farther, the line is farther
 from the level than the rounding of the first sum, at most 2^-25, can move it. Numbers are clipped before instead of
 after: all are finite.
+
+`roundeven(x / s)` is `roundeven(fma(x, scale, x * rest))`, of two numbers whose sum is nearly the inverse of s. Before
+its last rounding the sum is off by at most 2^-46 of itself, and from one float x to the next it grows by 2^-24 of
+itself: it is monotone, as the quotient is, and tried on the floats around each level as well. Neither number is
+negative, so that infinite x stay what they are, and are clipped afterwards.
 """
 
 from __future__ import annotations
@@ -15,13 +20,14 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from xdsl.dialects import arith
+from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import Float32Type, i32
 from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.attributes import Array
 from relay.lowering.linalg.emitter import OGT, Emitter, number
 from relay.lowering.rescale.forms import line
+from relay.lowering.rescale.integers import MIDDLE
 from relay.lowering.rescale.proof import Form
 
 LEVELS = 1 << 16
@@ -74,18 +80,71 @@ def find_quotient(op: arith.DivfOp) -> Quotient | None:
 def steps(op: arith.DivfOp) -> list[Operation] | None:
     """What follows the division: round, compare with the lower bound, choose, minimum, conversion."""
     rounded = followers(op, ["math.round"])
-    if rounded is None:
+    clip = None if rounded is None else clipped(rounded[0])
+    if rounded is None or clip is None or (end := followers(clip[-1], ["arith.fptosi"])) is None:
         return None
-    uses = [use.operation for use in rounded[0].results[0].uses]
+    return [*rounded, *clip, *end]
+
+
+def clipped(op: Operation) -> list[Operation] | None:
+    """What alone uses a float: compare with the lower bound, choose, minimum."""
+    uses = [use.operation for use in op.results[0].uses]
     compared = next((use for use in uses if use.name == "arith.cmpf"), None)
     chosen = next((use for use in uses if use.name == "arith.select"), None)
     if len(uses) != 2 or compared is None or chosen is None or not compared.results[0].has_one_use():
         return None
-    ordered = compared.properties["predicate"] == OGT and compared.operands[0] == rounded[0].results[0]
+    ordered = compared.properties["predicate"] == OGT and compared.operands[0] == op.results[0]
     if not ordered or tuple(chosen.operands) != (compared.results[0], *compared.operands):
         return None
-    rest = followers(chosen, ["arith.minimumf", "arith.fptosi"])
-    return None if rest is None else [*rounded, compared, chosen, *rest]
+    minimum = followers(chosen, ["arith.minimumf"])
+    return None if minimum is None else [compared, chosen, *minimum]
+
+
+def find_inverse(op: arith.DivfOp) -> tuple[float, float] | None:
+    """Scale and rest in place of a division that is clipped and then rounded to integers, halves to even ones; None if
+    it is not, or some integer would differ."""
+    divisor, clip = number(op.rhs), clipped(op)
+    if op.result.type != Float32Type() or divisor is None or not SCALES[0] <= divisor <= SCALES[1] or clip is None:
+        return None
+    end = followers(clip[-1], ["arith.addf", "arith.subf", "arith.fptosi"])
+    if end is None or any(number(each.operands[1]) != MIDDLE for each in end[:2]):
+        return None
+    low, high = (number(each.operands[1]) for each in (clip[0], clip[-1]))
+    if low is None or high is None or not (low <= 0 <= high and high - low < LEVELS):
+        return None
+    return inverse_of(float(np.float32(divisor)), int(max(-low, high)))
+
+
+def inverse_of(divisor: float, levels: int) -> tuple[float, float] | None:
+    """Scale and rest of a divisor; None if they give another integer up to so many levels."""
+    inverse = 1 / divisor
+    scale = np.float32(inverse)
+    scale = np.nextafter(scale, np.float32(0)) if float(scale) > inverse else scale
+    rest = np.float32(inverse - float(scale))
+    around, _ = levels_of(divisor, levels)
+    wanted, bounds = np.rint(around / np.float32(divisor)), quotients(around, float(scale), float(rest))
+    return (float(scale), float(rest)) if all(np.array_equal(np.rint(each), wanted) for each in bounds) else None
+
+
+def quotients(x: Array, scale: float, rest: float) -> tuple[Array, Array]:
+    """`fma(x, scale, x * rest)` in float32: two bounds, which differ where float64 does not tell which it is."""
+    x = x.astype(np.float64)
+    total = x * scale + (x * rest).astype(np.float32).astype(np.float64)
+    below, above = (np.nextafter(total, end).astype(np.float32) for end in (-np.inf, np.inf))
+    return below, above
+
+
+def rewrite_inverse(op: arith.DivfOp, found: tuple[float, float], constants: Emitter) -> None:
+    """%x / s  =>  fma(%x, scale, %x * rest); of a power of two, %x * scale"""
+    block = op.parent_block()
+    assert block is not None
+    e, (scale, rest) = Emitter(block, op.location, constants, op), (constants.constant(n, Float32Type()) for n in found)
+    product = (
+        e(math.FmaOp(op.lhs, scale, e(arith.MulfOp(op.lhs, rest)))) if found[1] else e(arith.MulfOp(op.lhs, scale))
+    )
+    op.result.replace_all_uses_with(product)
+    op.detach()
+    op.erase()
 
 
 def followers(op: Operation, names: Sequence[str]) -> list[Operation] | None:

@@ -37,6 +37,47 @@ func.func @codes(%x: tensor<8xf32>) -> tensor<8xi8> {
   func.return %r : tensor<8xi8>
 }
 
+// Clipped and then rounded to even: the quotient is two products.
+
+// CHECK-LABEL: func.func @even
+// CHECK:         [[P:%.+]] = arith.mulf {{%.+}}, {{%.+}} : f32
+// CHECK-NEXT:    [[Q:%.+]] = math.fma {{%.+}}, {{%.+}}, [[P]] : f32
+// CHECK-NEXT:    arith.cmpf ogt, [[Q]], {{%.+}} : f32
+func.func @even(%x: f32) -> i32 {
+  %scale = arith.constant 5.000000e-02 : f32
+  %low = arith.constant -1.280000e+02 : f32
+  %high = arith.constant 1.270000e+02 : f32
+  %magic = arith.constant 1.2582912e+07 : f32
+  %0 = arith.divf %x, %scale : f32
+  %greater = arith.cmpf ogt, %0, %low : f32
+  %1 = arith.select %greater, %0, %low : f32
+  %2 = arith.minimumf %1, %high : f32
+  %3 = arith.addf %2, %magic : f32
+  %4 = arith.subf %3, %magic : f32
+  %5 = arith.fptosi %4 : f32 to i32
+  func.return %5 : i32
+}
+
+// A power of two is one product.
+
+// CHECK-LABEL: func.func @power
+// CHECK:         [[P:%.+]] = arith.mulf {{%.+}}, {{%.+}} : f32
+// CHECK-NEXT:    arith.cmpf ogt, [[P]], {{%.+}} : f32
+func.func @power(%x: f32) -> i32 {
+  %scale = arith.constant 2.500000e-01 : f32
+  %low = arith.constant -1.280000e+02 : f32
+  %high = arith.constant 1.270000e+02 : f32
+  %magic = arith.constant 1.2582912e+07 : f32
+  %0 = arith.divf %x, %scale : f32
+  %greater = arith.cmpf ogt, %0, %low : f32
+  %1 = arith.select %greater, %0, %low : f32
+  %2 = arith.minimumf %1, %high : f32
+  %3 = arith.addf %2, %magic : f32
+  %4 = arith.subf %3, %magic : f32
+  %5 = arith.fptosi %4 : f32 to i32
+  func.return %5 : i32
+}
+
 // The quotient itself is read as well.
 
 // CHECK-LABEL: func.func @quotient
