@@ -30,7 +30,7 @@ CROSS: dict[str, tuple[str, frozenset[str]]] = {
     "riscv64": ("generic-rv64", frozenset({"m", "a", "f", "d", "c"})),
     "thumbv6m": ("generic", frozenset()),
     "thumbv7m": ("cortex-m3", frozenset()),
-    "thumbv7em": ("cortex-m3", frozenset()),
+    "thumbv7em": ("cortex-m3", frozenset({"dsp"})),
     "wasm32": ("generic", frozenset()),
     "x86_64": ("x86-64", frozenset()),
 }

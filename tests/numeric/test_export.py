@@ -16,10 +16,13 @@ import relay
 from relay import signature
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument, RelayError, Unsupported
+from relay.interpreters import run as run_module
 from relay.runtime import Executable, load
 from relay.target import host, resolve
+from tests.numeric.compiled_modules import Net
 from tests.numeric.test_c_cortex_m import BOARD
 from tests.numeric.test_models_interpreted import MODELS
+from tests.numeric.test_operators_compiled import FLAVOURS
 from tests.unit.test_build import DATA, DENSE, DIGITS
 
 LINUX = """
@@ -190,7 +193,7 @@ def test_models_on_linux(name: str, machine: str, tmp_path: Path):
     on_linux(MACHINES[machine], golden(name, 2), tmp_path)
 
 
-def on_cortex(board: str, model: tuple[Path, Array, Array], folder: Path) -> None:
+def on_cortex(board: str, model: tuple[Path | relay.IRModule, Array, Array], folder: Path) -> None:
     CORTEX_M.skip()
     path, inputs, expected = model
     executable = relay.build(path, target=CORTEX_M.target)
@@ -211,6 +214,29 @@ def on_cortex(board: str, model: tuple[Path, Array, Array], folder: Path) -> Non
 
 def test_digits_on_a_cortex_m4(tmp_path: Path):
     on_cortex("mps2-an386", digits(3), tmp_path)
+
+
+@pytest.mark.parametrize("flavour", ["i8", "u8_i8", "i8_i8zp"])
+def test_pairs_of_codes_on_a_cortex_m4(flavour: str, tmp_path: Path):
+    """Runs of words and of others, strides, padding, groups, and outputs that leave remainders."""
+    net = Net(3)
+    data, kernel, zero_points = FLAVOURS[flavour]
+    x = net.argument(net.numbers(data, 1, 9, 7, 4))
+    for outputs, taps, stride, groups in ((12, 3, 1, 1), (10, 3, 2, 1), (16, 1, 1, 2), (8, 3, 1, 4), (7, 3, 2, 1)):
+        channels = (4, 12, 10, 16, 8)[len(net.results)]
+        weights = net.constant(net.numbers(kernel, outputs, taps, taps, channels // groups))
+        pad = (taps // 2,) * 4
+        strides = (stride, stride)
+        sums = net.conv2d(x, weights, strides=strides, padding=pad, groups=groups, zero_points=zero_points)
+        x = net.requantize(sums, outputs, data)
+        net.result(str(outputs), x)
+    for name in list(net.results)[:-1]:
+        del net.results[name]
+    module = net.module()
+    (wanted,) = run_module(module, net.inputs)
+    pairs = "smlad" in relay.build(module, target=CORTEX_M.target).get_source("asm")
+    assert pairs == (flavour != "i8_i8zp")  # weights of 9 bits
+    on_cortex("mps2-an386", (module, net.inputs[0][None], wanted[None]), tmp_path)
 
 
 @pytest.mark.slow

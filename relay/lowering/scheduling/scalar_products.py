@@ -12,7 +12,7 @@ from typing import Self
 
 import numpy as np
 from xdsl.dialects import arith, math, memref
-from xdsl.dialects.builtin import i32
+from xdsl.dialects.builtin import i8, i32
 from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.arith import ExtSIOp, ExtUIOp
@@ -33,6 +33,8 @@ from relay.lowering.shaped import shape_of
 
 LARGEST = 8
 """Pixels, or outputs, of a tile, at most."""
+REST = 0.2
+"""Loads for each product that code for what a tile leaves over should save."""
 MOST_STEPS = 16
 """Steps of a run that one turn of its loop takes, at most."""
 
@@ -41,7 +43,9 @@ MOST_STEPS = 16
 class ScalarProductsSchedule(OpSchedule):
     """`tile`: pixels and outputs whose accumulators are registers; `steps`: products of a run in one turn of the loop
     over it; `flat`: all pixels are one row; `fused`: products of floats are added without being rounded; `band`: of a
-    padded image, only the rows that a window covers are copied, once for each row of results."""
+    padded image, only the rows that a window covers are copied, once for each row of results; `pairs`: four codes are
+    two pairs of 16 bits, whose products one instruction adds up.
+    """
 
     strategy = "scalar_products"
     tile: tuple[int, int]
@@ -49,6 +53,7 @@ class ScalarProductsSchedule(OpSchedule):
     flat: bool
     fused: bool
     band: bool
+    pairs: bool
 
 
 @dataclass(frozen=True)
@@ -81,27 +86,46 @@ class ScalarProducts(OfWeights[ScalarProductsSchedule]):
         conv = self.conv
         flat = pick("flat", options := self.found.flat(conv), options[0])
         width = conv.images * conv.out_rows * conv.out_columns if flat else conv.out_columns
+        run = run_of(conv)
+        can = kernel.target.has("dsp") and self.takes_pairs
+        pairs = pick("pairs", (True, False) if can else (False,), can)
         tile = pick(
             "tile",
             Tuples(range(1, LARGEST + 1), range(1, 2 if conv.depthwise else LARGEST + 1)),
-            best_tile(conv, width),
+            best_tile(conv, width, pairs),
         )
-        run = run_of(conv)
-        divisors = [count for count in range(min(run, MOST_STEPS), 0, -1) if run % count == 0]
+        every = range(min(run, MOST_STEPS), 0, -1)
+        divisors = [count for count in every if run % count == 0 and (not pairs or count % 4 == 0)]
         steps = pick("steps", divisors, divisors[0])
         pixels, outputs = tile
         taps = conv.kernel_rows * conv.kernel_columns * (1 if conv.depthwise else conv.channels)
         products = self.count * conv.images * conv.out_rows * conv.out_columns * conv.outputs * taps
-        cycles = round(products * (1 + (pixels + outputs + 2 / steps) / (pixels * outputs)))
-        why = f"{pixels} pixels and {outputs} outputs in scalar registers"
+        loads = (pixels + outputs) * (0.75 if pairs else 1) + 2 / steps
+        cycles = round(products * ((0.5 if pairs else 1) + loads / (pixels * outputs)))
+        why = f"{pixels} pixels and {outputs} outputs in scalar registers{', by pairs of codes' if pairs else ''}"
         can = conv.is_float and kernel.target.fuses
         fused = pick("fused", (can,), can)
         padding = kernel.waiting.get(conv.data.value)
         can = not flat and padding is not None and padding.of_image
         band = pick("band", (True, False) if can else (False,), can)
         return ScalarProductsSchedule(
-            tile=(pixels, outputs), steps=steps, flat=flat, fused=fused, band=band, cycles=cycles, why=why
+            tile=(pixels, outputs),
+            steps=steps,
+            flat=flat,
+            fused=fused,
+            band=band,
+            pairs=pairs,
+            cycles=cycles,
+            why=why,
         )
+
+    @property
+    def takes_pairs(self) -> bool:
+        """Whether runs are of whole words of codes of 8 bits, and so are weights."""
+        conv = self.conv
+        if conv.depthwise or conv.is_float or conv.data.element != i8 or run_of(conv) % 4:
+            return False
+        return all(fits(kernel.astype(np.int16) - conv.kernel.zero_point) for kernel in self.found.kernels)
 
     def pads(self, schedule: ScalarProductsSchedule) -> Sequence[SSAValue]:
         return (self.conv.data.value,) if schedule.band else ()
@@ -115,16 +139,16 @@ class ScalarProducts(OfWeights[ScalarProductsSchedule]):
         if padding is None:
             emission.write(self.conv.data.value)
         packed = [self.packed(schedule, *each) for each in zip(found.kernels, found.biases, strict=True)]
-        if all(np.array_equal(one.weights.astype(np.int8), one.weights) for one in packed):
+        if all(map(fits, (one.weights for one in packed))):
             packed = [replace(one, weights=one.weights.astype(np.int8)) for one in packed]
         arguments = found.give(emission, packed)
         ScalarProductsEmitter(emission.builder, self.conv, self.count, arguments, epilogue, schedule, padding).emit()
 
     def packed(self, schedule: ScalarProductsSchedule, kernel: Array, bias: Array | None) -> Packed:
         """The constants of a call, of all groups one behind the other."""
-        groups, outputs = self.found.groups, schedule.tile[1]
+        groups = self.found.groups
         kernels = [kernel] if groups is None else [*groups.kernel_of(kernel)]
-        every = [pack(self.conv, each, outputs) for each in kernels]
+        every = [pack(self.conv, each, schedule) for each in kernels]
         if bias is not None:
             parts = bias.reshape(self.count, -1)
             every = [add_bias(one, part) for one, part in zip(every, parts, strict=True)]
@@ -132,16 +156,24 @@ class ScalarProducts(OfWeights[ScalarProductsSchedule]):
         return Packed(np.concatenate(weights), np.concatenate(initial))
 
 
-def best_tile(conv: Convolution, width: int) -> tuple[int, int]:
-    """Pixels and outputs of which 13 registers hold the accumulators, the factors and the addresses: of those that
-    leave nothing over, the one with the fewest loads for a product."""
+def fits(numbers: Array) -> bool:
+    """Whether 8 bits hold them all."""
+    return np.array_equal(numbers.astype(np.int8), numbers)
+
+
+def best_tile(conv: Convolution, width: int, pairs: bool) -> tuple[int, int]:
+    """Pixels and outputs of which 13 registers hold the accumulators, the factors and the addresses, with the fewest
+    loads for a product: of a weight for the pixels of a tile, of a code for its outputs. What is left over has code of
+    its own, which should save something."""
     if conv.depthwise:
         return next((pixels for pixels in (4, 5, 3) if width % pixels == 0), min(width, 4)), 1
-    tiles = [
-        (pixels, outputs) for pixels, outputs in ((3, 2), (2, 2), (1, 4), (1, 3), (1, 2), (1, 1)) if pixels <= width
-    ]
-    whole = [tile for tile in tiles if width % tile[0] == conv.outputs % tile[1] == 0]
-    return next(tile for tile in (*whole, *tiles) if tile[1] <= conv.outputs)
+    every = ((2, 2), (1, 3), (1, 2), (1, 1)) if pairs else ((3, 2), (2, 2), (1, 4), (1, 3), (1, 2), (1, 1))
+
+    def loads(tile: tuple[int, int]) -> float:
+        sizes = list(zip((width, conv.outputs), tile, strict=True))
+        return sum(-(-size // part) / size + REST * bool(size % part) for size, part in sizes)
+
+    return min((tile for tile in every if tile[0] <= width and tile[1] <= conv.outputs), key=loads)
 
 
 def run_of(conv: Convolution) -> int:
@@ -149,13 +181,14 @@ def run_of(conv: Convolution) -> int:
     return conv.kernel_columns if conv.depthwise else run_length(conv)
 
 
-def pack(conv: Convolution, kernel: Array, outputs: int) -> Packed:
+def pack(conv: Convolution, kernel: Array, schedule: ScalarProductsSchedule) -> Packed:
     """Kernel [o, i, j, c], or [i, j, c], its zero point subtracted, as [block of outputs][step][output]: the last block
-    has fewer. Differences have 9 bits."""
+    has fewer. For `pairs`, four steps of an output lie side by side. Differences have 9 bits."""
+    outputs, group = schedule.tile[1], 4 if schedule.pairs else 1
     codes = kernel if conv.is_float else kernel.astype(np.int16) - np.int16(conv.kernel.zero_point)
     matrix = codes.reshape(-1, conv.outputs).T if conv.depthwise else codes.reshape(conv.outputs, -1)
-    blocks = [matrix[first : first + outputs].T.reshape(-1) for first in range(0, conv.outputs, outputs)]
-    weights = np.concatenate(blocks)
+    words = matrix.reshape(conv.outputs, -1, group).swapaxes(0, 1)
+    weights = np.concatenate([words[:, o : o + outputs].reshape(-1) for o in range(0, conv.outputs, outputs)])
     if conv.is_float:
         return Packed(weights, padded(np.zeros(conv.outputs, np.float32)))
     return Packed(weights, initial_accumulator(conv, kernel, conv.data.zero_point))
@@ -269,6 +302,16 @@ class ScalarProductsEmitter:
     ) -> list[SSAValue]:
         """The sums after some steps, whose data are `apart` elements from each other."""
         b, stride, totals = self.b, self.conv.strides[1] * self.conv.pitch, list(totals)
+        if self.schedule.pairs:
+            for step in range(0, self.schedule.steps, 4):
+                words = [self.halves(self.data, b.plus(data, step + p * stride), self.extend) for p in range(pixels)]
+                for o in range(outputs):
+                    factors = self.halves(self.weights, b.plus(weights, step * outputs + 4 * o), ExtSIOp)
+                    for p, word in enumerate(words):
+                        for pair in zip(word, factors, strict=True):
+                            total = totals[p * outputs + o]
+                            totals[p * outputs + o] = b.intrinsic("llvm.arm.smlad", [*pair, total], i32)
+            return totals
         codes: dict[int, SSAValue] = {}
         for step in range(self.schedule.steps):
             factors = [self.wide(self.weights, b.plus(weights, step * outputs + o), ExtSIOp) for o in range(outputs)]
@@ -288,6 +331,13 @@ class ScalarProductsEmitter:
         if self.conv.is_float:
             return b.add(arith.AddfOp(total, b.add(arith.MulfOp(code, factor)).result)).result
         return b.add(arith.AddiOp(total, b.add(arith.MuliOp(code, factor)).result)).result
+
+    def halves(self, buffer: SSAValue, at: Index, extend: type[ExtSIOp] | type[ExtUIOp]) -> list[SSAValue]:
+        """Four codes as two pairs of 16 bits: the first and the third, the second and the fourth."""
+        b, name = self.b, "llvm.arm.sxtb16" if extend is ExtSIOp else "llvm.arm.uxtb16"
+        word = b.lane(b.bitcast(b.vector_load(buffer, [at], 4), i32, 1), 0)
+        turned = b.intrinsic("llvm.fshr.i32", [word, word, b.constant(8, i32)], i32)
+        return [b.intrinsic(name, [each], i32) for each in (word, turned)]
 
     def wide(self, buffer: SSAValue, at: Index, extend: type[ExtSIOp] | type[ExtUIOp]) -> SSAValue:
         """An element, as 32 bits."""
