@@ -8,6 +8,7 @@ does something else keep the range and the scale of the claim.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,28 +30,35 @@ SAMPLES = 5
 
 @dataclass
 class Scales:
-    """Where the code has the scales of channels as floats, which constant of the claim their shifts are, the real
-    factors, and the largest powers of two that they may be multiplied with."""
+    """Where the code has the scales of channels as floats, which constant of the claim they are, or their shifts; the
+    real factors, and the largest powers of two that they may be multiplied with."""
 
     arrays: list[Array]
-    shift: int
+    number: int
     factor: Array
     most: Array
+
+    def claimed(self, constants: Mapping[int, Array], power: Array) -> dict[int, Array]:
+        """The claim's constants with scales times powers of two."""
+        old = constants[self.number]
+        new = np.ldexp(old, power) if old.dtype.kind == "f" else old + power
+        return {**constants, self.number: new.astype(old.dtype)}
 
 
 def scales_of(machine: Machine, tail: Tail) -> Scales | None:
     """The scales of a product's channels; None where they are not found."""
     call, channels = tail.call, tail.channels
-    rows = [row for row in tail.first_rows if row.formula == "fixed_point_multiply"]
+    rows = [row for row in tail.first_rows if row.formula in ("fixed_point_multiply", "multiply")]
     if len(rows) != 1 or not {*rows[0].operands[1:]} <= call.constants.keys():
         return None
-    multiplier, shift = (call.constants[number] for number in rows[0].operands[1:])
-    if shift.shape != (channels,):
+    first, *more = (call.constants[number].astype(np.float64) for number in rows[0].operands[1:])
+    factor = np.ldexp(first, more[0].astype(np.int64) - 31) if more else first
+    if factor.shape != (channels,) or (factor <= 0).any():
         return None
-    factor = np.ldexp(multiplier.astype(np.float64), shift - 31)
     read = [machine.constant(name) for name in call.reads]
     arrays = [a for a in read if a.dtype.kind == "f" and a.size == channels and np.allclose(a, factor, 1e-3, 0)]
-    return Scales(arrays, rows[0].operands[2], factor, np.maximum(-shift.astype(np.int64), 0)) if arrays else None
+    most = -more[0] if more else -np.log2(factor)
+    return Scales(arrays, rows[0].operands[-1], factor, np.maximum(most, 0).astype(np.int64)) if arrays else None
 
 
 def refine(product: Product) -> None:
@@ -66,9 +74,7 @@ def refine(product: Product) -> None:
         length = np.maximum(1.5 * SPREAD / 255 * (high - low) / inputs**0.5, 8 * count)
         power = np.minimum(np.rint(np.log2(count / scales.factor / length)).astype(np.int64), scales.most)
         power[(power >= -2) & (power <= 3)] = 0  # as good as it is
-        shift = call.constants[scales.shift]
-        constants = {**call.constants, scales.shift: (shift + power).astype(shift.dtype)}
-        tail = Tail(replace(call, constants=constants))
+        tail = Tail(replace(call, constants=scales.claimed(call.constants, power)))
     kept = [] if scales is None else [array.copy() for array in scales.arrays]
 
     def scale(power: Array) -> None:

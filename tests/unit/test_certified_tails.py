@@ -105,3 +105,39 @@ func.func @main(%x: tensor<2x700xi8>) -> tensor<2xi8> {
 }""")
     report = relay.build(module).certify()
     assert report.ok and "each of 1400 elements alone is the largest" in str(report), str(report)
+
+
+@X86
+def test_means_of_many_floats_are_within_their_bound():
+    """Means that cancel were compared relative to themselves, and called wrong."""
+    module = IRModule.parse("""
+func.func @main(%x: tensor<1x48x64x16xf32>) -> tensor<1x1x1x16xf32> {
+  %0 = relay.nn.avg_pool2d %x {pool_size = array<i64: 48, 64>} : (tensor<1x48x64x16xf32>) -> tensor<1x1x1x16xf32>
+  func.return %0 : tensor<1x1x1x16xf32>
+}""")
+    report = relay.build(module).certify()
+    assert report.ok and report.levels["compared"] == 1, str(report)
+
+
+@X86
+def test_scales_that_are_floats_are_made_finer():
+    """A channel with few results in the range of its sums had no bound."""
+    weights = np.random.default_rng(4).integers(-128, 128, (8, 3, 3, 8)).tolist()
+    module = IRModule.parse(
+        """
+func.func @main(%x: tensor<1x6x6x8xui8>) -> tensor<1x6x6x8xui8> {
+  %w = relay.constant dense<WEIGHTS> : tensor<8x3x3x8xi8>
+  %scale = relay.constant dense<[0.01, 0.00001, 0.01, 0.002, 0.00002, 0.01, 0.02, 0.03]> : tensor<8xf32>
+  %s = relay.nn.conv2d %x, %w {padding = array<i64: 1, 1, 1, 1>}
+      : (tensor<1x6x6x8xui8>, tensor<8x3x3x8xi8>) -> tensor<1x6x6x8xi32>
+  %f = relay.cast %s {dtype = f32} : (tensor<1x6x6x8xi32>) -> tensor<1x6x6x8xf32>
+  %g = relay.multiply %f, %scale : (tensor<1x6x6x8xf32>, tensor<8xf32>) -> tensor<1x6x6x8xf32>
+  %h = relay.round %g : (tensor<1x6x6x8xf32>) -> tensor<1x6x6x8xf32>
+  %k = relay.clip %h {a_min = 0.0 : f32, a_max = 255.0 : f32} : (tensor<1x6x6x8xf32>) -> tensor<1x6x6x8xf32>
+  %r = relay.cast %k {dtype = ui8} : (tensor<1x6x6x8xf32>) -> tensor<1x6x6x8xui8>
+  func.return %r : tensor<1x6x6x8xui8>
+}""".replace("WEIGHTS", str(weights))
+    )
+    report = relay.build(module).certify()
+    assert report.ok and "below 2^-64" in str(report), str(report)
+    assert "results change at few sums" not in str(report), str(report)
