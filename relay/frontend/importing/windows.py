@@ -99,8 +99,9 @@ def pooled(
     strides: Sequence[int],
     dilations: Sequence[int],
     padding: Sequence[tuple[int, int]],
-    ceil: bool,
-    counted: bool,
+    ceil: bool = False,
+    counted: bool = False,
+    last: bool = False,
 ) -> SSAValue:
     """The mean or the largest element of each window; `counted`: padding counts among the elements of a mean."""
     count = len(kernel)
@@ -113,7 +114,7 @@ def pooled(
         dilation=dilations,
         padding=flat_padding(padding),
         ceil_mode=ceil,
-        layout=f"NC{SPATIAL[count]}",
+        layout=f"N{SPATIAL[count]}C" if last else f"NC{SPATIAL[count]}",
         **given,
     )
 

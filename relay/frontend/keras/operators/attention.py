@@ -72,19 +72,30 @@ def multi_head_attention(importer: Importer, node: Layer) -> SSAValue | list[SSA
     k = _dense(importer, node, f"{parts}key_dense", key, "abc,cde->abde", "de")
     v = _dense(importer, node, f"{parts}value_dense", value, "abc,cde->abde", "de")
     width = importer.shape(q)[-1]
-    q, v = (importer.transpose(each, (0, 2, 1, 3)) for each in (q, v))
-    k = importer.transpose(k, (0, 2, 3, 1))
+    q, k, v = (importer.transpose(each, (0, 2, 1, 3)) for each in (q, k, v))
+    mask, shown = node.optional(6, "attention_mask"), node.keywords.get("return_attention_scores") is True
+    if mask is None and not shown and node.config.get("sliding_window") is None:
+        causal = {"causal": 0} if node.keywords.get("use_causal_mask") is True else {}
+        found = importer.call(relay.AttentionOp, q, k, v, scale=1 / math.sqrt(width), **causal)
+        return _gated(importer, node, parts, query, found)
+    # of a row that a mask leaves without keys, Keras gives the mean of the values: the op gives 0
     if (times := importer.shape(q)[1] // max(importer.shape(k)[1], 1)) > 1:
         k, v = (importer.call(relay.RepeatOp, each, repeats=times, axis=1) for each in (k, v))
-    scores = product(importer, scaled(importer, q, 1 / math.sqrt(width)), k)
-    kept = _kept(importer, node, scores, node.optional(6, "attention_mask"))
+    turned = importer.transpose(k, (0, 1, 3, 2))
+    scores = product(importer, scaled(importer, q, 1 / math.sqrt(width)), turned)
+    kept = _kept(importer, node, scores, mask)
     found, weights = _weighed(importer, scores, kept, v, -3e38)
+    found = _gated(importer, node, parts, query, found)
+    return [found, weights] if shown else found
+
+
+def _gated(importer: Importer, node: Layer, parts: str, query: SSAValue, found: SSAValue) -> SSAValue:
+    """The heads side by side, perhaps times a gate, as the output."""
     found = importer.transpose(found, (0, 2, 1, 3))
     if node.flag("use_gate"):
         gate = _dense(importer, node, "_gate_dense", query, "abc,cde->abde", "de", activation="sigmoid")
         found = importer.call(relay.MultiplyOp, found, gate)
-    found = _dense(importer, node, f"{parts}output_dense", found, "abcd,cde->abe", "e")
-    return [found, weights] if node.keywords.get("return_attention_scores") is True else found
+    return _dense(importer, node, f"{parts}output_dense", found, "abcd,cde->abe", "e")
 
 
 @layer("Attention", "AdditiveAttention")

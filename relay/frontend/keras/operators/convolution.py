@@ -11,7 +11,7 @@ from relay.dialects import relay
 from relay.dialects.attributes import Array
 from relay.dialects.op import DYNAMIC, TensorOp
 from relay.frontend.importing.resizing import Rule, resized
-from relay.frontend.importing.windows import POOLS, SPATIAL, convolved, flat_padding, transposed_convolved
+from relay.frontend.importing.windows import SPATIAL, convolved, flat_padding, pooled, transposed_convolved
 from relay.frontend.keras.builder import Importer
 from relay.frontend.keras.node import Layer
 from relay.frontend.keras.operators.activations import activated
@@ -49,8 +49,11 @@ def padded(
     return found
 
 
-def arranged(kernel: Array, order: Sequence[int]) -> Array:
-    return np.ascontiguousarray(kernel.transpose(order))
+def kernel_of(importer: Importer, node: Layer, name: str, kernel: Array) -> SSAValue:
+    """A kernel [spatial axes, in, out] with `out` first, and `in` where the data has its channels."""
+    *spatial, inner, out = range(kernel.ndim)
+    order = (out, *spatial, inner) if node.last else (out, inner, *spatial)
+    return importer.weight(node, name, np.ascontiguousarray(kernel.transpose(order)))
 
 
 def finished(importer: Importer, node: Layer, found: SSAValue, bias: Array | None) -> SSAValue:
@@ -73,14 +76,11 @@ def _numbers(node: Layer, count: int, strides: str = "strides") -> tuple[list[in
 @layer("Conv1D", "Conv2D", "Conv3D")
 def convolution(importer: Importer, node: Layer) -> SSAValue:
     x, weights = node.value(), _names(node, "kernel")
-    kernel = weights["kernel"]
-    count = len(spatial_axes(importer, node, x))
-    *cells, _, _ = kernel.shape
-    strides, dilations = _numbers(node, count)
+    cells = weights["kernel"].shape[: len(spatial_axes(importer, node, x))]
+    strides, dilations = _numbers(node, len(cells))
     padding = padded(importer, node, x, cells, strides, dilations)
-    inner = (*range(count), count) if node.last else (count, *range(count))
-    value = importer.weight(node, "kernel", arranged(kernel, (count + 1, *inner)))
-    found = convolved(importer, x, value, strides, dilations, padding, node.integer("groups", 1), node.last)
+    kernel = kernel_of(importer, node, "kernel", weights["kernel"])
+    found = convolved(importer, x, kernel, strides, dilations, padding, node.integer("groups", 1), node.last)
     return finished(importer, node, found, weights.get("bias"))
 
 
@@ -95,9 +95,7 @@ def depthwise(importer: Importer, node: Layer, x: SSAValue, kernel: Array, name:
         value, element = importer.weight(node, name, kernel), importer.element(x)
         layouts = {"data_layout": "NHWC", "kernel_layout": "HWOI"}
         return importer.call(relay.Conv2dOp, x, value, **kept, **layouts, out_dtype=element)
-    kernel = kernel.reshape(*cells, 1, channels * multiplier)
-    inner = (*range(count), count) if node.last else (count, *range(count))
-    value = importer.weight(node, name, arranged(kernel, (count + 1, *inner)))
+    value = kernel_of(importer, node, name, kernel.reshape(*cells, 1, channels * multiplier))
     return convolved(importer, x, value, strides, dilations, padding, channels, node.last)
 
 
@@ -113,12 +111,9 @@ def separable_convolution(importer: Importer, node: Layer) -> SSAValue:
     """Each channel by itself, and then all channels of each position."""
     weights = _names(node, "depthwise_kernel", "pointwise_kernel")
     found = depthwise(importer, node, node.value(), weights["depthwise_kernel"], "depthwise_kernel")
-    point = weights["pointwise_kernel"]
-    count = point.ndim - 2
-    order = (count + 1, *range(count), count) if node.last else (count + 1, count, *range(count))
-    value = importer.weight(node, "pointwise_kernel", arranged(point, order))
-    ones = [1] * count
-    found = convolved(importer, found, value, ones, ones, [(0, 0)] * count, 1, node.last)
+    value = kernel_of(importer, node, "pointwise_kernel", weights["pointwise_kernel"])
+    ones = [1] * len(spatial_axes(importer, node, found))
+    found = convolved(importer, found, value, ones, ones, [(0, 0)] * len(ones), 1, node.last)
     return finished(importer, node, found, weights.get("bias"))
 
 
@@ -145,8 +140,7 @@ def transposed_convolution(importer: Importer, node: Layer) -> SSAValue:
             before, after = span - 1 - left, span - 1 - (whole - left)
         padding.append((before, max(after, 0)))
         behind.append(max(-after, 0))
-    inner = (*range(count), count) if node.last else (count, *range(count))
-    value = importer.weight(node, "kernel", arranged(kernel, (count + 1, *inner)))
+    value = kernel_of(importer, node, "kernel", kernel)
     found = transposed_convolved(importer, x, value, strides, dilations, padding, behind, 1, node.last)
     return finished(importer, node, found, weights.get("bias"))
 
@@ -159,15 +153,8 @@ def pool(importer: Importer, node: Layer) -> SSAValue:
     cells = node.each("pool_size", count)
     strides = node.each("strides", count) if node.config.get("strides") is not None else cells
     padding = padded(importer, node, x, cells, strides, [1] * count)
-    found = importer.call(
-        POOLS["MaxPool" if node.kind.startswith("Max") else "AveragePool"][count],
-        x,
-        pool_size=cells,
-        strides=strides,
-        padding=flat_padding(padding),
-        layout=f"N{SPATIAL[count]}C" if node.last else f"NC{SPATIAL[count]}",
-    )
-    return found
+    kind = "MaxPool" if node.kind.startswith("Max") else "AveragePool"
+    return pooled(importer, kind, x, cells, strides, [1] * count, padding, last=node.last)
 
 
 @layer(*(f"Global{kind}Pooling{n}D" for kind in ("Max", "Average") for n in SPATIAL))

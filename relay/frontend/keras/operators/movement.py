@@ -9,8 +9,9 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
-from relay.dialects.attributes import element_type, scalar_attr
+from relay.dialects.attributes import element_type
 from relay.dialects.op import DYNAMIC
+from relay.frontend.importing.paddings import padded
 from relay.frontend.keras.builder import Importer
 from relay.frontend.keras.node import Layer, is_list, is_value
 from relay.frontend.keras.operators.convolution import spatial_axes
@@ -125,15 +126,10 @@ def _widths(importer: Importer, node: Layer, x: SSAValue, name: str) -> dict[int
     return found
 
 
-def _padded(importer: Importer, x: SSAValue, widths: dict[int, tuple[int, int]], number: float = 0) -> SSAValue:
-    flat = [each for axis in range(importer.rank(x)) for each in widths.get(axis, (0, 0))]
-    return importer.call(relay.PadOp, x, pad_width=flat, pad_value=scalar_attr(number, importer.element(x)))
-
-
 @layer("ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D")
 def zero_padding(importer: Importer, node: Layer) -> SSAValue:
     x = node.value()
-    return _padded(importer, x, _widths(importer, node, x, "padding"))
+    return padded(importer, x, _widths(importer, node, x, "padding"))
 
 
 @op("Pad")
@@ -151,19 +147,19 @@ def pad(importer: Importer, node: Layer) -> SSAValue:
         return importer.call(relay.MirrorPadOp, x, pad_width=flat, mode=mode.upper())
     if mode != "constant" or not isinstance(number, int | float | None):
         raise node.unsupported(f"pads by the mode {mode[:40]!r}")
-    return _padded(importer, x, widths, number or 0)
+    if min(min(pair) for pair in pairs) < 0:
+        raise node.malformed(f"pad_width is {str(given)[:80]}")
+    return padded(importer, x, widths, fill=number or 0)
 
 
 @layer("Cropping1D", "Cropping2D", "Cropping3D")
 def cropping(importer: Importer, node: Layer) -> SSAValue:
     x = node.value()
-    bounds: dict[int, tuple[int, int]] = {}
-    for axis, (before, after) in _widths(importer, node, x, "cropping").items():
-        size = importer.shape(x)[axis]
-        if size == DYNAMIC or before + after >= size:
+    widths = _widths(importer, node, x, "cropping")
+    for axis, (before, after) in widths.items():
+        if importer.shape(x)[axis] == DYNAMIC or before + after >= importer.shape(x)[axis]:
             raise node.unsupported(f"crops {before + after} elements of {x.type}", "give its shapes")
-        bounds[axis] = (before, size - after)
-    return importer.slice(x, bounds)
+    return padded(importer, x, {axis: (-before, -after) for axis, (before, after) in widths.items()})
 
 
 @layer("Concatenate")
@@ -215,8 +211,8 @@ def split(importer: Importer, node: Layer) -> list[SSAValue]:
         places = list(range(size // given, size, size // given))
     else:
         places = node.integers("indices_or_sections")
-    bounds = zip([0, *places], [*places, size], strict=True)
-    return [importer.slice(x, {axis: pair}) for pair in bounds]
+    sizes = [end - begin for begin, end in zip([0, *places], [*places, size], strict=True)]
+    return importer.parts(x, sizes, axis)
 
 
 @op("ExpandDims")

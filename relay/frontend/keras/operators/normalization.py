@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
+
 import numpy as np
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array
-from relay.dialects.op import DYNAMIC
+from relay.dialects.op import DYNAMIC, TensorOp
 from relay.frontend.importing.formulas import Scalar
 from relay.frontend.keras.builder import Importer
 from relay.frontend.keras.node import Layer, is_list
@@ -39,24 +42,30 @@ def batch_normalization(importer: Importer, node: Layer) -> SSAValue:
     return importer.call(relay.BatchNormOp, x, *vectors, axis=axis, epsilon=node.real("epsilon", 1e-3))
 
 
-@layer("LayerNormalization")
-def layer_normalization(importer: Importer, node: Layer) -> SSAValue:
-    """Several last axes are one; others are made the last ones for a while."""
-    node.refuse({"rms_scaling": False})
-    x = node.value()
+def _by_rows(importer: Importer, node: Layer, x: SSAValue, norm: type[TensorOp], vectors: Sequence[SSAValue],
+             epsilon: float) -> SSAValue:  # fmt: skip
+    """A norm of rows; several axes are one row, and made the last ones for a while."""
     dims, rank = importer.shape(x), importer.rank(x)
     axes = sorted(node.axes(node.config.get("axis", -1), rank))
     if DYNAMIC in [dims[axis] for axis in axes]:
         raise node.unsupported(f"normalizes {x.type}", "give its shapes")
     order = [axis for axis in range(rank) if axis not in axes] + axes
-    own = tuple(dims[axis] for axis in axes)
-    vectors = _affine(importer, node, node.weights(*_names(node)), own)
-    vectors = [importer.reshape(each, [int(np.prod(own))]) for each in vectors]
+    size = prod(dims[axis] for axis in axes)
     moved = importer.transpose(x, order)
     shape = importer.shape(moved)
-    rows = importer.reshape(moved, [*shape[: rank - len(axes)], int(np.prod(own))])
-    found = importer.call(relay.LayerNormOp, rows, *vectors, epsilon=node.real("epsilon", 1e-3))
+    rows = importer.reshape(moved, [*shape[: rank - len(axes)], size])
+    found = importer.call(norm, rows, *(importer.reshape(each, [size]) for each in vectors), epsilon=epsilon)
     return importer.transpose(importer.reshape(found, shape), [order.index(axis) for axis in range(rank)])
+
+
+@layer("LayerNormalization")
+def layer_normalization(importer: Importer, node: Layer) -> SSAValue:
+    node.refuse({"rms_scaling": False})
+    x = node.value()
+    axes = sorted(node.axes(node.config.get("axis", -1), importer.rank(x)))
+    sizes = tuple(max(importer.shape(x)[axis], 0) for axis in axes)
+    vectors = _affine(importer, node, node.weights(*_names(node)), sizes)
+    return _by_rows(importer, node, x, relay.LayerNormOp, vectors, node.real("epsilon", 1e-3))
 
 
 @layer("GroupNormalization")
@@ -72,12 +81,14 @@ def group_normalization(importer: Importer, node: Layer) -> SSAValue:
 
 
 def rms(importer: Importer, node: Layer, x: SSAValue, scale: SSAValue | None) -> SSAValue:
-    """`x / sqrt(mean(x * x) + epsilon)`, times a factor."""
-    data = Scalar(importer, x)
-    axes = node.axes(node.config.get("axis", -1), importer.rank(x))
-    mean = Scalar(importer, importer.call(relay.MeanOp, (data * data).value, axis=axes, keepdims=True))
-    found = data * (mean + node.real("epsilon", 1e-7)).of(relay.RsqrtOp)
-    return found.value if scale is None else (found * Scalar(importer, scale)).value
+    """A factor for each element of the last axis is the op's; others are multiplied behind it."""
+    dims = importer.shape(x)
+    axes = node.axes(node.config.get("axis", -1), len(dims))
+    gamma = scale if axes == [len(dims) - 1] and scale is not None and importer.shape(scale) == dims[-1:] else None
+    ones = np.ones([max(dims[axis], 0) for axis in axes], np.float32)
+    vector = importer.unnamed(ones) if gamma is None else gamma
+    found = _by_rows(importer, node, x, relay.RmsNormOp, [vector], node.real("epsilon", 1e-7))
+    return found if scale is None or gamma is not None else importer.call(relay.MultiplyOp, found, scale)
 
 
 @layer("RMSNormalization")
@@ -88,7 +99,7 @@ def rms_normalization(importer: Importer, node: Layer) -> SSAValue:
 
 @op("RMSNorm", "RmsNormalization")
 def rms_operation(importer: Importer, node: Layer) -> SSAValue:
-    return rms(importer, node, node.value(0, "x"), node.optional(1, "scale"))
+    return rms(importer, node, importer.real(node.value(0, "x")), node.optional(1, "scale"))
 
 
 def _unit(importer: Importer, node: Layer, x: SSAValue) -> SSAValue:
