@@ -24,7 +24,9 @@ MOST_NODES = 100_000
 """Nodes that the graph, its functions, the models in it and the turns of its loops may come to."""
 DEEPEST = 24
 """Functions, subgraphs and models in each other."""
-READ_ERRORS = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
+READ_ERRORS = (
+    ArithmeticError, AttributeError, IndexError, KeyError, MemoryError, TypeError, ValueError, RecursionError,
+)  # fmt: skip
 """What reading a damaged graph raises."""
 
 
