@@ -137,18 +137,16 @@ def pad(importer: Importer, node: Layer) -> SSAValue:
     x, given = node.value(0, "x"), node.config.get("pad_width")
     rows = given if is_list(given) and given and is_list(given[0]) else [given]
     rows = rows * importer.rank(x) if len(rows) == 1 else rows
-    if len(rows) != importer.rank(x):
+    pairs = [node.integers_of(row, "pad_width") for row in rows]
+    if len(rows) != importer.rank(x) or any(number < 0 for pair in pairs for number in pair):
         raise node.malformed(f"pad_width is {str(given)[:80]}")
     number, mode = node.argument(1, "constant_values"), node.word("mode", "constant")
-    pairs = [node.integers_of(row, "pad_width") for row in rows]
     widths = {axis: (pair[0], pair[-1]) for axis, pair in enumerate(pairs)}
     if mode in ("reflect", "symmetric", "edge"):
         flat = [each for pair in widths.values() for each in pair]
         return importer.call(relay.MirrorPadOp, x, pad_width=flat, mode=mode.upper())
     if mode != "constant" or not isinstance(number, int | float | None):
         raise node.unsupported(f"pads by the mode {mode[:40]!r}")
-    if min(min(pair) for pair in pairs) < 0:
-        raise node.malformed(f"pad_width is {str(given)[:80]}")
     return padded(importer, x, widths, fill=number or 0)
 
 

@@ -42,13 +42,19 @@ def batch_normalization(importer: Importer, node: Layer) -> SSAValue:
     return importer.call(relay.BatchNormOp, x, *vectors, axis=axis, epsilon=node.real("epsilon", 1e-3))
 
 
+def _axes(importer: Importer, node: Layer, x: SSAValue) -> list[int]:
+    """What is normalized together, of known sizes."""
+    dims = importer.shape(x)
+    axes = sorted(node.axes(node.config.get("axis", -1), len(dims)))
+    if DYNAMIC in [dims[axis] for axis in axes]:
+        raise node.unsupported(f"normalizes {x.type}", "give its shapes")
+    return axes
+
+
 def _by_rows(importer: Importer, node: Layer, x: SSAValue, norm: type[TensorOp], vectors: Sequence[SSAValue],
              epsilon: float) -> SSAValue:  # fmt: skip
     """A norm of rows; several axes are one row, and made the last ones for a while."""
-    dims, rank = importer.shape(x), importer.rank(x)
-    axes = sorted(node.axes(node.config.get("axis", -1), rank))
-    if DYNAMIC in [dims[axis] for axis in axes]:
-        raise node.unsupported(f"normalizes {x.type}", "give its shapes")
+    dims, rank, axes = importer.shape(x), importer.rank(x), _axes(importer, node, x)
     order = [axis for axis in range(rank) if axis not in axes] + axes
     size = prod(dims[axis] for axis in axes)
     moved = importer.transpose(x, order)
@@ -62,8 +68,7 @@ def _by_rows(importer: Importer, node: Layer, x: SSAValue, norm: type[TensorOp],
 def layer_normalization(importer: Importer, node: Layer) -> SSAValue:
     node.refuse({"rms_scaling": False})
     x = node.value()
-    axes = sorted(node.axes(node.config.get("axis", -1), importer.rank(x)))
-    sizes = tuple(max(importer.shape(x)[axis], 0) for axis in axes)
+    sizes = tuple(importer.shape(x)[axis] for axis in _axes(importer, node, x))
     vectors = _affine(importer, node, node.weights(*_names(node)), sizes)
     return _by_rows(importer, node, x, relay.LayerNormOp, vectors, node.real("epsilon", 1e-3))
 
@@ -82,10 +87,9 @@ def group_normalization(importer: Importer, node: Layer) -> SSAValue:
 
 def rms(importer: Importer, node: Layer, x: SSAValue, scale: SSAValue | None) -> SSAValue:
     """A factor for each element of the last axis is the op's; others are multiplied behind it."""
-    dims = importer.shape(x)
-    axes = node.axes(node.config.get("axis", -1), len(dims))
+    dims, axes = importer.shape(x), _axes(importer, node, x)
     gamma = scale if axes == [len(dims) - 1] and scale is not None and importer.shape(scale) == dims[-1:] else None
-    ones = np.ones([max(dims[axis], 0) for axis in axes], np.float32)
+    ones = np.ones([dims[axis] for axis in axes], np.float32)
     vector = importer.unnamed(ones) if gamma is None else gamma
     found = _by_rows(importer, node, x, relay.RmsNormOp, [vector], node.real("epsilon", 1e-7))
     return found if scale is None or gamma is not None else importer.call(relay.MultiplyOp, found, scale)
