@@ -10,7 +10,7 @@
 
 // GPU: relay.target = {kind = "cuda", triple = "nvptx64-nvidia-cuda", cpu = "sm_75", features = "+dot,+fma-rz,+shuffle"}
 
-// COSTS: features = "", costs = {cache_line = 32 : i64, issue_width = 2.000000e+00 : f64}}
+// COSTS: features = "+dsp", costs = {cache_line = 32 : i64, issue_width = 2.000000e+00 : f64}}
 func.func @main() {
   func.return
 }
