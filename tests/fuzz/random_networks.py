@@ -123,8 +123,6 @@ def product(
         weights = T((rng.standard_normal(shape) / math.sqrt(terms)).astype(np.float32), dtype)
         if narrow:
             weights = kernel_of(rng, shape, "int8", out, axis)
-            if x.index not in net.graph.inputs:  # data on a grid: codes found per channel could be half way
-                weights.scale = scale(rng)
         return [weights, T(rng.standard_normal(out).astype(np.float32), dtype) if rng.integers(3) else None], 1.0
     weights = kernel_of(rng, shape, dtype, out, axis)
     bias = bias_of(rng, out, x.spec, weights, axis == 3) if rng.integers(4) or axis == 3 else None

@@ -26,8 +26,7 @@ EXACT = {"DEQUANTIZE", "RESHAPE", "TRANSPOSE", "SLICE", "STRIDED_SLICE", "CONCAT
 MOST = 4096
 """Elements of a tensor that is read again."""
 LEFT_OUT = {"CALL_ONCE", "VAR_HANDLE", "IF", "WHILE"}
-"""No models by themselves: `SUBGRAPHS` has them. DIV of codes is left out too, and layers that find an asymmetric scale
-get random floats only: see the table of docs/support.md."""
+"""No models by themselves: `SUBGRAPHS` has them. DIV of codes is left out too: see the table of docs/support.md."""
 SUBGRAPHS: list[Callable[[np.random.Generator], Sequence[control.Graph]]] = [
     *(
         lambda rng, kind=kind: getattr(control.Maker(rng, pick(rng, "float32", "int8")), kind)()
@@ -118,11 +117,7 @@ class Graph:
             return -1
         if isinstance(spec.value, np.ndarray) or spec.variable:
             return self.tensor(spec)
-        types = {each.dtype for each in case.inputs if each is not None}
-        windows = case.kind in ("CONV_2D", "DEPTHWISE_CONV_2D") and types >= {"float32", "int8"}
-        asymmetric = windows or case.values.get("asymmetricQuantizeInputs", False)
-        fresh = number in case.custom_inputs or asymmetric
-        found = None if fresh else self.adapted(spec)
+        found = None if number in case.custom_inputs else self.adapted(spec)
         if found is not None:
             self.read.add(found.index)
             return found.index

@@ -130,6 +130,66 @@ def test_where_litert_leaves_numbers_undefined(
     assert f"| {operators} | {types} | " in SUPPORT
 
 
+def quantised_in_runs(kind: str, rng: np.random.Generator) -> tuple[Case, list[int]]:
+    """A layer of floats by int8 weights, and the shape of its data."""
+    rows, depth, units = (int(d) for d in rng.integers(1, [4, 40, 6]))
+    scales = [float(s) for s in 2.0 ** rng.integers(-2, 3, units)] if rng.integers(2) else [1.0] * units
+    if kind in ("FULLY_CONNECTED", "BATCH_MATMUL"):
+        shape, out, values = [rows, depth], [rows, units], {"asymmetricQuantizeInputs": bool(rng.integers(2))}
+        kernel = [units, depth] if kind == "FULLY_CONNECTED" else [depth, units]
+        options = "FullyConnectedOptions" if kind == "FULLY_CONNECTED" else "BatchMatMulOptions"
+        weights = T(rng.integers(-127, 128, kernel).astype(np.int8), "int8", scales[:1])
+    else:
+        depthwise = kind == "DEPTHWISE_CONV_2D"
+        shape, out = [rows, 3, 4, units if depthwise else depth], [rows, 3, 4, units]
+        values = {"padding": 0, "strideH": 1, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1}
+        values |= {"depthMultiplier": 1} if depthwise else {}
+        options = "DepthwiseConv2DOptions" if depthwise else "Conv2DOptions"
+        kernel = [1, 2, 2, units] if depthwise else [units, 1, 1, depth]
+        weights = T(rng.integers(-127, 128, kernel).astype(np.int8), "int8", scales, 0, 3 * depthwise)
+    version = {"FULLY_CONNECTED": 12, "BATCH_MATMUL": 4, "CONV_2D": 7, "DEPTHWISE_CONV_2D": 6}[kind]
+    bias = [] if kind == "BATCH_MATMUL" else [T(np.zeros(units, np.float32), "float32")]
+    inputs = [T(shape, "float32"), weights, *bias]
+    return Case(kind, inputs, [T(out, "float32")], options, values, version), shape
+
+
+def half_way(rng: np.random.Generator, shape: list[int]) -> Array:
+    """Multiples of half a step, and a zero point that is half way between two codes, too."""
+    step = float(rng.random()) if rng.integers(2) else 2.0 ** -float(rng.integers(6))
+    low = -(rng.integers(1, 254) + 0.5) * step
+    data = np.clip(rng.integers(-255, 256, shape) * 0.5 * step, low, low + 255 * step).reshape(shape[0], -1)
+    data[:, 0], data[:, -1] = low, low + 255 * step
+    return data.reshape(shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("kind", ["FULLY_CONNECTED", "BATCH_MATMUL", "CONV_2D", "DEPTHWISE_CONV_2D"])
+def test_floats_half_way_between_codes(kind: str) -> None:
+    """Which end gives the zero point, what is rounded before what is added, and one scale or several: each by the
+    step of the code in the sum."""
+    rng = np.random.default_rng(5)
+    for _ in range(40):
+        case, shape = quantised_in_runs(kind, rng)
+        try:
+            reference = Reference(case.model())
+        except RuntimeError:
+            continue  # depthwise by one scale for several channels
+        module, data = from_tflite(case.model()), half_way(rng, shape)
+        wanted = reference.run([data])[0]
+        np.testing.assert_allclose(run(module, [data])[0], wanted, rtol=1e-6, atol=1e-6 * np.abs(wanted).max())
+
+
+def test_below_half_a_step() -> None:
+    """LiteRT adds 0.5 in float32 and cuts, in all but the last elements of a row."""
+    kernel = T(np.eye(16, dtype=np.int8), "int8", [1.0])
+    values, size = {"asymmetricQuantizeInputs": True}, T([1, 16], "float32")
+    case = Case("FULLY_CONNECTED", [size, kernel, None], [size], "FullyConnectedOptions", values, 12)
+    data = np.array([[-128, 127, *[np.float32(0.49999997)] * 14]], np.float32)
+    wanted, result = Reference(case.model()).run([data])[0], run(from_tflite(case.model()), [data])[0]
+    assert (wanted[0, 2:] == 1).all(), "LiteRT rounds here: take the row out"
+    assert (result[0, 2:] == 0).all()
+    assert "| float32 | 0.5 - 2^-25 steps, " in SUPPORT
+
+
 def test_tables_are_those_of_the_c_library(monkeypatch: pytest.MonkeyPatch) -> None:
     """A code of the table is off by one with correctly rounded functions, none with those that LiteRT calls."""
     case, feeds = gelu("int16", 5.459165e-05, 9.911173e-05)

@@ -156,11 +156,11 @@ def add_bias(importer: Importer, value: SSAValue, bias: Tensor | None) -> SSAVal
 
 
 def _hybrid(importer: Importer, node: Node, window: Window) -> SSAValue:
-    """Each image is quantised at run time: `float(sum) * (image's scale * kernel's scale)`; asymmetrically for scales
-    per channel, and always by the depthwise kernel."""
+    """Each image is quantised at run time: `float(sum) * (image's scale * kernel's scale)`; asymmetrically where the
+    channels' scales differ, and always by the depthwise kernel."""
     scales, _ = kernel_scales(node, window.channel_axis)
     value = importer.value(node.input(0))
-    if len(scales) == 1 and window.channel_axis == 0:
+    if (scales == scales[0]).all() and window.channel_axis == 0:
         codes, scale = quantised_lines(importer, value, asymmetric=False)
         sums = importer.emit(Conv2dOp, [codes, window.kernel], {**window.properties}).result
         return scale_sums(importer, sums, scale, scales)

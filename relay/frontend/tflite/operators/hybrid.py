@@ -26,10 +26,11 @@ def quantised_lines(importer: Importer, value: SSAValue, asymmetric: bool) -> tu
 
 
 def _asymmetric(importer: Importer, value: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """`scale = (max - min) / 255` with 0 between them; the zero point is computed from the end that makes the smaller
-    error; all in double. `code = clamp(round(zero_point + x * (1 / scale)))` in float32.
+    """`step = (max - min) / 255` with 0 between them: the difference in float32, the quotient in double, in which the
+    zero point is computed, too, from the end that makes the smaller error. `scale` is `step` in float32, and
+    `code = clamp(zero_point + round(x * (1 / scale)))`, the product in float32.
 
-    Source: TFLite's `PortableAsymmetricQuantizeFloats`.
+    Source: LiteRT's `AsymmetricQuantizeFloats` for vectors, observed at data half way between two codes.
     """
 
     def emit(op: type[TensorOp], *operands: SSAValue, **properties: Attribute) -> SSAValue:
@@ -45,11 +46,12 @@ def _asymmetric(importer: Importer, value: SSAValue) -> tuple[SSAValue, SSAValue
     count, *others = importer.shape(value)
     lines = importer.reshape(value, [count, prod(others)])
     zero, axis = constant(0.0, value), ints([1])
-    low, high = (
-        emit(relay.CastOp, emit(bound, emit(reduce, lines, axis=axis), zero), dtype=f64)
+    ends32 = [
+        emit(bound, emit(reduce, lines, axis=axis), zero)
         for reduce, bound in ((relay.MinOp, relay.MinimumOp), (relay.MaxOp, relay.MaximumOp))
-    )
-    step = emit(relay.DivideOp, emit(relay.SubtractOp, high, low), constant(HIGH - LOW, low))
+    ]
+    low, high, width = (emit(relay.CastOp, x, dtype=f64) for x in (*ends32, emit(relay.SubtractOp, *reversed(ends32))))
+    step = emit(relay.DivideOp, width, constant(HIGH - LOW, width))
     step = emit(relay.WhereOp, emit(relay.EqualOp, low, high), constant(1.0, step), step)
     ends: list[tuple[SSAValue, SSAValue]] = []
     for bound, extreme in ((LOW, low), (HIGH, high)):
@@ -63,7 +65,7 @@ def _asymmetric(importer: Importer, value: SSAValue) -> tuple[SSAValue, SSAValue
     rows = [count] + [1] * len(others)
     offset = importer.reshape(zero_point, rows)
     inverse = importer.reshape(emit(relay.DivideOp, constant(1.0, scale), scale), rows)
-    codes = emit(relay.RoundOp, emit(relay.AddOp, offset, emit(relay.MultiplyOp, value, inverse)))
+    codes = emit(relay.AddOp, offset, emit(relay.RoundOp, emit(relay.MultiplyOp, value, inverse)))
     steps = emit(relay.SubtractOp, clamped(codes), offset)
     return emit(relay.CastOp, steps, dtype=i16), scale
 
