@@ -118,3 +118,18 @@ def test_codes_are_narrowed_together():
     module = clamped().module()
     default_pipeline("x86_64-linux-gnu -mcpu=cascadelake").apply(module)
     assert str(module).count("llvm.x86.avx512.packssdw.512") == 2 * 9
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32"])
+def test_quotients_and_powers_of_integers(dtype: str):
+    net = Net(57)
+    a, b, small = (net.numbers(dtype, 3, 50) for _ in range(3))
+    b[0, :9], b[1] = 0, np.maximum(b[1] // 64, 1)
+    left, right, exponent = net.argument(a), net.argument(b), net.argument(small % 9)
+    fixed = net.constant(np.array(7, dtype))
+    for op in (relay.DivideOp, relay.FloorDivideOp, relay.ModOp, relay.FloorModOp):
+        net.result(op.name, net.add(op, [left, right], {}))
+        net.result(f"{op.name} by 7", net.add(op, [left, fixed], {}))
+    net.result("power", net.add(relay.PowerOp, [left, exponent], {}))
+    net.result("size", net.add(relay.AbsOp, [left], {}))
+    net.check()

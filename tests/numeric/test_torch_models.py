@@ -7,13 +7,14 @@ docs/pytorch.md says how an environment with torch is made without its CUDA libr
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
 
 from relay.frontend import from_pytorch
 from relay.interpreters import run
-from tests.numeric.torch_nets import AT_RUN_TIME, FORMS, NETS, applies, distance, row
+from tests.numeric.torch_nets import AT_RUN_TIME, FORMS, NETS, applies, distance, row, torchvision
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 """What warns here are the libraries that make the models."""
@@ -29,6 +30,9 @@ def test_is_near_eager(net: str, form: str) -> None:
     """Interpreted and compiled, of a file. Static codes of every operator, fed eager PyTorch's, are within one. Where
     scales are found at run time, operators that are fed eager PyTorch's values give its integers; of the whole network
     a rounding error of a float sum may move a value to the next code, in eager PyTorch as here."""
+    package("torch")
+    if find_spec("torchvision") is not None:
+        torchvision()  # before others import it
     for name in ("torchvision", "timm", "transformers", "torchao", "executorch"):
         package(name)
     found = row(net, form)

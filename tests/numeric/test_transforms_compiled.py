@@ -111,6 +111,9 @@ def indexing(c: Cases) -> None:
     for mode in ("clip", "wrap", "fast"):
         c.add(relay.TakeOp, x, c.below(9, 2, 2, low=-9), axis=number(1), mode=StringAttr(mode))
         c.add(relay.TakeOp, x, c.below(99, 3, 2, low=-9), mode=StringAttr(mode))
+    codes = c.net.argument(c.net.numbers("uint8", 2, 3))
+    for mode in ("clip", "wrap"):
+        c.add(relay.TakeOp, x, codes, axis=number(1), mode=StringAttr(mode))
     c.add(relay.ReverseSequenceOp, x, c.below(7, 3, low=-1))
     c.add(relay.ReverseSequenceOp, x, c.below(4, 4), seq_axis=number(0), batch_axis=number(-1))
     for axis, places in ((0, (6, 5, 4)), (-1, (3, 5, 1))):
@@ -120,6 +123,12 @@ def indexing(c: Cases) -> None:
         c.add(relay.ScatterNdOp, x, c.below(3, 7, 2, low=-1), c.x(7, 4), mode=StringAttr(mode))
         c.add(relay.ScatterNdOp, x, c.below(3, 2, 2, 3), c.x(2, 2), mode=StringAttr(mode))
         c.add(relay.ScatterNdOp, x, c.below(3, 1), c.x(5, 4), mode=StringAttr(mode))
+    for op in (relay.ScatterOp, relay.ScatterAddOp):
+        c.add(op, x, c.below(6, 0, 5, 4), c.x(0, 5, 4), axis=number(0))
+    for mode in ("update", "add"):
+        c.add(relay.ScatterNdOp, x, c.below(3, 0, 2), c.x(0, 4), mode=StringAttr(mode))
+        c.add(relay.ScatterNdOp, x, c.below(3, 2, 0), c.x(2, 3, 5, 4), mode=StringAttr(mode))
+    c.add(relay.StridedSetOp, x, c.x(0, 5, 4), begin=ints([2, 0, 0]), end=ints([2, 5, 4]), strides=ints([1, 1, 1]))
     bounds = {"begin": ints([0, 1, 0]), "end": ints([3, 5, 4]), "strides": ints([1, 2, 3])}
     c.add(relay.StridedSetOp, x, c.x(3, 2, 2), **bounds)
     c.add(relay.StridedSetOp, c.net.constant(c.net.numbers(c.dtype, 3, 5, 4)), c.x(3, 2, 2), **bounds)

@@ -128,3 +128,15 @@ def test_double_precision():
     assert np.array_equal(np.isnan(found), np.isnan(x))
     near = np.isfinite(wanted) & (wanted > 0)
     assert np.abs(found[near] / wanted[near] - 1).max() < 1e-14
+
+
+@pytest.mark.parametrize("name, of", [("sin", np.sin), ("cos", np.cos)])
+def test_angles_of_double_precision(name: str, of: Callable[[Array], Array]):
+    x = numbers(-1e6, 1e6).astype(np.float64)
+    x[2000:] /= 1e6
+    with np.errstate(all="ignore"):
+        wanted = of(x)
+    found = compute(name, x)
+    assert np.array_equal(np.isnan(found), np.isnan(wanted))
+    near = np.isfinite(x) & (np.abs(x) < 2.0**30)
+    assert np.abs(found[near] - wanted[near]).max() < 1e-14

@@ -35,6 +35,10 @@ REFUSED = {
     "{threads = [{loop = true}]}": "threads is not an array of loops; write threads = [{loop = 0}, ...]",
     "{threads = [{loop = -1}]}": "threads cannot share loop -1; ",
     "{threads = [{loop = 0, around = -1}]}": "threads cannot share loop 0 for all turns of loop -1; ",
+    "{strategy = 'nest', threads = [{loop = 0, around = 1}]}": "threads cannot share loop 0 for all turns of loop 1; ",
+    "{strategy = 'nest', threads = [{loop = 0}, {loop = 1}]}": "threads share one loop inside of another; ",
+    "{ops = [{op = 7, strategy = 'nest'}]}": "op 7 is not scheduled by itself; the kernel has: op 0 elementwise",
+    "{strategy = 3.5 : f32}": "3.500000e+00 : f32 is no decision; write true, a number, a name, or an array of these",
 }
 
 

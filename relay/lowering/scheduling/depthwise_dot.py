@@ -135,10 +135,6 @@ class DepthwiseDotEmitter:
                     with b.loop(0, self.layout.steps(section), independent=alone) as (step, _):
                         Row(self, section, (n, b.plus(first, step)), channel, start).emit()
 
-    def call(self, name: str, *operands: SSAValue) -> SSAValue:
-        """An intrinsic whose result has its first operand's type."""
-        return self.b.intrinsic(name, operands, operands[0].type)
-
     def join(self, pieces: Sequence[SSAValue]) -> SSAValue:
         """Vectors of one size, one behind the other."""
         if len(pieces) == 1:

@@ -33,10 +33,6 @@ class Costs:
         self.costs = costs
         self.loops: dict[Operation, tuple[float, float]] = {}
 
-    def turn(self, loop: scf.ForOp) -> float:
-        """One turn of a loop."""
-        return self.of_loop(loop)[0]
-
     def of_loop(self, loop: scf.ForOp) -> tuple[float, float]:
         """One turn of a loop, and all of them."""
         if (known := self.loops.get(loop)) is not None:

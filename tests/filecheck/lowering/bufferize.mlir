@@ -106,3 +106,34 @@ func.func @both(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<6xf32>) {
   %f = tensor.collapse_shape %r [[0, 1]] : tensor<2x3xf32> into tensor<6xf32>
   func.return %r, %f : tensor<2x3xf32>, tensor<6xf32>
 }
+
+// A fill that is a value is one; what is put into an argument is put into a copy; what is reshaped lies densely.
+
+// CHECK-LABEL: func.func @values
+// CHECK-SAME:    (%x: memref<4xi8>, %y: memref<2xi8>, %p: memref<i1>, [[R:%.+]]: memref<4xi8>, [[F:%.+]]: memref<4xi8>, [[S:%.+]]: memref<2x1xi8>, [[C:%.+]]: memref<2xi8>) {
+// CHECK:         linalg.fill ins({{%.+}} : i8) outs([[F]] : memref<4xi8>)
+// CHECK-NEXT:    "memref.copy"(%x, [[R]])
+// CHECK-NEXT:    [[V:%.+]] = memref.subview [[R]][1] [2] [1]
+// CHECK-NEXT:    "memref.copy"(%y, [[V]])
+// CHECK-NEXT:    [[W:%.+]] = memref.subview %x[0] [2] [2]
+// CHECK-NEXT:    [[D:%.+]] = memref.alloc()
+// CHECK-NEXT:    "memref.copy"([[W]], [[D]])
+// CHECK:         [[K:%.+]] = bufferization.to_buffer {{%.+}} read_only
+// CHECK-NEXT:    scf.if
+// CHECK-NEXT:      "memref.copy"([[K]], [[C]])
+func.func @values(%x: tensor<4xi8>, %y: tensor<2xi8>, %p: tensor<i1>) -> (tensor<4xi8>, tensor<4xi8>, tensor<2x1xi8>, tensor<2xi8>) {
+  %v = arith.constant -5 : i8
+  %e = tensor.empty() : tensor<4xi8>
+  %f = linalg.fill ins(%v : i8) outs(%e : tensor<4xi8>) -> tensor<4xi8>
+  %r = tensor.insert_slice %y into %x[1] [2] [1] : tensor<2xi8> into tensor<4xi8>
+  %s = tensor.extract_slice %x[0] [2] [2] : tensor<4xi8> to tensor<2xi8>
+  %t = tensor.expand_shape %s [[0 : i64, 1 : i64]] output_shape [2, 1] : tensor<2xi8> into tensor<2x1xi8>
+  %q = tensor.extract %p[] : tensor<i1>
+  %c = scf.if %q -> (tensor<2xi8>) {
+    %k = arith.constant dense<[1, 2]> : tensor<2xi8>
+    scf.yield %k : tensor<2xi8>
+  } else {
+    scf.yield %y : tensor<2xi8>
+  }
+  func.return %r, %f, %t, %c : tensor<4xi8>, tensor<4xi8>, tensor<2x1xi8>, tensor<2xi8>
+}
