@@ -35,6 +35,8 @@ class Planned:
     """Told how much of the code is compiled."""
     work: Work = field(default_factory=dict[str, tuple[int, str]])
     """That of the source's operators, for profiles."""
+    repeated: bool = False
+    """See `Recipe.repeated`."""
 
 
 class Backend(ABC, Generic[T]):

@@ -86,6 +86,7 @@ def key(content: IRModule | bytes, recipe: Recipe) -> str | None:
         "context": [ctx.opt_level, sorted(ctx.required_pass), sorted(ctx.disabled_pass)],
         "config": sorted((name, repr(value)) for name, value in ctx.config.items()),
         "pipeline": str(recipe.pipeline),
+        "repeated": recipe.repeated,
         "compiler": compiler(),
         "plug-ins": others,
     }

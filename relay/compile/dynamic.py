@@ -14,6 +14,7 @@ from xdsl.dialects.func import FuncOp
 from relay import signature, symbols
 from relay.arguments import every, mapping, positive, shown
 from relay.compile.request import Recipe
+from relay.compile.rows import EXTERNAL, blocks_of
 from relay.dialects.attributes import Array
 from relay.dialects.op import DYNAMIC, is_tensor
 from relay.dialects.relay import DynamicOp
@@ -21,7 +22,7 @@ from relay.errors import InvalidArgument, Unsupported
 from relay.module import REQUESTS, IRModule
 from relay.passes.info import as_module
 from relay.runtime import Executable, TensorSpec
-from relay.runtime.dynamic import MAX_VARIANTS, DynamicExecutable, Interface
+from relay.runtime.dynamic import MAX_VARIANTS, DynamicExecutable, Interface, Specialise
 from relay.runtime.specification import Size
 from relay.signature import TensorInfo
 from relay.sizes import Symbol
@@ -71,15 +72,32 @@ def opened(module: IRModule, recipe: Recipe, compile: Compile) -> DynamicExecuta
             what = f"decides shapes, and is of shape {list(spec.shape)}"
             raise Unsupported(f"input '{spec.name}'", what, f"at most {MOST_NUMBERS} numbers can")
 
-    def specialise(sizes: Mapping[str, int], values: Mapping[str, Array]) -> Executable:
+    def static(sizes: Sequence[int], values: dict[int, Array]) -> IRModule:
         copy = module.clone()
-        numbers = {index: values[interface.inputs[index].name] for index in interface.deciding}
-        give_values(copy["main"], numbers)
-        DynamicToStatic(sizes=tuple(sizes[symbol.name] for symbol in named)).apply(Context(), copy.op)
+        give_values(copy["main"], values)
+        DynamicToStatic(sizes=tuple(sizes)).apply(Context(), copy.op)
         refuse_open(copy.op)
-        return compile(replace(recipe, model=copy, params={}, frontend={}))
+        return copy
 
-    return DynamicExecutable(interface, specialise, most_variants(recipe))
+    def specialise(sizes: Mapping[str, int], values: Mapping[str, Array]) -> Executable:
+        numbers = {index: values[interface.inputs[index].name] for index in interface.deciding}
+        copy = static([sizes[symbol.name] for symbol in named], numbers)
+        repeated = interface.serves(sizes.values())
+        return compile(replace(recipe, model=copy, params={}, frontend={}, repeated=repeated))
+
+    interface = blocks_of(interface, lambda rows: static([rows], {}), recipe)
+    return executable_for(interface, specialise, recipe)
+
+
+def executable_for(interface: Interface, specialise: Specialise, recipe: Recipe) -> DynamicExecutable:
+    """The executable; the builds that any number of rows runs by are made at once."""
+    executable = DynamicExecutable(interface, specialise, most_variants(recipe))
+    if interface.blocks:
+        name = interface.symbols[0].name
+        executable.prepare(**{name: interface.blocks})
+        if any("repeat" not in executable.variant(**{name: size}).graph for size in interface.blocks):
+            executable.interface = interface._replace(blocks=(), why=EXTERNAL)
+    return executable
 
 
 def most_variants(recipe: Recipe) -> int:

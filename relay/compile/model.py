@@ -201,6 +201,7 @@ def _compile(recipe: Recipe, progress: Update = unseen, shown: bool | None = Fal
             runner.claims,
             lambda n, total: progress(done + rest * n / total, "code"),
             work,
+            recipe.repeated,
         )
         executable = assemble(planned)
     if runner.key is not None:

@@ -17,6 +17,8 @@ from relay.lowering import externals
 from relay.lowering.bufferize import Bufferize
 from relay.lowering.c_interface import export
 from relay.lowering.expand_apply_scale import ExpandApplyScale
+from relay.lowering.llvm.repeat import REPEAT
+from relay.lowering.llvm.team import TEAM_FUNCTIONS
 from relay.lowering.llvm_ir import program
 from relay.lowering.math_expand_ops import MathExpandOps
 from relay.lowering.parallelize import Parallelize
@@ -57,11 +59,19 @@ class Native(Backend[CpuTarget]):
     def assemble(self, planned: Planned, target: CpuTarget) -> Executable:
         module, code = planned.module, planned.code
         threads = target.triple if target.has_threads else ""
+        repeated = planned.repeated and not externals.called(module.op)
         whole = program(
-            module.op, target.function_attributes, threads, ready=code.add, index_bits=target.index_bits
+            module.op,
+            target.function_attributes,
+            threads,
+            ready=code.add,
+            index_bits=target.index_bits,
+            repeated=repeated,
         ).text
         found = code.finish(whole, planned.progress)
         graph, params = describe(module, target, *planned.described)
+        if repeated:
+            graph["repeat"] = {"entry": REPEAT, "team": TEAM_FUNCTIONS}
         sources = {
             "mlir": module.to_text,
             "ll": lambda: found.ir,

@@ -12,8 +12,9 @@ from xdsl.dialects.builtin import FunctionType, TensorType
 
 from relay import signature
 from relay.arguments import every, is_list, is_mapping, mapping, shown
-from relay.compile.dynamic import Compile, most_variants, opened, spec_of, with_sizes
+from relay.compile.dynamic import Compile, executable_for, opened, spec_of, with_sizes
 from relay.compile.request import Recipe
+from relay.compile.rows import blocks_of
 from relay.dialects.attributes import Array, element_type
 from relay.dialects.op import DYNAMIC
 from relay.errors import InvalidArgument, RelayError
@@ -78,7 +79,7 @@ def reimported(recipe: Recipe, compile: Compile, left: UnknownSizes | None = Non
     def specialise(sizes: Mapping[str, int], values: Mapping[str, Array]) -> Executable:
         frontend = {**plain, **_given(asked, sizes)}
         if not deciding:
-            return compile(replace(recipe, frontend=frontend))
+            return compile(replace(recipe, frontend=frontend, repeated=interface.serves(sizes.values())))
         found = import_model(model, _with_constants(frontend, values))
         _insert_arguments(found, deciding)
         return compile(replace(recipe, model=found, frontend={}))
@@ -86,7 +87,12 @@ def reimported(recipe: Recipe, compile: Compile, left: UnknownSizes | None = Non
     open_inputs = [spec_of(_reopened(info, index, names), index, names) for index, info in enumerate(inputs)]
     unknown = [spec_of(replace(info, shape=(DYNAMIC,) * len(info.shape)), -1, names) for info in outputs]
     interface = Interface(open_inputs, unknown, named, list(deciding))
-    return DynamicExecutable(interface, specialise, most_variants(recipe))
+
+    def static(rows: int) -> IRModule:
+        return import_model(model, {**plain, **_given(asked, {named[0].name: rows})})
+
+    interface = blocks_of(interface, static, recipe)
+    return executable_for(interface, specialise, recipe)
 
 
 def _symbols(asked: Mapping[str, object], inputs: Sequence[TensorInfo]) -> list[Symbol]:

@@ -51,3 +51,5 @@ class Recipe:
     exact: bool | None = None
     max_variants: int | None = None
     """Of an executable of sizes that are not known."""
+    repeated: bool = False
+    """Whether the code is to have a function for a number of blocks that is known when it runs."""

@@ -22,9 +22,12 @@ from relay.lowering.llvm.counters import DECLARATION, counted
 from relay.lowering.llvm.function import FunctionWriter, Writer
 from relay.lowering.llvm.memory import MEMORY
 from relay.lowering.llvm.parallel import threaded
+from relay.lowering.llvm.repeat import repeat_text
 from relay.lowering.llvm.scalar import SCALAR
 from relay.lowering.llvm.team import begin_text, team_text
+from relay.lowering.plan_memory import size_of
 from relay.lowering.program import FunctionText, Program, Units
+from relay.lowering.shaped import buffer_of
 
 ENTRY = "relay_main"
 """The symbol of `@main` behind one pointer to a table of pointers."""
@@ -51,12 +54,14 @@ def program(
     ready: Callable[[str], object] | None = None,
     counters: str = "",
     index_bits: int = 64,
+    repeated: bool = False,
 ) -> Program:
     """LLVM IR of the module; `attributes` are added to every function's. If there are parallel loops and a `triple` is
     given, the functions of a team of threads come with it. `entry` writes what others see instead of `relay_NAME`, told
     how many arguments `@main` takes. `ready` is told modules that are compiled apart (see `Units`), while others are
     written. With `counters`, the triple of a machine, `@main` counts the ticks of each call (`llvm.counters`) in
-    numbers whose address ends its table. An index has `index_bits`: 64 where there are parallel loops.
+    numbers whose address ends its table. An index has `index_bits`: 64 where there are parallel loops. `repeated`: with
+    a function that runs `@main` for many blocks of inputs (`llvm.repeat`); there must be a `triple`.
 
     Raises Unsupported for an operation that is none of level 3.
     """
@@ -86,7 +91,11 @@ def program(
                     entries.append(by_table(op, more, op.sym_name.data in forking, counts))
                 elif op.sym_name.data == "main":
                     entries.append(entry(len(op.body.block.args) + more))
-    if forking and triple:
+    if repeated:
+        main = next(op for op in module.body.block.ops if isinstance(op, FuncOp) and op.sym_name.data == "main")
+        *tensors, _, _ = (size_of(buffer_of(argument)) for argument in main.body.block.args)
+        entries.append(repeat_text(ENTRY, tensors, "main" in forking))
+    if (forking or repeated) and triple:
         entries.append(team_text(triple, declarations))
     if units is not None:
         units.finish()

@@ -19,6 +19,7 @@ from relay.runtime.executable import EXECUTABLES, Executable, certify, executabl
 from relay.runtime.interface import Interface, Key, positive
 from relay.runtime.library import Library
 from relay.runtime.memory import Array
+from relay.runtime.rows import Rows
 from relay.runtime.team import check
 from relay.sizes import Symbol
 
@@ -41,6 +42,8 @@ class DynamicExecutable(Executable):
 
     It is built when it is first seen, or by `prepare`; those of the `max_variants` last used are kept, and those that
     were prepared. Where there is no compiler (after `relay.runtime.load`) sizes that were not saved are an error.
+    Where the only size is the number of rows, and they keep apart (`interface.blocks`), any number of them runs by the
+    builds for few, and nothing more is built.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class DynamicExecutable(Executable):
         self._blocks: WeakValueDictionary[bytes, Executable] = WeakValueDictionary()
         self._names = {spec.name: index for index, spec in enumerate(self.inputs)}
         self._threads = 1
+        self._rows: Rows | None = None
         self.unlock()
         EXECUTABLES.add(self)
         self._given: dict[int, Array] = {}
@@ -177,6 +181,7 @@ class DynamicExecutable(Executable):
         self._threads = check(value)
         with self._lock:
             live = [*self._prepared.values(), *self._recent.values()]
+            self._rows = None
         for executable in live:
             executable.num_threads = value
 
@@ -195,18 +200,31 @@ class DynamicExecutable(Executable):
         """Where the time of a run on these inputs goes; see `Executable.profile`."""
         return self._for(self._by_number(inputs, named)).profile(*inputs, seconds=seconds, **named)
 
-    def _for(self, given: Mapping[int, object]) -> Executable:
-        """The executable for these inputs, which are checked before one is built."""
+    def _for(self, given: Mapping[int, object]) -> Executable | Rows:
+        """What runs these inputs, which are checked before an executable is built."""
         key = self.interface.key(given)
         found = self._live(key)
         if found is not None:
             return found
+        if self.interface.blocks and key not in self._saved:
+            self.interface.checked(key)
+            return self._rows or self._in_blocks()
         for index, spec in enumerate(self.inputs):
             if index in given:
                 spec.take(cast("Given", given[index]))
             elif spec.kind == "input":
                 raise self.interface.missing(index)
         return self._variant(key)
+
+    def _in_blocks(self) -> Rows:
+        """Runs of any number of rows."""
+        threads = self._threads
+        blocks = {size: self._variant(Key((size,))) for size in self.interface.blocks}
+        rows = Rows(self.interface, blocks, threads)
+        with self._lock:
+            if threads == self._threads:
+                self._rows = rows
+        return rows
 
     def on(self, device: int = 0, stream: object = None) -> Session | HostSession:
         """Runs on a device, for a CPU; on a GPU each size has sessions of its own: `variant(...).on()`."""
@@ -255,12 +273,19 @@ class DynamicExecutable(Executable):
     # What it is made of
 
     def to_json(self) -> dict[str, Any]:
-        """What it takes and gives, its sizes, and for which of them it is built."""
-        return {**self.interface.to_json(), "variants": [self.interface.sizes(key) for key in self._all()]}
+        """What it takes and gives, its sizes, and for which of them it is built. `how` says of each size whether it is
+        known at run time only, or has builds of its own, and why."""
+        blocks, why = self.interface.blocks, self.interface.why
+        said = f"at run time, in blocks of {' and '.join(map(str, blocks))}" if blocks else f"a build for each: {why}"
+        how = {symbol.name: said.removesuffix(": ") for symbol in self.interface.symbols}
+        variants = [self.interface.sizes(key) for key in self._all()]
+        return {**self.interface.to_json(), "how": how, "variants": variants}
 
     def _head(self) -> str:
         names = ", ".join(symbol.name for symbol in self.interface.symbols)
-        return f"Executable for any sizes {names}; {len(self._all())} are built"
+        blocks = " and ".join(map(str, self.interface.blocks))
+        how = f", and run in blocks of {blocks} rows" if blocks else ""
+        return f"Executable for any sizes {names}; {len(self._all())} are built{how}"
 
     def __reduce__(self) -> tuple[Callable[..., Executable], tuple[bytes, int]]:
         """Pickles as the bytes that `save` writes: other sizes than those built are unknown then."""

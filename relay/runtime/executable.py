@@ -130,6 +130,11 @@ class Executable:
             blob[offset : offset + flat.size] = flat
         return blob
 
+    @property
+    def constants(self) -> Array:
+        """The constants that native code reads, each where the graph says."""
+        return self._constants
+
     def constants_digest(self) -> bytes:
         """SHA-256 of the constants that native code reads, and where they lie."""
         digest = sha256(json.dumps(self._graph["constants"]).encode())
@@ -206,7 +211,7 @@ class Executable:
                     self._release()
                 raise
             return None
-        values = self._arrange(inputs, named) if named or len(inputs) != len(takes) else inputs
+        values = self.arrange(inputs, named) if named or len(inputs) != len(takes) else inputs
         if self._devices is not None and self._devices.have(values):
             return self._from_device(values)
         try:
@@ -277,7 +282,7 @@ class Executable:
 
         assert self._devices is not None
         driver, model = self._devices.model(device)
-        return Session(driver, model, self.inputs, self.outputs, device, stream, self._arrange)
+        return Session(driver, model, self.inputs, self.outputs, device, stream, self.arrange)
 
     def _from_device(self, values: Sequence[Given]) -> Array | tuple[Array, ...]:
         """A run some of whose inputs lie on the first device."""
@@ -315,7 +320,7 @@ class Executable:
             values[index] = value
         return values
 
-    def _arrange(self, inputs: tuple[Given, ...], named: Mapping[str, Given]) -> list[Given]:
+    def arrange(self, inputs: tuple[Given, ...], named: Mapping[str, Given]) -> list[Given]:
         """The inputs in the model's order, states that are not given from their start."""
         values = {**self._initial, **self._by_number(inputs, named)}
         for index, spec in enumerate(self.inputs):
@@ -391,7 +396,7 @@ class Executable:
             random = np.random.default_rng(0)
             given = [s for s in self.inputs if s.kind == "input"]
             named = {spec.name: random_array(spec.shape, spec.dtype, random) for spec in given}
-        values = self._arrange(inputs, named)
+        values = self.arrange(inputs, named)
 
         def twin(library: Library, notes: Array | None) -> Callable[[], object]:
             other = Executable(self._graph, library, self._params, self._constants)

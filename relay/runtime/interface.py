@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -31,6 +31,11 @@ class Interface(NamedTuple):
     symbols: list[Symbol]
     deciding: list[int]
     """The inputs whose numbers decide shapes."""
+    blocks: tuple[int, ...] = ()
+    """How many rows each build takes, if the only symbol is the number of rows, which keep apart: any number of them
+    runs in blocks of these sizes, of which one is 1. Empty where each size has a build of its own."""
+    why: str = ""
+    """Why each size has a build of its own."""
 
     def to_json(self) -> dict[str, Any]:
         """What `from_json` reads."""
@@ -39,6 +44,8 @@ class Interface(NamedTuple):
             "outputs": [spec.to_json() for spec in self.outputs],
             "symbols": [[s.name, s.places, s.minimum, s.maximum, s.multiple] for s in self.symbols],
             "deciding": self.deciding,
+            "blocks": self.blocks,
+            "why": self.why,
         }
 
     @staticmethod
@@ -49,7 +56,11 @@ class Interface(NamedTuple):
             for name, places, low, high, step in table["symbols"]
         ]
         inputs, outputs = ([TensorSpec.from_json(row) for row in table[key]] for key in ("inputs", "outputs"))
-        return Interface(inputs, outputs, symbols, [int(index) for index in table["deciding"]])
+        deciding = [int(index) for index in table["deciding"]]
+        blocks = tuple(int(size) for size in table.get("blocks", ()))
+        if blocks and (1 not in blocks or min(blocks) < 1 or len(symbols) != 1 or deciding or not inputs):
+            raise ValueError(f"blocks of {blocks} rows")
+        return Interface(inputs, outputs, symbols, deciding, blocks, str(table.get("why", "")))
 
     def key(self, given: Mapping[int, object]) -> Key:
         """What the inputs, by number, are for. Raises InvalidArgument where those that share a size disagree, or one
@@ -90,6 +101,10 @@ class Interface(NamedTuple):
         for symbol, size in zip(self.symbols, key.sizes, strict=True):
             symbol.check(size)
         return key
+
+    def serves(self, sizes: Iterable[int]) -> bool:
+        """Whether a build for these sizes is one of those that any number of rows runs in."""
+        return bool(self.blocks) and tuple(sizes)[0] in self.blocks
 
     def sizes(self, key: Key) -> dict[str, int]:
         """The sizes by name."""

@@ -18,7 +18,7 @@ import numpy as np
 from relay.runtime import archive, variants
 from relay.runtime.container import WRONG
 from relay.runtime.memory import Array
-from relay.validation import claims, floats, plan, pointwise, randomly
+from relay.validation import blocks, claims, floats, plan, pointwise, randomly
 from relay.validation.claims import ARENA, Call, Claims, Move, Place
 from relay.validation.contraction import BITS, Differs, Product
 from relay.validation.emulator import emulator_of, is_emulated
@@ -162,6 +162,10 @@ def inside(path: str, bits: int, seconds: int, first: bool, tell: Callable[[dict
     tell({"begin": whole.name})
     if all("wrong" not in part.kinds for part in parts):
         check_whole(machine, claimed, weights, whole)
+    if repeat := saved.graph.get("repeat"):
+        parts.append(Part("blocks", "the entry point for each of many blocks of rows"))
+        tell({"begin": parts[-1].name})
+        blocks.check(machine, str(repeat["entry"]), parts[-1], np.random.default_rng(SEED))
     whole.seconds = round(time.process_time() - started - sum(part.seconds for part in parts), 3)
     for part in [whole, *parts]:
         tell(asdict(part))

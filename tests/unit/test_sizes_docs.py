@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PRINTED = """Executable for any sizes images; 0 are built
+PRINTED = """Executable for any sizes images; 2 are built, and run in blocks of 8 and 1 rows
 1 (1, 10)
 5 (5, 10)
 1 (1, 10)
+{'images': 'at run time, in blocks of 8 and 1'}
 True
-[{'images': 1}, {'images': 8}, {'images': 5}]
-sizes images=3: are not prepared; prepared are images=1; images=8; images=5; others are built by \
-relay.build, before save
+[{'images': 8}, {'images': 1}]
+(3, 10)
 (3, 4, 2, 4)
 (1, 16, 8)
 """

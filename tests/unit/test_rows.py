@@ -1,0 +1,267 @@
+"""Any number of rows by builds for few: equal to a build for that number, bit for bit."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import threading
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from relay.compile.entry import build
+from relay.dialects.attributes import Array
+from relay.errors import InvalidArgument, Malformed, Unsupported
+from relay.module import IRModule
+from relay.runtime import DynamicExecutable, Executable, archive, container, load, team
+from relay.runtime.memory import address
+from relay.runtime.rows import Repeated
+from tests.unit.test_build import DIGITS
+
+MOST = 40
+CODES = """func.func @main(%x: tensor<?x5x3xi8>, %y: tensor<?x5x3xi8>) -> (tensor<?x3xi32>, tensor<?x5x3xi8>)
+    attributes {relay.inputs = [{name = "x"}, {name = "y"}], relay.symbols = [
+    {name = "n", places = [array<i64: 0, 0>, array<i64: 1, 0>], maximum = 64 : i64}]} {
+  %m = relay.maximum %x, %y : (tensor<?x5x3xi8>, tensor<?x5x3xi8>) -> tensor<?x5x3xi8>
+  %w = relay.cast %m {dtype = i32} : (tensor<?x5x3xi8>) -> tensor<?x5x3xi32>
+  %s = relay.sum %w {axis = array<i64: 1>} : (tensor<?x5x3xi32>) -> tensor<?x3xi32>
+  func.return %s, %m : tensor<?x3xi32>, tensor<?x5x3xi8>
+}"""
+
+
+def dynamic(exe: object) -> DynamicExecutable:
+    assert isinstance(exe, DynamicExecutable)
+    return exe
+
+
+def results(exe: Executable, *given: Array, **named: Array) -> tuple[Array, ...]:
+    found = exe.run(*given, **named)
+    assert found is not None
+    return found if isinstance(found, tuple) else (found,)
+
+
+@cache
+def digits() -> DynamicExecutable:
+    return dynamic(build(DIGITS, opt_level=1, batch="n"))
+
+
+@cache
+def codes() -> DynamicExecutable:
+    return dynamic(build(IRModule.parse(CODES), opt_level=1))
+
+
+@cache
+def images() -> tuple[Array, Array]:
+    """Many images, and what a build for as many gives."""
+    x = np.random.default_rng(0).integers(-128, 128, (MOST, *digits().inputs[0].shape[1:])).astype(np.int8)
+    wanted = build(DIGITS, opt_level=1, batch=MOST).run(x)
+    assert isinstance(wanted, np.ndarray)
+    return x, wanted
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(1, MOST), st.sampled_from([1, 2, 3]))
+@example(1, 1)
+@example(7, 2)
+@example(8, 1)
+@example(9, 2)
+@example(MOST, 2)
+def test_any_number_of_rows_gives_what_a_build_for_it_gives(rows: int, threads: int):
+    x, wanted = images()
+    exe = digits()
+    exe.num_threads = threads
+    found = exe.run(x[:rows])
+    assert isinstance(found, np.ndarray)
+    assert found.shape == wanted[:rows].shape and found.tobytes() == wanted[:rows].tobytes()
+    assert [row["n"] for row in exe.variants] == [8, 1]
+
+
+@pytest.mark.parametrize("rows", [1, 7, 8, 9, 16, 30])
+def test_many_inputs_and_outputs(rows: int):
+    exe = codes()
+    random = np.random.default_rng(rows)
+    x, y = random.integers(-128, 128, (2, rows, 5, 3)).astype(np.int8)
+    sums, most = results(exe, x, y=y)
+    assert np.array_equal(most, np.maximum(x, y)) and np.array_equal(sums, np.maximum(x, y).sum(1, np.int32))
+    assert most.tobytes() == results(exe, np.asfortranarray(x), y)[1].tobytes()
+
+
+def test_what_is_said_of_sizes():
+    exe = codes()
+    assert [str(spec.shape) for spec in exe.outputs] == ["(n, 3)", "(n, 5, 3)"]
+    assert exe.to_json()["how"] == {"n": "at run time, in blocks of 8 and 1"}
+    assert "Executable for any sizes n; 2 are built, and run in blocks of 8 and 1 rows" in repr(exe)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"axis = array<i64: 1>": "axis = array<i64: 0>", "<?x3xi32>": "<5x3xi32>"}, "images of a batch would meet"),
+        ({"maximum = 64": "minimum = 2"}, "n may not be 1"),
+        ({", array<i64: 1, 0>], ": ']}, {name = "m", places = [array<i64: 1, 0>], '}, "2 sizes are open"),
+        (
+            {
+                ", array<i64: 1, 0>": "",
+                "%y: tensor<?": "%y: tensor<1",
+                ", tensor<?x5x3xi8>) ->": ", tensor<1x5x3xi8>) ->",
+            },
+            "n is not the leading size of every input",
+        ),
+    ],
+)
+def test_why_each_size_has_a_build(changes: dict[str, str], why: str):
+    text = CODES
+    for old, new in changes.items():
+        assert old in text
+        text = text.replace(old, new)
+    exe = dynamic(build(IRModule.parse(text), opt_level=1))
+    assert why in exe.to_json()["how"]["n"] and not exe.variants
+
+
+def test_floats_that_are_added_have_a_build_for_each_size():
+    exe = dynamic(build(IRModule.parse(CODES.replace("i32", "f32")), opt_level=1))
+    assert "adds floats in an order that depends on how many there are" in exe.to_json()["how"]["n"]
+
+
+def test_numbers_computed_with_the_number_of_rows():
+    """The size itself is a number of the model, which folding makes a constant: each size has a build."""
+    text = CODES.replace("relay.sum %w", "relay.sum %v").replace(
+        "  %s = relay.sum",
+        """  %c = relay.constant dense<0> : tensor<3xi32>
+  %v = relay.add %w, %c : (tensor<?x5x3xi32>, tensor<3xi32>) -> tensor<?x5x3xi32>
+  %s = relay.sum""",
+    )
+    assert dynamic(build(IRModule.parse(text), opt_level=1)).variants
+    text = text.replace(
+        "relay.constant dense<0> : tensor<3xi32>",
+        "relay.shape_of %w {dtype = i32} : (tensor<?x5x3xi32>) -> tensor<3xi32>",
+    )
+    exe = dynamic(build(IRModule.parse(text), opt_level=1))
+    assert exe.to_json()["how"]["n"].startswith("a build for each: ") and not exe.variants
+    x = np.zeros((4, 5, 3), np.int8)
+    sums, _ = results(exe, x, x)
+    assert np.array_equal(sums, np.tile(np.array([[20, 25, 15]], np.int32), (4, 1)))
+
+
+def test_wrong_rows_are_one_error():
+    exe = codes()
+    x = np.zeros((65, 5, 3), np.int8)
+    for rows, other, said in (
+        (65, 65, "size n: is 65; it is from 1 to 64"),
+        (0, 0, "size n: is 0; it is from 1 to 64"),
+        (3, 4, "size n: is 3 in 'x' .* and 4 in 'y'"),
+    ):
+        with pytest.raises(InvalidArgument, match=said):
+            exe.run(x[:rows], x[:other])
+    with pytest.raises(InvalidArgument, match="input 'y': has dtype uint8; int8 is needed"):
+        exe.run(x[:3], x[:3].view(np.uint8))
+    with pytest.raises(InvalidArgument, match="input 'y' is not given|input 'y': is not given"):
+        exe.run(x[:3])
+
+
+def test_bound_inputs_and_what_has_a_build_of_its_own(tmp_path: Path):
+    exe = dynamic(build(IRModule.parse(CODES), opt_level=1))
+    x = np.random.default_rng(0).integers(-128, 128, (11, 5, 3)).astype(np.int8)
+    for number in (0, 1):
+        exe.set_input(number, x)
+    exe.run()
+    assert np.array_equal(exe.get_output(1), x)
+    assert exe.prepare(n=[3]).variant(n=3).inputs[0].shape[0] == 3
+    assert np.array_equal(results(exe, x[:3], x[:3])[1], x[:3])
+    assert [row["n"] for row in exe.variants] == [8, 1, 3]
+    with pytest.raises(Unsupported, match=r"each size has its own; variant\(n=...\).export"):
+        exe.export(tmp_path)
+    assert {path.suffix for path in exe.variant(n=1).export(tmp_path)} == {".o", ".h"}
+    assert exe.profile(x, x, seconds=0.01) is not None
+
+
+RUNS = """
+import sys
+import numpy as np
+from relay.runtime import load
+exe = load(sys.argv[1], num_threads=2)
+x = np.load(sys.argv[2])
+for rows in (1, 7, 8, 19):
+    np.save(f"{sys.argv[3]}/{rows}.npy", exe.run(x[:rows]))
+assert not {name for name in sys.modules if name.partition(".")[0] in ("xdsl", "llvmlite")}
+"""
+
+
+def test_what_is_saved_runs_any_number_without_the_compiler(tmp_path: Path):
+    x, wanted = images()
+    file, given = tmp_path / "d.relay", tmp_path / "x.npy"
+    digits().save(file)
+    np.save(given, x)
+    subprocess.run([sys.executable, "-c", RUNS, file, given, tmp_path], check=True)
+    for rows in (1, 7, 8, 19):
+        assert np.array_equal(np.load(tmp_path / f"{rows}.npy"), wanted[:rows])
+    copy = pickle.loads(pickle.dumps(digits()))
+    assert np.array_equal(results(copy, x[:5])[0], wanted[:5])
+
+
+def test_damaged_files(tmp_path: Path):
+    file = tmp_path / "d.relay"
+    digits().save(file)
+    parts = {name: bytes(part) for name, part in archive.read(file)[0].items()}
+    for blocks in (b'"blocks": [8]', b'"blocks": [0, 1]', b'"blocks": [true, "x"]'):
+        table = parts["dynamic.json"].replace(b'"blocks": [8, 1]', blocks)
+        file.write_bytes(container.pack(parts | {"dynamic.json": table}))
+        with pytest.raises(Malformed, match="is no saved executable"):
+            load(file)
+
+
+def test_the_certificate_tests_blocks():
+    report = codes().certify()
+    parts = [part for part in report.parts if part.name.endswith(": blocks")]
+    assert len(parts) == 2 and all(part.kinds == {"tested", "not checked"} for part in parts)
+    assert not report.wrong
+
+
+def test_threads_that_run_at_the_same_time():
+    x, wanted = images()
+    exe = digits()
+    exe.num_threads = 2
+    wrong: list[int] = []
+
+    def work(seed: int) -> None:
+        random = np.random.default_rng(seed)
+        for _ in range(200):
+            first = int(random.integers(0, MOST - 20))
+            rows = int(random.integers(1, 21))
+            [found] = results(exe, x[first : first + rows])
+            if not np.array_equal(found, wanted[first : first + rows]):
+                wrong.append(rows)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_arenas_are_as_many_as_threads(monkeypatch: pytest.MonkeyPatch):
+    """More threads than arenas, and the other way round: no thread has the arena of another one."""
+    monkeypatch.setattr(team, "cores", lambda: 3)
+    x, wanted = images()
+    one = digits().variant(n=1)
+    part = Repeated(one, 3)
+    assert part.arenas == 3 and part.stride >= one.graph["arena_bytes"] and part.stride % 64 == 0
+    for arenas in (3, 2, 1):
+        part.arenas = arenas
+        part.free.clear()
+        found = np.zeros_like(wanted)
+        for rows in (1, 2, 3, MOST):
+            part.run(rows, [address(x), address(found)])
+            assert np.array_equal(found[:rows], wanted[:rows])
+
+
+def test_builds_for_fixed_sizes_have_no_such_function():
+    fixed = build(DIGITS, opt_level=1, batch=1)
+    assert "repeat" not in fixed.graph and b"relay_repeat" not in fixed.library.code
+    assert b"relay_repeat" in digits().variant(n=1).library.code
