@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, cast
@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument
 
-from relay import signature
+from relay import signature, symbols
 from relay.arguments import instance
 from relay.arguments import shown as argued
 from relay.compile.entry import build
@@ -174,8 +174,10 @@ def calibrate(
     stream = enumerate(islice(iter(data), found.samples, limit))
     inputs, _ = signature.read(function)
     samples = (arrange(sample, inputs, found.samples + number) for number, sample in stream)
+    first = list(islice(samples, 1))
+    samples = chain(first, samples)
     with tempfile.TemporaryDirectory() as folder, shown(progress, data, found.samples, limit) as bar:
-        job = _prepare(function, str(Path(folder) / "observing.relay"), found.features)
+        job = _prepare(function, str(Path(folder) / "observing.relay"), found.features, first)
         _drain(found, job, samples, executor, bar, checkpoint, every)
     if checkpoint is not None:
         found.save(checkpoint)
@@ -196,14 +198,18 @@ def _start(
     return Calibration.from_json(given.to_json())
 
 
-def _prepare(function: FuncOp, path: str, features: frozenset[str]) -> Job:
-    """Compile the function with its observed values as outputs, outside of any `PassContext` of the caller."""
+def _prepare(function: FuncOp, path: str, features: frozenset[str], first: Sequence[Sequence[Array]]) -> Job:
+    """Compile the function with its observed values as outputs, outside of any `PassContext` of the caller; open sizes
+    are those of the first sample."""
     values = observed(function)
     arguments = tuple((name, v.index) for name, v in values.items() if isinstance(v, BlockArgument))
     inner = {name: value for name, value in values.items() if not isinstance(value, BlockArgument)}
-    if inner:
+    if inner and first:
         with PassContext():
-            build(returning(function, list(inner.values()))).save(path)
+            executable = build(returning(function, list(inner.values())))
+            if symbols.read(function):
+                executable.run(*first[0])
+            executable.save(path)
     windows = {
         f"layer{layer.index}": window
         for layer in layers_of(function)

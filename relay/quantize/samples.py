@@ -45,7 +45,10 @@ def _take(value: object, info: TensorInfo, where: str) -> Array:
     array = np.asarray(value)
     if array.dtype == np.float64 and info.dtype == np.float32:
         array = array.astype(np.float32)
-    if array.shape != info.shape or array.dtype != info.dtype:
-        wanted = f"{info.dtype}{list(info.shape)}"
+    pairs = zip(array.shape, info.shape, strict=False)
+    fits = array.ndim == len(info.shape) and all(size == own or own < 0 for size, own in pairs)
+    if not fits or array.dtype != info.dtype:
+        sizes = ", ".join("?" if size < 0 else str(size) for size in info.shape)
+        wanted = f"{info.dtype}[{sizes}]"
         raise InvalidArgument(where, f"input {info.name!r} is {array.dtype}{list(array.shape)}; {wanted} is needed")
     return np.ascontiguousarray(array)

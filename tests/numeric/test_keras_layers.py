@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from io import BytesIO
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import relay
+from relay.__main__ import main
 from relay.dialects.attributes import Array
+from relay.errors import InvalidArgument
 from relay.frontend import from_keras
 from relay.interpreters import run
 from relay.transform import ConvertLayout, Quantize, Sequential
@@ -46,15 +49,61 @@ def test_gives_what_keras_gives(name: str) -> None:
     assert not [why for a, b in zip(found, wanted, strict=True) if (why := differ(np.asarray(a), b))]
 
 
-def test_layers_compose_as_any_module() -> None:
-    """A file, quantized with samples and brought into another layout, as integers."""
+@pytest.mark.parametrize("batch", [None, 2])
+def test_layers_compose_as_any_module(batch: int | None) -> None:
+    """A file, quantized with samples and brought into another layout, as integers, for any number of images or two."""
     (images,), (wanted,) = arrays("net")
-    mod = relay.frontend.from_keras(CASES["net.keras"], batch=2)
+    mod = relay.frontend.from_keras(CASES["net.keras"], batch=batch)
     with relay.transform.PassContext(opt_level=3):
-        mod = Sequential([Quantize(calibration=[images]), ConvertLayout("NHWC", "NHWC4c")])(mod)
+        mod = Sequential([relay.qnn.Legalize(), Quantize(calibration=[images]), ConvertLayout("NHWC", "NHWC4c")])(mod)
         assert "NHWC4c" in str(mod) and "qnn.conv2d" in str(mod)
         found = np.asarray(relay.build(mod).run(images))
     assert np.abs(found - wanted).max() <= 0.1 * np.abs(wanted).max()
+
+
+def test_open_sizes_are_those_of_the_samples() -> None:
+    (images,), _ = arrays("net")
+    mod = relay.frontend.from_keras(CASES["net.keras"])
+    assert "qnn.conv2d" in str(Quantize(calibration=[images, images + 1])(mod))
+    for samples, message in (
+        ([images, images[:1]], "batch=1: are not prepared"),
+        ([images[0]], r"float32\[\?, 8, 8, 3\]"),
+    ):
+        with pytest.raises(InvalidArgument, match=message):
+            Quantize(calibration=samples)(mod)
+
+
+def test_a_file_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Run, and compared with the interpreter, layer by layer."""
+    (images,), (wanted,) = arrays("net")
+    model, given, results = (str(tmp_path / name) for name in ("net.keras", "in.npz", "out.npz"))
+    Path(model).write_bytes(CASES["net.keras"])
+    np.savez(given, x0=images)
+    assert main(["run", model, "--inputs", given, "--outputs", results, "--batch", "2"]) == 0
+    with np.load(results) as file:
+        (found,) = (file[name] for name in file.files)
+    assert not differ(found, wanted)
+    assert main(["compare", model, "--batch", "2", "--layers"]) == 0
+    assert "equal: 1 outputs and 9 tensors" in capsys.readouterr().out
+
+
+@pytest.mark.keras
+@pytest.mark.filterwarnings("ignore")
+def test_a_live_model_is_built() -> None:
+    """The model that a script has at hand, as it is and by passes."""
+    keras = pytest.importorskip("keras", reason="keras makes the model")
+    layers = keras.layers
+    shape = (8, 8, 3)
+    model = keras.Sequential(
+        [keras.Input(shape), layers.Conv2D(8, 3), layers.ReLU(), layers.Flatten(), layers.Dense(5)]
+    )
+    images = np.random.default_rng(0).standard_normal((2, *shape), np.float32)
+    wanted = np.asarray(model(images))
+    assert not differ(np.asarray(relay.build(model)(images)), wanted)
+    mod = relay.frontend.from_keras(model)
+    mod = Sequential([relay.qnn.Legalize(), Quantize(calibration=[images]), ConvertLayout("NHWC", "NHWC4c")])(mod)
+    assert "qnn.conv2d" in str(mod)
+    assert np.abs(np.asarray(relay.build(mod)(images)) - wanted).max() <= 0.1 * np.abs(wanted).max()
 
 
 def test_a_file_is_built() -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import relay
-from relay.errors import InvalidArgument
+from relay.errors import InvalidArgument, Unsupported
 from relay.interpreters import run
 from relay.quantize import Quantize
 from relay.transform import ConvertLayout
@@ -52,3 +53,24 @@ def test_from_any_layout_and_back():
 def test_wrong_mappings(wrong: Any, message: str):
     with pytest.raises(InvalidArgument, match=message):
         ConvertLayout(wrong)(small())
+
+
+def open_convolution(first: str) -> relay.IRModule:
+    """One whose images have open sizes, padded to 4 channels a block."""
+    kinds = f"(tensor<?x{first}x8x8xf32>, tensor<8x1x1x8xf32>) -> tensor<?x{first}x8x8xf32>"
+    return relay.IRModule.parse(f"""
+func.func @main(%x: tensor<?x{first}x8x8xf32>, %w: tensor<8x1x1x8xf32>) -> tensor<?x{first}x8x8xf32> {{
+  %y = relay.nn.conv2d %x, %w {{out_dtype = f32}} : {kinds}
+  func.return %y : tensor<?x{first}x8x8xf32>
+}}""")
+
+
+def test_one_size_may_be_open():
+    """The number of images; of several, no reshape can be written."""
+    x, w = samples(2, dims=(3, 6, 8, 8))[0], samples(1, dims=(8, 1, 1, 8))[0]
+    blocked = ConvertLayout("NHWC", "NHWC4c")(open_convolution("6"))
+    assert "NHWC4c" in str(blocked)
+    (wanted,), (found,) = run(open_convolution("6"), [x, w]), run(blocked, [x, w])
+    assert np.allclose(found, wanted, rtol=1e-5, atol=1e-5)
+    with pytest.raises(Unsupported, match="of several unknown sizes; give the shapes"):
+        ConvertLayout("NHWC", "NHWC4c")(open_convolution("?"))

@@ -11,8 +11,10 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from relay.dialects import relay
 from relay.dialects.attributes import Array, elements, ints, to_numpy
 from relay.dialects.layout import Layout, Step, steps
-from relay.dialects.op import TensorOp, rank, shape
+from relay.dialects.op import DYNAMIC, TensorOp, rank, shape
+from relay.errors import Unsupported
 from relay.module import is_constant
+from relay.transforms.location import place
 
 
 def moved(array: Array, changes: Sequence[Step]) -> Array:
@@ -89,7 +91,11 @@ class Mover:
             return result
         for kind, numbers in changes:
             if kind == "reshape":
-                value = self.add(relay.ReshapeOp, [value], {"newshape": ints(numbers)}, at).results[0]
+                if numbers.count(DYNAMIC) > 1:
+                    what = f"changes the layout of {value.type}, of several unknown sizes"
+                    raise Unsupported(place(at), what, "give the shapes of the inputs")
+                sizes = [-1 if size == DYNAMIC else size for size in numbers]
+                value = self.add(relay.ReshapeOp, [value], {"newshape": ints(sizes)}, at).results[0]
             else:
                 value = self.add(relay.TransposeOp, [value], {"axes": ints(numbers)}, at).results[0]
         return value
