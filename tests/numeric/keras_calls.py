@@ -117,6 +117,8 @@ def rows() -> dict[str, Row]:
     add("group_normalization", layers.GroupNormalization(groups=2), image)
     add("group_normalization_each", layers.GroupNormalization(groups=-1, axis=1), image)
     add("rms_normalization", layers.RMSNormalization(), line)
+    scale: Any = import_module("keras.src.applications.convnext").LayerScale
+    add("layer_scale", scale(0.5, 4), line)
     add("unit_normalization", layers.UnitNormalization(), line)
 
     add("dense", layers.Dense(5, activation="tanh"), (7,))

@@ -25,7 +25,7 @@ def blocks(page: str) -> list[tuple[str, str]]:
     return found
 
 
-def run(page: str, folder: Path) -> str:
+def run(page: str, folder: Path, warnings: str = "error::DeprecationWarning") -> str:
     """What the page prints: Python in one process, the shell's blocks between."""
     lines = ["import subprocess"]
     for language, code in blocks(page):
@@ -35,7 +35,7 @@ def run(page: str, folder: Path) -> str:
             lines.append(f"subprocess.run(['bash', '-euc', {TOOLS + code!r}], check=True)")
     (folder / "examples").symlink_to(ROOT / "examples")
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
-    command = [sys.executable, "-W", "error::DeprecationWarning", "-c", "\n".join(lines)]
+    command = [sys.executable, "-W", warnings, "-c", "\n".join(lines)]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
@@ -55,6 +55,24 @@ def test_onnx(tmp_path: Path) -> None:
     out = run("tutorial_onnx.md", tmp_path)
     for printed in [text for language, text in blocks("tutorial_onnx.md") if language == "text"][1:]:
         assert printed in out, out
+
+
+@pytest.mark.keras
+def test_keras(tmp_path: Path) -> None:
+    pytest.importorskip("keras")
+    out = run("tutorial_keras.md", tmp_path, warnings="default")  # Keras itself warns
+    differs = re.search(r"int8 differs by ([\d.]+)%", out)
+    assert differs and 0 < float(differs[1]) < 10 and (tmp_path / "digits.relay").exists()
+
+
+@pytest.mark.torch
+def test_pytorch(tmp_path: Path) -> None:
+    for name in ("torch", "torchao", "executorch"):
+        pytest.importorskip(name)
+    out = run("tutorial_pytorch.md", tmp_path, warnings="default")  # PyTorch itself warns
+    differs = re.search(r"int8 differs by ([\d.]+)%", out)
+    assert differs and 0 < float(differs[1]) < 10 and (tmp_path / "digits.relay").exists()
+    assert "products of integers: 100%" in out
 
 
 def test_accelerators(tmp_path: Path) -> None:

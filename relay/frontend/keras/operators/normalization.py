@@ -140,6 +140,12 @@ def rescaling(importer: Importer, node: Layer) -> SSAValue:
     return (x * Scalar(importer, scale) + Scalar(importer, offset)).value
 
 
+@layer("LayerScale")
+def layer_scale(importer: Importer, node: Layer) -> SSAValue:
+    """A factor for each channel, the last axis. Source: keras/src/applications/convnext.py."""
+    return importer.call(relay.MultiplyOp, node.value(), importer.weight(node, "gamma", node.weights("gamma")["gamma"]))
+
+
 @layer("Normalization")
 def normalization(importer: Importer, node: Layer) -> SSAValue:
     """`(x - mean) / max(sqrt(variance), 1e-7)`, of statistics that are given or were adapted."""
