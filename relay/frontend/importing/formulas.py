@@ -12,6 +12,18 @@ from relay.dialects import relay
 from relay.dialects.op import TensorOp
 from relay.frontend.importing.tensors import Property, TensorBuilder
 
+_OPS = {
+    name: each
+    for each in relay.Relay.operations if issubclass(each, TensorOp)
+    for name in (each.name.rpartition(".")[2], each.__name__.removesuffix("Op"))
+}  # fmt: skip
+
+
+def named(same: str, **others: type[TensorOp]) -> dict[str, type[TensorOp]]:
+    """Ops by the names that a format has for operators: first those that have the name of the op or of its class,
+    `floor_divide` or `FloorDivide`."""
+    return {name: _OPS[name] for name in same.split()} | others
+
 
 class Scalar:
     """A value in a formula written with Python's operators; numbers are constants of its type."""
@@ -59,16 +71,30 @@ class Scalar:
         return Scalar(self.importer, self.importer.call(relay.WhereOp, self.value, *(each.value for each in given)))
 
 
-def elu(x: Scalar, alpha: float, gamma: float = 1.0) -> Scalar:
-    """`x` where it is positive, else `alpha * (exp(x) - 1)`; all of it times gamma."""
-    low = (x.of(relay.MinimumOp, 0.0).exp() - 1.0) * alpha
-    found = (x > 0.0).choose(x, low, x)
-    return found if gamma == 1.0 else found * gamma
+def bounded(importer: TensorBuilder, x: SSAValue, low: SSAValue | None, high: SSAValue | None) -> SSAValue:
+    """Not below the one, and then not above the other."""
+    for kind, bound in ((relay.MaximumOp, low), (relay.MinimumOp, high)):
+        x = x if bound is None else importer.call(kind, x, bound)
+    return x
 
 
-def softplus(x: Scalar) -> Scalar:
-    """`max(x, 0) + log(1 + exp(-|x|))`, which does not overflow."""
-    return x.of(relay.MaximumOp, 0.0) + ((-x.of(relay.AbsOp)).exp() + 1.0).of(relay.LogOp)
+def normed(
+    importer: TensorBuilder, x: SSAValue, axes: Sequence[int], kind: type[TensorOp], vectors: Sequence[SSAValue],
+    epsilon: float,
+) -> SSAValue:  # fmt: skip
+    """A norm of rows, with a vector's element for each of theirs; several axes, of known sizes, are one row, and made
+    the last ones for a while."""
+    rank, several = importer.rank(x), len(axes) > 1
+    order = [axis for axis in range(rank) if axis not in axes] + [*axes]
+    x = importer.transpose(x, order)
+    dims = importer.shape(x)
+    if several:
+        size = math.prod(dims[-len(axes) :])
+        x = importer.reshape(x, [*dims[: -len(axes)], size])
+        vectors = [importer.reshape(each, [size]) for each in vectors]
+    found = importer.call(kind, x, *vectors, epsilon=epsilon)
+    found = importer.reshape(found, dims) if several else found
+    return importer.transpose(found, [order.index(axis) for axis in range(rank)])
 
 
 def logsumexp(importer: TensorBuilder, x: SSAValue, axes: Sequence[int], keep: bool) -> SSAValue:

@@ -21,6 +21,12 @@ POOLS: dict[str, dict[int, type[TensorOp]]] = {
 }
 
 
+ADAPTIVE: dict[str, dict[int, type[TensorOp]]] = {
+    "avg": {1: relay.AdaptiveAvgPool1dOp, 2: relay.AdaptiveAvgPool2dOp, 3: relay.AdaptiveAvgPool3dOp},
+    "max": {1: relay.AdaptiveMaxPool1dOp, 2: relay.AdaptiveMaxPool2dOp, 3: relay.AdaptiveMaxPool3dOp},
+}
+
+
 def flat_padding(widths: Sequence[tuple[int, int]]) -> list[int]:
     """All before, then all after."""
     return [before for before, _ in widths] + [after for _, after in widths]

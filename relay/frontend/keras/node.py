@@ -158,10 +158,7 @@ class Layer(Place):
         """Possibly negative axes as distinct numbers in 0..rank-1, in the order given; all for None."""
         if given is None:
             return list(range(rank))
-        found = [self.axis(axis, rank) for axis in self.integers_of(given, "axis")]
-        if len(set(found)) != len(found):
-            raise self.malformed(f"the axes {given} name one twice")
-        return found
+        return self.axes_of(self.integers_of(given, "axis"), rank)
 
     def static(self, value: SSAValue) -> tuple[int, ...]:
         """The sizes of a tensor, which must be known."""

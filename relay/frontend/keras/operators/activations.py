@@ -10,7 +10,8 @@ from xdsl.dialects.builtin import BoolAttr
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
-from relay.frontend.importing.formulas import Scalar, elu, softplus
+from relay.frontend.importing.formulas import Scalar
+from relay.frontend.importing.functions import ACTIVATIONS, elu, glu, shrunk, softplus
 from relay.frontend.keras.builder import Importer
 from relay.frontend.keras.node import Layer, is_row
 from relay.frontend.keras.table import TABLE, layer, op
@@ -31,24 +32,12 @@ def _softmax(x: Scalar, node: Layer, log: bool = False) -> Scalar:
     return x - low - total.of(relay.LogOp) if log else parts / total
 
 
-def _hard(x: Scalar) -> Scalar:
-    return (x + 3.0).between(0.0, 6.0) / 6.0
-
-
 def _glu(x: Scalar, node: Layer) -> Scalar:
-    """The first half along an axis times the sigmoid of the second."""
-    importer, dims = x.importer, node.static(x.value)
-    axis = node.axis(node.integer("axis", -1), len(dims))
-    if dims[axis] % 2:
-        raise node.malformed(f"has {dims[axis]} channels, an odd number")
-    half = dims[axis] // 2
-    a, b = (Scalar(importer, importer.slice(x.value, {axis: (at, at + half)})) for at in (0, half))
-    return a * b.of(relay.SigmoidOp)
+    return glu(x, node.axis(node.integer("axis", -1), len(node.static(x.value))))
 
 
 def _soft_shrink(x: Scalar, node: Layer) -> Scalar:
-    limit = node.real("threshold", 0.5)
-    return (x > limit).choose(x - limit, (x < -limit).choose(x + limit, 0.0, x), x)
+    return shrunk(x, node.real("threshold", 0.5), node.real("threshold", 0.5))
 
 
 def _relu(x: Scalar, node: Layer) -> Scalar:
@@ -67,6 +56,7 @@ def _relu(x: Scalar, node: Layer) -> Scalar:
 
 
 FORMULAS: dict[str, Formula] = {
+    **{name: lambda x, n, f=function: f(x) for name, function in ACTIVATIONS.items()},
     "celu": lambda x, n: (x > 0.0).choose(x, ((x / n.real("alpha", 1.0)).exp() - 1.0) * n.real("alpha", 1.0), x),
     "elu": lambda x, n: elu(x, n.real("alpha", 1.0)),
     "exponential": lambda x, n: x.exp(),
@@ -75,9 +65,7 @@ FORMULAS: dict[str, Formula] = {
     ),
     "glu": _glu,
     "hard_shrink": lambda x, n: (x.of(relay.AbsOp) > n.real("threshold", 0.5)).choose(x, 0.0, x),
-    "hard_sigmoid": lambda x, n: _hard(x),
-    "hard_silu": lambda x, n: x * _hard(x),
-    "hard_swish": lambda x, n: x * _hard(x),
+    "hard_silu": lambda x, n: ACTIVATIONS["hard_swish"](x),
     "hard_tanh": lambda x, n: x.between(-1.0, 1.0),
     "leaky_relu": lambda x, n: x.of(relay.LeakyReluOp, alpha=n.real("negative_slope", 0.2)),
     "linear": lambda x, n: x,
@@ -86,19 +74,15 @@ FORMULAS: dict[str, Formula] = {
     "mish": lambda x, n: x * softplus(x).of(relay.TanhOp),
     "relu": lambda x, n: x.of(relay.ReluOp),
     "relu6": lambda x, n: x.between(0.0, 6.0),
-    "selu": lambda x, n: elu(x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946),
     "sigmoid": lambda x, n: x.of(relay.SigmoidOp),
-    "silu": lambda x, n: x * x.of(relay.SigmoidOp),
     "soft_shrink": _soft_shrink,
     "softmax": _softmax,
     "softplus": lambda x, n: softplus(x),
-    "softsign": lambda x, n: x / (x.of(relay.AbsOp) + 1.0),
     "sparse_plus": lambda x, n: (x < 1.0).choose((x + 1.0).of(relay.MaximumOp, 0.0) * (x + 1.0) * 0.25, x, x),
     "sparse_sigmoid": lambda x, n: ((x + 1.0) * 0.5).between(0.0, 1.0),
     "squareplus": lambda x, n: (x + (x * x + n.real("b", 4.0)).of(relay.SqrtOp)) * 0.5,
-    "swish": lambda x, n: x * x.of(relay.SigmoidOp),
+    "swish": lambda x, n: ACTIVATIONS["silu"](x),
     "tanh": lambda x, n: x.of(relay.TanhOp),
-    "tanh_shrink": lambda x, n: x - x.of(relay.TanhOp),
     "threshold": lambda x, n: (x > n.real("threshold", 0.0)).choose(x, n.real("default_value", 0.0), x),
 }
 """By their names in Keras; parameters are those of the layer or operation, or Keras's defaults."""

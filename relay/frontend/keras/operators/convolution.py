@@ -9,9 +9,9 @@ from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array
-from relay.dialects.op import DYNAMIC, TensorOp
+from relay.dialects.op import DYNAMIC
 from relay.frontend.importing.resizing import Rule, resized
-from relay.frontend.importing.windows import SPATIAL, convolved, flat_padding, pooled, transposed_convolved
+from relay.frontend.importing.windows import ADAPTIVE, SPATIAL, convolved, flat_padding, pooled, transposed_convolved
 from relay.frontend.keras.builder import Importer
 from relay.frontend.keras.node import Layer
 from relay.frontend.keras.operators.activations import activated
@@ -164,18 +164,12 @@ def global_pool(importer: Importer, node: Layer) -> SSAValue:
     return importer.call(op, x, axis=spatial_axes(importer, node, x), keepdims=node.flag("keepdims"))
 
 
-_ADAPTIVE: dict[str, dict[int, type[TensorOp]]] = {
-    "Average": {1: relay.AdaptiveAvgPool1dOp, 2: relay.AdaptiveAvgPool2dOp, 3: relay.AdaptiveAvgPool3dOp},
-    "Max": {1: relay.AdaptiveMaxPool1dOp, 2: relay.AdaptiveMaxPool2dOp, 3: relay.AdaptiveMaxPool3dOp},
-}
-
-
-@layer(*(f"Adaptive{kind}Pooling{n}D" for kind in _ADAPTIVE for n in SPATIAL))
+@layer(*(f"Adaptive{kind}Pooling{n}D" for kind in ("Max", "Average") for n in SPATIAL))
 def adaptive_pool(importer: Importer, node: Layer) -> SSAValue:
     x = node.value()
     count = len(spatial_axes(importer, node, x))
     layout = f"N{SPATIAL[count]}C" if node.last else f"NC{SPATIAL[count]}"
-    op = _ADAPTIVE["Max" if "Max" in node.kind else "Average"][count]
+    op = ADAPTIVE["max" if "Max" in node.kind else "avg"][count]
     return importer.call(op, x, output_size=node.each("output_size", count), layout=layout)
 
 

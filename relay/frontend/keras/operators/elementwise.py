@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from functools import reduce
 
 import numpy as np
@@ -13,42 +11,27 @@ from xdsl.ir import SSAValue
 from relay.dialects import relay
 from relay.dialects.attributes import element_type
 from relay.dialects.op import TensorOp
-from relay.frontend.importing.formulas import Scalar, nearest_even, truths
+from relay.frontend.importing.formulas import Scalar, named, nearest_even, truths
+from relay.frontend.importing.functions import FUNCTIONS, POWERS
 from relay.frontend.importing.products import einsum, product
 from relay.frontend.keras.builder import Importer
 from relay.frontend.keras.node import Argument, Layer, is_list, is_value
 from relay.frontend.keras.table import layer, op
 
-_BY_NAME = {each.__name__: each for each in relay.Relay.operations if issubclass(each, TensorOp)}
-_ANY: dict[str, type[TensorOp]] = {
-    "Absolute": relay.AbsOp, "Abs": relay.AbsOp, "Negative": relay.NegativeOp, "Sign": relay.SignOp,
-    **{name: _BY_NAME[f"{name}Op"] for name in ("Floor", "Ceil", "Trunc")},
-}  # fmt: skip
+_ANY = named("Abs Negative Sign", Absolute=relay.AbsOp)
 """Functions of numbers of any type."""
-_OTHER = {"Arccos": "Acos", "Arccosh": "Acosh", "Arcsin": "Asin", "Arcsinh": "Asinh", "Arctan": "Atan",
-          "Arctanh": "Atanh"}  # fmt: skip
-_FLOAT: dict[str, type[TensorOp]] = {
-    name: _BY_NAME[f"{_OTHER.get(name, name)}Op"]
-    for name in [*"Cos Cosh Erf Exp Expm1 Log Log10 Log2 Rsqrt Sin Sinh Sqrt Tan Isnan Isinf Isfinite".split(), *_OTHER]
-}
+_FLOAT = named(
+    "Ceil Cos Cosh Erf Exp Expm1 Floor Isfinite Isinf Isnan Log Log10 Log2 Rsqrt Sin Sinh Sqrt Tan Trunc",
+    Arccos=relay.AcosOp, Arccosh=relay.AcoshOp, Arcsin=relay.AsinOp, Arcsinh=relay.AsinhOp, Arctan=relay.AtanOp,
+    Arctanh=relay.AtanhOp,
+)  # fmt: skip
 """Functions of floats; integers are taken as float32."""
-_FORMULAS: dict[str, Callable[[Scalar], Scalar]] = {
-    "Log1p": lambda x: (x + 1.0).of(relay.LogOp),
-    "Reciprocal": lambda x: x.number(1.0) / x,
-    "Square": lambda x: x * x,
-    "Exp2": lambda x: (x * math.log(2)).exp(),
-}
-_BINARY: dict[str, type[TensorOp]] = {
-    "Add": relay.AddOp, "Subtract": relay.SubtractOp, "Multiply": relay.MultiplyOp, "Maximum": relay.MaximumOp,
-    "Minimum": relay.MinimumOp, "FloorDivide": relay.FloorDivideOp, "Mod": relay.FloorModOp, "Power": relay.PowerOp,
-    "Equal": relay.EqualOp, "NotEqual": relay.NotEqualOp, "Greater": relay.GreaterOp, "Less": relay.LessOp,
-    "GreaterEqual": relay.GreaterEqualOp, "LessEqual": relay.LessEqualOp, "Divide": relay.DivideOp,
-    "TrueDivide": relay.DivideOp,
-}  # fmt: skip
-_LOGIC: dict[str, type[TensorOp]] = {
-    "LogicalAnd": relay.LogicalAndOp, "LogicalOr": relay.LogicalOrOp, "LogicalXor": relay.LogicalXorOp,
-    "LogicalNot": relay.LogicalNotOp,
-}  # fmt: skip
+_FORMULAS = {name.capitalize(): function for name, function in FUNCTIONS.items()}
+_BINARY = named(
+    "Add Subtract Multiply Maximum Minimum FloorDivide Power Equal NotEqual Greater Less GreaterEqual LessEqual Divide",
+    Mod=relay.FloorModOp, TrueDivide=relay.DivideOp,
+)  # fmt: skip
+_LOGIC = named("LogicalAnd LogicalOr LogicalXor LogicalNot")
 
 
 def both(importer: Importer, node: Layer) -> list[SSAValue]:
@@ -56,17 +39,10 @@ def both(importer: Importer, node: Layer) -> list[SSAValue]:
     return importer.promoted(node.argument(0, "x1"), node.argument(1, "x2"))
 
 
-@op(*_ANY)
-def plain(importer: Importer, node: Layer) -> SSAValue:
-    x, name = node.value(0, "x"), node.kind.removeprefix("ops.")
-    if name in ("Floor", "Ceil", "Trunc"):
-        x = importer.real(x)
-    return importer.call(_ANY[name], x)
-
-
-@op(*_FLOAT)
+@op(*_ANY, *_FLOAT)
 def function(importer: Importer, node: Layer) -> SSAValue:
-    return importer.call(_FLOAT[node.kind.removeprefix("ops.")], importer.real(node.value(0, "x")))
+    x, name = node.value(0, "x"), node.kind.removeprefix("ops.")
+    return importer.call(_ANY[name], x) if name in _ANY else importer.call(_FLOAT[name], importer.real(x))
 
 
 @op(*_FORMULAS)
@@ -90,9 +66,8 @@ def binary(importer: Importer, node: Layer) -> SSAValue:
     if name in ("Divide", "TrueDivide"):
         a, b = importer.real(a), importer.real(b)
     if name == "Power" and importer.is_float(a) and (power := importer.known(b)) is not None and power.ndim == 0:
-        x = Scalar(importer, a)
-        if float(power) in (0.5, 2.0):
-            return (x * x if power == 2 else x.of(relay.SqrtOp)).value
+        if plain := POWERS.get(float(power)):
+            return plain(Scalar(importer, a)).value
     if importer.element(a) == i1:
         a, b = (importer.cast(each, element_type(np.uint8)) for each in (a, b))
     return importer.call(_BINARY[name], a, b)
@@ -165,10 +140,7 @@ def _folded(importer: Importer, node: Layer, op: type[TensorOp]) -> SSAValue:
     return reduce(lambda a, b: importer.call(op, a, b), spread)
 
 
-_MERGED: dict[str, type[TensorOp]] = {
-    "Add": relay.AddOp, "Multiply": relay.MultiplyOp, "Maximum": relay.MaximumOp, "Minimum": relay.MinimumOp,
-    "Average": relay.AddOp, "Subtract": relay.SubtractOp,
-}  # fmt: skip
+_MERGED = named("Add Multiply Maximum Minimum Subtract", Average=relay.AddOp)
 
 
 @layer(*_MERGED)
@@ -192,7 +164,8 @@ def dot(importer: Importer, node: Layer) -> SSAValue:
         raise node.malformed(f"has the axes {given}")
     left, right = (node.axis(each, importer.rank(x)) for each, x in zip((given[0], given[-1]), (a, b), strict=True))
     if node.flag("normalize"):
-        a, b = (_unit(importer, x, axis) for x, axis in ((a, left), (b, right)))
+        pairs = ((a, left), (b, right))
+        a, b = (importer.call(relay.L2NormalizeOp, x, axis=[axis], eps=1e-12) for x, axis in pairs)
     if importer.rank(a) == importer.rank(b) == 2 and left == right == 1:
         total = importer.call(relay.MultiplyOp, a, b)
         return importer.call(relay.SumOp, total, axis=[1], keepdims=True)
@@ -202,12 +175,6 @@ def dot(importer: Importer, node: Layer) -> SSAValue:
     names = [own.replace(own[at], "z") for own, at in zip(names, (left, right), strict=True)]
     rest = "".join(each for own in names for each in own if each not in "bz")
     return einsum(importer, f"{names[0]},{names[1]}->b{rest}", [a, b])
-
-
-def _unit(importer: Importer, x: SSAValue, axis: int) -> SSAValue:
-    data = Scalar(importer, x)
-    total = Scalar(importer, importer.call(relay.SumOp, (data * data).value, axis=[axis], keepdims=True))
-    return (data * total.of(relay.MaximumOp, 1e-12).of(relay.RsqrtOp)).value
 
 
 def constant_or_value(importer: Importer, node: Layer, given: Argument) -> SSAValue:

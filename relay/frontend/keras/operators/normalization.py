@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import prod
-
 import numpy as np
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array
-from relay.dialects.op import DYNAMIC, TensorOp
-from relay.frontend.importing.formulas import Scalar
+from relay.dialects.op import DYNAMIC
+from relay.frontend.importing.formulas import Scalar, normed
 from relay.frontend.keras.builder import Importer
 from relay.frontend.keras.node import Layer, is_list
 from relay.frontend.keras.table import layer, op
@@ -51,26 +48,13 @@ def _axes(importer: Importer, node: Layer, x: SSAValue) -> list[int]:
     return axes
 
 
-def _by_rows(importer: Importer, node: Layer, x: SSAValue, norm: type[TensorOp], vectors: Sequence[SSAValue],
-             epsilon: float) -> SSAValue:  # fmt: skip
-    """A norm of rows; several axes are one row, and made the last ones for a while."""
-    dims, rank, axes = importer.shape(x), importer.rank(x), _axes(importer, node, x)
-    order = [axis for axis in range(rank) if axis not in axes] + axes
-    size = prod(dims[axis] for axis in axes)
-    moved = importer.transpose(x, order)
-    shape = importer.shape(moved)
-    rows = importer.reshape(moved, [*shape[: rank - len(axes)], size])
-    found = importer.call(norm, rows, *(importer.reshape(each, [size]) for each in vectors), epsilon=epsilon)
-    return importer.transpose(importer.reshape(found, shape), [order.index(axis) for axis in range(rank)])
-
-
 @layer("LayerNormalization")
 def layer_normalization(importer: Importer, node: Layer) -> SSAValue:
     node.refuse({"rms_scaling": False})
     x = node.value()
-    sizes = tuple(importer.shape(x)[axis] for axis in _axes(importer, node, x))
-    vectors = _affine(importer, node, node.weights(*_names(node)), sizes)
-    return _by_rows(importer, node, x, relay.LayerNormOp, vectors, node.real("epsilon", 1e-3))
+    axes = _axes(importer, node, x)
+    vectors = _affine(importer, node, node.weights(*_names(node)), tuple(importer.shape(x)[axis] for axis in axes))
+    return normed(importer, x, axes, relay.LayerNormOp, vectors, node.real("epsilon", 1e-3))
 
 
 @layer("GroupNormalization")
@@ -91,7 +75,7 @@ def rms(importer: Importer, node: Layer, x: SSAValue, scale: SSAValue | None) ->
     gamma = scale if axes == [len(dims) - 1] and scale is not None and importer.shape(scale) == dims[-1:] else None
     ones = np.ones([dims[axis] for axis in axes], np.float32)
     vector = importer.unnamed(ones) if gamma is None else gamma
-    found = _by_rows(importer, node, x, relay.RmsNormOp, [vector], node.real("epsilon", 1e-7))
+    found = normed(importer, x, axes, relay.RmsNormOp, [vector], node.real("epsilon", 1e-7))
     return found if scale is None or gamma is not None else importer.call(relay.MultiplyOp, found, scale)
 
 
@@ -106,23 +90,14 @@ def rms_operation(importer: Importer, node: Layer) -> SSAValue:
     return rms(importer, node, importer.real(node.value(0, "x")), node.optional(1, "scale"))
 
 
-def _unit(importer: Importer, node: Layer, x: SSAValue) -> SSAValue:
-    """Divided by the root of the sum of squares, which is at least epsilon."""
-    axes = node.axes(node.config.get("axis", -1), importer.rank(x))
-    data = Scalar(importer, x)
-    total = Scalar(importer, importer.call(relay.SumOp, (data * data).value, axis=axes, keepdims=True))
-    return (data / total.of(relay.SqrtOp).of(relay.MaximumOp, node.real("epsilon", 1e-12))).value
-
-
 @layer("UnitNormalization")
-def unit_normalization(importer: Importer, node: Layer) -> SSAValue:
-    return _unit(importer, node, node.value())
-
-
 @op("Normalize")
 def normalize(importer: Importer, node: Layer) -> SSAValue:
+    """Divided by the root of the sum of squares, which is at least epsilon."""
     node.refuse({"order": 2})
-    return _unit(importer, node, importer.real(node.value(0, "x")))
+    x = importer.real(node.value(0, "x"))
+    axes, epsilon = node.axes(node.config.get("axis", -1), importer.rank(x)), node.real("epsilon", 1e-12)
+    return importer.call(relay.L2NormalizeOp, x, axis=axes, eps=epsilon**2)
 
 
 def _numbers(node: Layer, name: str) -> Array:

@@ -7,16 +7,12 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
-from relay.dialects.op import TensorOp
-from relay.frontend.importing.formulas import Scalar, logsumexp, truths
+from relay.frontend.importing.formulas import Scalar, logsumexp, named, truths
 from relay.frontend.keras.builder import Importer
 from relay.frontend.keras.node import Layer
 from relay.frontend.keras.table import op
 
-_REDUCED: dict[str, type[TensorOp]] = {
-    "Sum": relay.SumOp, "Prod": relay.ProdOp, "Mean": relay.MeanOp, "Max": relay.MaxOp, "Min": relay.MinOp,
-    "Amax": relay.MaxOp, "Amin": relay.MinOp, "Any": relay.AnyOp, "All": relay.AllOp,
-}  # fmt: skip
+_REDUCED = named("Sum Prod Mean Max Min Any All", Amax=relay.MaxOp, Amin=relay.MinOp)
 
 
 def _kept(importer: Importer, node: Layer, x: SSAValue) -> dict[str, list[int] | bool]:

@@ -12,25 +12,22 @@ from xdsl.ir import SSAValue
 from relay.dialects import relay
 from relay.dialects.attributes import element_type
 from relay.dialects.op import TensorOp
-from relay.frontend.importing.formulas import Scalar, elu, nearest_even, softplus
+from relay.frontend.importing.formulas import Scalar, bounded, named, nearest_even
+from relay.frontend.importing.functions import elu, shrunk, softplus
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.table import op
 
-_UNARY: dict[str, type[TensorOp]] = {
-    "Abs": relay.AbsOp, "Acos": relay.AcosOp, "Acosh": relay.AcoshOp, "Asin": relay.AsinOp, "Asinh": relay.AsinhOp,
-    "Atan": relay.AtanOp, "Atanh": relay.AtanhOp, "BitwiseNot": relay.BitwiseNotOp, "Ceil": relay.CeilOp,
-    "Cos": relay.CosOp, "Cosh": relay.CoshOp, "Erf": relay.ErfOp, "Exp": relay.ExpOp, "Floor": relay.FloorOp,
-    "IsNaN": relay.IsnanOp, "Log": relay.LogOp, "Neg": relay.NegativeOp, "Not": relay.LogicalNotOp,
-    "Relu": relay.ReluOp, "Sigmoid": relay.SigmoidOp, "Sign": relay.SignOp, "Sin": relay.SinOp, "Sinh": relay.SinhOp,
-    "Sqrt": relay.SqrtOp, "Tan": relay.TanOp, "Tanh": relay.TanhOp,
-}  # fmt: skip
-_BINARY: dict[str, type[TensorOp]] = {
-    "Add": relay.AddOp, "And": relay.LogicalAndOp, "BitwiseAnd": relay.BitwiseAndOp, "BitwiseOr": relay.BitwiseOrOp,
-    "BitwiseXor": relay.BitwiseXorOp, "Div": relay.DivideOp, "Equal": relay.EqualOp, "Greater": relay.GreaterOp,
-    "GreaterOrEqual": relay.GreaterEqualOp, "Less": relay.LessOp, "LessOrEqual": relay.LessEqualOp,
-    "Mul": relay.MultiplyOp, "Or": relay.LogicalOrOp, "Sub": relay.SubtractOp, "Xor": relay.LogicalXorOp,
-}  # fmt: skip
+_UNARY = named(
+    "Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Ceil Cos Cosh Erf Exp Floor Log Relu Sigmoid Sign Sin Sinh Sqrt "
+    "Tan Tanh",
+    IsNaN=relay.IsnanOp, Neg=relay.NegativeOp, Not=relay.LogicalNotOp,
+)  # fmt: skip
+_BINARY = named(
+    "Add BitwiseAnd BitwiseOr BitwiseXor Equal Greater Less",
+    And=relay.LogicalAndOp, Div=relay.DivideOp, GreaterOrEqual=relay.GreaterEqualOp, LessOrEqual=relay.LessEqualOp,
+    Mul=relay.MultiplyOp, Or=relay.LogicalOrOp, Sub=relay.SubtractOp, Xor=relay.LogicalXorOp,
+)  # fmt: skip
 _CHAINS: dict[str, type[TensorOp]] = {
     "Max": relay.MaximumOp, "Mean": relay.AddOp, "Min": relay.MinimumOp, "Sum": relay.AddOp,
 }  # fmt: skip
@@ -151,10 +148,7 @@ def clip(importer: Importer, node: Node) -> SSAValue:
         a, b = (each.reshape(-1)[0].item() for each in numbers if each is not None)
         if a <= b:
             return importer.clip(x, a, b)
-    for kind, bound in ((relay.MaximumOp, low), (relay.MinimumOp, high)):
-        if bound is not None:
-            x = importer.call(kind, x, bound)
-    return x
+    return bounded(importer, x, low, high)
 
 
 @op("LeakyRelu")
@@ -189,9 +183,7 @@ _FORMULAS: dict[str, Callable[[Scalar, Node], Scalar]] = {
     "HardSwish": lambda x, n: x * (x * (1 / 6) + 0.5).between(0.0, 1.0),
     "Mish": lambda x, n: x * softplus(x).of(relay.TanhOp),
     "Selu": lambda x, n: elu(x, n.real("alpha"), n.real("gamma")),
-    "Shrink": lambda x, n: (x < -n.real("lambd")).choose(
-        x + n.real("bias"), (x > n.real("lambd")).choose(x - n.real("bias"), 0.0, x), x
-    ),
+    "Shrink": lambda x, n: shrunk(x, n.real("lambd"), n.real("bias")),
     "Softplus": lambda x, n: softplus(x),
     "Softsign": lambda x, n: x / (x.of(relay.AbsOp) + 1.0),
     "Swish": lambda x, n: x * (x * n.real("alpha")).of(relay.SigmoidOp),

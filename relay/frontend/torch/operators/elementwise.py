@@ -14,20 +14,13 @@ from xdsl.ir import Attribute, SSAValue
 from relay.dialects import relay
 from relay.dialects.attributes import dtype_of, element_type
 from relay.dialects.op import TensorOp
-from relay.frontend.importing.formulas import Scalar, elu, nearest_even, truths
+from relay.frontend.importing.formulas import Scalar, bounded, named, nearest_even, truths
+from relay.frontend.importing.functions import ACTIVATIONS, FUNCTIONS, POWERS, glu, log1p, shrunk
 from relay.frontend.importing.products import scaled
 from relay.frontend.importing.tensors import Property
 from relay.frontend.torch.builder import Importer
 from relay.frontend.torch.node import Node, is_value
 from relay.frontend.torch.table import Result, aten, op
-
-_BY_NAME = {each.name.rpartition(".")[2]: each for each in relay.Relay.operations if issubclass(each, TensorOp)}
-
-
-def named(same: str, **others: type[TensorOp]) -> dict[str, type[TensorOp]]:
-    """The ops of operators: first of those that have the name of their op."""
-    return {name: _BY_NAME[name] for name in same.split()} | others
-
 
 _SAME = named("abs bitwise_not relu sign", neg=relay.NegativeOp, sgn=relay.SignOp)
 _ROUNDED = named("ceil floor trunc")
@@ -155,32 +148,19 @@ def tested(importer: Importer, node: Node) -> SSAValue:
     return importer.filled(importer.unnamed(np.asarray(name == "isfinite")), importer.lengths(x))
 
 
-_POWERS: dict[float, Callable[[Scalar], Scalar]] = {
-    -0.5: lambda x: x.of(relay.RsqrtOp), 0.5: lambda x: x.of(relay.SqrtOp), 1.0: lambda x: x,
-    2.0: lambda x: x * x, 3.0: lambda x: x * x * x,
-}  # fmt: skip
-
-
 @aten("pow")
 def power(importer: Importer, node: Node) -> SSAValue:
     """Squares and roots are products and roots."""
     a, b = both(importer, node, "self", "exponent")
     exponent = node.arguments.get("exponent")
-    if importer.is_float(a) and not is_value(exponent) and (plain := _POWERS.get(node.real("exponent"))):
+    if importer.is_float(a) and not is_value(exponent) and (plain := POWERS.get(node.real("exponent"))):
         return plain(Scalar(importer, a)).value
     return importer.call(relay.PowerOp, a, b)
 
 
-def _log1p(x: Scalar) -> Scalar:
-    """`log(1 + x)`; `x - (u - 1)` with `u = 1 + x` is what the sum rounds off: `log(u) + (x - (u - 1)) / u`."""
-    total = x + 1.0
-    exact = total.of(relay.LogOp) + (x - (total - 1.0)) / total
-    return exact.of(relay.IsfiniteOp).choose(exact, total.of(relay.LogOp), x)
-
-
 def _soft(x: Scalar) -> Scalar:
     """softplus, `max(x, 0) + log1p(exp(-|x|))`."""
-    return x.of(relay.MaximumOp, 0.0) + _log1p((-x.of(relay.AbsOp)).exp())
+    return x.of(relay.MaximumOp, 0.0) + log1p((-x.of(relay.AbsOp)).exp())
 
 
 @aten("round")
@@ -212,10 +192,7 @@ def clamp(importer: Importer, node: Node) -> SSAValue:
     if isinstance(low, int | float) and isinstance(high, int | float) and low <= high:
         if dtype_of(element).isbuiltin == 1:
             return importer.clip(x, low, high)
-    for kind, bound in ((relay.MaximumOp, low), (relay.MinimumOp, high)):
-        if bound is not None:
-            x = importer.call(kind, x, importer.operand(bound, element))
-    return x
+    return bounded(importer, x, *(None if each is None else importer.operand(each, element) for each in (low, high)))
 
 
 @aten("where")
@@ -252,10 +229,6 @@ def _softplus(x: Scalar, node: Node) -> Scalar:
     return (inner > threshold).choose(x, _soft(inner) / beta, x)
 
 
-def _hard(x: Scalar) -> Scalar:
-    return (x + 3.0).between(0.0, 6.0) / 6.0
-
-
 def _elu(x: Scalar, node: Node) -> Scalar:
     """`x` where it is positive, else `alpha * expm1(x * input_scale)`; all of it times scale."""
     scale = node.real("scale", 1.0)
@@ -264,29 +237,18 @@ def _elu(x: Scalar, node: Node) -> Scalar:
 
 
 _FORMULAS: dict[str, Callable[[Scalar, Node], Scalar]] = {
+    **{name.replace("_", ""): lambda x, n, f=f: f(x) for name, f in (ACTIVATIONS | FUNCTIONS).items()},
     "celu": lambda x, n: (x > 0.0).choose(x, (x / n.real("alpha", 1.0)).of(relay.Expm1Op) * n.real("alpha", 1.0), x),
     "elu": _elu,
     "erfc": lambda x, n: -x.of(relay.ErfOp) + 1.0,
-    "exp2": lambda x, n: (x * math.log(2)).exp(),
     "frac": lambda x, n: x - x.of(relay.TruncOp),
     "gelu": lambda x, n: x.of(relay.GeluOp, approximate=BoolAttr.from_bool(n.word("approximate") == "tanh")),
     "hardshrink": lambda x, n: (x < -n.real("lambd", 0.5)).choose(x, (x > n.real("lambd", 0.5)).choose(x, 0.0, x), x),
-    "hardsigmoid": lambda x, n: _hard(x),
-    "hardswish": lambda x, n: x * _hard(x),
     "leaky_relu": lambda x, n: x.of(relay.LeakyReluOp, alpha=n.real("negative_slope", 0.01)),
-    "log1p": lambda x, n: _log1p(x),
     "log_sigmoid": lambda x, n: -_soft(-x),
     "mish": lambda x, n: x * _soft(x).of(relay.TanhOp),
-    "reciprocal": lambda x, n: x.number(1.0) / x,
-    "selu": lambda x, n: elu(x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946),
-    "silu": lambda x, n: x * x.of(relay.SigmoidOp),
     "softplus": _softplus,
-    "softshrink": lambda x, n: (x < -n.real("lambd", 0.5)).choose(
-        x + n.real("lambd", 0.5), (x > n.real("lambd", 0.5)).choose(x - n.real("lambd", 0.5), 0.0, x), x
-    ),
-    "softsign": lambda x, n: x / (x.of(relay.AbsOp) + 1.0),
-    "square": lambda x, n: x * x,
-    "tanhshrink": lambda x, n: x - x.of(relay.TanhOp),
+    "softshrink": lambda x, n: shrunk(x, n.real("lambd", 0.5), n.real("lambd", 0.5)),
     "threshold": lambda x, n: (x > n.real("threshold")).choose(x, n.real("value"), x),
 }
 
@@ -316,14 +278,9 @@ def prelu(importer: Importer, node: Node) -> SSAValue:
 
 
 @aten("glu")
-def glu(importer: Importer, node: Node) -> SSAValue:
-    """The first half along an axis times the sigmoid of the second."""
-    dims = node.static("self")
-    axis = node.axis(node.integer("dim", -1), len(dims))
-    a, b = (
-        importer.slice(node.value("self"), {axis: (start, start + dims[axis] // 2)}) for start in (0, dims[axis] // 2)
-    )
-    return importer.call(relay.MultiplyOp, a, importer.call(relay.SigmoidOp, b))
+def gated(importer: Importer, node: Node) -> SSAValue:
+    axis = node.axis(node.integer("dim", -1), len(node.static("self")))
+    return glu(Scalar(importer, node.value("self")), axis).value
 
 
 _OF_SIZES = named(

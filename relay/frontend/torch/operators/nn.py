@@ -12,11 +12,11 @@ from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import element_type, scalar_attr
-from relay.dialects.op import DYNAMIC, TensorOp
-from relay.frontend.importing.formulas import Scalar, norm
+from relay.dialects.op import DYNAMIC
+from relay.frontend.importing.formulas import Scalar, norm, normed
 from relay.frontend.importing.products import einsum, product, scaled
 from relay.frontend.importing.resizing import Rule, resized, sampled
-from relay.frontend.importing.windows import SPATIAL, convolved, pooled, transposed_convolved
+from relay.frontend.importing.windows import ADAPTIVE, SPATIAL, convolved, pooled, transposed_convolved
 from relay.frontend.torch.builder import F32, Importer
 from relay.frontend.torch.node import Node, is_list
 from relay.frontend.torch.operators.elementwise import name_of
@@ -157,13 +157,7 @@ def pool(importer: Importer, node: Node) -> list[Result]:
     return [_unbatched(importer, found, lacks), None]
 
 
-_ADAPTIVE: dict[str, dict[int, type[TensorOp]]] = {
-    "avg": {1: relay.AdaptiveAvgPool1dOp, 2: relay.AdaptiveAvgPool2dOp, 3: relay.AdaptiveAvgPool3dOp},
-    "max": {1: relay.AdaptiveMaxPool1dOp, 2: relay.AdaptiveMaxPool2dOp, 3: relay.AdaptiveMaxPool3dOp},
-}
-
-
-@aten(*(f"adaptive_{kind}_pool{n}d" for kind in _ADAPTIVE for n in SPATIAL),
+@aten(*(f"adaptive_{kind}_pool{n}d" for kind in ADAPTIVE for n in SPATIAL),
       *(f"_adaptive_avg_pool{n}d" for n in SPATIAL))  # fmt: skip
 def adaptive_pool(importer: Importer, node: Node) -> list[Result]:
     count = int(node.packet.partition("_pool")[2][0])
@@ -175,7 +169,7 @@ def adaptive_pool(importer: Importer, node: Node) -> list[Result]:
     if kind == "avg" and [*sizes] == [1] * count:
         axes = range(2, count + 2)
         return [_unbatched(importer, importer.call(relay.MeanOp, data, axis=axes, keepdims=True), lacks), None]
-    found = importer.call(_ADAPTIVE[kind][count], data, output_size=sizes, layout=f"NC{SPATIAL[count]}")
+    found = importer.call(ADAPTIVE[kind][count], data, output_size=sizes, layout=f"NC{SPATIAL[count]}")
     return [_unbatched(importer, found, lacks), None]
 
 
@@ -205,31 +199,24 @@ def batch_norm(importer: Importer, node: Node) -> list[Result]:
     return [_normalized(importer, node), None, None]
 
 
+def _last(importer: Importer, node: Node) -> range:
+    """The axes that are normalized."""
+    rank = importer.rank(node.value("input"))
+    return range(rank - len(node.integers("normalized_shape")), rank)
+
+
 @aten("layer_norm", "native_layer_norm")
 def layer_norm(importer: Importer, node: Node) -> list[Result]:
-    """Several normalized axes are one."""
-    x, own = node.value("input"), node.integers("normalized_shape")
-    dims = importer.shape(x)
-    gamma, beta = _vectors(importer, node, own, "weight", "bias")
-    if len(own) > 1:
-        x = importer.reshape(x, [*dims[: len(dims) - len(own)], prod(own)])
-        gamma, beta = (importer.reshape(each, [prod(own)]) for each in (gamma, beta))
-    found = importer.call(relay.LayerNormOp, x, gamma, beta, epsilon=node.real("eps", 1e-5))
-    return [importer.reshape(found, dims) if len(own) > 1 else found, None, None]
+    vectors = _vectors(importer, node, node.integers("normalized_shape"), "weight", "bias")
+    axes, epsilon = _last(importer, node), node.real("eps", 1e-5)
+    return [normed(importer, node.value("input"), axes, relay.LayerNormOp, vectors, epsilon), None, None]
 
 
 @aten("rms_norm", "_fused_rms_norm")
 def rms_norm(importer: Importer, node: Node) -> list[Result]:
-    """Over several axes, rows of all of them."""
-    x, own, weight = node.value("input"), node.integers("normalized_shape"), node.optional("weight")
-    epsilon, dims = node.real("eps", float(np.finfo(np.float32).eps)), importer.shape(x)
-    size = prod(own)
-    if weight is None:
-        weight = importer.unnamed(np.ones(size, importer.dtype(x)))
-    if len(own) > 1:
-        x, weight = importer.reshape(x, [*dims[: len(dims) - len(own)], size]), importer.reshape(weight, [size])
-    found = importer.call(relay.RmsNormOp, x, weight, epsilon=epsilon)
-    return [importer.reshape(found, dims) if len(own) > 1 else found, None]
+    vectors = _vectors(importer, node, node.integers("normalized_shape"), "weight")
+    axes, epsilon = _last(importer, node), node.real("eps", float(np.finfo(np.float32).eps))
+    return [normed(importer, node.value("input"), axes, relay.RmsNormOp, vectors, epsilon), None]
 
 
 @aten("group_norm", "native_group_norm")

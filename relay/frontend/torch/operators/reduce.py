@@ -10,10 +10,10 @@ from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.op import DYNAMIC, TensorOp
-from relay.frontend.importing.formulas import logsumexp, norm, truths
+from relay.frontend.importing.formulas import logsumexp, named, norm, truths
 from relay.frontend.torch.builder import Importer
 from relay.frontend.torch.node import Node
-from relay.frontend.torch.operators.elementwise import computed, name_of, named
+from relay.frontend.torch.operators.elementwise import computed, name_of
 from relay.frontend.torch.table import Result, aten, of_vectors
 
 
