@@ -161,6 +161,13 @@ def dense(op: relay.DenseOp, data: Array, kernel: Array) -> Array:
     return matrix_product(data, kernel, wider_dtype(dtype_of(op.out_dtype)))
 
 
+def weight_only_dense(
+    op: relay.WeightOnlyDenseOp, data: Array, codes: Array, scales: Array, zero_points: Array
+) -> Array:
+    steps = codes.astype(np.float32) - zero_points[..., None].astype(np.float32)
+    return matrix_product(data, (steps * scales[..., None]).reshape(len(codes), -1), np.dtype(np.float32))
+
+
 def bias_add(op: relay.BiasAddOp, data: Array, bias: Array) -> Array:
     return data + along(bias, op.axis.value.data, data.ndim)
 
@@ -185,6 +192,7 @@ def softmax(op: relay.SoftmaxOp, data: Array) -> Array:
 MEANINGS: Meanings = {
     relay.Conv2dOp: conv2d,
     relay.DenseOp: dense,
+    relay.WeightOnlyDenseOp: weight_only_dense,
     relay.BiasAddOp: bias_add,
     relay.SoftmaxOp: softmax,
 }

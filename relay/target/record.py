@@ -104,6 +104,11 @@ class Processor(ABC):
     def takes_rows_in_turn(self) -> bool:
         """Whether one kernel computes all of a row (mean, deviation, what follows) before it begins the next one."""
 
+    @property
+    @abstractmethod
+    def takes_weights_in_blocks(self) -> bool:
+        """Whether kernels read weights of few bits as they are, and need none in floats."""
+
     def has(self, *features: str) -> bool:
         """Whether it has all of these features."""
         return self.features.issuperset(features)
@@ -218,6 +223,10 @@ class CpuTarget(Processor):
         return bool(self.triple)
 
     @property
+    def takes_weights_in_blocks(self) -> bool:
+        return bool(self.triple) and self.has_vectors
+
+    @property
     def vector_registers(self) -> int:
         """Vectors of `LANES` accumulators that the registers hold."""
         if self.whole_vectors:
@@ -304,6 +313,10 @@ class GpuTarget(Processor):
 
     @property
     def takes_rows_in_turn(self) -> bool:
+        return False
+
+    @property
+    def takes_weights_in_blocks(self) -> bool:
         return False
 
     @property

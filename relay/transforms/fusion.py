@@ -87,7 +87,7 @@ def users(value: SSAValue) -> list[Operation]:
 
 NORMS = (relay.LayerNormOp, relay.RmsNormOp)
 """Normalizations whose kernels also keep the values that they normalize."""
-OF_ROWS = (relay.DenseOp, relay.BatchMatmulOp, relay.SoftmaxOp, *NORMS)
+OF_ROWS = (relay.DenseOp, relay.WeightOnlyDenseOp, relay.BatchMatmulOp, relay.SoftmaxOp, *NORMS)
 """Anchors whose kernels may end in long computations on each element."""
 COPIES = 4
 """An op with more users is computed once."""

@@ -14,6 +14,11 @@ func.func @dense(%x: tensor<2x16xui8>, %k: tensor<10x16xui8>) {
   func.return
 }
 
+func.func @weight_only(%x: tensor<?x32xf32>, %c: tensor<10x2x16xui8>, %s: tensor<10x2xf32>, %z: tensor<10x2xui8>) {
+  %r = relay.nn.weight_only_dense %x, %c, %s, %z : (tensor<?x32xf32>, tensor<10x2x16xui8>, tensor<10x2xf32>, tensor<10x2xui8>) -> tensor<?x10xf32>
+  func.return
+}
+
 func.func @pool(%x: tensor<1x6x6x3xi8>) {
   %max = relay.nn.max_pool2d %x {pool_size = array<i64: 2, 2>, strides = array<i64: 2, 2>} : (tensor<1x6x6x3xi8>) -> tensor<1x3x3x3xi8>
   %avg = relay.nn.avg_pool2d %x {pool_size = array<i64: 3, 3>, padding = array<i64: 1, 1, 1, 1>} : (tensor<1x6x6x3xi8>) -> tensor<1x6x6x3xi8>
@@ -261,5 +266,33 @@ func.func @avg_pool2d(%x: tensor<1x6x6x3xi8>) {
 // error: relay.nn.max_pool2d: dilation must have 2 numbers, has 1
 func.func @max_pool2d(%x: tensor<1x6x6x3xi8>) {
   %r = relay.nn.max_pool2d %x {pool_size = array<i64: 3, 3>, dilation = array<i64: 1>} : (tensor<1x6x6x3xi8>) -> tensor<1x4x4x3xi8>
+  func.return
+}
+
+// -----
+// error: relay.nn.weight_only_dense: data must have rank 1 or more, the codes rank 3
+func.func @weight_only(%x: tensor<2x32xf32>, %c: tensor<10x32xui8>, %s: tensor<10x2xf32>, %z: tensor<10x2xui8>) {
+  %r = relay.nn.weight_only_dense %x, %c, %s, %z : (tensor<2x32xf32>, tensor<10x32xui8>, tensor<10x2xf32>, tensor<10x2xui8>) -> tensor<2x10xf32>
+  func.return
+}
+
+// -----
+// error: relay.nn.weight_only_dense: 30 inputs, codes take 32
+func.func @weight_only(%x: tensor<2x30xf32>, %c: tensor<10x2x16xui8>, %s: tensor<10x2xf32>, %z: tensor<10x2xui8>) {
+  %r = relay.nn.weight_only_dense %x, %c, %s, %z : (tensor<2x30xf32>, tensor<10x2x16xui8>, tensor<10x2xf32>, tensor<10x2xui8>) -> tensor<2x10xf32>
+  func.return
+}
+
+// -----
+// error: relay.nn.weight_only_dense: zero points must have shape [10, 2]
+func.func @weight_only(%x: tensor<2x32xf32>, %c: tensor<10x2x16xui8>, %s: tensor<10x2xf32>, %z: tensor<10x1xui8>) {
+  %r = relay.nn.weight_only_dense %x, %c, %s, %z : (tensor<2x32xf32>, tensor<10x2x16xui8>, tensor<10x2xf32>, tensor<10x1xui8>) -> tensor<2x10xf32>
+  func.return
+}
+
+// -----
+// error: relay.nn.weight_only_dense: takes f32, ui8, f32 and ui8
+func.func @weight_only(%x: tensor<2x32xf32>, %c: tensor<10x2x16xi8>, %s: tensor<10x2xf32>, %z: tensor<10x2xui8>) {
+  %r = relay.nn.weight_only_dense %x, %c, %s, %z : (tensor<2x32xf32>, tensor<10x2x16xi8>, tensor<10x2xf32>, tensor<10x2xui8>) -> tensor<2x10xf32>
   func.return
 }

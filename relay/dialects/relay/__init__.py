@@ -141,6 +141,7 @@ from relay.dialects.relay.nn import (
     DenseBase,
     DenseOp,
     SoftmaxOp,
+    WeightOnlyDenseOp,
 )
 from relay.dialects.relay.norm import (
     BatchNormOp,
@@ -287,19 +288,19 @@ Relay = Dialect("relay", [
     CastOp, FixedPointMultiplyOp, HighMultiplyOp, RoundingRightShiftOp, FixedPointReciprocalOp, LookupOp, Resize2dOp,
     GatherOp, AdvIndexOp, ReverseSequenceOp, ScatterOp, ScatterAddOp, ScatterNdOp, StridedSetOp, InvertPermutationOp,
     UnravelIndexOp, NotEqualOp, GreaterEqualOp, LessEqualOp, LogicalAndOp, LogicalOrOp, LogicalXorOp, BitwiseAndOp,
-    BitwiseOrOp, BitwiseXorOp, ModOp, FloorModOp, PowerOp, MatmulOp, BatchMatmulOp, Conv2dOp, DenseOp, BiasAddOp,
-    SoftmaxOp, BatchNormOp, LayerNormOp, RmsNormOp, InstanceNormOp, GroupNormOp, L2NormalizeOp, DropoutOp, MaxPool1dOp,
-    MaxPool2dOp, MaxPool3dOp, AvgPool1dOp, AvgPool2dOp, AvgPool3dOp, GlobalMaxPool2dOp, GlobalAvgPool2dOp,
-    AdaptiveMaxPool1dOp, AdaptiveMaxPool2dOp, AdaptiveMaxPool3dOp, AdaptiveAvgPool1dOp, AdaptiveAvgPool2dOp,
-    AdaptiveAvgPool3dOp, BatchFlattenOp, MirrorPadOp, SpaceToBatchNdOp, BatchToSpaceNdOp, DepthToSpaceOp,
-    SpaceToDepthOp, DilateOp, FifoBufferOp, SumOp, MaxOp, MinOp, ProdOp, AllOp, AnyOp, MeanOp, VarianceOp, ArgmaxOp,
-    ArgminOp, Resize1dOp, Resize3dOp, UpsamplingOp, Upsampling3dOp, ConstantOp, ReshapeOp, TransposeOp, BroadcastToOp,
-    ConcatenateOp, StridedSliceOp, TakeOp, GatherNdOp, PadOp, SortOp, ArgsortOp, TopkOp, ExpandDimsOp, SqueezeOp,
-    StackOp, SplitOp, TileOp, RepeatOp, ReverseOp, MeshgridOp, CastLikeOp, ReshapeLikeOp, BroadcastToLikeOp,
-    CollapseSumToOp, CollapseSumLikeOp, SliceLikeOp, LayoutTransformOp, ReinterpretOp, AcosOp, AcoshOp, AsinOp,
-    AsinhOp, AtanOp, AtanhOp, CosOp, CoshOp, ErfOp, Expm1Op, Log2Op, Log10Op, SinOp, SinhOp, TanOp, TruncOp, FastErfOp,
-    FastExpOp, FastTanhOp, SignOp, CopyOp, BitwiseNotOp, LogicalNotOp, ZerosLikeOp, OnesLikeOp, IsnanOp, IsinfOp,
-    IsfiniteOp, ShapeOfOp, NdarraySizeOp,
+    BitwiseOrOp, BitwiseXorOp, ModOp, FloorModOp, PowerOp, MatmulOp, BatchMatmulOp, Conv2dOp, DenseOp,
+    WeightOnlyDenseOp, BiasAddOp, SoftmaxOp, BatchNormOp, LayerNormOp, RmsNormOp, InstanceNormOp, GroupNormOp,
+    L2NormalizeOp, DropoutOp, MaxPool1dOp, MaxPool2dOp, MaxPool3dOp, AvgPool1dOp, AvgPool2dOp, AvgPool3dOp,
+    GlobalMaxPool2dOp, GlobalAvgPool2dOp, AdaptiveMaxPool1dOp, AdaptiveMaxPool2dOp, AdaptiveMaxPool3dOp,
+    AdaptiveAvgPool1dOp, AdaptiveAvgPool2dOp, AdaptiveAvgPool3dOp, BatchFlattenOp, MirrorPadOp, SpaceToBatchNdOp,
+    BatchToSpaceNdOp, DepthToSpaceOp, SpaceToDepthOp, DilateOp, FifoBufferOp, SumOp, MaxOp, MinOp, ProdOp, AllOp,
+    AnyOp, MeanOp, VarianceOp, ArgmaxOp, ArgminOp, Resize1dOp, Resize3dOp, UpsamplingOp, Upsampling3dOp, ConstantOp,
+    ReshapeOp, TransposeOp, BroadcastToOp, ConcatenateOp, StridedSliceOp, TakeOp, GatherNdOp, PadOp, SortOp, ArgsortOp,
+    TopkOp, ExpandDimsOp, SqueezeOp, StackOp, SplitOp, TileOp, RepeatOp, ReverseOp, MeshgridOp, CastLikeOp,
+    ReshapeLikeOp, BroadcastToLikeOp, CollapseSumToOp, CollapseSumLikeOp, SliceLikeOp, LayoutTransformOp,
+    ReinterpretOp, AcosOp, AcoshOp, AsinOp, AsinhOp, AtanOp, AtanhOp, CosOp, CoshOp, ErfOp, Expm1Op, Log2Op, Log10Op,
+    SinOp, SinhOp, TanOp, TruncOp, FastErfOp, FastExpOp, FastTanhOp, SignOp, CopyOp, BitwiseNotOp, LogicalNotOp,
+    ZerosLikeOp, OnesLikeOp, IsnanOp, IsinfOp, IsfiniteOp, ShapeOfOp, NdarraySizeOp,
 ])  # fmt: skip
 
 __all__ = [
@@ -335,5 +336,5 @@ __all__ = [
     "SortingOp", "SpaceToBatchNdOp", "SpaceToDepthOp", "SpatialConvolution", "SpatialOp", "SplitOp", "SqrtOp",
     "SqueezeOp", "StackOp", "StridedSetOp", "StridedSliceOp", "SubpixelOp", "SubtractOp", "SumOp", "TakeOp", "TanOp",
     "TanhOp", "TileOp", "TopkOp", "TransformOp", "TransposeOp", "TruncOp", "UnaryOp", "UnravelIndexOp", "UpsampleOp",
-    "Upsampling3dOp", "UpsamplingOp", "VarianceOp", "WhereOp", "ZerosLikeOp", "ZerosOp",
+    "Upsampling3dOp", "UpsamplingOp", "VarianceOp", "WeightOnlyDenseOp", "WhereOp", "ZerosLikeOp", "ZerosOp",
 ]  # fmt: skip

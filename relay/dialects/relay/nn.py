@@ -11,8 +11,10 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     IntegerAttr,
     IntegerType,
+    Signedness,
     StringAttr,
     TensorType,
+    f32,
     i32,
     i64,
 )
@@ -190,6 +192,38 @@ class DenseOp(DenseBase):
     name = "relay.nn.dense"
     input_zero_point = opt_prop_def(IntegerAttr)
     kernel_zero_point = opt_prop_def(IntegerAttr)
+
+
+@irdl_op_definition
+class WeightOnlyDenseOp(TensorOp):
+    """`result[..., u] = sum over g, i of data[..., g * block + i] * (codes[u, g, i] - zero_points[u, g]) *
+    scales[u, g]`: floats by weights of few bits, in blocks [units, blocks, block] with a scale and a zero point each.
+
+    Data and scales are f32, codes and zero points ui8. Source: ONNX Runtime's MatMulNBits."""
+
+    name = "relay.nn.weight_only_dense"
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("codes", "scales", "zero_points")
+    data = operand_def(TENSOR)
+    codes = operand_def(TENSOR)
+    scales = operand_def(TENSOR)
+    zero_points = operand_def(TENSOR)
+    result = result_def(TENSOR)
+    assembly_format = "$data `,` $codes `,` $scales `,` $zero_points attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        data, codes = shape(self.data), shape(self.codes)
+        require(bool(data) and len(codes) == 3, f"{self.name}: data must have rank 1 or more, the codes rank 3")
+        units, blocks, block = codes
+        require(data[-1] in (blocks * block, DYNAMIC), f"{self.name}: {data[-1]} inputs, codes take {blocks * block}")
+        for name, each in (("scales", self.scales), ("zero points", self.zero_points)):
+            require(shape(each) == (units, blocks), f"{self.name}: {name} must have shape {[units, blocks]}")
+        types = [tensor(value).element_type for value in self.operands]
+        codes = IntegerType(8, Signedness.UNSIGNED)
+        require(types == [f32, codes, f32, codes], f"{self.name}: takes f32, ui8, f32 and ui8")
+        return [TensorType(f32, [*data[:-1], units])]
+
+    def independent_along(self, axis: int) -> bool:
+        return axis < rank(self.data) - 1
 
 
 @irdl_op_definition

@@ -24,6 +24,7 @@ LOWERINGS: dict[type[Operation], Lowering] = {
     relay.GatherNdOp: movement.gather_nd,
     relay.Conv2dOp: contraction.conv2d,
     relay.DenseOp: contraction.dense,
+    relay.WeightOnlyDenseOp: contraction.weight_only_dense,
     relay.BatchMatmulOp: matmul.batch_matmul,
     relay.MaxPool1dOp: pool.max_pool,
     relay.MaxPool2dOp: pool.max_pool,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import AnyFloat, IntegerAttr
+from xdsl.dialects.builtin import AnyFloat, IntegerAttr, f32, i32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
@@ -123,3 +124,24 @@ def dense(e: Emitter, op: relay.DenseOp, operands: Sequence[SSAValue]) -> Sequen
     data = e.reshape(data, [rows, inputs])
     product = contract(e, op, (data, axes(3, 0, 2)), (kernel, axes(3, 1, 2)), [rows, units], 1)
     return [e.reshape(product, tensor(op.result).get_shape())]
+
+
+def weight_only_dense(e: Emitter, op: relay.WeightOnlyDenseOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    """Dimensions (m, o, g, i), the leading axes of the data flattened to m; `i` is a place in block `g`."""
+    data, codes, scales, zeros = operands
+    units, blocks, block = dims(codes)
+    rows = prod(dims(data)[:-1])
+    data = e.reshape(data, [rows, blocks * block])
+    start = e.filled([rows, units], f32, 0)
+    inputs = [(data, over(4, [AffineExpr.dimension(0), sliding(2, block, 3, 1)])), (codes, axes(4, 1, 2, 3)),
+              (scales, axes(4, 1, 2)), (zeros, axes(4, 1, 2))]  # fmt: skip
+    (product,) = e.generic(inputs, [(start, axes(4, 0, 1))], 2, weight_only_body)
+    return [e.reshape(product, tensor(op.result).get_shape())]
+
+
+def weight_only_body(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    """`acc + x * ((code - zero point) * scale)`"""
+    x, code, scale, zero, accumulator = args
+    step = e(arith.SubiOp(e(arith.ExtUIOp(code, i32)), e(arith.ExtUIOp(zero, i32))))
+    weight = e(arith.MulfOp(e(arith.SIToFPOp(step, f32)), scale))
+    return [e(arith.AddfOp(accumulator, e(arith.MulfOp(x, weight))))]

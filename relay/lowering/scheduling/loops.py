@@ -1,13 +1,14 @@
-"""Loops that fill and copy buffers, element by element: LLVM makes vectors of them."""
+"""Loops over tiles, and loops that fill and copy buffers, element by element: LLVM makes vectors of them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 
 from xdsl.dialects import memref
 from xdsl.dialects.linalg import ops as linalg
 
-from relay.lowering.builder import LoopBuilder, contiguous
+from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.shaped import shape_of
 
 
@@ -29,3 +30,15 @@ def emit_copy(builder: LoopBuilder, op: memref.CopyOp, *, flat: bool | None = No
     with ExitStack() as stack:
         indices = [stack.enter_context(builder.loop(0, d, independent=True))[0] for d in shape_of(target)]
         builder.store(builder.load(source, indices), target, indices)
+
+
+def over(
+    b: LoopBuilder, count: int, size: int, body: Callable[[Index, int], None], *, independent: bool = False
+) -> None:
+    """Run the body on tiles of `size` of a row of `count`, and on what is left: on their starts and sizes."""
+    size = max(min(size, count), 1)
+    whole = count // size * size
+    with b.loop(0, whole, size, independent=independent) as (start, _):
+        body(start, size)
+    if whole < count:
+        body(whole, count - whole)

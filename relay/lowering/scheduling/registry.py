@@ -27,10 +27,12 @@ from relay.lowering.scheduling.staged import Staged
 from relay.lowering.scheduling.strategy import Kernel, Strategy
 from relay.lowering.scheduling.tables import LookupVectors
 from relay.lowering.scheduling.transposes import Squares
+from relay.lowering.scheduling.weight_only import WeightOnly
 from relay.lowering.scheduling.windows import WindowsInRegisters
 
 STRATEGIES: Sequence[type[Strategy[Any]]] = (
     ScalarProducts,
+    WeightOnly,
     Parts,
     GroupsInTurn,
     FloatDepthwise,

@@ -6,7 +6,7 @@ channel is padded. The epilogue of a tile is a loop over its accumulators, so th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -23,6 +23,7 @@ from relay.lowering.scheduling.bias import add_bias
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.contractions import OfWeights, weighted_of
 from relay.lowering.scheduling.epilogue import Epilogue
+from relay.lowering.scheduling.loops import over
 from relay.lowering.scheduling.packed import Packed
 from relay.lowering.scheduling.packing import initial_accumulator, padded, run_length
 from relay.lowering.scheduling.padding import Padding
@@ -359,13 +360,3 @@ class ScalarProductsEmitter:
         with b.loop(0, pixels) as (p, _), b.loop(0, outputs) as (o, _):
             total = b.load(scratch, [b.plus(b.times(p, outputs), o)])
             self.epilogue.apply_to_one(total, [*outer, b.plus(x, p)], b.plus(output, o))
-
-
-def over(b: LoopBuilder, count: int, size: int, body: Callable[[Index, int], None]) -> None:
-    """Run the body on tiles of `size` of a row of `count`, and on what is left: on their starts and sizes."""
-    size = min(size, count)
-    whole = count // size * size
-    with b.loop(0, whole, size) as (start, _):
-        body(start, size)
-    if whole < count:
-        body(whole, count - whole)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from xdsl.dialects.builtin import Float32Type, IntegerAttr
+from xdsl.dialects.builtin import Float32Type, IntegerAttr, f32
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
@@ -13,6 +13,9 @@ from relay.dialects.op import is_code, rank, shape, tensor
 from relay.target import LANES, Target
 from relay.transforms.expansion import Expansion
 from relay.transforms.expansions.steps import Expansions, transpose
+
+WHOLE_WORDS = 16
+"""Codes of a block come to whole words of 32 bits, of 2 bits each and more."""
 
 
 def swapped(new: Expansion, x: SSAValue, wanted: bool) -> SSAValue:
@@ -66,4 +69,18 @@ def stacked(new: Expansion, x: SSAValue, outer: tuple[int, ...]) -> SSAValue:
     return new.reshape(x, [prod(outer), *matrix])
 
 
-EXPANSIONS: Expansions = {relay.MatmulOp: dense, relay.BatchMatmulOp: dense}
+def weight_only_dense(new: Expansion, op: relay.WeightOnlyDenseOp) -> SSAValue | None:
+    """relay.nn.weight_only_dense %x, %w, %s, %z  =>  itself where kernels read such weights, else relay.nn.dense of
+    floats"""
+    units, blocks, block = shape(op.codes)
+    constant = all(isinstance(value.owner, relay.ConstantOp) for value in op.operands[1:])
+    if new.target.takes_weights_in_blocks and constant and block % WHOLE_WORDS == 0:
+        return None
+    codes, zeros = (new.value(relay.CastOp, x, properties={"dtype": f32}) for x in (op.codes, op.zero_points))
+    zeros, scales = (new.reshape(x, [units, blocks, 1]) for x in (zeros, op.scales))
+    weights = new.value(relay.MultiplyOp, new.value(relay.SubtractOp, codes, zeros), scales)
+    kernel = new.reshape(weights, [units, blocks * block])
+    return new.value(relay.DenseOp, op.data, kernel, properties={"out_dtype": f32})
+
+
+EXPANSIONS: Expansions = {relay.WeightOnlyDenseOp: weight_only_dense, relay.MatmulOp: dense, relay.BatchMatmulOp: dense}

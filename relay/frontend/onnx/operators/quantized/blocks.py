@@ -20,6 +20,11 @@ def unpacked(packed: Array, bits: int, count: int) -> Array:
     return numbers.reshape(*packed.shape[:-1], -1)[..., :count]
 
 
+def whole(zero_points: Array) -> bool:
+    """Whether zero points are codes."""
+    return np.array_equal(zero_points.astype(np.uint8), zero_points)
+
+
 def _bits(node: Node) -> int:
     bits = node.integer("bits", 4)
     if bits not in (2, 4, 8):
@@ -38,17 +43,24 @@ def product(importer: Importer, node: Node) -> SSAValue:
     if packed.size != columns * count * block * bits // 8 or scales.size != columns * count:
         raise node.malformed(f"has {packed.size} bytes of weights and {scales.size} scales")
     codes = unpacked(packed.reshape(columns, -1).view(np.uint8), bits, inner)
-    zeros: Array | int = 1 << (bits - 1)
-    if node.optional(3) is not None:
-        given = node.array(3)
-        zeros = given.reshape(columns, -1)
-        if given.dtype == np.uint8:
-            zeros = unpacked(zeros, bits, count)
-        zeros = zeros.astype(np.float32)
-    weights = dequantized(codes, scales.reshape(columns, count), zeros, 1, block)
-    element = importer.element(node.input(0))
-    kernel = importer.constant(weights.astype(importer.dtype(node.input(0))), node.proto.input[1])
-    result = importer.call(relay.DenseOp, node.input(0), kernel, out_dtype=element)
+    given = node.array(3) if node.optional(3) is not None else np.full((columns, count), 1 << (bits - 1), np.float32)
+    zeros = given.reshape(columns, -1)
+    if given.dtype == np.uint8:
+        zeros = unpacked(zeros, bits, count)
+    x, (_, name, scale_name, *_) = node.input(0), node.proto.input
+    scales = scales.reshape(columns, count)
+    if inner == count * block and scales.dtype == importer.dtype(x) == np.float32 and whole(zeros):
+        arrays = {
+            name: codes.reshape(columns, count, block),
+            scale_name: scales,
+            f"{name}_zero_points": zeros.astype(np.uint8),
+        }
+        constants = [importer.constant(array, label) for label, array in arrays.items()]
+        result = importer.call(relay.WeightOnlyDenseOp, x, *constants)
+    else:
+        weights = dequantized(codes, scales, zeros.astype(np.float32), 1, block)
+        kernel = importer.constant(weights.astype(importer.dtype(x)), name)
+        result = importer.call(relay.DenseOp, x, kernel, out_dtype=importer.element(x))
     return result if node.optional(5) is None else importer.call(relay.AddOp, result, node.input(5))
 
 

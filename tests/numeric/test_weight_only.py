@@ -1,0 +1,142 @@
+"""Products of floats by weights of few bits in blocks, compiled: against sums in float64, and against ONNX Runtime."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import relay
+from relay.compile.entry import build
+from relay.dialects import relay as dialect
+from relay.dialects.attributes import Array
+from relay.exploration.tuning import DrawSchedules
+from relay.interpreters import run
+from relay.passes import PassContext, PassInstrument
+from relay.target import CpuTarget
+from tests.numeric.compiled_modules import Net
+from tests.numeric.test_schedule_attributes import with_pass
+
+SIZES = [
+    (1, 64, 4, 32),
+    (1, 70, 2, 32),
+    (9, 33, 3, 16),
+    (17, 130, 2, 64),
+    (1, 5, 1, 16),
+    (2, 48, 2, 128),
+    (3, 16, 2, 24),
+]
+"""Rows, channels, blocks, and weights of a block: whole tiles and not; the last of a block that is no whole words."""
+
+
+def drawn(net: Net, size: tuple[int, int, int, int], bits: int, zero_points: bool) -> tuple[Array, list[Array]]:
+    """Data; codes, scales and zero points, which are one number, or any."""
+    rows, channels, blocks, block = size
+    codes = net.rng.integers(0, 1 << bits, (channels, blocks, block)).astype(np.uint8)
+    scales = (net.rng.random((channels, blocks)) + 0.1).astype(np.float32)
+    zeros = np.full((channels, blocks), 1 << (bits - 1), np.uint8)
+    if zero_points:
+        zeros = net.rng.integers(0, 1 << bits, (channels, blocks)).astype(np.uint8)
+    return net.numbers("float32", rows, blocks * block), [codes, scales, zeros]
+
+
+def exact(data: Array, codes: Array, scales: Array, zeros: Array) -> Array:
+    weights = (codes.astype(np.float64) - zeros[..., None]) * scales[..., None]
+    return data.astype(np.float64) @ weights.reshape(len(codes), -1).T
+
+
+def products(bits: int, zero_points: bool, activation: bool) -> tuple[Net, list[Array]]:
+    """Products of all sizes, and their results without rounding."""
+    net, wanted = Net(80), list[Array]()
+    for size in SIZES:
+        data, weights = drawn(net, size, bits, zero_points)
+        sums = net.add(dialect.WeightOnlyDenseOp, [net.argument(data), *map(net.constant, weights)], {})
+        net.result(f"{size}", net.relu(sums, size[1]) if activation else sums)
+        wanted.append(exact(data, *weights))
+    return net, wanted
+
+
+@pytest.mark.parametrize(("bits", "zero_points"), [*product((2, 4, 8), (False, True))])
+def test_sums_are_near_those_in_float64(bits: int, zero_points: bool):
+    net, wanted = products(bits, zero_points, False)
+    module = net.module()
+    interpreted, compiled = run(module, net.inputs), relay.build(module).run(*net.inputs)
+    assert isinstance(compiled, tuple)
+    for found in (interpreted, compiled):
+        for one, best in zip(found, wanted, strict=True):
+            assert np.abs(np.asarray(one) - best).max() <= 1e-6 * np.abs(best).max()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_other_tiles(seed: int):
+    """Tiles, and ways to make codes floats, drawn from all that are possible."""
+    net, wanted = products(4, True, False)
+    with PassContext(opt_level=1):  # LLVM is quick there
+        found = build(net.module(), pipeline=with_pass(DrawSchedules(seed))).run(*net.inputs)
+    assert isinstance(found, tuple)
+    for one, best in zip(found, wanted, strict=True):
+        assert np.abs(np.asarray(one) - best).max() <= 1e-6 * np.abs(best).max()
+
+
+@pytest.mark.parametrize("features", ["", "+avx2,+fma", "+sse2"])
+def test_what_follows_is_in_the_same_kernel(features: str, monkeypatch: pytest.MonkeyPatch):
+    net, _ = products(4, True, True)
+    with PassContext(instruments=[PassInstrument()]):  # nothing that an instrument sees is taken from the cache
+        net.check(f"x86_64-unknown-linux-gnu -mattr={features}" if features else "llvm")
+    monkeypatch.setattr(CpuTarget, "has_vectors", False)
+    with PassContext(instruments=[PassInstrument()]):
+        products(4, True, True)[0].check()
+
+
+def test_words_hold_all_codes():
+    """A file of a product by codes of 4 bits is less than a byte for each weight."""
+    net = Net(81)
+    data, weights = drawn(net, (1, 1024, 32, 32), 4, False)
+    net.result("", net.add(dialect.WeightOnlyDenseOp, [net.argument(data), *map(net.constant, weights)], {}))
+    assert len(relay.build(net.module()).to_bytes()) < 0.8 * weights[0].size
+
+
+def test_threads_share_the_channels():
+    net, wanted = products(4, False, False)
+    model = relay.build(net.module(), num_threads=2)
+    found = model.run(*net.inputs)
+    assert isinstance(found, tuple)
+    for one, best in zip(found, wanted, strict=True):
+        assert np.abs(np.asarray(one) - best).max() <= 1e-6 * np.abs(best).max()
+
+
+@pytest.mark.parametrize(
+    ("bits", "block", "zero_points"), [(4, 32, False), (4, 16, True), (8, 128, True), (2, 64, False)]
+)
+def test_onnx_runtime(bits: int, block: int, zero_points: bool):
+    onnx = pytest.importorskip("onnx", reason="makes the model")
+    runtime = pytest.importorskip("onnxruntime", reason="the oracle")
+    rng, depth, channels, rows = np.random.default_rng(3), 2 * block, 40, 3
+    count = depth // block
+    arrays = {
+        "w": rng.integers(0, 256, (channels, count, block * bits // 8), np.uint8),
+        "s": (rng.random((channels, count)) + 0.1).astype(np.float32),
+    }
+    if zero_points:
+        arrays["z"] = rng.integers(0, 256, (channels, -(-count * bits // 8)), np.uint8)
+    node = onnx.helper.make_node(
+        "MatMulNBits", ["x", *arrays], ["y"], domain="com.microsoft", K=depth, N=channels, bits=bits, block_size=block
+    )
+    infos = [
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [rows, size])
+        for name, size in (("x", depth), ("y", channels))
+    ]
+    initial = [onnx.numpy_helper.from_array(array, name) for name, array in arrays.items()]
+    graph = onnx.helper.make_graph([node], "g", infos[:1], infos[1:], initial)
+    opsets = [onnx.helper.make_opsetid("", 21), onnx.helper.make_opsetid("com.microsoft", 1)]
+    model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString()
+    module = relay.frontend.from_onnx(model)
+    assert "relay.nn.weight_only_dense" in str(module)
+    x = rng.standard_normal((rows, depth)).astype(np.float32)
+    try:
+        wanted = runtime.InferenceSession(model).run(None, {"x": x})[0]
+    except runtime.capi.onnxruntime_pybind11_state.Fail as error:
+        pytest.skip(f"ONNX Runtime does not take it: {error}")
+    found = relay.build(module)(x)
+    assert np.abs(np.asarray(found) - wanted).max() <= 1e-5 * np.abs(wanted).max()
