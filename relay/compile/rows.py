@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf, prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import AnyFloat
 from xdsl.ir import Operation
 
 from relay import signature
+from relay.byoc.partitioning.work import multiplications
 from relay.compile.request import Recipe
 from relay.dialects import qnn, relay
-from relay.dialects.op import TensorOp, tensor
+from relay.dialects.op import TensorOp, shape, tensor
 from relay.errors import RelayError
 from relay.module import REQUESTS, IRModule
 from relay.passes import registry
 from relay.runtime.dynamic import Interface
-from relay.runtime.specification import Size
+from relay.runtime.specification import Size, TensorSpec
 from relay.target import CpuTarget
 from relay.transforms.batch import rebatch
 from relay.transforms.location import place
 
-BLOCKS = (8, 1)
-"""Rows of a block. Products whose weights do not stay in a cache gain by reading them once for several rows: 18 % of
-the MobileNet v2 of 4 MB, two thirds of dense layers only, nothing of ultraface, with 8."""
+BLOCKS, SINGLE = (8, 1), (1,)
+"""Rows of a block: for models whose products read most weights for few multiplications, and for others."""
+FEW = 8
+"""Multiplications per weight and row. A build for 8 rows reads weights once where 8 runs read them 8 times: it takes
+half as long as they for dense layers only (1 multiplication per weight). From 19 on (digits: 5 % less time; MobileNet,
+ultraface: 0 to 10 % more) the smaller arena of single rows, which stays in a cache, is worth as much or more."""
 STORED, OTHER = 2, 3
 """Numbers of rows that are imported beside those of blocks, to compare."""
 TO_INTEGER = "qdq-to-integer"
@@ -41,20 +46,32 @@ that depends on the schedule, and that on the number of rows."""
 def blocks_of(interface: Interface, at: Callable[[int], IRModule], recipe: Recipe) -> Interface:
     """The interface with the blocks that any number of rows runs in, or why there are none. `at` gives the module for a
     number of rows."""
-    blocks, why = (), refusal(interface, recipe)
-    if not why:
-        most = interface.symbols[0].maximum
-        blocks = tuple(size for size in BLOCKS if most is None or size <= most)
-        why = meeting(at, blocks)
-    if why:
+    if why := refusal(interface, recipe):
         return interface._replace(why=why)
-    ones = signature.read(at(1)["main"])[1]
-    name = interface.symbols[0].name
-    outputs = [
-        spec._replace(shape=(Size(name if (each := info.shape[0]) == 1 else f"{each} {name}"), *info.shape[1:]))
-        for spec, info in zip(interface.outputs, ones, strict=True)
-    ]
-    return interface._replace(blocks=blocks, outputs=outputs)
+    most, name = interface.symbols[0].maximum, interface.symbols[0].name
+    try:
+        one, stored = at(1), at(STORED)
+        blocks = tuple(size for size in (BLOCKS if reuse(one) < FEW else SINGLE) if most is None or size <= most)
+        why = meeting(at, blocks, stored)
+    except RelayError as error:
+        return interface._replace(why=str(error).replace("\n", " "))
+    outputs: list[TensorSpec] = []
+    for spec, info, two in zip(
+        interface.outputs, *(signature.read(each["main"])[1] for each in (one, stored)), strict=True
+    ):
+        if not info.shape or two.shape[0] != STORED * info.shape[0]:
+            why = why or f"output '{spec.name}' is the same for any {name}"
+            break
+        each = info.shape[0]
+        outputs.append(spec._replace(shape=(Size(name if each == 1 else f"{each} {name}"), *info.shape[1:])))
+    return interface._replace(why=why) if why else interface._replace(blocks=blocks, outputs=outputs)
+
+
+def reuse(module: IRModule) -> float:
+    """How often each weight is multiplied on average; infinite where nothing is."""
+    found = [op for op in module.op.walk() if multiplications(op)]
+    weights = sum(prod(shape(op.operands[1])) for op in found)
+    return sum(map(multiplications, found)) / weights if weights else inf
 
 
 def refusal(interface: Interface, recipe: Recipe) -> str:
@@ -77,25 +94,23 @@ def refusal(interface: Interface, recipe: Recipe) -> str:
     return ""
 
 
-def meeting(at: Callable[[int], IRModule], blocks: tuple[int, ...]) -> str:
+def meeting(at: Callable[[int], IRModule], blocks: tuple[int, ...], stored: IRModule) -> str:
     """Why the rows of a model do not keep apart, or its floats depend on how many there are; empty where they do.
 
-    The module for two rows is made one for other numbers by a pass that refuses ops under which rows would meet; what
-    comes out must be the module for that number, so that nothing is computed with the number itself.
+    The module for two rows (`stored`) is made one for other numbers by a pass that refuses ops under which rows would
+    meet; what comes out must be the module for that number, so that nothing is computed with the number itself. Raises
+    RelayError for such ops.
     """
-    try:
-        stored = at(STORED)
-        for rows in {*blocks, OTHER}:
-            made, wanted = stored.clone(), at(rows)
-            rebatch(made, rows, "rows")
-            signature.write(wanted["main"], *signature.read(wanted["main"]))
-            if not made.op.is_structurally_equivalent(wanted.op):
-                return f"the model for {rows} rows is not that of {STORED} with other sizes"
-        if TO_INTEGER in str(stored.op.attributes.get(REQUESTS, "")):
-            registry.find(TO_INTEGER)().apply(Context(), stored.op)
-    except RelayError as error:
-        return str(error).replace("\n", " ")
-    summing = [op for op in stored.op.walk() if adds_floats(op)]
+    for rows in {*blocks, OTHER}:
+        made, wanted = stored.clone(), at(rows)
+        rebatch(made, rows, "rows")
+        signature.write(wanted["main"], *signature.read(wanted["main"]))
+        if not made.op.is_structurally_equivalent(wanted.op):
+            return f"the model for {rows} rows is not that of {STORED} with other sizes"
+    integers = stored.clone()
+    if TO_INTEGER in str(integers.op.attributes.get(REQUESTS, "")):
+        registry.find(TO_INTEGER)().apply(Context(), integers.op)
+    summing = [op for op in integers.op.walk() if adds_floats(op)]
     return f"{place(summing[0])} adds floats in an order that depends on how many there are" if summing else ""
 
 

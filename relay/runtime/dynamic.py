@@ -65,6 +65,7 @@ class DynamicExecutable(Executable):
         self._names = {spec.name: index for index, spec in enumerate(self.inputs)}
         self._threads = 1
         self._rows: Rows | None = None
+        self._exact: dict[int, Executable] = {}  # by number of rows: those prepared or saved
         self.unlock()
         EXECUTABLES.add(self)
         self._given: dict[int, Array] = {}
@@ -100,6 +101,8 @@ class DynamicExecutable(Executable):
             with self._lock:
                 self._prepared[key] = executable
                 self._recent.pop(key, None)
+                if self.interface.blocks:
+                    self._exact[key.sizes[0]] = executable
         return self
 
     def _keys(self, sizes: Mapping[str, Iterable[object]]) -> list[Key]:
@@ -137,6 +140,8 @@ class DynamicExecutable(Executable):
                 found = self._made(key)
                 with self._lock:
                     self._recent[key] = found
+                    if self.interface.blocks and key in self._saved:
+                        self._exact[key.sizes[0]] = found
                     while len(self._recent) > self.max_variants:
                         self._recent.popitem(last=False)
             finally:
@@ -192,6 +197,8 @@ class DynamicExecutable(Executable):
         """
         if not inputs and not named and self.inputs:
             return self._run_bound()
+        if self.interface.blocks and not named and (found := self._by_rows(inputs)) is not None:
+            return found.run(*inputs)
         return self._for(self._by_number(inputs, named)).run(*inputs, **named)
 
     __call__ = run
@@ -215,6 +222,22 @@ class DynamicExecutable(Executable):
             elif spec.kind == "input":
                 raise self.interface.missing(index)
         return self._variant(key)
+
+    def _by_rows(self, inputs: tuple[Any, ...]) -> Executable | Rows | None:
+        """What runs arrays of one number of rows, sooner found than by a key; None where there is more to look at."""
+        try:
+            rows = inputs[0].shape[0]
+            for each in inputs:
+                if each.shape[0] != rows:
+                    return None
+        except (AttributeError, IndexError, TypeError):
+            return None
+        if len(inputs) != len(self.inputs):
+            return None
+        if (found := self._exact.get(rows)) is not None:
+            return found
+        maximum = self.interface.symbols[0].maximum
+        return self._rows if rows > 0 and (maximum is None or rows <= maximum) else None
 
     def _in_blocks(self) -> Rows:
         """Runs of any number of rows."""
@@ -275,16 +298,15 @@ class DynamicExecutable(Executable):
     def to_json(self) -> dict[str, Any]:
         """What it takes and gives, its sizes, and for which of them it is built. `how` says of each size whether it is
         known at run time only, or has builds of its own, and why."""
-        blocks, why = self.interface.blocks, self.interface.why
-        said = f"at run time, in blocks of {' and '.join(map(str, blocks))}" if blocks else f"a build for each: {why}"
-        how = {symbol.name: said.removesuffix(": ") for symbol in self.interface.symbols}
-        variants = [self.interface.sizes(key) for key in self._all()]
-        return {**self.interface.to_json(), "how": how, "variants": variants}
+        interface = self.interface
+        said = f"at run time, {interface.how}" if interface.blocks else f"a build for each: {interface.why}"
+        how = {symbol.name: said.removesuffix(": ") for symbol in interface.symbols}
+        variants = [interface.sizes(key) for key in self._all()]
+        return {**interface.to_json(), "how": how, "variants": variants}
 
     def _head(self) -> str:
         names = ", ".join(symbol.name for symbol in self.interface.symbols)
-        blocks = " and ".join(map(str, self.interface.blocks))
-        how = f", and run in blocks of {blocks} rows" if blocks else ""
+        how = f", any number of which runs {self.interface.how}" if self.interface.blocks else ""
         return f"Executable for any sizes {names}; {len(self._all())} are built{how}"
 
     def __reduce__(self) -> tuple[Callable[..., Executable], tuple[bytes, int]]:

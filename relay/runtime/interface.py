@@ -102,6 +102,13 @@ class Interface(NamedTuple):
             symbol.check(size)
         return key
 
+    @property
+    def how(self) -> str:
+        """How any number of rows runs; empty where each size has a build of its own."""
+        if len(self.blocks) == 1:
+            return "row by row"
+        return f"in blocks of {' and '.join(map(str, self.blocks))} rows" if self.blocks else ""
+
     def serves(self, sizes: Iterable[int]) -> bool:
         """Whether a build for these sizes is one of those that any number of rows runs in."""
         return bool(self.blocks) and tuple(sizes)[0] in self.blocks

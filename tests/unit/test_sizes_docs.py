@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PRINTED = """Executable for any sizes images; 2 are built, and run in blocks of 8 and 1 rows
+PRINTED = """Executable for any sizes images; 1 are built, any number of which runs row by row
 1 (1, 10)
 5 (5, 10)
 1 (1, 10)
-{'images': 'at run time, in blocks of 8 and 1'}
+{'images': 'at run time, row by row'}
 True
-[{'images': 8}, {'images': 1}]
+[{'images': 1}]
 (3, 10)
 (3, 4, 2, 4)
 (1, 16, 8)
