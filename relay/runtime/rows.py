@@ -70,6 +70,7 @@ class Rows:
         self.repeated = [(size, Repeated(each, threads)) for size, each in self.blocks]
         forms = [(spec.shape, spec.dtype) for spec in (*self.one.inputs, *self.one.outputs)]
         self.row_bytes = [bytes_of(form) for form in forms]
+        self.takes = [(spec.shape[1:], spec.dtype) for spec in self.one.inputs]
         self.gives = forms[len(self.one.inputs) :]
 
     def run(self, /, *inputs: Given, **named: Given) -> Array | tuple[Array, ...]:
@@ -101,4 +102,10 @@ class Rows:
         given: Sequence[Any] = inputs
         if named or len(inputs) != len(self.interface.inputs):
             given = self.one.arrange(inputs, named)
-        return [spec.take(value) for spec, value in zip(self.interface.inputs, given, strict=True)]
+        rows = zip(self.interface.inputs, self.takes, given, strict=True)
+        return [
+            value
+            if type(value) is np.ndarray and value.dtype == dtype and value.shape[1:] == row and value.flags.carray
+            else spec.take(value)
+            for spec, (row, dtype), value in rows
+        ]
