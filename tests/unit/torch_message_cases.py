@@ -177,7 +177,7 @@ PROGRAMS: dict[str, bytes] = {
     "of shape [9] is longer than its 8 bytes": weight(sizes=[{"as_int": 9}]),
     "has the element type complex64": weight(dtype=10),
     "its shape does not follow": call("aten.view.default", self=f("n", 3), size=[-1, 0]),
-    "gives [2, 3] the shape [4]": call("aten.view.default", self=X, size=[4]),
+    "gives tensor<2x3xf32> the shape [4]": call("aten.view.default", self=X, size=[4]),
     "writes to a part of a buffer": archive(
         [
             invoke("aten.view.default", {"self": tensor("b"), "size": {"as_ints": [6]}}, "v"),

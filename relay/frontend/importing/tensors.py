@@ -99,6 +99,19 @@ class TensorBuilder(Builder):
             raise self.at.unsupported(f"its result has several sizes that follow from {value.type}", "give its shapes")
         return super().reshape(value, [-1 if size == DYNAMIC else size for size in shape])
 
+    def shaped(self, value: SSAValue, sizes: Sequence[int]) -> SSAValue:
+        """The elements in another shape, in which one size may be -1; Malformed where there are more or fewer."""
+        dims, wanted = self.shape(value), list(sizes)
+        right = wanted.count(-1) <= 1 and min(wanted, default=0) >= -1
+        if right and DYNAMIC not in dims:
+            if -1 in wanted:
+                rest = prod(size for size in wanted if size != -1)
+                wanted[wanted.index(-1)] = prod(dims) // rest if rest else 0
+            right = prod(wanted) == prod(dims)
+        if not right:
+            raise self.at.malformed(f"gives {value.type} the shape {list(sizes)}")
+        return self.reshape(value, wanted)
+
     def broadcast(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
         if self.shape(value) == tuple(shape):
             return value

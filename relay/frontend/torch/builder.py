@@ -6,7 +6,6 @@ The functions of the table get it as their first argument.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -106,16 +105,9 @@ class Importer(TensorBuilder):
         dims = self.shape(value)
         numbers = [each for each in sizes if isinstance(each, int)]
         if len(numbers) == len(sizes):
-            if DYNAMIC in dims:
-                if -1 in numbers and (0 in numbers or DYNAMIC not in dims):
-                    raise self.at.unsupported("its shape does not follow", "give its shapes")
-                return self.reshape(value, numbers)
-            if numbers.count(-1) == 1:
-                rest = prod(each for each in numbers if each != -1)
-                numbers[numbers.index(-1)] = prod(dims) // rest if rest else 0
-            if prod(numbers) != prod(dims):
-                raise self.at.malformed(f"gives {list(dims)} the shape {numbers}")
-            return self.reshape(value, numbers)
+            if DYNAMIC in dims and {-1, 0} <= {*numbers}:
+                raise self.at.unsupported("its shape does not follow", "give its shapes")
+            return self.shaped(value, numbers)
         unknown = [axis for axis, each in enumerate(sizes) if not isinstance(each, int)]
         if len(unknown) == 1 and -1 not in numbers and 0 not in numbers:
             return self.reshape(value, [each if isinstance(each, int) else -1 for each in sizes])

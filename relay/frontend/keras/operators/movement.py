@@ -29,20 +29,6 @@ def flatten(importer: Importer, node: Layer) -> SSAValue:
     return importer.rows(x, rank - 1) if rank > 1 else importer.call(relay.ExpandDimsOp, x, axis=1)
 
 
-def reshaped(importer: Importer, node: Layer, x: SSAValue, sizes: Sequence[int]) -> SSAValue:
-    """The elements in another shape; one size may be -1."""
-    dims, wanted = importer.shape(x), list(sizes)
-    if wanted.count(-1) > 1 or any(size < -1 for size in wanted):
-        raise node.malformed(f"gives {x.type} the shape {wanted}")
-    if DYNAMIC in dims:
-        return importer.reshape(x, wanted)
-    if -1 in wanted and (rest := prod(size for size in wanted if size != -1)):
-        wanted[wanted.index(-1)] = prod(dims) // rest
-    if prod(wanted) != prod(dims):
-        raise node.malformed(f"gives {x.type} the shape {[*sizes]}")
-    return importer.reshape(x, wanted)
-
-
 @layer("Reshape")
 def reshape(importer: Importer, node: Layer) -> SSAValue:
     """Each index of the first axis by itself."""
@@ -53,19 +39,19 @@ def reshape(importer: Importer, node: Layer) -> SSAValue:
             raise node.unsupported(f"reshapes {x.type}", "give its shapes")
         rest = prod(size for size in target if size != -1)
         target[target.index(-1)] = prod(dims) // rest if rest else 0
-    return reshaped(importer, node, x, [-1 if first == DYNAMIC else first, *target])
+    return importer.shaped(x, [-1 if first == DYNAMIC else first, *target])
 
 
 @op("Reshape")
 def reshape_operation(importer: Importer, node: Layer) -> SSAValue:
     given = node.config.get("newshape")
     sizes = [-1 if each is None else each for each in given] if is_list(given) else given
-    return reshaped(importer, node, node.value(0, "x"), node.integers_of(sizes, "newshape"))
+    return importer.shaped(node.value(0, "x"), node.integers_of(sizes, "newshape"))
 
 
 @op("Ravel")
 def ravel(importer: Importer, node: Layer) -> SSAValue:
-    return reshaped(importer, node, node.value(0, "x"), [-1])
+    return importer.shaped(node.value(0, "x"), [-1])
 
 
 @layer("Permute")
@@ -242,7 +228,7 @@ def tile(importer: Importer, node: Layer) -> SSAValue:
 def repeat(importer: Importer, node: Layer) -> SSAValue:
     x = node.value(0, "x")
     if node.config.get("axis") is None:
-        x = reshaped(importer, node, x, [-1])
+        x = importer.shaped(x, [-1])
     axis = node.axis(node.integer("axis", 0), importer.rank(x))
     return importer.call(relay.RepeatOp, x, repeats=node.integer("repeats"), axis=axis)
 
@@ -267,7 +253,7 @@ def take(importer: Importer, node: Layer) -> SSAValue:
     x = constant_or_value(importer, node, node.argument(0, "x"))
     indices = constant_or_value(importer, node, node.argument(1, "indices"))
     if node.config.get("axis") is None:
-        x = reshaped(importer, node, x, [-1])
+        x = importer.shaped(x, [-1])
     axis = node.axis(node.integer("axis", 0), importer.rank(x))
     return importer.call(relay.TakeOp, x, importer.from_start(indices, importer.shape(x)[axis]), axis=axis, mode="clip")
 
