@@ -10,6 +10,7 @@ import pytest
 from relay.compile.entry import build
 from relay.dialects.attributes import Array
 from relay.runtime import DynamicExecutable
+from relay.runtime.specification import random_array
 
 MODELS = Path(__file__).parents[2] / "../shared/models/onnx"
 
@@ -82,3 +83,24 @@ def test_a_model_at_several_sizes(name: str):
             assert float(np.abs(dynamic - nearest).max()) <= most
         seen.append(np.concatenate([array.reshape(-1) for array in wanted]))
     assert all(a.size != b.size or (a != b).any() for a, b in zip(seen, seen[1:], strict=False))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not MODELS.exists(), reason="the models lie beside the checkout")
+@pytest.mark.parametrize(
+    "name", ["../kws_int8.tflite", "../ad01_int8.tflite", "../vww_96_int8.tflite", "ultraface_slim_qdq_u8s8.onnx"]
+)
+def test_any_number_of_rows_of_a_model(name: str):
+    exe = build(MODELS / name, opt_level=1, batch="n")
+    assert isinstance(exe, DynamicExecutable)
+    assert exe.interface.blocks == ((8, 1) if "ad01" in name else (1,))
+    spec = exe.inputs[0]
+    x = random_array((9, *spec.shape[1:]), spec.dtype, np.random.default_rng(0))
+    for threads in (1, 2):
+        exe.num_threads = threads
+        for rows in (1, 2, 9):
+            wanted = arrays(build(MODELS / name, opt_level=1, batch=rows).run(x[:rows]))
+            found = arrays(exe.run(x[:rows]))
+            assert [a.shape for a in found] == [a.shape for a in wanted]
+            assert [a.tobytes() for a in found] == [a.tobytes() for a in wanted]
+    assert [row["n"] for row in exe.variants] == list(exe.interface.blocks)
