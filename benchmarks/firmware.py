@@ -95,7 +95,7 @@ def row(model: Path, kind: str, processor: str) -> Row:
     module = from_tflite(model)
     inputs, outputs = signature.read(module["main"])
     random = np.random.default_rng(0)
-    data = [_drawn(random, info.shape, info.dtype) for info in inputs]
+    data = [drawn(random, info.shape, info.dtype) for info in inputs]
     wanted = interpret(module, data)
     machine = ["-mthumb", f"-mcpu={processor}", "-O2", "-ffreestanding"]
     with tempfile.TemporaryDirectory() as name:
@@ -141,7 +141,7 @@ def row(model: Path, kind: str, processor: str) -> Row:
     return Row(flash, memory, int(ticks) * PER_TICK, bytes.fromhex(codes) == expected)
 
 
-def _drawn(random: np.random.Generator, shape: Sequence[int], type: np.dtype[Any]) -> Array:
+def drawn(random: np.random.Generator, shape: Sequence[int], type: np.dtype[Any]) -> Array:
     """Numbers of a type."""
     if type.kind == "f":
         return random.random(shape).astype(type)

@@ -11,7 +11,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, i32, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.tosa import RoundingMode
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from relay.dialects.tosa import ApplyScaleOp
 from relay.lowering.call_graph import CallGraph
@@ -19,15 +19,16 @@ from relay.lowering.linalg.emitter import Emitter, number
 from relay.lowering.linalg.fixed_point import rounding_right_shift
 from relay.lowering.rescale.find import find
 from relay.lowering.rescale.forms import drop_unused, erase_arithmetic, rewrite
+from relay.lowering.rescale.high_halves import fits, rewrite_in_halves
 from relay.lowering.rescale.products import fuse_products
 from relay.lowering.rescale.quotients import find_inverse, find_quotient, rewrite_inverse, rewrite_quotient
 from relay.lowering.rescale.sums import find_sum, rewrite_sum
-from relay.lowering.rescale.values import scalars
+from relay.lowering.rescale.values import exponent_of, scalars
 from relay.passes.target_pass import TargetPass
-from relay.target import ATTRIBUTE
+from relay.target import ATTRIBUTE, Target
 from relay.target.record import NVVM_TOWARD_ZERO
 
-FORMS = ("f32", "f32x2", "f64", "literal")
+FORMS = ("f32", "f32x2", "f64", "i32", "literal")
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,11 @@ class ExpandApplyScale(TargetPass):
 
     Where multiplier and shift are constants of every caller, multiply-adds in floating point take its place if they
     are proved, channel by channel, to give the same integers for every value that matters: one in float32 (`f32`), two
-    (`f32x2`), or one in float64 (`f64`); see `relay.lowering.rescale.proof`. A sum of two rescaled codes that is
-    rescaled once more becomes two multiply-adds, tried on all pairs of codes. So does a float that is divided by a
-    constant, rounded and clipped to integers, where the target has such an instruction (with halves to even, the
-    quotient alone becomes two products), and what is added to a code times a scale in float64 and rounded to float32,
+    (`f32x2`), or one in float64 (`f64`); see `relay.lowering.rescale.proof`. AArch64 has instructions of 32-bit
+    integers that need no proof (`i32`). A sum of two rescaled codes that is rescaled once more becomes two
+    multiply-adds, tried on all pairs of codes. So does a float that is divided by a constant, rounded and clipped to
+    integers, where the target has such an instruction (with halves to even, the quotient alone becomes two products),
+    and what is added to a code times a scale in float64 and rounded to float32,
     where that sum is exact. The module's attribute `relay.rescale`
     counts the channels of each form, that of a function its own. With `literal` no float form is used, nor where the
     module's target has no multiply-adds; without a target, it is taken to have them.
@@ -72,7 +74,7 @@ class ExpandApplyScale(TargetPass):
             if not literal:
                 fuse_products(function)
             if any(isinstance(inner, ApplyScaleOp) for inner in function.walk()):
-                counts = expand_function(function, calls, target.toward_zero, literal, not target.has_vectors)
+                counts = expand_function(function, calls, target, literal)
                 function.attributes["relay.rescale"] = counted(counts)
                 total += counts
                 drop_unused(function, calls.of(function))
@@ -80,11 +82,9 @@ class ExpandApplyScale(TargetPass):
             op.attributes["relay.rescale"] = counted(total)
 
 
-def expand_function(
-    function: FuncOp, calls: CallGraph, toward_zero: str | None, literal: bool, scalar: bool
-) -> Counter[str]:
-    """Every `tosa.apply_scale` of the function; returns how many channels took which form. `scalar`: for registers of
-    one number, where a product of 64 bits is two of them."""
+def expand_function(function: FuncOp, calls: CallGraph, target: Target, literal: bool) -> Counter[str]:
+    """Every `tosa.apply_scale` of the function; returns how many channels took which form."""
+    toward_zero = target.toward_zero
     entry = function.body.blocks[0]
     constants = Emitter(entry, function.location, before=entry.first_op)
     counts: Counter[str] = Counter()
@@ -94,10 +94,17 @@ def expand_function(
                 counts["f32"] += 1 + len(sum.inner)
                 rewrite_sum(scale, sum, constants, toward_zero == NVVM_TOWARD_ZERO)
     for scale in [s for s in function.walk() if isinstance(s, ApplyScaleOp)]:
+        if not literal and target.multiplies_high and fits(scale, calls):
+            counts["i32"] += channels(scale, calls)
+            rewrite_in_halves(scale, constants, calls)
+            continue
         found = None if literal else find(scale, calls, toward_zero is not None)
         if found is None:
             counts["literal"] += channels(scale, calls)
-            far = scalar and all((shifts >= 33).all() for shifts in scalars(scale.shift, calls) or [np.zeros(1)])
+            # in registers of one number, a product of 64 bits is two of them
+            far = not target.has_vectors and all(
+                (shifts >= 33).all() for shifts in scalars(scale.shift, calls) or [np.zeros(1)]
+            )
             expand(scale, constants, far)
         else:
             counts[found.name] += found.channels
@@ -167,15 +174,6 @@ def high_half(e: Emitter, product: SSAValue) -> SSAValue:
     """`(product + 2^30) >> 31`, of which i32 keeps all that matters."""
     rounded = e(arith.AddiOp(product, e.constant(1 << 30, i64)))
     return e(arith.TruncIOp(e(arith.ShRSIOp(rounded, e.constant(31, i64))), i32))
-
-
-def exponent_of(shift: SSAValue) -> SSAValue | None:
-    """The i32 `e` of a shift that is `trunci(31 - e)`."""
-    owner = shift.owner
-    source = owner.operands[0].owner if isinstance(owner, Operation) and owner.name == "arith.trunci" else None
-    if isinstance(source, arith.SubiOp) and number(source.lhs) == 31 and source.rhs.type == i32:
-        return source.rhs
-    return None
 
 
 def of_upper_word(e: Emitter, op: ApplyScaleOp, product: SSAValue, twice: bool) -> SSAValue:

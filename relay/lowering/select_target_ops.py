@@ -11,9 +11,10 @@ from xdsl.dialects.builtin import ModuleOp, i32
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import SSAValue
 
-from relay.dialects.arith import ExtSIOp, ExtUIOp
+from relay.dialects.arith import ExtSIOp, ExtUIOp, TruncIOp
 from relay.lowering.builder import Before, LoopBuilder
 from relay.lowering.dot_products import DotProduct, computed_by
+from relay.lowering.saturating_narrows import match_narrow, narrow
 from relay.lowering.shaped import is_vector, vector_of
 from relay.lowering.walking import walked
 from relay.passes.target_pass import TargetPass
@@ -26,7 +27,8 @@ class SelectTargetOps(TargetPass):
     """Select the target's instruction for each dot product: a call of a function that computes one becomes the LLVM
     intrinsic, on as many lanes as it takes, or, where the target has none, products in `arith` and `vector`; the
     functions go. On x86, `arith.maximumf` and `arith.minimumf` of vectors become a comparison and
-    choices: its instruction for them gives the second number where one is none.
+    choices: its instruction for them gives the second number where one is none. On AArch64, vectors that are clamped to
+    8-bit codes are narrowed twice, with saturation.
     """
 
     name: ClassVar[str] = "select-target-ops"
@@ -41,13 +43,17 @@ class SelectTargetOps(TargetPass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = self.target(op)
-        x86, dots = target.is_x86, dot_products(op)
+        x86, narrows, dots = target.is_x86, target.narrows_saturating, dot_products(op)
         names = {name: dot for name, (_, dot) in dots.items()}
         for inner in walked(op):
             if isinstance(inner, CallOp) and (dot := names.get(inner.callee.root_reference.data)) is not None:
                 select(inner, dot, target)
             elif x86 and isinstance(inner, arith.MaximumfOp | arith.MinimumfOp) and is_vector(inner.result.type):
                 choose(inner)
+            elif (
+                narrows and isinstance(inner, TruncIOp | arith.TruncIOp) and (found := match_narrow(inner)) is not None
+            ):
+                narrow(inner, found)
         for function, _ in dots.values():
             function.detach()
             function.erase()

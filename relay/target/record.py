@@ -129,6 +129,17 @@ class Processor(ABC):
         return next((name for feature, name in TOWARD_ZERO.items() if feature in self.features), None)
 
     @property
+    def multiplies_high(self) -> bool:
+        """Whether one instruction gives the rounded upper half of a product of 32 bits, another one shifts to the right
+        and rounds: on AArch64."""
+        return self.triple.startswith("aarch64") and "neon" in self.features
+
+    @property
+    def narrows_saturating(self) -> bool:
+        """Whether one instruction narrows integers to half of their bits, saturated: on AArch64."""
+        return self.multiplies_high
+
+    @property
     def half_floats(self) -> bool:
         """Whether it has arithmetic of f16."""
         return not self.features.isdisjoint(HALF_FLOATS)

@@ -10,6 +10,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
+from benchmarks import aarch64
 from relay import signature
 from relay.compile.manifest import describe
 from relay.compile.pipeline import default_pipeline
@@ -17,6 +18,7 @@ from relay.dialects.attributes import Array
 from relay.frontend import import_model
 from relay.lowering.codegen import compile_text
 from relay.lowering.llvm_ir import translate
+from relay.module import IRModule
 from relay.target import CpuTarget
 from tests.numeric.litert_models import Case, Reference, T
 
@@ -49,12 +51,12 @@ needs_aarch64 = pytest.mark.skipif(
 )
 
 
-def run_on_aarch64(model: Path, features: set[str], inputs: Array, folder: Path) -> Array:
+def run_on_aarch64(model: Path | IRModule, features: set[str], inputs: Array, folder: Path) -> Array:
     """The output for each input of a model of one of each."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     machine = CpuTarget("aarch64-unknown-linux-gnu", "generic", frozenset(features))
-    mod = import_model(model, {})
+    mod = model if isinstance(model, IRModule) else import_model(model, {})
     given, results = signature.read(mod["main"])
     default_pipeline(machine).apply(mod)
     code = compile_text(translate(mod.op), machine).code
@@ -107,6 +109,58 @@ def test_models_are_those_of_litert(name: str, features: str, tmp_path: Path):
     inputs = np.stack([golden[f"{tag}_in0"] for tag in tags])
     found = run_on_aarch64(path, FEATURES[features], inputs, tmp_path)
     assert np.array_equal(found, np.stack([golden[f"{tag}_out0"] for tag in tags]).reshape(found.shape))
+
+
+@needs_aarch64
+@pytest.mark.parametrize("low", [None, 0])
+@pytest.mark.parametrize(("rounding", "shifts"), [("tflite", (0, -31)), ("tflite", (-7, -7)), ("upward", (-1, -31))])
+def test_rescales_are_the_formula_in_integers_of_any_size(
+    rounding: str, shifts: tuple[int, int], low: int | None, tmp_path: Path
+):
+    random, channels = np.random.default_rng(5), 37
+    shift = random.integers(shifts[1], shifts[0], channels, endpoint=True)
+    multiplier = random.integers(1 << 30, 1 << 31, channels)
+    multiplier[::3] = 1 << 30  # halves are frequent
+    x = random.integers(-(1 << 31), 1 << 31, (24, channels))
+    x[::2] >>= random.integers(0, 31, (12, channels))
+    x[4:6] = [[-(1 << 31)], [(1 << 31) - 1]]
+    x[6:20] = np.arange(-7, 7)[:, None] * (1 << np.clip(-shift - 1, 0, 27)) << (multiplier == 1 << 30)
+    clip = "" if low is None else "{a_min = 0 : i32, a_max = 255 : i32}"
+    full, numbers = f"tensor<{x.shape[0]}x{channels}xi32>", f"tensor<{channels}xi32>"
+    mod = IRModule.parse(
+        f"""func.func @main(%x: {full}) -> {full} {{
+          %m = relay.constant dense<{multiplier.tolist()}> : {numbers}
+          %s = relay.constant dense<{shift.tolist()}> : {numbers}
+          %r = relay.fixed_point_multiply %x, %m, %s {{rounding = "{rounding}"}}
+            : ({full}, {numbers}, {numbers}) -> {full}
+          {f"%c = relay.clip %r {clip} : ({full}) -> {full}" if clip else ""}
+          func.return {"%c" if clip else "%r"} : {full}
+        }}"""
+    )
+
+    def reference(x: int, multiplier: int, shift: int) -> int:
+        """In Python's integers, as gemmlowp has it: SaturatingRoundingDoublingHighMul, RoundingDivideByPOT."""
+        if rounding == "upward":
+            return (x * multiplier + (1 << (30 - shift))) >> (31 - shift)
+        wrapped = ((x << max(shift, 0)) + (1 << 31)) % (1 << 32) - (1 << 31)
+        high, right = (wrapped * multiplier + (1 << 30)) >> 31, max(-shift, 0)
+        size = (abs(high) + (1 << right >> 1)) >> right
+        return -size if high < 0 else size
+
+    wanted = [[reference(*map(int, row)) for row in zip(line, multiplier, shift, strict=True)] for line in x]
+    wanted = np.array(wanted) if low is None else np.clip(wanted, 0, 255)
+    found = run_on_aarch64(mod, FEATURES["plain"], x.astype(np.int32)[None], tmp_path)
+    assert np.array_equal(found[0], wanted)
+    assert "i32 = 37" in str(mod.op.attributes["relay.rescale"])
+
+
+@needs_aarch64
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="the plugin that counts is compiled by gcc")
+def test_instructions_are_counted_and_no_number_is_converted_alone(capsys: pytest.CaptureFixture[str]):
+    assert aarch64.main(["--targets", "aarch64"]) == 0
+    *_, line = capsys.readouterr().out.splitlines()
+    millions, conversions, integers = line.split(" | ")[3:]
+    assert 0.02 < float(millions) < 0.045 and conversions == "0" and integers == "equal |"
 
 
 @needs_aarch64

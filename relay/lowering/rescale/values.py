@@ -7,12 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerType
+from xdsl.dialects.builtin import IntegerType, i32
 from xdsl.dialects.linalg.ops import GenericOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from relay.dialects.attributes import Array, to_numpy
 from relay.lowering.call_graph import CallGraph
+from relay.lowering.linalg.emitter import number
 
 
 def tensors(value: SSAValue, calls: CallGraph) -> list[Array] | None:
@@ -44,6 +45,15 @@ def scalars(value: SSAValue, calls: CallGraph) -> list[Array] | None:
     count = max(len(p) for p in known)
     spread = [p * count if len(p) == 1 else p for p in known]
     return [SIMPLE[owner.name](*(p[i] for p in spread)) for i in range(count)]
+
+
+def exponent_of(shift: SSAValue) -> SSAValue | None:
+    """The i32 `e` of a shift that is `trunci(31 - e)`."""
+    owner = shift.owner
+    source = owner.operands[0].owner if isinstance(owner, Operation) and owner.name == "arith.trunci" else None
+    if isinstance(source, arith.SubiOp) and number(source.lhs) == 31 and source.rhs.type == i32:
+        return source.rhs
+    return None
 
 
 def same(a: Array) -> Array:

@@ -14,12 +14,18 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from relay.dialects.arith import WIDENED
 from relay.dialects.attributes import dtype_of, to_numpy
 from relay.lowering.builder import Index, LoopBuilder
-from relay.lowering.shaped import Vector, vector_of
+from relay.lowering.shaped import Vector, is_vector, vector_of
 
 LIFTED_DIALECTS = ("arith.", "math.")
-LIFTED_INTRINSICS = {"llvm.x86.avx512.vfmadd.f32": "llvm.x86.avx512.vfmadd.ps.512", "llvm.nvvm.fma.rz.f": None}
-"""Scalar intrinsics and what does the same in 16 lanes; integer operands stay as they are. None: there is nothing, and
-each lane is computed by itself."""
+LIFTED_INTRINSICS = {
+    "llvm.x86.avx512.vfmadd.f32": ("llvm.x86.avx512.vfmadd.ps.512", 16),
+    "llvm.aarch64.neon.sqrdmulh.i32": ("llvm.aarch64.neon.sqrdmulh.v4i32", 4),
+    "llvm.aarch64.neon.sqdmulh.i32": ("llvm.aarch64.neon.sqdmulh.v4i32", 4),
+    "llvm.aarch64.neon.sqrshl.i32": ("llvm.aarch64.neon.srshl.v4i32", 4),
+    "llvm.nvvm.fma.rz.f": ("", 1),
+}
+"""Scalar intrinsics, what does the same in several lanes, and in how many; without a name, there is nothing, and each
+lane is computed by itself. Operands of another type than the result stay scalars."""
 
 
 def can_lift(block: Block) -> bool:
@@ -84,12 +90,9 @@ class Lifter:
                 values[op.result] = self.builder.constant_attr(attr, type)
                 continue
             if isinstance(op, llvm.CallIntrinsicOp):
-                operands = [v if isinstance(v.type, IntegerType) else of(v) for v in op.args]
-                name, type = LIFTED_INTRINSICS[op.intrin.data], self.type(op.results[0].type)
-                if name is None:
-                    values[op.results[0]] = self.apart(op, operands)
-                else:
-                    values[op.results[0]] = self.builder.intrinsic(name, operands, type)
+                scalar = op.results[0].type
+                operands = [of(v) if v.type == scalar else v for v in op.args]
+                values[op.results[0]] = self.intrinsic(op, operands)
                 continue
             lifted = WIDENED.get(op.name, op.__class__).create(
                 operands=[of(v) for v in op.operands],
@@ -102,11 +105,20 @@ class Lifter:
                 values[old] = new
         raise ValueError("the region has no linalg.yield")
 
-    def apart(self, op: llvm.CallIntrinsicOp, operands: Sequence[SSAValue]) -> SSAValue:
-        """An intrinsic of scalars, for each lane."""
-        b, name, scalar = self.builder, op.intrin.data, op.results[0].type
-        lanes = range(self.lanes)
-        return b.packed([b.intrinsic(name, [b.lane(v, number) for v in operands], scalar) for number in lanes])
+    def intrinsic(self, op: llvm.CallIntrinsicOp, operands: Sequence[SSAValue]) -> SSAValue:
+        """An intrinsic of scalars in all lanes; operands that are no vectors are for every lane."""
+        b, scalar = self.builder, op.results[0].type
+        name, width = LIFTED_INTRINSICS[op.intrin.data]
+        if not name or self.lanes % width:
+            each = ([b.lane(v, lane) if is_vector(v.type) else v for v in operands] for lane in range(self.lanes))
+            return b.packed([b.intrinsic(op.intrin.data, values, scalar) for values in each])
+        parts: list[SSAValue] = []
+        for start in range(0, self.lanes, width):
+            picked = range(start, start + width)
+            whole = self.lanes == width
+            pieces = [b.shuffle(v, v, picked) if is_vector(v.type) and not whole else v for v in operands]
+            parts.append(b.intrinsic(name, pieces, vector_of(scalar, width)))
+        return b.joined(parts)
 
 
 def splat_constant(builder: LoopBuilder, op: arith.ConstantOp, lanes: int) -> SSAValue:

@@ -24,7 +24,7 @@ from xdsl.ir.affine import AffineMap
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.plan_memory import root
 from relay.lowering.scheduling.affine import dims_of, is_identity, uses
-from relay.lowering.scheduling.body import Lifter, can_lift, clone_scalar
+from relay.lowering.scheduling.body import LIFTED_INTRINSICS, Lifter, can_lift, clone_scalar
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.rows import in_vectors
@@ -109,7 +109,7 @@ def pick_lanes(
     saturate = pick("saturate", (True, False) if can else (False,), can)
     best = [*([WIDTH] if saturate else []), *widths_of(block, size, target)]
     most = [WIDTH] if saturate else []
-    if any(isinstance(op, llvm.CallIntrinsicOp) for op in block.ops):
+    if has_whole_vectors(block):
         possible = [(*most, *some, 1) for some in ((LANES,), ())]
     else:
         sizes = [64, 32, 16, 8, 4] if not saturate else [32, 16, 8, 4]
@@ -159,11 +159,17 @@ def widths_of(block: Block, size: int, target: CpuTarget) -> list[int]:
     if not target.has_vectors:
         return [1]
     short = [8, 4] if size < LANES else []
-    if any(isinstance(op, llvm.CallIntrinsicOp) for op in block.ops):
+    if has_whole_vectors(block):
         return [LANES, 1]
     if not any(op.name in EXPANDED for op in block.ops):
         return [LANES, *short, 1]
     return [LANES * (4 if target.whole_vectors else 2), LANES, *(short or [4]), 1]
+
+
+def has_whole_vectors(block: Block) -> bool:
+    """Whether there is an intrinsic that works on `LANES` numbers, or on one."""
+    intrinsics = [op.intrin.data for op in block.ops if isinstance(op, llvm.CallIntrinsicOp)]
+    return any(LIFTED_INTRINSICS.get(name, ("", 1))[1] in (1, LANES) for name in intrinsics)
 
 
 def apart(op: linalg.GenericOp) -> bool:

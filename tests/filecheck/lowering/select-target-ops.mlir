@@ -103,3 +103,26 @@ func.func private @dot_product_8x2_ui16(%acc: vector<8xi32>, %x: vector<16xi16>,
   %4 = vector.contract {indexing_maps = [affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i)>], iterator_types = ["parallel", "reduction"], kind = #vector.kind<maxsi>} %2, %3, %acc : vector<8x2xi32>, vector<8x2xi32> into vector<8xi32>
   func.return %4 : vector<8xi32>
 }
+
+// Codes that are clamped: narrowed twice, saturated, the zero point added between; bounds inside of the codes' in bytes.
+
+// NEON-LABEL: func.func @codes
+// NEON:         [[L:%.+]] = arith.maxsi %x, {{%.+}} : vector<16xi32>
+// NEON-NEXT:    [[H:%.+]] = arith.minsi [[L]], {{%.+}} : vector<16xi32>
+// NEON-NEXT:    [[W:%.+]] = arith.trunci [[H]] : vector<16xi32> to vector<16xi16>
+// NEON-NEXT:    [[S:%.+]] = llvm.call_intrinsic "llvm.sadd.sat.v16i16"([[W]], {{%.+}})
+// NEON:         [[C:%.+]] = arith.trunci {{%.+}} : vector<16xi16> to vector<16xi8>
+// NEON-NEXT:    [[R:%.+]] = arith.minui [[C]], {{%.+}} : vector<16xi8>
+// NEON-NEXT:    func.return [[R]] : vector<16xi8>
+// CHECK-LABEL: func.func @codes
+// CHECK:         arith.trunci {{%.+}} : vector<16xi32> to vector<16xi8>
+func.func @codes(%x: vector<16xi32>) -> vector<16xi8> {
+  %zero = arith.constant dense<3> : vector<16xi32>
+  %low = arith.constant dense<0> : vector<16xi32>
+  %high = arith.constant dense<200> : vector<16xi32>
+  %0 = arith.addi %x, %zero : vector<16xi32>
+  %1 = arith.maxsi %0, %low : vector<16xi32>
+  %2 = arith.minsi %1, %high : vector<16xi32>
+  %3 = arith.trunci %2 : vector<16xi32> to vector<16xi8>
+  func.return %3 : vector<16xi8>
+}

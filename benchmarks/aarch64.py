@@ -1,0 +1,172 @@
+"""Models on AArch64, run by QEMU: `python -m benchmarks.aarch64 [MODEL...] [--targets TEXT...] [--kernels N]`.
+
+A row has the bytes of the object file's code and constants, the instructions of one run, those of its conversions
+between floats and general registers that are in the code, and whether the integers are the interpreter's. With
+`--kernels`, the kernels that take most of the instructions follow. Instructions are counted by a plugin of QEMU, by
+blocks as they run. Needs `aarch64-linux-gnu-gcc` and `qemu-aarch64`, a C compiler for this machine (Debian:
+gcc-aarch64-linux-gnu, qemu-user, gcc).
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+
+import numpy as np
+
+import relay
+from benchmarks.firmware import DIGITS, done, drawn
+from relay import signature
+from relay.frontend import from_tflite
+from relay.interpreters import run as interpret
+
+TARGETS = ("aarch64", "aarch64 -mattr=+dotprod", "aarch64 -mattr=+dotprod,+i8mm")
+TOOLS = ("aarch64-linux-gnu-gcc", "qemu-aarch64", "gcc")
+CONVERSION = re.compile(r"\t([us]cvtf\t[hsd]\d+, [wx]|fcvt[a-z]+\t[wx]\d+, [hsd])")
+"""Of one number, from a general register or into one."""
+PLUGIN = """#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+/* The part of qemu-plugin.h, version 1, that is needed; distributions do not install it. */
+typedef uint64_t qemu_plugin_id_t;
+struct qemu_plugin_tb;
+typedef void (*translated)(qemu_plugin_id_t, struct qemu_plugin_tb *);
+typedef void (*ended)(qemu_plugin_id_t, void *);
+void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t, translated);
+void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *, int, void *, uint64_t);
+void qemu_plugin_register_atexit_cb(qemu_plugin_id_t, ended, void *);
+size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *);
+uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *);
+int qemu_plugin_version = 1;
+struct block { uint64_t address, instructions; struct block *next; };
+static struct block *blocks;
+static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
+  struct block *block = calloc(1, sizeof *block);
+  block->address = qemu_plugin_tb_vaddr(tb), block->next = blocks, blocks = block;
+  qemu_plugin_register_vcpu_tb_exec_inline(tb, 0, &block->instructions, qemu_plugin_tb_n_insns(tb));
+}
+static void end(qemu_plugin_id_t id, void *data) {
+  FILE *file = fopen("blocks.txt", "w");
+  for (const struct block *block = blocks; block; block = block->next)
+    fprintf(file, "%llu %llu\\n", (unsigned long long)block->address, (unsigned long long)block->instructions);
+  fclose(file);
+}
+int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, char **argv) {
+  qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
+  qemu_plugin_register_atexit_cb(id, end, NULL);
+  return 0;
+}
+"""
+MAIN = """#include <stdint.h>
+#include <stdio.h>
+#include "model.h"
+static _Alignas(64) unsigned char arena[MODEL_ARENA_BYTES + 1];
+%(buffers)s
+int main(void) {
+  FILE *file = fopen("given.bin", "rb");
+%(reads)s
+  const int status = model_run(%(names)s);
+%(writes)s
+  return status;
+}
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one model takes; `kernels`: instructions by function; `equal`: its integers are the interpreter's."""
+
+    bytes: int
+    conversions: int
+    kernels: Counter[str]
+    equal: bool
+
+
+def row(model: Path, target: str) -> Row:
+    """Make and run one program."""
+    module = from_tflite(model)
+    inputs, outputs = signature.read(module["main"])
+    random = np.random.default_rng(0)
+    data = [drawn(random, info.shape, info.dtype) for info in inputs]
+    wanted = interpret(module, data)
+    sizes = [[prod(info.shape) * info.dtype.itemsize for info in infos] for infos in (inputs, outputs)]
+    given, found = ([f"{name}_{n}" for n in range(len(s))] for name, s in zip(("in", "out"), sizes, strict=True))
+    buffers = [
+        f"static _Alignas(64) unsigned char {name}[{size}];"
+        for names, of in ((given, sizes[0]), (found, sizes[1]))
+        for name, size in zip(names, of, strict=True)
+    ]
+    reads = [f"  if (fread({name}, sizeof {name}, 1, file) != 1) return 2;" for name in given]
+    writes = [f"  fwrite({name}, sizeof {name}, 1, stdout);" for name in found]
+    parts = {"buffers": buffers, "reads": reads, "writes": writes}
+    names = ", ".join(["arena", *(f"(void *){name}" for name in (*given, *found))])
+    with tempfile.TemporaryDirectory() as path:
+        folder = Path(path)
+        relay.build(module, target=target).export(folder, "model")
+        (folder / "main.c").write_text(MAIN % ({k: "\n".join(v) for k, v in parts.items()} | {"names": names}))
+        (folder / "given.bin").write_bytes(b"".join(np.ascontiguousarray(array).tobytes() for array in data))
+        (folder / "plugin.c").write_text(PLUGIN)
+        done(["gcc", "-O2", "-shared", "-fPIC", "plugin.c", "-o", "plugin.so"], folder)
+        done(["aarch64-linux-gnu-gcc", "-static", "-O2", "main.c", "model.o", "-lm", "-o", "model"], folder)
+        command = ["qemu-aarch64", "-cpu", "max", "-plugin", "./plugin.so", "./model"]
+        ended = subprocess.run(command, cwd=folder, capture_output=True, timeout=900, check=True)
+        counted = (line.split() for line in (folder / "blocks.txt").read_text().splitlines())
+        kernels = by_function(folder, [(int(address), int(number)) for address, number in counted])
+        sections = done(["aarch64-linux-gnu-size", "-A", "model.o"], folder)
+        text = done(["aarch64-linux-gnu-objdump", "-d", "--no-show-raw-insn", "model.o"], folder)
+    flash = sum(int(size) for size in re.findall(r"^\.(?:text|rodata|data)\S*\s+(\d+)", sections, re.MULTILINE))
+    expected = b"".join(np.asarray(array).tobytes() for array in wanted)
+    return Row(flash, len(CONVERSION.findall(text)), kernels, ended.stdout == expected)
+
+
+def by_function(folder: Path, blocks: Sequence[tuple[int, int]]) -> Counter[str]:
+    """The instructions of each function of the model's object file."""
+    kernels = {line.split()[-1] for line in done(["aarch64-linux-gnu-nm", "model.o"], folder).splitlines()}
+    symbols = [
+        line.split() for line in done(["aarch64-linux-gnu-nm", "-n", "--defined-only", "model"], folder).splitlines()
+    ]
+    symbols = [(int(address, 16), name) for address, kind, name in symbols if kind in "tTwW"]
+    starts, found = [address for address, _ in symbols], Counter[str]()
+    for address, instructions in blocks:
+        place = bisect_right(starts, address) - 1
+        if place >= 0 and (name := symbols[place][1]) in kernels:
+            found[name] += instructions
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.aarch64", description=__doc__, allow_abbrev=False)
+    parser.add_argument("models", nargs="*", type=Path, default=[DIGITS], help="default: the digits")
+    parser.add_argument("--targets", nargs="+", default=[*TARGETS])
+    parser.add_argument("--kernels", type=int, default=0, help="list so many kernels of each")
+    given = parser.parse_args(arguments)
+    if missing := [tool for tool in TOOLS if shutil.which(tool) is None]:
+        print(f"{', '.join(missing)}: not installed; Debian: gcc-aarch64-linux-gnu qemu-user gcc")
+        return 2
+    print("| model | target | bytes | instructions, millions | conversions | integers |")
+    print("|---|---|---|---|---|---|")
+    right = True
+    for model in given.models:
+        for target in given.targets:
+            found = row(model, target)
+            right &= found.equal
+            total, equal = found.kernels.total(), "equal" if found.equal else "DIFFERENT"
+            cells = (model.stem, target, found.bytes, f"{total / 1e6:.3f}", found.conversions, equal)
+            print(f"| {' | '.join(map(str, cells))} |", flush=True)
+            for name, number in found.kernels.most_common(given.kernels):
+                print(f"  {name}: {number / 1e6:.3f}, {number / total:.1%}", flush=True)
+    return 0 if right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

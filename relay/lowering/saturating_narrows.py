@@ -1,0 +1,105 @@
+"""Vectors of 32-bit integers that are clamped to 8-bit codes, by AArch64's narrowing with saturation.
+
+`trunci(min(max(x + zero, low), high))` is narrowed to 16 bits first, saturated (SQXTN), then zero is added, saturated,
+and the sum is narrowed to 8 bits (SQXTN, SQXTUN): what is saturated on the way is clamped there anyway. Bounds inside
+of the codes' are compared in bytes, 16 at once. Left alone, LLVM clamps 4 numbers at once and looks the bytes up (TBL),
+for which the vectors have to be in neighbouring registers: loops around that move all they have in registers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import f64, i8, i16, i32, i64
+from xdsl.ir import Attribute, SSAValue
+
+from relay.dialects.arith import FPToSIOp, TruncIOp
+from relay.dialects.attributes import to_numpy
+from relay.lowering.builder import Before, LoopBuilder
+from relay.lowering.scheduling.body import vector_constant
+from relay.lowering.shaped import is_vector, scalar_of, vector_of
+
+LEAST, GREATEST = -(2**15), 2**15 - 1
+
+
+@dataclass(frozen=True)
+class Narrow:
+    """`min(max(value + zero, low), high)` of vectors, codes of 8 bits."""
+
+    value: SSAValue
+    zero: int
+    low: int
+    high: int
+
+
+def match_narrow(op: TruncIOp | arith.TruncIOp) -> Narrow | None:
+    """What is narrowed from 32 to 8 bits, if it is clamped to codes."""
+    value, low, high, zero = op.operands[0], -(2**31), 2**31 - 1, 0
+    type = op.results[0].type
+    if not is_vector(type) or type.get_shape()[0] % 8 or scalar_of(type) != i8 or scalar_of(value.type) != i32:
+        return None
+    while isinstance(owner := value.owner, arith.MaxSIOp | arith.MinSIOp) and (bound := splat(owner.rhs)) is not None:
+        if isinstance(owner, arith.MaxSIOp):
+            low = min(max(low, bound), high)
+        else:
+            high = max(min(high, bound), low)
+        value = owner.lhs
+    if isinstance(owner := value.owner, arith.AddiOp) and (number := splat(owner.rhs)) is not None:
+        value, zero = owner.lhs, number
+    codes = 0 <= low <= high <= 255 or -128 <= low <= high <= 127
+    return Narrow(value, zero, low, high) if codes and abs(zero) <= GREATEST - 255 else None
+
+
+def splat(value: SSAValue) -> int | None:
+    """The number in all lanes of a constant."""
+    if not isinstance(value.owner, arith.ConstantOp):
+        return None
+    numbers = np.unique(to_numpy(value.owner.value))
+    return int(numbers[0]) if numbers.size == 1 else None
+
+
+def whole(b: LoopBuilder, value: SSAValue, lanes: int) -> SSAValue:
+    """The value; what a float64 is cut to, by way of 64 bits: LLVM takes a clamped conversion to 32 bits of such a
+    number for one that saturates, which it makes of scalars."""
+    owner = value.owner
+    if not isinstance(owner, FPToSIOp | arith.FPToSIOp) or scalar_of(owner.operands[0].type) != f64:
+        return value
+    return b.add(
+        TruncIOp(b.add(FPToSIOp(owner.operands[0], vector_of(i64, lanes))).result, vector_of(i32, lanes))
+    ).result
+
+
+def clamped(
+    b: LoopBuilder, value: SSAValue, low: int, high: int, lanes: int, wide: Attribute, type: Attribute
+) -> SSAValue:
+    """trunci(min(max(value, low), high)), which LLVM knows as one instruction where the bounds are those of a type."""
+    above = b.add(arith.MaxSIOp(value, vector_constant(b, low, wide, lanes))).result
+    inside = b.add(arith.MinSIOp(above, vector_constant(b, high, wide, lanes))).result
+    return b.add(TruncIOp(inside, vector_of(type, lanes))).result
+
+
+def narrow(op: TruncIOp | arith.TruncIOp, found: Narrow) -> None:
+    """Put the narrowing in place of the operation."""
+    b = Before(op)
+    type = op.results[0].type
+    assert is_vector(type)
+    lanes = type.get_shape()[0]
+    words = clamped(b, whole(b, found.value, lanes), LEAST, GREATEST, lanes, i32, i16)
+    if found.zero:
+        number = vector_constant(b, found.zero, i16, lanes)
+        words = b.intrinsic(f"llvm.sadd.sat.v{lanes}i16", [words, number], words.type)
+    unsigned = found.low >= 0
+    least, greatest = (0, 255) if unsigned else (-128, 127)
+    codes = clamped(b, words, least, greatest, lanes, i16, i8)
+    for bound, end, kinds in (
+        (found.low, least, (arith.MaxSIOp, arith.MaxUIOp)),
+        (found.high, greatest, (arith.MinSIOp, arith.MinUIOp)),
+    ):
+        if bound != end:
+            number = vector_constant(b, int(np.uint8(bound % 256).view(np.int8)), i8, lanes)
+            codes = b.add(kinds[unsigned](codes, number)).result
+    op.results[0].replace_all_uses_with(codes)
+    op.detach()
+    op.erase()
