@@ -27,6 +27,10 @@ ANYTHING = frozenset({"cast", "reshape", "transpose", "strided_slice", "concaten
 """Formulas of integers that have no range in which they are meant."""
 
 
+Known = dict[tuple[Place, int | None], Array]
+"""Tensors by their place and the number of the call that wrote it: places are used again."""
+
+
 class Sampler:
     """Random values of the tensors that a call reads. Codes are drawn; what a kernel without weights computes from
     them (the largest code, a sum) is computed by its formula, so that tensors of one run belong together."""
@@ -38,27 +42,32 @@ class Sampler:
         """Values by the number of the argument."""
         return self._of(call, {}, draw)
 
-    def _of(self, call: Call, known: dict[Place, Array], draw: Callable[..., Array]) -> dict[int, Array]:
+    def _of(self, call: Call, known: Known, draw: Callable[..., Array]) -> dict[int, Array]:
         found: dict[int, Array] = {}
-        for number, place in call.operands.items():
-            form = call.program.arguments[number]
+        for number, where in call.operands.items():
+            form, writer = call.program.arguments[number], self._writer(call, where)
+            place = (where, None if writer is None else writer.number)
             if place not in known and (span := span_of(call.program, number)) is not None:
                 exponents = self.rng.integers(0, 33 if span == ANY else 1, form.shape)
                 known[place] = (self.rng.integers(*span, form.shape) >> exponents).astype(form.dtype)
             elif place not in known:
-                known[place] = self._value(call, place, known, draw) if wide(call) else draw(form.dtype, form.shape)
+                if writer is None or not wide(call) or not self._compute(writer, known, draw):
+                    known[place] = draw(form.dtype, form.shape)
             found[number] = known[place].reshape(form.shape)
         return found
 
-    def _value(self, call: Call, place: Place, known: dict[Place, Array], draw: Callable[..., Array]) -> Array:
-        form = next(call.program.arguments[n] for n, where in call.operands.items() if where == place)
-        writer = next((each for each in reversed(self.calls[: call.number]) if place in each.results), None)
-        if writer is None or writer.why or writer.weights or writer.projected or not small(writer):
-            return draw(form.dtype, form.shape)
+    def _writer(self, call: Call, place: Place) -> Call | None:
+        """The call that writes what a call reads there."""
+        return next((each for each in reversed(self.calls[: call.number]) if place in each.results), None)
+
+    def _compute(self, writer: Call, known: Known, draw: Callable[..., Array]) -> bool:
+        """Whether the results of a call are known now, by its formula."""
+        if writer.why or writer.weights or writer.projected or not small(writer):
+            return False
         values = writer.program.evaluate({**writer.constants, **self._of(writer, known, draw)})
         for where, number in zip(writer.results, writer.program.results, strict=True):
-            known[where] = values[number]
-        return known[place]
+            known[where, writer.number] = values[number]
+        return True
 
 
 def small(call: Call) -> bool:
