@@ -235,12 +235,14 @@ def by_operator(program: Any, given: Sequence[Any]) -> tuple[float, int]:
 
     class Caller(torch.fx.Interpreter):
         def run_node(self, n: Any) -> Any:
+            if not isinstance(n.target, torch._ops.OpOverload):
+                return torch.fx.Interpreter.run_node(self, n)
+            fetched: Any = self.fetch_args_kwargs_from_env(n)
+            given = torch.utils._pytree.tree_map_only(torch.Tensor, torch.clone, fetched)  # it may write into its own
             value: Any = torch.fx.Interpreter.run_node(self, n)
-            if isinstance(n.target, torch._ops.OpOverload):
-                fetched: Any = self.fetch_args_kwargs_from_env(n)
-                case = case_of(torch, n.target, fetched[0], fetched[1], value)
-                if case is not None and case.outputs:
-                    cases.append(case)
+            case = case_of(torch, n.target, given[0], given[1], value)
+            if case is not None and case.outputs:
+                cases.append(case)
             return value
 
     with torch.no_grad():
