@@ -125,3 +125,20 @@ def test_quotients_are_multiplied_where_products_and_sums_are_fused(features: st
     mod = quantizes(64, rounding)
     default_pipeline(f"x86_64-linux-gnu {features}").apply(mod)
     assert len(re.findall("arith.divf .*: vector", str(mod))) == divisions
+
+
+@pytest.mark.parametrize("target", ["llvm", "x86_64-unknown-linux-gnu -mattr=+sse2"])
+@pytest.mark.parametrize("rounding", ["tflite", "tflite_single", "upward", "tonearest"])
+def test_shifts_to_the_left_of_some_channels(rounding: str, target: str):
+    """The kernel has them as an argument, and only its callers know their signs."""
+    x, vector = "tensor<2x5xi32>", "tensor<5xi32>"
+    mod = IRModule.parse(
+        f"""func.func @main(%x: {x}) -> {x} {{
+          %m = relay.constant dense<[1073741824, 1373741824, 2073741824, 1173741824, 1273741824]> : {vector}
+          %s = relay.constant dense<[3, -2, -5, 1, 0]> : {vector}
+          %r = relay.fixed_point_multiply %x, %m, %s {{rounding = "{rounding}"}} : ({x}, {vector}, {vector}) -> {x}
+          func.return %r : {x}
+        }}"""
+    )
+    numbers = np.random.default_rng(0).integers(-3000, 3000, (2, 5)).astype(np.int32)
+    np.testing.assert_array_equal(relay.build(mod, target)(numbers), run(mod, [numbers])[0])

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects import arith, math
+from xdsl.dialects import arith, func, math
 from xdsl.dialects.builtin import i8, i32, i64
 from xdsl.dialects.tosa import RoundingMode, RoundingModeAttr
-from xdsl.ir import SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import to_numpy
 from relay.dialects.tosa import ApplyScaleOp
 from relay.lowering.linalg.emitter import Emitter, number
 
+RESHAPES = frozenset({"relay.reshape", "tensor.expand_shape", "tensor.collapse_shape"})
 LOWEST, HIGHEST = -(1 << 31), (1 << 31) - 1
 
 MODES = {
@@ -38,7 +39,7 @@ def fixed_point_multiply(e: Emitter, op: relay.FixedPointMultiplyOp, xs: Sequenc
         else:
             shift = e.constant(31 - int(known), i8)
     elif known is None:
-        if isinstance(op.shift.owner, relay.ConstantOp) and to_numpy(op.shift.owner.value).max(initial=0) > 0:
+        if may_be_positive(op.shift):
             zero = e.constant(0, i32)
             value = e(arith.ShLIOp(value, e(arith.MaxSIOp(exponent, zero))))
             exponent = e(arith.MinSIOp(exponent, zero))
@@ -55,6 +56,22 @@ def fixed_point_multiply(e: Emitter, op: relay.FixedPointMultiplyOp, xs: Sequenc
             )
         )
     ]
+
+
+def may_be_positive(value: SSAValue) -> bool:
+    """Whether a number of the tensor may be above 0: not if it is a constant of others, in all calls of its kernel."""
+    owner = value.owner
+    if isinstance(owner, relay.ConstantOp | arith.ConstantOp):
+        return bool(to_numpy(owner.value).max(initial=0) > 0)
+    if isinstance(owner, Operation):
+        return owner.name not in RESHAPES or may_be_positive(owner.operands[0])
+    function, number = owner.parent_op(), value.index if isinstance(value, BlockArgument) else 0
+    module = function.parent_op() if isinstance(function, func.FuncOp) else None
+    if module is None or not isinstance(function, func.FuncOp):
+        return True
+    name = function.sym_name.data
+    calls = [op for op in module.walk() if isinstance(op, func.CallOp) and op.callee.root_reference.data == name]
+    return not calls or any(may_be_positive(call.arguments[number]) for call in calls)
 
 
 def to_nearest(e: Emitter, value: SSAValue, multiplier: SSAValue, exponent: SSAValue) -> SSAValue:
