@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from relay.exploration.tuning import DrawSchedules
 from relay.interpreters import run
 from relay.passes import PassContext, PassInstrument
 from relay.target import CpuTarget
+from tests.numeric.c_sources import Exported
 from tests.numeric.compiled_modules import Net
 from tests.numeric.test_schedule_attributes import with_pass
 
@@ -140,3 +142,11 @@ def test_onnx_runtime(bits: int, block: int, zero_points: bool):
         pytest.skip(f"ONNX Runtime does not take it: {error}")
     found = relay.build(module)(x)
     assert np.abs(np.asarray(found) - wanted).max() <= 1e-5 * np.abs(wanted).max()
+
+
+def test_exported_c_has_weights_of_floats(tmp_path: Path):
+    net, wanted = products(4, True, False)
+    exported = Exported(net.module(), tmp_path)
+    exported.compile()
+    for found, best in zip(exported.run(net.inputs), wanted, strict=True):
+        assert np.abs(found - best).max() <= 1e-5 * np.abs(best).max()

@@ -22,6 +22,10 @@ from relay.lowering.exported_regions import Regions, prototypes
 from relay.module import IRModule
 from relay.passes.info import as_module
 from relay.signature import TensorInfo
+from relay.target.record import UNKNOWN
+from relay.transforms.expansions import ExpandWeights
+from relay.transforms.fold_constant import FoldConstant
+from relay.transforms.legalization import settle
 
 BASE_ALIGNMENT = 8
 """Of the arena, in bytes: that of the widest type."""
@@ -61,6 +65,8 @@ def read(mod: IRModule | ModuleOp, name: str, function: str) -> Model:
     module = as_module(mod)
     inputs, outputs = signature.read(module[function])
     compiled = CompileExternal()(module)
+    if settle(compiled.op, [ExpandWeights(UNKNOWN)]):
+        compiled = FoldConstant()(compiled)
     regions = Regions.of(compiled.op, name)
     program = emit(MergeComposite(compiler=("c",))(compiled)[function], regions)
     return Model(name, program, inputs, outputs, max(program.plan(), 1), regions)
