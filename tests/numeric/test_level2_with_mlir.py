@@ -146,6 +146,7 @@ def fixed_point() -> dict[str, Case]:
     left = RNG.integers(-3, 4, 8).astype(np.int32)
     small = RNG.integers(-5000, 5000, (8, 4)).astype(np.int32)
     cases["multiply_left"] = Case(op, [small, multiplier[:8], left], {"axis": IntegerAttr(0, i64)}, [2])
+    cases["multiply_left_unknown"] = Case(op, [small, multiplier[:8], left], {"axis": IntegerAttr(0, i64)})
     scalars = [np.array(1518500250, np.int32), np.array(4, np.int32)]
     cases["multiply_left_scalar"] = Case(op, [small, *scalars], {}, [1, 2])
     cases["high_multiply"] = Case(relay.HighMultiplyOp, [edges(16, 1), edges(16)])
@@ -201,6 +202,8 @@ def contraction() -> dict[str, Case]:
     cases["dense_mixed"] = Case(relay.DenseOp, [numbers("uint8", 2, 5), numbers("int8", 4, 5)], zeros)
     floats = [numbers("float32", 2, 5), numbers("float32", 4, 5)]
     cases["dense_float"] = Case(relay.DenseOp, floats, {"out_dtype": f32}, [1], 1e-5)
+    blocks = [numbers("float32", 3, 32), numbers("uint8", 4, 2, 16), numbers("float32", 4, 2), numbers("uint8", 4, 2)]
+    cases["weight_only_dense"] = Case(relay.WeightOnlyDenseOp, blocks, {}, [1, 2, 3], 1e-4)
     cases["bias"] = Case(relay.BiasAddOp, [numbers("int32", 2, 3, 4), numbers("int32", 4)])
     cases["bias_axis"] = Case(
         relay.BiasAddOp, [numbers("float32", 2, 3, 4), numbers("float32", 3)], {"axis": IntegerAttr(1, i64)}

@@ -64,7 +64,8 @@ func.func @dense(%x: tensor<5xi8>, %w: tensor<3x5xi8>) -> tensor<3xi32> {
   func.return %r : tensor<3xi32>
 }
 
-// A chain of elementwise ops is one loop nest; vectors are read along their axis, scalars are captured.
+// A chain of elementwise ops is one loop nest; vectors are read along their axis, scalars are captured. An exponent that is not
+// known shifts to the left before the product where it is positive, to the right after it where it is not.
 
 // CHECK-LABEL: func.func @requantize
 // CHECK:         [[Z:%.+]] = arith.constant -5 : i32
@@ -73,9 +74,12 @@ func.func @dense(%x: tensor<5xi8>, %w: tensor<3x5xi8>) -> tensor<3xi32> {
 // CHECK-SAME:      ins(%x, %b, %m, %s : tensor<2x3xi32>, tensor<3xi32>, tensor<3xi32>, tensor<3xi32>)
 // CHECK-NEXT:    ^{{.*}}([[X:%.+]]: i32, [[B:%.+]]: i32, [[M:%.+]]: i32, [[E:%.+]]: i32, {{%.+}}: i8):
 // CHECK-NEXT:      [[ADD:%.+]] = arith.addi [[X]], [[B]] : i32
-// CHECK-NEXT:      [[S32:%.+]] = arith.subi {{%.+}}, [[E]] : i32
+// CHECK-NEXT:      [[LEFT:%.+]] = arith.maxsi [[E]], {{%.+}} : i32
+// CHECK-NEXT:      [[LONG:%.+]] = arith.shli [[ADD]], [[LEFT]] : i32
+// CHECK-NEXT:      [[RIGHT:%.+]] = arith.minsi [[E]], {{%.+}} : i32
+// CHECK-NEXT:      [[S32:%.+]] = arith.subi {{%.+}}, [[RIGHT]] : i32
 // CHECK-NEXT:      [[S:%.+]] = arith.trunci [[S32]] : i32 to i8
-// CHECK-NEXT:      [[Q:%.+]] = "tosa.apply_scale"([[ADD]], [[M]], [[S]]) <{rounding_mode = #tosa.rounding_mode<DOUBLE_ROUND>}> : (i32, i32, i8) -> i32
+// CHECK-NEXT:      [[Q:%.+]] = "tosa.apply_scale"([[LONG]], [[M]], [[S]]) <{rounding_mode = #tosa.rounding_mode<DOUBLE_ROUND>}> : (i32, i32, i8) -> i32
 // CHECK-NEXT:      [[ZQ:%.+]] = arith.addi [[Q]], [[Z]] : i32
 // CHECK-NEXT:      [[LOW:%.+]] = arith.maxsi [[ZQ]], {{%.+}} : i32
 // CHECK-NEXT:      [[HIGH:%.+]] = arith.minsi [[LOW]], {{%.+}} : i32
