@@ -14,18 +14,11 @@ from relay.compile.manifest import describe
 from relay.compile.work import Work
 from relay.compile.workers import Compilation
 from relay.lowering import externals
-from relay.lowering.bufferize import Bufferize
 from relay.lowering.c_interface import export
-from relay.lowering.expand_apply_scale import ExpandApplyScale
 from relay.lowering.llvm.repeat import REPEAT
 from relay.lowering.llvm.team import TEAM_FUNCTIONS
 from relay.lowering.llvm_ir import program
-from relay.lowering.math_expand_ops import MathExpandOps
-from relay.lowering.parallelize import Parallelize
-from relay.lowering.plan_memory import PlanMemory
-from relay.lowering.relay_to_linalg import RelayToLinalg
-from relay.lowering.schedule import Schedule
-from relay.lowering.select_target_ops import SelectTargetOps
+from relay.lowering.passes import to_loops
 from relay.module import IRModule
 from relay.runtime import Executable, Library
 from relay.target import CpuTarget
@@ -40,16 +33,7 @@ class Native(Backend[CpuTarget]):
     needed = ("loops", "target-ops", "functions", "planned")
 
     def passes(self, target: CpuTarget) -> list[ModulePass]:
-        return [
-            RelayToLinalg(),
-            ExpandApplyScale(),
-            Bufferize(),
-            Schedule(),
-            SelectTargetOps(),
-            MathExpandOps(),
-            Parallelize(),
-            PlanMemory(),
-        ]
+        return to_loops()
 
     def prepare(self, module: IRModule, code: Compilation) -> Claims:
         claims = read_formulas(module.op)

@@ -8,13 +8,12 @@ from typing import TypedDict
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
-from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
-from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
 from relay.byoc.partitioning.compile_external import CompileExternal
 from relay.compile.assemble import backend_of
 from relay.errors import InvalidArgument
 from relay.lowering.codegen import wait_in_fork
+from relay.lowering.passes import to_kernels
 from relay.module import IRModule
 from relay.passes import PassContext, Pipeline
 from relay.passes.build_config import BuildConfig
@@ -23,15 +22,7 @@ from relay.passes.info import as_module, info_of
 from relay.passes.requirements import Providers, providers_of
 from relay.passes.runner import Runner
 from relay.target import Target, attach, resolve, spelled, target_of
-from relay.transforms.alter_op_layout import AlterOpLayout
 from relay.transforms.attach_target import AttachTarget
-from relay.transforms.dead_pixels import DeadPixels
-from relay.transforms.fold_constant import FoldConstant
-from relay.transforms.fold_explicit_padding import FoldExplicitPadding
-from relay.transforms.fuse_ops import FuseOps
-from relay.transforms.legalize import Legalize
-from relay.transforms.simplify import Simplify
-from relay.transforms.unsigned_codes import UnsignedCodes
 
 TARGET_OPTION = "attach-target.target"
 PASSES_LOCK = threading.RLock()
@@ -41,20 +32,7 @@ wait_in_fork(PASSES_LOCK.acquire, PASSES_LOCK.release)
 
 def graph_passes(target: Target) -> list[ModulePass]:
     """Level 0 to outlined kernels: what `optimize` runs."""
-    return [
-        AttachTarget(configured() or spelled(target)),
-        CompileExternal(),
-        Legalize(),
-        AlterOpLayout(),
-        FoldConstant(),
-        FoldExplicitPadding(),
-        Simplify(),
-        CommonSubexpressionElimination(),
-        DeadCodeElimination(),
-        DeadPixels(),
-        UnsignedCodes(),
-        FuseOps(),
-    ]
+    return [AttachTarget(configured() or spelled(target)), CompileExternal(), *to_kernels()]
 
 
 def configured() -> str:

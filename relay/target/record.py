@@ -255,6 +255,11 @@ class CpuTarget(Processor):
         return not self.triple or self.register_bytes > 4
 
     @property
+    def compiled_again(self) -> bool:
+        """Whether code for it is C, whose compiler repeats what loops do by itself."""
+        return self.triple == "c"
+
+    @property
     def has_threads(self) -> bool:
         """Whether a team of threads can share loops: on Linux."""
         return "linux" in self.triple

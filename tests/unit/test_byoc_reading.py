@@ -117,7 +117,7 @@ def test_scales_reach_what_is_only_moved() -> None:
     assert scales[found.inputs[1]] == scales[maximum.results[0]] == UNKNOWN
 
 
-@pytest.mark.parametrize("name", ["c", "onednn", "onnxruntime", "xnnpack", "litert", "systolic"])
+@pytest.mark.parametrize("name", ["onednn", "onnxruntime", "xnnpack", "litert", "systolic"])
 @pytest.mark.parametrize("options", ["dilation = array<i64: 2, 2>", "ceil_mode = true", "count_include_pad = true"])
 def test_pools_that_are_not_plain_are_refused(name: str, options: str) -> None:
     size = 2 if "dilation" in options else 3
@@ -132,7 +132,7 @@ def test_pools_that_are_not_plain_are_refused(name: str, options: str) -> None:
     assert load(name)().supports(kernel.root) == Refusal(reason)
 
 
-@pytest.mark.parametrize("name", ["c", "onednn", "onnxruntime", "xnnpack", "litert"])
+@pytest.mark.parametrize("name", ["onednn", "onnxruntime", "xnnpack", "litert"])
 def test_resizing_by_other_rules_than_tflites_is_refused(name: str) -> None:
     (kernel,) = region("""
     func.func @main(%x: tensor<1x4x4x8xf32>) -> tensor<1x7x7x8xf32> {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,19 +11,15 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from relay.byoc.c import artifact, host, toolchain
-from relay.byoc.c.emit import ROWS, emit, refusal
+from relay.byoc.c.emit import emit, refusal
 from relay.byoc.compiler import Artifact, BuildInfo, Compiler, Refusal
-from relay.byoc.entries import products, taken
+from relay.byoc.entries import taken
 from relay.byoc.partitioning.scope import CONSTANTS
-from relay.byoc.patterns import Entry
 
 
 @dataclass(frozen=True)
 class CCompiler(Compiler):
-    """Every op of `relay` and `qnn` with static shapes and integers, f32 or f64; integers are those of the formulas.
-
-    Convolutions and products take their bias and requantisation (floats: clamp) along.
-    """
+    """Every op of `relay` and `qnn` with static shapes and integers, f32 or f64; integers are those of the formulas."""
 
     name: ClassVar[str] = "c"
 
@@ -41,22 +36,17 @@ class CCompiler(Compiler):
     def missing(self) -> str | None:
         return None if toolchain.find(self.cc) else f"{toolchain.missing(self.cc)}; set RELAY_CC or the option cc"
 
-    def patterns(self) -> Sequence[Entry]:
-        return products(refusal)
-
     def supports(self, op: Operation) -> bool | Refusal:
-        if type(op) not in ROWS:
-            return Refusal(f"{op.name} is not supported by c")
-        return taken(refusal([op]))
+        return taken(refusal(op))
 
     def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
         program = emit(function)
         symbol = symbol_of(function)
         outside = [] if self.embed or CONSTANTS in function.attributes else host.outside(program)
-        text, arena = host.text(program, symbol, outside)
+        text = host.text(program, symbol, outside)
         flags = [*shlex.split(self.flags), *["-march=native"] * self.native]
         features = sorted(cpu_features()) if self.native else []
-        header = artifact.Header(symbol, arena, [c.name for c in outside], features)
+        header = artifact.Header(symbol, program.arena, [c.name for c in outside], features)
         code = toolchain.shared_object(text, flags, self.cc, build.target.triple)
         return Artifact(artifact.write(header, code), {c.name: c.array for c in outside}, {"c": text})
 

@@ -1,193 +1,202 @@
-"""From a function of `relay`, `qnn` and `byoc` ops to a `Program`: a row per op, and one per composite."""
+"""From a function of `relay` and `qnn` ops to a `Program`: lowered for a processor without vectors, a step a kernel."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
 
-from xdsl.dialects import func
+import numpy as np
+from xdsl.dialects import arith, func, memref
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
+from xdsl.utils.hints import isa
 
-from relay.byoc.c.emitter import Emitter
-from relay.byoc.c.program import Program, Tensor
-from relay.byoc.c.rows import contraction, elementwise, image, movement, quantized, recurrent, reduce
-from relay.byoc.c.rows.requantize import requantize
-from relay.byoc.quantized import form_refusal
-from relay.dialects import byoc, qnn, relay
-from relay.dialects.op import rank
-from relay.errors import Malformed, Unsupported
+from relay import signature
+from relay.artifact import COMPILER, SYMBOL
+from relay.byoc.c.ctype import NAMED, TYPES, CType
+from relay.byoc.c.program import Constant, Program, Step, Tensor
+from relay.dialects import qnn, relay
+from relay.dialects.attributes import dtype_of, to_numpy
+from relay.dialects.op import DYNAMIC, is_tensor
+from relay.errors import RelayError, Unsupported
+from relay.lowering.c.function import FunctionWriter
+from relay.lowering.c.types import memory_name
 from relay.lowering.exported_regions import Regions
-from relay.transforms.location import place
+from relay.lowering.passes import to_kernels, to_loops
+from relay.lowering.shaped import buffer_of
+from relay.module import IRModule
+from relay.passes import PassContext, Pipeline
+from relay.passes.context import activated
+from relay.target import CpuTarget, attach
+from relay.transforms.location import place, words
 
-Row = Callable[[Emitter, Any], None]
-"""Writes an op whose operands have tensors."""
-
-ROWS: Mapping[type[Operation], Row] = {
-    **dict.fromkeys(elementwise.BINARY, elementwise.binary),
-    **dict.fromkeys(elementwise.UNARY, elementwise.unary),
-    relay.WhereOp: elementwise.where,
-    relay.ClipOp: elementwise.clip,
-    relay.CastOp: elementwise.cast,
-    relay.BiasAddOp: elementwise.bias_add,
-    relay.LookupOp: elementwise.lookup,
-    relay.FixedPointMultiplyOp: elementwise.fixed_point_multiply,
-    relay.FixedPointReciprocalOp: elementwise.fixed_point_reciprocal,
-    relay.HighMultiplyOp: elementwise.high_multiply,
-    relay.RoundingRightShiftOp: elementwise.rounding_right_shift,
-    relay.ConstantOp: movement.constant,
-    relay.ReshapeOp: movement.reshape,
-    relay.TransposeOp: movement.transpose,
-    relay.BroadcastToOp: movement.broadcast_to,
-    relay.ConcatenateOp: movement.concatenate,
-    relay.StridedSliceOp: movement.strided_slice,
-    relay.TakeOp: movement.take,
-    relay.GatherNdOp: movement.gather_nd,
-    relay.PadOp: movement.pad,
-    relay.SumOp: reduce.sum_,
-    relay.MaxOp: reduce.max_,
-    relay.MinOp: reduce.min_,
-    relay.ArgmaxOp: reduce.argmax,
-    relay.ArgminOp: reduce.argmin,
-    relay.MaxPool2dOp: reduce.max_pool2d,
-    relay.AvgPool2dOp: reduce.avg_pool2d,
-    relay.SoftmaxOp: quantized.softmax_real,
-    relay.Resize2dOp: image.resize2d,
-    relay.Conv2dOp: contraction.conv2d,
-    relay.DenseOp: contraction.dense,
-    qnn.Conv2dOp: contraction.conv2d,
-    qnn.DenseOp: contraction.dense,
-    qnn.QuantizeOp: quantized.quantize,
-    qnn.DequantizeOp: quantized.dequantize,
-    qnn.RequantizeOp: requantize,
-    qnn.AddOp: quantized.add,
-    qnn.SubtractOp: quantized.subtract,
-    qnn.MulOp: quantized.mul,
-    qnn.MeanOp: reduce.mean,
-    qnn.SoftmaxOp: quantized.softmax,
-    qnn.SigmoidOp: quantized.unary,
-    qnn.TanhOp: quantized.unary,
-    qnn.ConcatenateOp: movement.qnn_concatenate,
-    qnn.DynamicQuantizeOp: quantized.dynamic_quantize,
-    qnn.LstmOp: recurrent.lstm,
-    qnn.SvdfOp: recurrent.svdf,
-}
+MACHINE = CpuTarget("c", "cortex-m3", frozenset())
+"""What C is made for: any processor, taken to cost what a Cortex-M3 does."""
+LARGEST = (1 << 31) - 1
+"""Elements of a tensor: indices are `int32_t`."""
+OPERATIONS = frozenset((*relay.Relay.operations, *qnn.Qnn.operations))
 
 
-def emit(function: FuncOp, regions: Regions | None = None) -> Program:
-    """The program of a function of one block, which may call the external functions of `regions`.
+def refusal(op: Operation) -> str | None:
+    """Why an op cannot become C; None if it can."""
+    if type(op) not in OPERATIONS or op.regions:
+        return f"{op.name} is not supported by c"
+    return next(filter(None, map(refusal_of, (*op.operands, *op.results))), None)
+
+
+def refusal_of(value: SSAValue) -> str | None:
+    """Why a value cannot be an array of C; None if it can."""
+    if not is_tensor(value.type):
+        return f"a value of type {value.type} is not supported by c"
+    shape = value.type.get_shape()
+    try:
+        known = dtype_of(value.type.element_type) in TYPES
+    except RelayError:
+        known = False
+    if not known:
+        return f"elements of {value.type.element_type} are not supported by c"
+    if DYNAMIC in shape:
+        return "an unknown dimension is not supported by c"
+    return None if 0 < prod(shape) <= LARGEST else f"a tensor of {prod(shape)} elements is not supported by c"
+
+
+def emit(function: FuncOp, regions: Regions | None = None, around: ModuleOp | None = None) -> Program:
+    """The program of a function, which may call the external functions of `regions`, declared in the module `around`
+    it. Neither changes.
 
     Raises Unsupported, naming the op and its source, for what C does not get from us.
     """
-    if len(function.body.blocks) != 1:
-        raise Unsupported(f"function {function.sym_name.data}", "has no body of one block", "c takes straight code")
-    block = function.body.block
-    end = block.last_op
-    if not isinstance(end, func.ReturnOp):
-        raise Malformed(f"function {function.sym_name.data}", "does not end with func.return")
-    e = Emitter(Program([], []))
-    bind_inputs(e, block.args)
-    bind_outputs(e, block, end.operands)
-    for op in block.ops:
-        if isinstance(op, func.CallOp) and regions is not None:
-            call(e, op, regions)
-        elif op is not end:
-            write(e, op)
-    for value, output in zip(end.operands, e.program.outputs, strict=True):
-        if (held := e.tensors[value]) is not output:
-            e.step(end, e.copy_call(e.touch(held), e.touch(output), output))
-    e.program.constants = {name: c for name, c in e.program.constants.items() if name in e.used}
-    return e.program
+    for value in function.body.block.args:
+        if (reason := refusal_of(value)) is not None:
+            raise Unsupported(f"argument {value.index} of {function.sym_name.data}", reason)
+    for op in function.body.block.ops:
+        called = isinstance(op, func.CallOp) and regions is not None and op.callee.string_value() in regions.by_name
+        if not called and not isinstance(op, func.ReturnOp) and (reason := refusal(op)) is not None:
+            raise Unsupported(place(op), reason)
+    main = function.clone()
+    main.properties["sym_name"] = StringAttr("main")
+    main.properties.pop("sym_visibility", None)
+    for name in (COMPILER, SYMBOL):
+        main.attributes.pop(name, None)
+    declared = (
+        [op.clone() for op in around.body.block.ops if isinstance(op, FuncOp) and not op.body.blocks] if around else []
+    )
+    module = ModuleOp([*declared, main], {} if around is None else dict(around.attributes))
+    attach(module, MACHINE)
+    inputs, outputs = signature.read(main)
+    with activated(PassContext()):
+        lowered = Pipeline([*to_kernels(), *to_loops()])(IRModule(module))
+    return Lowered(lowered, regions).program(inputs, outputs)
 
 
-def call(e: Emitter, op: func.CallOp, regions: Regions) -> None:
-    """A call of an external function; the model ends with its number where it fails. Raises Unsupported for another."""
-    callee = op.callee.string_value()
-    if callee not in regions.by_name:
-        raise Unsupported(place(op), f"{op.name} of {callee} is not supported by c")
-    tensors = [*map(e.read, op.operands), *map(e.write, op.results)]
-    e.step(op, regions.call(callee, tensors, str(len(e.program.steps))))
+@dataclass
+class Lowered:
+    """A module whose memory is planned, as it becomes a program. Values of `@main` are known by what C calls them."""
+
+    module: IRModule
+    regions: Regions | None
+    names: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
+    tensors: dict[SSAValue, Tensor] = field(default_factory=dict[SSAValue, Tensor])
+
+    def program(self, inputs: Sequence[signature.TensorInfo], outputs: Sequence[signature.TensorInfo]) -> Program:
+        """All of it."""
+        block = self.module["main"].body.block
+        *given, constants, arena = block.args
+        made = Program(max(buffer_of(arena).get_shape()[0], 1))
+        for number, (value, info) in enumerate(zip(given, [*inputs, *outputs], strict=True)):
+            output = number >= len(inputs)
+            kind, group = ("output", made.outputs) if output else ("input", made.inputs)
+            tensor = Tensor(f"{kind}_{len(group)}", TYPES[info.dtype], info.shape, kind)
+            group.append(tensor)
+            type = memory_name(buffer_of(value).element_type)
+            cast = "" if type == tensor.type.name else f"({type} *)" if output else f"(const {type} *)"
+            self.names[value], self.tensors[value] = cast + tensor.name, tensor
+        helpers: dict[str, str] = {}
+        kernels = {
+            name: FunctionWriter(kernel, helpers).write()
+            for name, kernel in self.module.functions.items()
+            if name != "main" and kernel.body.blocks
+        }
+        made.kernels = {**helpers, **kernels}
+        rows, writer = constants_of(self.module.op), FunctionWriter(self.module["main"], helpers)
+        for op in block.ops:
+            if isinstance(op, memref.ViewOp):
+                start = op.byte_shift.owner
+                assert isinstance(start, arith.ConstantOp) and isinstance(start.value, IntegerAttr)
+                self.view(made, op, start.value.value.data, rows if op.source is constants else None)
+            elif isinstance(op, func.CallOp):
+                writer.settle()
+                made.steps.append(self.call(op, len(made.steps)))
+            elif op.name in ("memref.collapse_shape", "memref.expand_shape"):
+                (source,), (result,) = op.operands, op.results
+                self.names[result] = self.names[source]
+                if source in self.tensors:
+                    self.tensors[result] = self.tensors[source]
+            elif not isinstance(op, func.ReturnOp) and (text := self.statements(op, writer)):
+                made.steps.append(Step("", text))
+        return made
+
+    def view(self, made: Program, op: memref.ViewOp, offset: int, rows: Mapping[int, DictionaryAttr] | None) -> None:
+        """A constant, of the array at this offset of all constants, or a tensor of the arena."""
+        type = buffer_of(op.result)
+        element = NAMED[memory_name(type.element_type)]
+        if rows is None:
+            tensor = Tensor(f"tensor_{len(made.temporaries)}", element, tuple(type.get_shape()), "arena", offset)
+            made.temporaries.append(tensor)
+            self.names[op.result], self.tensors[op.result] = tensor.name, tensor
+            return
+        label = rows[offset].data["name"]
+        assert isinstance(label, StringAttr)
+        name = f"{identifier(label.data)}_{offset}"
+        if made.constants.setdefault(name, constant(name, element, rows[offset], label.data)).type is not element:
+            name = f"{name}_{element.name}"
+            made.constants[name] = constant(name, element, rows[offset], label.data)
+        self.names[op.result] = name
+
+    def statements(self, op: Operation, writer: FunctionWriter) -> str:
+        """What copies results that are others, too, or were given; empty of what is a part of later statements."""
+        for value, name in self.names.items():
+            pointer = f"({name})" if name.startswith("(") else name
+            writer.pointers[value] = pointer, pointer
+        for inner in op.walk():
+            for value in inner.operands:
+                if value in self.tensors:
+                    self.tensors[value].used = True
+        writer.lines, writer.depth = [], 0
+        writer.operation(op)
+        return "\n".join(writer.lines)
+
+    def call(self, op: func.CallOp, number: int) -> Step:
+        """A call of a kernel, or of an external function; the model ends with its number where that fails."""
+        for value in op.arguments:
+            if value in self.tensors:
+                self.tensors[value].used = True
+        given, callee = [self.names[value] for value in op.arguments], op.callee.string_value()
+        comment = f"from {source}" if (source := words(op.location)) else ""
+        if self.regions is not None and callee in self.regions.by_name:
+            return Step(comment, self.regions.call(callee, given, str(number)))
+        return Step(comment, f"{callee}({', '.join(given)});")
 
 
-def bind_inputs(e: Emitter, values: Sequence[SSAValue]) -> None:
-    """Let the caller's memory hold values that nothing writes."""
-    for value in values:
-        made = Tensor(f"input_{len(e.program.inputs)}", e.type(value), e.shape(value), "input")
-        e.tensors[value] = made
-        e.program.inputs.append(made)
+def constants_of(module: ModuleOp) -> dict[int, DictionaryAttr]:
+    """The constants of a planned module by their offsets."""
+    rows = module.attributes["relay.constants"]
+    assert isa(rows, ArrayAttr[DictionaryAttr])
+    offsets = [row.data["offset"] for row in rows]
+    return {
+        offset.value.data: row for offset, row in zip(offsets, rows, strict=True) if isinstance(offset, IntegerAttr)
+    }
 
 
-def bind_outputs(e: Emitter, block: Block, values: Sequence[SSAValue]) -> None:
-    """Let results be computed where the caller wants them; each value once, the others are copied."""
-    for value in values:
-        made = Tensor(f"output_{len(e.program.outputs)}", e.type(value), e.shape(value), "output")
-        e.program.outputs.append(made)
-        while value not in e.tensors and isinstance(value.owner, Operation) and value.owner.parent is block:
-            if isinstance(value.owner, relay.ConstantOp):
-                break
-            e.tensors[value] = made
-            if not isinstance(value.owner, relay.ReshapeOp):
-                break
-            value = value.owner.input
+def constant(name: str, type: CType, row: DictionaryAttr, label: str) -> Constant:
+    """An array of the plan, as elements of this type."""
+    array = np.ascontiguousarray(to_numpy(row.data["value"]))
+    return Constant(name, type, array.reshape(-1).view(type.dtype).reshape(array.shape), label)
 
 
-def write(e: Emitter, op: Operation) -> None:
-    """One op. Raises Unsupported."""
-    if isinstance(op, byoc.CompositeOp):
-        composite(e, op)
-    elif (reason := form_refusal(op)) is not None:
-        raise Unsupported(place(op), reason)
-    elif (row := ROWS.get(type(op))) is not None:
-        row(e, op)
-    else:
-        raise Unsupported(place(op), f"{op.name} is not supported by c")
-
-
-def composite(e: Emitter, op: byoc.CompositeOp) -> None:
-    """A contraction with what follows it, as one call; other composites op by op."""
-    for argument, operand in zip(op.body.block.args, op.inputs, strict=True):
-        e.tensors[argument] = e.tensors[operand]
-    *ops, end = op.body.block.ops
-    for result, value in zip(op.outputs, end.operands, strict=True):
-        if result in e.tensors and value not in e.tensors:
-            e.tensors[value] = e.tensors[result]
-    if op.composite.data in ("c.conv2d", "c.dense"):
-        for constant in ops:
-            if isinstance(constant, relay.ConstantOp):
-                write(e, constant)
-        contract(e, [each for each in ops if not isinstance(each, relay.ConstantOp)])
-    else:
-        for each in ops:
-            write(e, each)
-    for result, value in zip(op.outputs, end.operands, strict=True):
-        e.alias(result, value)
-
-
-def contract(e: Emitter, ops: Sequence[Operation]) -> None:
-    """A contraction, a bias that is added to it, and an epilogue; the last two may be missing."""
-    head, *tail = ops
-    if not isinstance(head, relay.Conv2dOp | qnn.Conv2dOp | relay.DenseOp | qnn.DenseOp):
-        raise Unsupported(place(head), f"{head.name} is no contraction")
-    bias, epilogue = None, None
-    if tail and isinstance(first := tail[0], relay.BiasAddOp):
-        if first.axis.value.data % rank(first.data) != rank(first.data) - 1:
-            raise Unsupported(place(first), "a bias that does not lie along the channels is no part of a contraction")
-        bias, tail = first, tail[1:]
-    if tail and isinstance(first := tail[0], qnn.RequantizeOp | relay.ClipOp | relay.MaximumOp):
-        epilogue, tail = first, tail[1:]
-    if tail:
-        raise Unsupported(place(tail[0]), f"{tail[0].name} is no epilogue of a contraction")
-    contraction.contract(e, head, bias, epilogue)
-
-
-def refusal(ops: Sequence[Operation]) -> str | None:
-    """Why these ops, one or a contraction with what follows it, cannot become C; None if they can."""
-    e = Emitter(Program([], []))
-    inside = {result for op in ops for result in op.results}
-    outside = dict.fromkeys(value for op in ops for value in op.operands if value not in inside)
-    try:
-        bind_inputs(e, list(outside))
-        write(e, ops[0]) if len(ops) == 1 else contract(e, ops)
-    except Unsupported as error:
-        return error.what
-    return None
+def identifier(name: str) -> str:
+    """The name as an identifier of C: other characters are underscores."""
+    return re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "constant"

@@ -10,22 +10,16 @@ from xdsl.dialects.builtin import ModuleOp
 
 from relay import signature
 from relay.byoc.c import readme, source
-from relay.byoc.c.emit import emit
-from relay.byoc.c.emitter import identifier
+from relay.byoc.c.emit import emit, identifier
 from relay.byoc.c.model import Model
 from relay.byoc.c.program import Tensor
 from relay.byoc.partitioning.compile_external import CompileExternal
-from relay.byoc.partitioning.merge_composite import MergeComposite
 from relay.errors import InvalidArgument
 from relay.lowering.c_stream import Parameter, declarations
 from relay.lowering.exported_regions import Regions, prototypes
 from relay.module import IRModule
 from relay.passes.info import as_module
 from relay.signature import TensorInfo
-from relay.target.record import UNKNOWN
-from relay.transforms.expansions import ExpandWeights
-from relay.transforms.fold_constant import FoldConstant
-from relay.transforms.legalization import settle
 
 BASE_ALIGNMENT = 8
 """Of the arena, in bytes: that of the widest type."""
@@ -65,11 +59,8 @@ def read(mod: IRModule | ModuleOp, name: str, function: str) -> Model:
     module = as_module(mod)
     inputs, outputs = signature.read(module[function])
     compiled = CompileExternal()(module)
-    if settle(compiled.op, [ExpandWeights(UNKNOWN)]):
-        compiled = FoldConstant()(compiled)
     regions = Regions.of(compiled.op, name)
-    program = emit(MergeComposite(compiler=("c",))(compiled)[function], regions)
-    return Model(name, program, inputs, outputs, max(program.plan(), 1), regions)
+    return Model(name, emit(compiled[function], regions, compiled.op), inputs, outputs, regions)
 
 
 def header(model: Model) -> str:

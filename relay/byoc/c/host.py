@@ -4,22 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from relay.byoc.c import kernels, source
+from relay.byoc.c import source
 from relay.byoc.c.program import Constant, Program, Tensor
 
 OUTSIDE_BYTES = 1024
 """Weights above this size lie outside of the code: a C compiler takes seconds for a megabyte of numbers."""
 
+CONTEXT = """/* What the loader hands to a function: an arena, and the constants that lie outside of the code. The first
+   caller takes the arena; who comes while it runs makes one of its own, or waits where there is no memory for one. */
+typedef struct {
+    int32_t busy;
+    uint8_t *arena;
+    const void *const *constants;
+} relay_context;
+
+static uint8_t *relay_take_arena(relay_context *context, size_t size, void **own)
+{
+    for (;;) {
+        *own = NULL;
+        if (__atomic_exchange_n(&context->busy, 1, __ATOMIC_ACQUIRE) == 0)
+            return context->arena;
+        *own = malloc(size);
+        if (*own != NULL)
+            return *own;
+    }
+}
+
+static void relay_give_arena(relay_context *context, void *own)
+{
+    free(own);
+    if (own == NULL)
+        __atomic_store_n(&context->busy, 0, __ATOMIC_RELEASE);
+}
+"""
+
 
 def outside(program: Program) -> list[Constant]:
     """The constants that the executable keeps."""
-    return [c for c in program.constants.values() if c.weight and c.array.nbytes > OUTSIDE_BYTES]
+    return [c for c in program.constants.values() if c.array.nbytes > OUTSIDE_BYTES]
 
 
-def text(program: Program, symbol: str, elsewhere: Sequence[Constant]) -> tuple[str, int]:
-    """The file, and the bytes of the arena that its function works in."""
-    arena = max(program.plan(), 1)
-    context = kernels.read("context")[1].template
+def text(program: Program, symbol: str, elsewhere: Sequence[Constant]) -> str:
+    """The file."""
     constants = "".join(
         f"    const {c.type.name} *const {c.name} = (const {c.type.name} *)context->constants[{number}]; /* "
         f"{source.plain(c.label)} */\n"
@@ -31,7 +57,7 @@ def text(program: Program, symbol: str, elsewhere: Sequence[Constant]) -> tuple[
 {{
     relay_context *const context = (relay_context *)given;
 {constants}{arguments}    void *own;
-    uint8_t *const arena = relay_take_arena(context, {arena}, &own);
+    uint8_t *const arena = relay_take_arena(context, {program.arena}, &own);
 {source.body(program)}
     relay_give_arena(context, own);
     return 0;
@@ -40,12 +66,12 @@ def text(program: Program, symbol: str, elsewhere: Sequence[Constant]) -> tuple[
     parts = (
         source.includes(program, "stdlib.h"),
         source.definitions(program, elsewhere),
-        context,
+        CONTEXT,
         f"int32_t {symbol}(void *given, void **tensors);\n",
         function,
         source.long_constants(program, elsewhere),
     )
-    return "\n".join(part for part in parts if part), arena
+    return "\n".join(part for part in parts if part)
 
 
 def pointer(tensor: Tensor, number: int) -> str:

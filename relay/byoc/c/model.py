@@ -19,9 +19,12 @@ class Model:
     program: Program
     inputs: Sequence[TensorInfo]
     outputs: Sequence[TensorInfo]
-    arena: int
-    """Bytes."""
     regions: Regions
+
+    @property
+    def arena(self) -> int:
+        """Bytes."""
+        return self.program.arena
 
     @property
     def macro(self) -> str:

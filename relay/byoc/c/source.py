@@ -8,13 +8,19 @@ from textwrap import indent, shorten, wrap
 
 import numpy as np
 
-from relay.byoc.c import kernels
 from relay.byoc.c.ctype import F32, CType
 from relay.byoc.c.program import Constant, Program, Tensor
 from relay.dialects.attributes import Array
+from relay.lowering.c.expressions import LIBRARY
 
-MATH = re.compile(r"\b(exp|log|tanh|sqrt|round|floor|ceil|fabs)f?\(|\b(INFINITY|NAN)\b")
+MATH = re.compile(rf"\b({'|'.join(LIBRARY.values())})f?\(|\b(INFINITY|NAN|signbit)\b")
 """What needs math.h."""
+
+PRELUDE = """/* Two things that C99 leaves to the compiler: both hold on every two's complement machine in use. */
+typedef char relay_shifts_right_arithmetically[(-1 >> 1) == -1 ? 1 : -1];
+typedef char relay_converts_modulo_a_power_of_two[(int32_t)0xFFFFFFFFu == -1 ? 1 : -1];
+"""
+"""What is assumed of the compiler, checked by it."""
 
 SMALL = 64
 """Numbers of a constant that is defined where it is declared; longer ones are defined at the end of the file."""
@@ -25,7 +31,7 @@ BYTES = [str(code) for code in range(256)], [str(code - 256 if code > 127 else c
 
 def includes(program: Program, *more: str) -> str:
     """The headers that the program needs: no more than memcpy of the library, and math.h where it computes floats."""
-    code = re.sub(r"/\*.*?\*/", "", "\n".join((*program.kernels.values(), *program.tables.values())), flags=re.S)
+    code = "\n".join(program.kernels.values())
     wanted = ["stddef.h", "stdint.h", "string.h", *more] + ["math.h"] * bool(MATH.search(code))
     return "".join(f"#include <{header}>\n" for header in sorted(wanted))
 
@@ -34,13 +40,8 @@ def definitions(program: Program, outside: Sequence[Constant] = ()) -> str:
     """Kernels, constants but those `outside`, and tables."""
     constants = [constant for constant in program.constants.values() if constant not in outside]
     declared = "".join(f"{declaration(c)};\n" if is_long(c) else definition(c) for c in constants)
-    parts = [prelude(), *map(tidy, program.kernels.values()), declared, *program.tables.values()]
+    parts = [PRELUDE, *map(tidy, program.kernels.values()), declared]
     return "\n".join(part for part in parts if part)
-
-
-def prelude() -> str:
-    """What is assumed of the compiler, checked by it."""
-    return kernels.read("prelude")[1].template
 
 
 def long_constants(program: Program, outside: Sequence[Constant] = ()) -> str:

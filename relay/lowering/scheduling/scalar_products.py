@@ -95,7 +95,7 @@ class ScalarProducts(OfWeights[ScalarProductsSchedule]):
             Tuples(range(1, LARGEST + 1), range(1, 2 if conv.depthwise else LARGEST + 1)),
             best_tile(conv, width, pairs),
         )
-        every = range(min(run, MOST_STEPS), 0, -1)
+        every = range(min(run, 1 if kernel.target.compiled_again else MOST_STEPS), 0, -1)
         divisors = [count for count in every if run % count == 0 and (not pairs or count % 4 == 0)]
         steps = pick("steps", divisors, divisors[0])
         pixels, outputs = tile

@@ -1,4 +1,0 @@
-/* The bounds of a fused activation. */
-typedef struct {
-    ${Type} low, high;
-} ${name};

@@ -1,0 +1,58 @@
+"""How C spells types and numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import Float32Type, Float64Type, IndexType
+from xdsl.ir import Attribute
+
+from relay.dialects.op import is_integer
+from relay.errors import Unsupported
+
+FLOATS: dict[type[Attribute], str] = {Float32Type: "float", Float64Type: "double"}
+INDEX_BITS = 32
+
+
+def bits(type: Attribute) -> int:
+    """Those of an integer or an index; 0 of a float."""
+    return INDEX_BITS if isinstance(type, IndexType) else type.width.data if is_integer(type) else 0
+
+
+def type_name(type: Attribute) -> str:
+    """The C spelling of a scalar: integers are signed, a boolean is an `int`. Raises Unsupported."""
+    if (width := bits(type)) in (1, 8, 16, 32, 64):
+        return "int" if width == 1 else f"int{width}_t"
+    if (name := FLOATS.get(type.__class__)) is None:
+        raise Unsupported(f"c: numbers of type {type}", "have no type in C99", "cast them to f32, or integers")
+    return name
+
+
+def memory_name(type: Attribute) -> str:
+    """The C spelling of an element of an array: booleans take a byte."""
+    return "uint8_t" if bits(type) == 1 else type_name(type)
+
+
+def range_of(type: Attribute) -> tuple[int, int]:
+    """The lowest and the highest number of an integer type."""
+    width = bits(type)
+    return (0, 1) if width == 1 else (-(1 << width - 1), (1 << width - 1) - 1)
+
+
+def integer_literal(value: int) -> str:
+    """Decimal; numbers that C has no constant for are spelled by their names."""
+    names = {-(1 << 31): "INT32_MIN", -(1 << 63): "INT64_MIN"}
+    if value in names or abs(value) < 1 << 31:
+        return names.get(value, str(value))
+    if 0 < value < 1 << 32:
+        return f"{value}u"
+    return f"INT64_C({value})" if value < 1 << 63 else f"UINT64_C({value})"
+
+
+def float_literal(value: float, double: bool) -> str:
+    """The shortest decimal that reads back as the same number; infinities and NaN by their names in math.h."""
+    if not np.isfinite(value):
+        return "NAN" if np.isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
+    if double:
+        return repr(float(value))
+    text = str(np.float32(value))
+    return f"{text if '.' in text or 'e' in text else text + '.0'}f"

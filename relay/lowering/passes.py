@@ -1,0 +1,54 @@
+"""The passes of a build for a CPU, in order: to kernels of `relay` ops, and from these to loops with planned memory."""
+
+from __future__ import annotations
+
+from xdsl.passes import ModulePass
+from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
+from xdsl.transforms.dead_code_elimination import DeadCodeElimination
+
+from relay.lowering.bufferize import Bufferize
+from relay.lowering.expand_apply_scale import ExpandApplyScale
+from relay.lowering.math_expand_ops import MathExpandOps
+from relay.lowering.parallelize import Parallelize
+from relay.lowering.plan_memory import PlanMemory
+from relay.lowering.relay_to_linalg import RelayToLinalg
+from relay.lowering.schedule import Schedule
+from relay.lowering.select_target_ops import SelectTargetOps
+from relay.transforms.alter_op_layout import AlterOpLayout
+from relay.transforms.dead_pixels import DeadPixels
+from relay.transforms.fold_constant import FoldConstant
+from relay.transforms.fold_explicit_padding import FoldExplicitPadding
+from relay.transforms.fuse_ops import FuseOps
+from relay.transforms.legalize import Legalize
+from relay.transforms.simplify import Simplify
+from relay.transforms.unsigned_codes import UnsignedCodes
+
+
+def to_kernels() -> list[ModulePass]:
+    """Level 0, with a target, to outlined kernels of level 1."""
+    return [
+        Legalize(),
+        AlterOpLayout(),
+        FoldConstant(),
+        FoldExplicitPadding(),
+        Simplify(),
+        CommonSubexpressionElimination(),
+        DeadCodeElimination(),
+        DeadPixels(),
+        UnsignedCodes(),
+        FuseOps(),
+    ]
+
+
+def to_loops() -> list[ModulePass]:
+    """Kernels to level 3, with planned memory."""
+    return [
+        RelayToLinalg(),
+        ExpandApplyScale(),
+        Bufferize(),
+        Schedule(),
+        SelectTargetOps(),
+        MathExpandOps(),
+        Parallelize(),
+        PlanMemory(),
+    ]
