@@ -15,7 +15,7 @@ import pytest
 
 import relay
 from relay import IRModule
-from relay.byoc import BuildInfo, find
+from relay.byoc import Artifact, BuildInfo, Refusal, find
 from relay.byoc.c import export_c
 from relay.byoc.c.artifact import Header, read, write
 from relay.byoc.c.compiler import CCompiler
@@ -51,12 +51,19 @@ func.func @main(%x: tensor<2x3xi8>, %unused: tensor<5xi32>)
 """
 
 
+def made(compiler: CCompiler, mod: IRModule) -> Artifact:
+    """What it makes of `@main`."""
+    found = compiler.compile(mod["main"], BuildInfo())
+    assert isinstance(found, Artifact)
+    return found
+
+
 def compiled(mod: IRModule, compiler: CCompiler | None = None) -> tuple[Native, list[tuple[tuple[int, ...], str]]]:
     """`@main`, compiled and loaded, and the forms of its results. Skipped where there is no C compiler."""
     compiler = compiler or CCompiler(flags="-O1")
     if compiler.missing() is not None:
         pytest.skip("no C compiler is installed")
-    artifact = compiler.compile(mod["main"], BuildInfo())
+    artifact = made(compiler, mod)
     outputs = [(tensor.shape, str(tensor.type.dtype)) for tensor in emit(mod["main"]).outputs]
     return load(artifact.data, "main", artifact.params, [], []), outputs
 
@@ -97,8 +104,8 @@ def test_refusals_reach_the_report():
 
 
 def test_compile_names_what_it_cannot_write():
-    with pytest.raises(Unsupported, match="argument 0 of main: elements of f16 are not supported by c"):
-        CCompiler().compile(IRModule.parse(ADD.replace("TYPE", "f16"))["main"], BuildInfo())
+    found = CCompiler().compile(IRModule.parse(ADD.replace("TYPE", "f16"))["main"], BuildInfo())
+    assert found == Refusal("argument 0 of main: elements of f16 are not supported by c")
 
 
 def test_results_that_are_arguments_constants_and_each_other():
@@ -119,6 +126,21 @@ def test_exported_edges(tmp_path: Path):
     x = np.arange(-128, -122, dtype=np.int8).reshape(2, 3)
     for got, want in zip(program.run([x, np.zeros(5, np.int32)]), run(mod, [x, np.zeros(5, np.int32)]), strict=True):
         assert np.array_equal(got, want)
+
+
+def test_constants_that_are_no_numbers(tmp_path: Path):
+    """math.h is included for them, too."""
+    from tests.numeric.c_sources import SANITIZED, Exported
+
+    text = (
+        ADD.replace("TYPE", "f32")
+        .replace("%y: tensor<4xf32>", "%z: tensor<4xf32>")
+        .replace("  %r", "  %y = relay.constant dense<[0x7FC00000, 0x7F800000, 0xFF800000, 1.0]> : tensor<4xf32>\n  %r")
+    )
+    mod, x = IRModule.parse(text), np.arange(4, dtype=np.float32)
+    program = Exported(mod, tmp_path)
+    program.compile("cc", SANITIZED)
+    assert np.array_equal(program.run([x, x])[0], run(mod, [x, x])[0], equal_nan=True)
 
 
 def test_states_are_in_the_header(tmp_path: Path):
@@ -170,7 +192,7 @@ func.func @main(%x: tensor<2000xi32>) -> tensor<2000xi32> {
     for embed in (False, True):
         compiler = CCompiler(flags="-O1", embed=embed)
         native, outputs = compiled(mod, compiler)
-        artifact = compiler.compile(mod["main"], BuildInfo())
+        artifact = made(compiler, mod)
         assert [array.tolist() for array in artifact.params.values()] == ([] if embed else [weights.tolist()])
         assert np.array_equal(call(native, [weights], outputs)[0], 2 * weights)
         assert ("static const int32_t" in artifact.sources["c"]) == embed
@@ -179,8 +201,8 @@ func.func @main(%x: tensor<2000xi32>) -> tensor<2000xi32> {
 def test_the_same_text_gives_the_same_artifact():
     if CCompiler().missing() is not None:
         pytest.skip("no C compiler is installed")
-    function = IRModule.parse(ADD.replace("TYPE", "i8"))["main"]
-    assert CCompiler().compile(function, BuildInfo()).data == CCompiler().compile(function, BuildInfo()).data
+    mod = IRModule.parse(ADD.replace("TYPE", "i8"))
+    assert made(CCompiler(), mod).data == made(CCompiler(), mod).data
 
 
 def test_a_compiler_that_is_not_there(monkeypatch: pytest.MonkeyPatch):
@@ -202,7 +224,7 @@ def test_code_for_this_cpu_names_its_features():
     if shutil.which("cc") is None:
         pytest.skip("no C compiler is installed")
     mod = IRModule.parse(ADD.replace("TYPE", "i8"))
-    artifact = CCompiler(native=True).compile(mod["main"], BuildInfo())
+    artifact = made(CCompiler(native=True), mod)
     header, code = read(artifact.data, "f")
     assert header.features
     other = Header("main", 1, [], [*header.features, "no-such-feature"])

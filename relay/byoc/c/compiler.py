@@ -15,6 +15,7 @@ from relay.byoc.c.emit import emit, refusal
 from relay.byoc.compiler import Artifact, BuildInfo, Compiler, Refusal
 from relay.byoc.entries import taken
 from relay.byoc.partitioning.scope import CONSTANTS
+from relay.errors import Unsupported
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,11 @@ class CCompiler(Compiler):
     def supports(self, op: Operation) -> bool | Refusal:
         return taken(refusal(op))
 
-    def compile(self, function: FuncOp, build: BuildInfo) -> Artifact:
-        program = emit(function)
+    def compile(self, function: FuncOp, build: BuildInfo) -> Artifact | Refusal:
+        try:
+            program = emit(function)
+        except Unsupported as error:
+            return Refusal(str(error))
         symbol = symbol_of(function)
         outside = [] if self.embed or CONSTANTS in function.attributes else host.outside(program)
         text = host.text(program, symbol, outside)

@@ -32,7 +32,8 @@ BYTES = [str(code) for code in range(256)], [str(code - 256 if code > 127 else c
 def includes(program: Program, *more: str) -> str:
     """The headers that the program needs: no more than memcpy of the library, and math.h where it computes floats."""
     code = "\n".join(program.kernels.values())
-    wanted = ["stddef.h", "stdint.h", "string.h", *more] + ["math.h"] * bool(MATH.search(code))
+    finite = all(np.isfinite(constant.array).all() for constant in program.constants.values())
+    wanted = ["stddef.h", "stdint.h", "string.h", *more] + ["math.h"] * (not finite or bool(MATH.search(code)))
     return "".join(f"#include <{header}>\n" for header in sorted(wanted))
 
 
