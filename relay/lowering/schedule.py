@@ -95,6 +95,7 @@ class FunctionScheduler:
             op.erase(safe_erase=False)
         erase_dead(self.old.ops, memref.AllocOp | memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp)
         if self.given.calls and not self.target.has_threads and not self.target.has_vectors:
+            self.given.narrow()
             self.given.retire_unread()  # flash is scarce; elsewhere certificates read a bias that the sums start from
         self.given.erase_retired()
         self.function.properties["function_type"] = FunctionType.from_lists([a.type for a in self.old.args], [])

@@ -27,7 +27,8 @@ class SelectTargetOps(TargetPass):
     """Select the target's instruction for each dot product: a call of a function that computes one becomes the LLVM
     intrinsic, on as many lanes as it takes, or, where the target has none, products in `arith` and `vector`; the
     functions go. On x86, `arith.maximumf` and `arith.minimumf` of vectors become a comparison and
-    choices: its instruction for them gives the second number where one is none. On AArch64, vectors that are clamped to
+    choices: its instruction for them gives the second number where one is none. On microcontrollers all of them do:
+    LLVM would call `fmaximumf`, which C libraries of theirs do not have. On AArch64, vectors that are clamped to
     8-bit codes are narrowed twice, with saturation.
     """
 
@@ -44,12 +45,14 @@ class SelectTargetOps(TargetPass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = self.target(op)
         x86, narrows, dots = target.is_x86, target.narrows_saturating, dot_products(op)
+        scalar = not target.has_vectors
         names = {name: dot for name, (_, dot) in dots.items()}
         for inner in walked(op):
             if isinstance(inner, CallOp) and (dot := names.get(inner.callee.root_reference.data)) is not None:
                 select(inner, dot, target)
-            elif x86 and isinstance(inner, arith.MaximumfOp | arith.MinimumfOp) and is_vector(inner.result.type):
-                choose(inner)
+            elif isinstance(inner, arith.MaximumfOp | arith.MinimumfOp):
+                if scalar or (x86 and is_vector(inner.result.type)):
+                    choose(inner)
             elif (
                 narrows and isinstance(inner, TruncIOp | arith.TruncIOp) and (found := match_narrow(inner)) is not None
             ):

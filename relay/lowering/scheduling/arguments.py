@@ -40,7 +40,7 @@ def constant_of(value: SSAValue) -> arith.ConstantOp | None:
 
 def packed_constant(call: func.CallOp, weight: arith.ConstantOp, array: Array, kind: str) -> SSAValue:
     """A new constant and its buffer before the call, named after the weight it was made from."""
-    name = f"{weight.result.name_hint or 'weight'}.{kind}"
+    name = f"{weight.result.name_hint or 'constant'}.{kind}"
     attr = elements(array, label=name).resource()
     constant = arith.ConstantOp.create(result_types=[attr.type], properties={"value": attr}, location=weight.location)
     constant.result.name_hint = name

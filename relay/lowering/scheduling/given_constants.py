@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects import arith, func
+import numpy as np
+from xdsl.dialects import arith, func, memref
+from xdsl.dialects.builtin import i32
 from xdsl.ir import Block, BlockArgument, SSAValue
+from xdsl.rewriter import Rewriter
 
-from relay.dialects.attributes import Array, elements
+from relay.dialects.arith import ExtSIOp
+from relay.dialects.attributes import Array, elements, to_numpy
 from relay.lowering.bufferize import buffer_type
 from relay.lowering.scheduling.arguments import constant_of, packed_constant
+from relay.lowering.shaped import is_buffer
 
 SUFFIXES = ("packed", "start", "third", "fourth", "fifth")
 """What the names of packed constants end in, in the order of a strategy's columns; the second are usually what sums
@@ -39,7 +44,11 @@ class GivenConstants:
         return sum(before not in self.retired for before in self.block.args[: argument.index])
 
     def replace(
-        self, argument: BlockArgument, weights: Sequence[arith.ConstantOp], packed: Sequence[Sequence[Array]]
+        self,
+        argument: BlockArgument,
+        weights: Sequence[arith.ConstantOp],
+        packed: Sequence[Sequence[Array]],
+        suffixes: Sequence[str] = SUFFIXES,
     ) -> list[SSAValue]:
         """Have calls give packed constants, a row for each call, in place of an argument; returns the new ones."""
         position = self.position(argument)
@@ -50,7 +59,7 @@ class GivenConstants:
         for call, weight, row in zip(self.calls, weights, packed, strict=True):
             buffers = [
                 packed_constant(call, weight, array, kind)
-                for array, kind in zip(row, SUFFIXES[: len(row)], strict=True)
+                for array, kind in zip(row, suffixes[: len(row)], strict=True)
             ]
             arguments = list(call.arguments)
             call.operands = [*arguments[:position], *buffers, *arguments[position + 1 :]]
@@ -65,7 +74,34 @@ class GivenConstants:
                 call.operands = [operand for at, operand in enumerate(call.operands) if at != position]
             self.retired.append(argument)
 
+    def narrow(self) -> None:
+        """Have calls give words of 32 bits whose numbers fit into 8 or 16 as such, where the function only loads them:
+        shifts, and most numbers that sums start from."""
+        for argument in [each for each in self.block.args if each not in self.retired]:
+            type, loads = argument.type, [use.operation for use in argument.uses]
+            if not (is_buffer(type) and type.element_type == i32 and type.get_shape() and loads):
+                continue
+            if not (all(isinstance(load, memref.LoadOp) for load in loads) and self.constant(argument)):
+                continue
+            constants = self.constants_of(argument)
+            arrays = [to_numpy(constant.value) for constant in constants]
+            for dtype in (np.dtype(np.int8), np.dtype(np.int16)):
+                narrow = [array.astype(dtype) for array in arrays]
+                if all(np.array_equal(array, words) for array, words in zip(narrow, arrays, strict=True)):
+                    (new,) = self.replace(argument, constants, [[array] for array in narrow], [dtype.name])
+                    for load in loads:
+                        assert isinstance(load, memref.LoadOp)
+                        widen(load, new)
+                    break
+
     def erase_retired(self) -> None:
         """Take retired arguments off the function."""
         for argument in self.retired:
             self.block.erase_arg(argument)
+
+
+def widen(load: memref.LoadOp, narrow: SSAValue) -> None:
+    """Load from the narrow buffer instead, and extend the sign."""
+    new = memref.LoadOp.get(narrow, list(load.indices))
+    wide = ExtSIOp(new.res, i32)
+    Rewriter.replace_op(load, [new, wide], [wide.result])

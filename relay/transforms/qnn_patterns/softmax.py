@@ -25,11 +25,11 @@ KEEP = {"axis": ints([-1]), "keepdims": BoolAttr.from_bool(True)}
 
 
 class Softmax(Legalization):
-    """qnn.softmax %x  =>  k = ui8(max - %x); e = exp table[k]; s = sum of (e >> 12) by table; m, h = reciprocal of s;
+    """qnn.softmax %x  =>  k = ui8(max - %x); e = exp table[k]; s = sum of e >> 12; m, h = reciprocal of s;
     cast(clip(((m * e) >> 35 - h) + lowest code))
 
-    The table is 0 where the reference leaves a term out. The subtraction wraps in 8 bits, where it is exact as ui8.
-    Shifts beyond 31 (rows of 512 and more) are split in two.
+    With vectors, e >> 12 is a table, too. The table is 0 where the reference leaves a term out. The subtraction wraps
+    in 8 bits, where it is exact as ui8. Shifts beyond 31 (rows of 512 and more) are split in two.
     """
 
     @op_type_rewrite_pattern
@@ -42,10 +42,14 @@ class Softmax(Legalization):
         table = softmax_exp_table(op.multiplier.value.data, op.shift.value.data)[::-1]
         largest = new.value(relay.MaxOp, op.input, properties=KEEP)
         code = new.cast(new.value(relay.SubtractOp, largest, op.input), IntegerType(8, Signedness.UNSIGNED))
-        terms = new.lookup(code, rounding_right_shift(table, ACCUMULATOR_BITS), np.int32)
+        exponential = new.lookup(code, table, np.int32)
+        if not self.target.has_vectors:  # a table is a kilobyte of flash
+            terms = new.value(relay.RoundingRightShiftOp, exponential, new.constant(ACCUMULATOR_BITS, np.int32))
+        else:
+            terms = new.lookup(code, rounding_right_shift(table, ACCUMULATOR_BITS), np.int32)
         reciprocal = new.add(relay.FixedPointReciprocalOp, [new.value(relay.SumOp, terms, properties=KEEP)])
         amount = new.value(relay.SubtractOp, new.constant(ACCUMULATOR_BITS + 31 - 8, np.int32), reciprocal.headroom)
-        x = new.value(relay.HighMultiplyOp, reciprocal.mantissa, new.lookup(code, table, np.int32))
+        x = new.value(relay.HighMultiplyOp, reciprocal.mantissa, exponential)
         if not 0 < shape(op.input)[-1] < 1 << 9:
             excess = new.clip(new.plus(amount, -31), 0, 31)
             x = new.value(relay.RightShiftOp, x, excess)
