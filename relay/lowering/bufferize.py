@@ -296,7 +296,9 @@ class FunctionBufferizer:
                 inner.erase()
         region = Region()
         body.move_blocks(region)
-        self.insert(linalg.GenericOp(inputs, outputs, region, op.indexing_maps, op.iterator_types))
+        new = linalg.GenericOp(inputs, outputs, region, op.indexing_maps, op.iterator_types)
+        new.attributes.update(op.attributes)
+        self.insert(new)
         for result, buffer in zip(op.results, outputs, strict=True):
             self.buffers[result] = buffer
 

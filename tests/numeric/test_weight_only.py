@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import IntegerAttr, i64
 
 import relay
 from relay.compile.entry import build
@@ -108,10 +109,45 @@ def test_threads_share_the_channels():
         assert np.abs(np.asarray(one) - best).max() <= 1e-6 * np.abs(best).max()
 
 
+@pytest.mark.parametrize("features", ["", "+avx2,+fma,+avxvnni", "+avx2,+fma"])
+def test_data_of_eight_bits(features: str):
+    """A promise that data are codes times a scale of their block: these are multiplied, where bytes can be."""
+    rng, net, wanted = np.random.default_rng(5), Net(82), list[Array]()
+    for rows, channels, blocks, block in SIZES:
+        data, weights = drawn(net, (rows, channels, blocks, block), 4, rows % 2 == 0)
+        codes = rng.integers(-126, 127, (rows, blocks, block)).astype(np.float32)
+        codes[..., 0] = 127
+        steps = rng.random((rows, blocks, 1)).astype(np.float32) + np.float32(0.01)
+        data = (codes * steps).reshape(rows, -1)
+        given = [net.argument(data), *map(net.constant, weights)]
+        net.result(f"{channels}", net.add(dialect.WeightOnlyDenseOp, given, {"data_bits": IntegerAttr(8, i64)}))
+        wanted.append(exact(data, *weights))
+    target = f"x86_64-unknown-linux-gnu -mattr={features}" if features else "llvm"
+    found = relay.build(net.module(), target=target).run(*net.inputs)
+    assert isinstance(found, tuple)
+    for one, best in zip(found, wanted, strict=True):
+        assert np.abs(np.asarray(one) - best).max() <= 1e-6 * np.abs(best).max()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_what_is_no_number_stays_none(bad: float):
+    """In its row; the others are as without it, and so are numbers near 0 and rows of zeros."""
+    net = Net(83)
+    data, weights = drawn(net, (6, 33, 2, 32), 4, False)
+    data[1, 5], data[2], data[3], data[4] = bad, 0, data[3] * np.float32(1e-30), data[4] * np.float32(1e30)
+    net.result("", net.add(dialect.WeightOnlyDenseOp, [net.argument(data), *map(net.constant, weights)], {}))
+    found, best = np.asarray(relay.build(net.module()).run(*net.inputs)), exact(data, *weights)
+    assert not np.isfinite(found[1]).any()
+    rows = [0, 2, 3, 4, 5]
+    largest = np.abs(best[rows]).max(axis=1, keepdims=True)
+    assert (np.abs(found[rows] - best[rows]) <= 1e-6 * largest).all()
+
+
+@pytest.mark.parametrize("level", [0, 4])
 @pytest.mark.parametrize(
     ("bits", "block", "zero_points"), [(4, 32, False), (4, 16, True), (8, 128, True), (2, 64, False)]
 )
-def test_onnx_runtime(bits: int, block: int, zero_points: bool):
+def test_onnx_runtime(bits: int, block: int, zero_points: bool, level: int):
     onnx = pytest.importorskip("onnx", reason="makes the model")
     runtime = pytest.importorskip("onnxruntime", reason="the oracle")
     rng, depth, channels, rows = np.random.default_rng(3), 2 * block, 40, 3
@@ -123,8 +159,9 @@ def test_onnx_runtime(bits: int, block: int, zero_points: bool):
     if zero_points:
         arrays["z"] = rng.integers(0, 256, (channels, -(-count * bits // 8)), np.uint8)
     node = onnx.helper.make_node(
-        "MatMulNBits", ["x", *arrays], ["y"], domain="com.microsoft", K=depth, N=channels, bits=bits, block_size=block
-    )
+        "MatMulNBits", ["x", *arrays], ["y"], domain="com.microsoft", K=depth, N=channels, bits=bits, block_size=block,
+        accuracy_level=level,
+    )  # fmt: skip
     infos = [
         onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [rows, size])
         for name, size in (("x", depth), ("y", channels))

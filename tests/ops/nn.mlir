@@ -15,6 +15,7 @@ func.func @dense(%x: tensor<2x16xui8>, %k: tensor<10x16xui8>) {
 }
 
 func.func @weight_only(%x: tensor<?x32xf32>, %c: tensor<10x2x16xui8>, %s: tensor<10x2xf32>, %z: tensor<10x2xui8>) {
+  %q = relay.nn.weight_only_dense %x, %c, %s, %z {data_bits = 8 : i64} : (tensor<?x32xf32>, tensor<10x2x16xui8>, tensor<10x2xf32>, tensor<10x2xui8>) -> tensor<?x10xf32>
   %r = relay.nn.weight_only_dense %x, %c, %s, %z : (tensor<?x32xf32>, tensor<10x2x16xui8>, tensor<10x2xf32>, tensor<10x2xui8>) -> tensor<?x10xf32>
   func.return
 }
@@ -287,6 +288,13 @@ func.func @weight_only(%x: tensor<2x30xf32>, %c: tensor<10x2x16xui8>, %s: tensor
 // error: relay.nn.weight_only_dense: zero points must have shape [10, 2]
 func.func @weight_only(%x: tensor<2x32xf32>, %c: tensor<10x2x16xui8>, %s: tensor<10x2xf32>, %z: tensor<10x1xui8>) {
   %r = relay.nn.weight_only_dense %x, %c, %s, %z : (tensor<2x32xf32>, tensor<10x2x16xui8>, tensor<10x2xf32>, tensor<10x1xui8>) -> tensor<2x10xf32>
+  func.return
+}
+
+// -----
+// error: relay.nn.weight_only_dense: data_bits may be 8, not 4
+func.func @weight_only(%x: tensor<2x32xf32>, %c: tensor<10x2x16xui8>, %s: tensor<10x2xf32>, %z: tensor<10x2xui8>) {
+  %r = relay.nn.weight_only_dense %x, %c, %s, %z {data_bits = 4 : i64} : (tensor<2x32xf32>, tensor<10x2x16xui8>, tensor<10x2xf32>, tensor<10x2xui8>) -> tensor<2x10xf32>
   func.return
 }
 

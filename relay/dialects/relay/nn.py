@@ -199,10 +199,13 @@ class WeightOnlyDenseOp(TensorOp):
     """`result[..., u] = sum over g, i of data[..., g * block + i] * (codes[u, g, i] - zero_points[u, g]) *
     scales[u, g]`: floats by weights of few bits, in blocks [units, blocks, block] with a scale and a zero point each.
 
-    Data and scales are f32, codes and zero points ui8. Source: ONNX Runtime's MatMulNBits."""
+    Data and scales are f32, codes and zero points ui8. `data_bits` promises that each block of data is whole multiples,
+    as of signed codes of so many bits, of its largest number over 2^(data_bits - 1) - 1: kernels may multiply these
+    codes. Source: ONNX Runtime's MatMulNBits."""
 
     name = "relay.nn.weight_only_dense"
     PARAMETERS: ClassVar[tuple[str, ...]] = ("codes", "scales", "zero_points")
+    data_bits = opt_prop_def(IntegerAttr)
     data = operand_def(TENSOR)
     codes = operand_def(TENSOR)
     scales = operand_def(TENSOR)
@@ -220,6 +223,8 @@ class WeightOnlyDenseOp(TensorOp):
         types = [tensor(value).element_type for value in self.operands]
         codes = IntegerType(8, Signedness.UNSIGNED)
         require(types == [f32, codes, f32, codes], f"{self.name}: takes f32, ui8, f32 and ui8")
+        bits = None if self.data_bits is None else self.data_bits.value.data
+        require(bits in (None, 8), f"{self.name}: data_bits may be 8, not {bits}")
         return [TensorType(f32, [*data[:-1], units])]
 
     def independent_along(self, axis: int) -> bool:

@@ -7,13 +7,16 @@ from math import prod
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import AnyFloat, IntegerAttr, f32, i32
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from relay.dialects import relay
 from relay.dialects.attributes import int_values
 from relay.dialects.op import tensor
 from relay.lowering.linalg.emitter import Body, Emitter, axes, dims, over, sliding
+
+DATA_BITS = "relay.data_bits"
+"""The attribute of a product for `data_bits` of `relay.nn.weight_only_dense`."""
 
 
 def zero_point(attr: IntegerAttr | None) -> int:
@@ -136,6 +139,8 @@ def weight_only_dense(e: Emitter, op: relay.WeightOnlyDenseOp, operands: Sequenc
     inputs = [(data, over(4, [AffineExpr.dimension(0), sliding(2, block, 3, 1)])), (codes, axes(4, 1, 2, 3)),
               (scales, axes(4, 1, 2)), (zeros, axes(4, 1, 2))]  # fmt: skip
     (product,) = e.generic(inputs, [(start, axes(4, 0, 1))], 2, weight_only_body)
+    if op.data_bits is not None and isinstance(product.owner, Operation):
+        product.owner.attributes[DATA_BITS] = op.data_bits
     return [e.reshape(product, tensor(op.result).get_shape())]
 
 

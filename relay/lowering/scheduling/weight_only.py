@@ -2,6 +2,9 @@
 
 A word of 32 bits holds 16, 8 or 4 codes of a channel; the words of 16 channels lie side by side. The data of a block
 are multiplied by codes, and their sum by the scale: `scale * (sum of x * code) - scale * zero_point * (sum of x)`.
+
+Where the target has dot products of bytes, the data of a block become codes, too: of 24 bits, as three bytes each, by
+which every datum is rounded to 2^-23 of the largest of its block, or of 8 bits, where data are such codes.
 """
 
 from __future__ import annotations
@@ -11,29 +14,39 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from xdsl.dialects import arith, memref, vector
+from xdsl.dialects import arith, math, memref, vector
 from xdsl.dialects.builtin import f32, i8, i32
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from relay.dialects.arith import SIToFPOp
+from relay.dialects.arith import ExtSIOp, FPToSIOp, SIToFPOp, TruncIOp
 from relay.dialects.attributes import Array, to_numpy
+from relay.dialects.memref import PrefetchOp
 from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.linalg.contraction import DATA_BITS
 from relay.lowering.scheduling.affine import coefficients, dims_of
 from relay.lowering.scheduling.arguments import argument_of
 from relay.lowering.scheduling.body import dense_vector, vector_constant
 from relay.lowering.scheduling.epilogue import Epilogue, epilogue_of, pick_masks
 from relay.lowering.scheduling.loops import over
 from relay.lowering.scheduling.picks import Picks, Tuples
+from relay.lowering.scheduling.prefetch import SECOND_LEVEL
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, started_by
 from relay.lowering.shaped import is_buffer, shape_of, vector_of
 from relay.target import LANES
+from relay.target.dots import Dot
 
 BODY = ["extui", "extui", "subi", "sitofp", "mulf", "mulf", "addf", "yield"]
 """The operations of `acc + x * ((code - zero point) * scale)`."""
 MAPS = [[1, 2, 3], [1, 2], [1, 2], [0, 1]]
 """The dimensions (row, channel, block, place) of codes, scales, zero points and sums."""
+GROUP = 4
+"""Bytes of a channel that a dot product takes."""
+PRECISE = 3
+"""Bytes of data that are as good as floats."""
+SMALLEST = 2.0**-100
+"""Data of blocks without a larger number are rounded as if there were one."""
 LARGEST = (16, 8)
 """Rows and vectors of a tile, at most."""
 TABLE = "llvm.x86.avx512.permvar.sf.512"
@@ -42,12 +55,13 @@ TABLE = "llvm.x86.avx512.permvar.sf.512"
 
 @dataclass(frozen=True, kw_only=True)
 class WeightOnlySchedule(OpSchedule):
-    """`tile`: rows, and vectors of 16 channels, whose sums are in registers; `table`: codes become floats by a table of
-    16 numbers, else by conversions; `fused`: products are added without being rounded; `masks`: as in other products.
-    """
+    """`tile`: rows, and vectors of 16 channels, whose sums are in registers; `parts`: bytes of a datum's code, 0 where
+    data stay floats; `table`: weights' codes become floats by a table of 16 numbers, else by conversions; `fused`:
+    products are added without being rounded; `masks`: as in other products."""
 
     strategy = "weight_only"
     tile: tuple[int, int]
+    parts: int
     table: bool
     fused: bool
     masks: bool
@@ -56,7 +70,8 @@ class WeightOnlySchedule(OpSchedule):
 @dataclass(frozen=True)
 class WeightOnly(Strategy[WeightOnlySchedule]):
     """A product by such weights, which are constants in all calls, and the elementwise operation after it. `given`:
-    codes [channel, block, place], scales and zero points [channel, block] of each call."""
+    codes [channel, block, place], scales and zero points [channel, block] of each call; `dot`: the target's, of bytes.
+    """
 
     record = WeightOnlySchedule
     op: linalg.GenericOp
@@ -64,6 +79,7 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
     epilogue: linalg.GenericOp | None
     arguments: Sequence[BlockArgument]
     given: Sequence[tuple[Array, Array, Array]]
+    dot: Dot | None
 
     @classmethod
     def match(cls, op: Operation, kernel: Kernel) -> Self | None:
@@ -82,7 +98,7 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
         given = [(c.view(np.uint8), s, z.view(np.uint8)) for c, s, z in zip(codes, scales, zeros, strict=True)]
         assert isinstance(op, linalg.FillOp)
         epilogue = epilogue_of(product.outputs[0], op, product)
-        found = cls(product, op, epilogue, arguments, given)
+        found = cls(product, op, epilogue, arguments, given, kernel.target.dot(GROUP))
         return found if found.block % (32 // found.bits) == 0 else None
 
     @property
@@ -102,27 +118,41 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
 
     def decide(self, kernel: Kernel, pick: Picks) -> WeightOnlySchedule:
         rows, channels = shape_of(self.op.outputs[0])
-        vectors = -(-channels // LANES)
-        wide = kernel.target.whole_vectors
-        tile = (1, 4) if rows == 1 else (8, 1) if wide else (4, 1)
+        vectors, wide = -(-channels // LANES), kernel.target.whole_vectors
+        dots = self.parts
+        parts = pick("parts", (*dots, 0), (*dots, 0)[0])
+        many = (8, 2) if parts == 1 else (4, 2) if parts else (8, 1)
+        tile = (1, 4) if rows == 1 else many if wide else (4, 1)
         best = min(tile[0], rows), min(tile[1], vectors)
         tile = pick("tile", Tuples(*(range(1, 1 + most) for most in LARGEST)), best)
-        can = wide and self.bits <= 4
+        can = wide and self.bits <= 4 and not parts
         table = pick("table", (True, False) if can else (False,), can)
         fused = pick("fused", (kernel.target.fuses,), kernel.target.fuses)
         masks = pick_masks(pick, kernel.target, channels)
         steps = rows * channels * self.block * self.given[0][0].shape[1] / LANES
-        cycles = round(steps * (1 + (1.5 if table else 3) / tile[0]) / (1 if wide else 0.5))
-        why = f"codes of {self.bits} bits become floats in registers, for {tile[0]} rows at once"
+        each = parts / GROUP + 0.4 / tile[0] if parts else 1 + (1.5 if table else 3) / tile[0]
+        cycles = round(steps * each / (1 if wide else 0.5))
+        found = f"{8 * parts} bits of data are multiplied" if parts else "become floats in registers,"
+        why = f"codes of {self.bits} bits {'and ' if parts else ''}{found} for {tile[0]} rows at once"
         return WeightOnlySchedule(
-            tile=(tile[0], tile[1]), table=table, fused=fused, masks=masks, cycles=cycles, why=why
+            tile=(tile[0], tile[1]), parts=parts, table=table, fused=fused, masks=masks, cycles=cycles, why=why
         )
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """The bytes of data that dot products may take, the best first."""
+        if self.dot is None or self.block % LANES or not (self.dot.unsigned or self.bits < 8):
+            return ()
+        return (1, PRECISE) if DATA_BITS in self.op.attributes else (PRECISE,)
 
     def emit(self, emission: Emission, schedule: WeightOnlySchedule) -> None:
         data = self.op.inputs[0]
         emission.write(data)
         middle = 1 << (self.bits - 1) if schedule.table else 0
-        packed = [pack(*each, self.bits, middle) for each in self.given]
+        zeros = np.unique(np.concatenate([each[2].reshape(-1) for each in self.given]))
+        if schedule.parts and len(zeros) == 1:
+            middle = int(zeros[0])
+        packed = [pack(*each, self.bits, middle, bool(schedule.parts)) for each in self.given]
         shifted = any(shifts.any() for *_, shifts in packed)
         buffers: list[SSAValue] = []
         for number, argument in enumerate(self.arguments):
@@ -136,7 +166,11 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
                 value = view.src
         out = self.op.outputs[0]
         epilogue = Epilogue(emission.builder, out, self.epilogue, shape_of(out)[1], schedule.masks)
-        WeightOnlyEmitter(emission.builder, data, buffers, epilogue, schedule, self.bits).emit()
+        if schedule.parts and self.dot is not None:
+            found = (data, buffers, epilogue, schedule, self.bits, middle, self.dot.unsigned)
+            CodesEmitter(emission.builder, *found).emit()
+        else:
+            WeightOnlyEmitter(emission.builder, data, buffers, epilogue, schedule, self.bits).emit()
 
 
 def is_such(op: linalg.GenericOp) -> bool:
@@ -157,13 +191,18 @@ def is_such(op: linalg.GenericOp) -> bool:
     return columns == [({0: 1}, 0), ({2: block, 3: 1}, 0)] and [[*inner.operands] for inner in each] == wired
 
 
-def pack(codes: Array, scales: Array, zeros: Array, bits: int, middle: int) -> tuple[Array, Array, Array]:
-    """Words [vector of channels, word of a channel, lane], the lowest bits first in a channel's order; scales, and what
-    the sum of a block's data is multiplied by, [vector, block, lane]. Codes count from `middle`."""
+def pack(
+    codes: Array, scales: Array, zeros: Array, bits: int, middle: int, by_bytes: bool
+) -> tuple[Array, Array, Array]:
+    """Words [vector of channels, word of a channel, lane], the lowest bits first in a channel's order, or `by_bytes`:
+    four neighbours in the lowest bits of the bytes, the next four above them; scales, and what the sum of a block's
+    data is multiplied by, [vector, block, lane]. Codes count from `middle`."""
     channels, blocks, _ = codes.shape
     vectors, per = -(-channels // LANES), 32 // bits
     room = (0, vectors * LANES - channels)
     shifts = np.arange(per, dtype=np.uint32) * bits
+    if by_bytes:
+        shifts = np.arange(per, dtype=np.uint32) % GROUP * 8 + np.arange(per, dtype=np.uint32) // GROUP * bits
     words = np.bitwise_or.reduce(codes.reshape(channels, -1, per).astype(np.uint32) << shifts, axis=2)
     lanes = np.pad(words, (room, (0, 0))).reshape(vectors, LANES, -1).swapaxes(1, 2)
 
@@ -197,13 +236,12 @@ class WeightOnlyEmitter:
         self.block = self.depth // self.blocks
         self.per = 32 // bits
         middle = 1 << (bits - 1)
-        numbers = [float(code % (1 << bits) - middle) for code in range(LANES)]
-        self.table = builder.constant_attr(dense_vector(numbers, f32), vector_of(f32, LANES))
+        self.numbers = [float(code % (1 << bits) - middle) for code in range(LANES)]
 
     def emit(self) -> None:
         b = self.b
         if self.shifts is None:
-            over(b, self.rows, self.schedule.tile[0], lambda row, rows: self.channels(row, rows, None))
+            self.channels(None)
             return
         sums = b.add(memref.AllocOp.get(f32, 64, [self.rows, self.blocks])).memref
         with b.loop(0, self.rows) as (row, _), b.loop(0, self.blocks) as (block, _):
@@ -212,15 +250,19 @@ class WeightOnlyEmitter:
                 x = b.load(self.data, [row, b.plus(start, k)])
                 state.next = [b.add(arith.AddfOp(state.args[0], x)).result]
             b.store(state.results[0], sums, [row, block])
-        over(b, self.rows, self.schedule.tile[0], lambda row, rows: self.channels(row, rows, sums))
+        self.channels(sums)
 
-    def channels(self, row: Index, rows: int, sums: SSAValue | None) -> None:
-        """All channels of a tile of rows."""
-        b, vectors = self.b, self.schedule.tile[1]
+    def channels(self, sums: SSAValue | None) -> None:
+        """All rows of a tile of channels, whose weights stay in the cache, then the next."""
+        b, (most, vectors) = self.b, self.schedule.tile
         whole = self.epilogue.channels // LANES
-        over(b, whole, vectors, lambda v, count: self.tile(row, rows, v, count, LANES, sums), independent=True)
+
+        def tiles(first: Index, count: int, lanes: int) -> None:
+            over(b, self.rows, most, lambda row, rows: self.tile(row, rows, first, count, lanes, sums))
+
+        over(b, whole, vectors, lambda first, count: tiles(first, count, LANES), independent=True)
         if rest := self.epilogue.channels % LANES:
-            self.tile(row, rows, whole, 1, rest, sums)
+            tiles(whole, 1, rest)
 
     def tile(self, row: Index, rows: int, first: Index, vectors: int, lanes: int, sums: SSAValue | None) -> None:
         """A tile: its totals over all blocks, then the epilogue."""
@@ -233,6 +275,8 @@ class WeightOnlyEmitter:
             totals: list[SSAValue] = []
             places = [b.times(b.plus(b.times(b.plus(first, v), self.blocks), block), LANES) for v in range(vectors)]
             scales = [b.vector_load(self.scales, [place], LANES) for place in places]
+            for place in places:
+                self.ask(self.scales, b.plus(place, self.blocks * LANES * vectors))
             shifts = [] if self.shifts is None else [b.vector_load(self.shifts, [place], LANES) for place in places]
             for r in range(rows):
                 sum = None if sums is None else b.broadcast(b.load(sums, [b.plus(row, r), block]), LANES)
@@ -253,6 +297,8 @@ class WeightOnlyEmitter:
         apart = self.depth // self.per * LANES
         places = [b.plus(b.times(b.plus(first, v), apart), b.times(at, LANES)) for v in range(vectors)]
         words = [b.vector_load(self.words, [place], LANES) for place in places]
+        for place in places:
+            self.ask(self.words, b.plus(place, apart * self.schedule.tile[1]))
         column = b.times(at, self.per)
         for place in range(self.per):
             numbers = [self.number(word, place) for word in words]
@@ -262,13 +308,18 @@ class WeightOnlyEmitter:
                     found[r * vectors + v] = self.added(found[r * vectors + v], number, x)
         return found
 
+    def ask(self, constants: SSAValue, at: Index) -> None:
+        """Ask for a vector of the next channels: what comes from memory is waited for by nothing."""
+        self.b.add(PrefetchOp.make(constants, [self.b.index(at)], SECOND_LEVEL))
+
     def number(self, words: SSAValue, place: int) -> SSAValue:
         """The codes at a place of 16 words, as floats."""
         b = self.b
         if place:
             words = b.add(arith.ShRUIOp(words, vector_constant(b, place * self.bits, i32, LANES))).result
         if self.schedule.table:
-            return b.intrinsic(TABLE, [self.table, words], vector_of(f32, LANES))
+            table = b.constant_attr(dense_vector(self.numbers, f32), vector_of(f32, LANES))
+            return b.intrinsic(TABLE, [table, words], vector_of(f32, LANES))
         if place < self.per - 1:
             words = b.add(arith.AndIOp(words, vector_constant(b, (1 << self.bits) - 1, i32, LANES))).result
         return b.add(SIToFPOp(words, vector_of(f32, LANES))).result
@@ -278,3 +329,164 @@ class WeightOnlyEmitter:
         if self.schedule.fused:
             return self.b.add(vector.FMAOp(a, c, total)).results[0]
         return self.b.add(arith.AddfOp(total, self.b.add(arith.MulfOp(a, c)).result)).result
+
+
+class CodesEmitter(WeightOnlyEmitter):
+    """Emits a product of codes. `middle`: the zero point of all weights, or 0 where they differ; `unsigned`: the dot
+    product's weights are. The codes of a row are [block, part, word of four]; behind them is room, without which rows
+    of 4096 numbers would share the places of a few lines in the cache."""
+
+    def __init__(
+        self,
+        builder: LoopBuilder,
+        data: SSAValue,
+        constants: Sequence[SSAValue],
+        epilogue: Epilogue,
+        schedule: WeightOnlySchedule,
+        bits: int,
+        middle: int,
+        unsigned: bool,
+    ):
+        super().__init__(builder, data, constants, epilogue, schedule, bits)
+        self.parts, self.middle, self.unsigned = schedule.parts, middle, unsigned
+        self.each = self.block // GROUP
+
+    def emit(self) -> None:
+        b = self.b
+        sizes = (i32, [self.rows, self.blocks * self.parts * self.each + LANES]), (f32, [self.rows, self.blocks])
+        starts = (i32, [self.rows, self.parts, self.blocks])
+        self.codes, self.steps, self.starts = (
+            b.add(memref.AllocOp.get(type, 64, shape)).memref for type, shape in (*sizes, starts)
+        )
+        with b.loop(0, self.rows) as (row, _), b.loop(0, self.blocks) as (block, _):
+            self.coded(row, block)
+        super().emit()
+
+    def coded(self, row: Index, block: Index) -> None:
+        """Write the codes of a block of data: its largest number is 127, followed by zeros in the lower parts."""
+        b, full = self.b, 127 << 8 * (self.parts - 1)
+        places = range(0, self.block, LANES)
+        start, word = b.times(block, self.block), b.times(block, self.parts * self.each)
+        found = [b.vector_load(self.data, [row, b.plus(start, place)], LANES) for place in places]
+        largest = vector_constant(b, SMALLEST, f32, LANES)
+        for each in found:
+            largest = b.add(arith.MaximumfOp(largest, b.add(math.AbsFOp(each)).result)).result
+        largest = self.across(largest, arith.MaximumfOp)
+        inverse = b.add(arith.DivfOp(vector_constant(b, full, f32, LANES), largest)).result
+        step = b.add(arith.MulfOp(largest, vector_constant(b, 1 / full, f32, LANES))).result
+        b.store(b.lane(step, 0), self.steps, [row, block])
+        sums: list[SSAValue | None] = [None] * self.parts
+        for each, place in zip(found, places, strict=True):
+            scaled = b.add(arith.MulfOp(each, inverse)).result
+            code = b.add(FPToSIOp(b.add(math.RoundEvenOp(scaled)).result, vector_of(i32, LANES))).result
+            for part in range(self.parts):
+                low = b.add(TruncIOp(code, vector_of(i8, LANES))).result
+                wide = b.add(ExtSIOp(low, vector_of(i32, LANES))).result
+                words = b.bitcast(low, i32, LANES // GROUP)
+                b.vector_store(words, self.codes, [row, b.plus(word, part * self.each + place // GROUP)])
+                sums[part] = wide if (sum := sums[part]) is None else b.add(arith.AddiOp(sum, wide)).result
+                rest = b.add(arith.SubiOp(code, wide)).result
+                code = b.add(arith.ShRSIOp(rest, vector_constant(b, 8, i32, LANES))).result
+        for part, sum in enumerate(sums):
+            assert sum is not None
+            start = b.add(arith.MuliOp(self.across(sum, arith.AddiOp), vector_constant(b, -self.middle, i32, LANES)))
+            b.store(b.lane(start.result, 0), self.starts, [row, part, block])
+
+    def across(self, vector: SSAValue, join: type[arith.MaximumfOp | arith.AddiOp]) -> SSAValue:
+        """All lanes joined, in every lane."""
+        for apart in (8, 4, 2, 1):
+            other = self.b.shuffle(vector, vector, [lane ^ apart for lane in range(LANES)])
+            vector = self.b.add(join(vector, other)).result
+        return vector
+
+    def tile(self, row: Index, rows: int, first: Index, vectors: int, lanes: int, sums: SSAValue | None) -> None:
+        b, zero = self.b, vector_constant(self.b, 0.0, f32, LANES)
+        steps = self.block // self.per
+        apart = self.depth // self.per * LANES
+        with b.loop(0, self.blocks, carried=[zero] * (rows * vectors)) as (block, blocks):
+            starts = [
+                b.broadcast(b.load(self.starts, [b.plus(row, r), part, block]), LANES)
+                for r in range(rows)
+                for _ in range(vectors)
+                for part in range(self.parts)
+            ]
+            found = starts
+            for step in range(steps):
+                word = b.plus(b.times(block, steps), step)
+                places = [b.plus(b.times(b.plus(first, v), apart), b.times(word, LANES)) for v in range(vectors)]
+                words = [b.vector_load(self.words, [place], LANES) for place in places]
+                for place in places:
+                    self.ask(self.words, b.plus(place, apart * self.schedule.tile[1]))
+                at = b.plus(b.times(block, self.parts * self.each), step * self.per // GROUP)
+                found = self.products(found, words, row, rows, at)
+            blocks.next = self.scaled(blocks.args, found, row, rows, first, vectors, block, sums)
+        for r in range(rows):
+            for v in range(vectors):
+                channel = b.times(b.plus(first, v), LANES)
+                self.epilogue.apply(blocks.results[r * vectors + v], [b.plus(row, r)], channel, lanes)
+
+    def products(
+        self, found: Sequence[SSAValue], words: Sequence[SSAValue], row: Index, rows: int, at: Index
+    ) -> list[SSAValue]:
+        """The sums [row, vector, part] with the products of a word of each channel."""
+        b, found = self.b, list(found)
+        for place in range(self.per // GROUP):
+            weights = [b.bitcast(self.bytes(word, place), i8, LANES * GROUP) for word in words]
+            for r in range(rows):
+                for part in range(self.parts):
+                    code = b.load(self.codes, [b.plus(row, r), b.plus(at, part * self.each + place)])
+                    data = b.bitcast(b.broadcast(code, LANES), i8, LANES * GROUP)
+                    for v, weight in enumerate(weights):
+                        n = (r * len(words) + v) * self.parts + part
+                        found[n] = b.dot(found[n], weight, data, self.unsigned)
+        return found
+
+    def bytes(self, words: SSAValue, place: int) -> SSAValue:
+        """The codes at a place of each byte."""
+        b = self.b
+        if place:
+            words = b.add(arith.ShRUIOp(words, vector_constant(b, place * self.bits, i32, LANES))).result
+        if self.bits == 8:
+            return words
+        mask = ((1 << self.bits) - 1) * 0x01010101
+        return b.add(arith.AndIOp(words, vector_constant(b, mask, i32, LANES))).result
+
+    def scaled(
+        self,
+        totals: Sequence[SSAValue],
+        found: Sequence[SSAValue],
+        row: Index,
+        rows: int,
+        first: Index,
+        vectors: int,
+        block: Index,
+        sums: SSAValue | None,
+    ) -> list[SSAValue]:
+        """The totals with the sums of a block."""
+        b, new = self.b, list[SSAValue]()
+        places = [b.times(b.plus(b.times(b.plus(first, v), self.blocks), block), LANES) for v in range(vectors)]
+        scales = [b.vector_load(self.scales, [place], LANES) for place in places]
+        for place in places:
+            self.ask(self.scales, b.plus(place, self.blocks * LANES * vectors))
+        shifts = [] if self.shifts is None else [b.vector_load(self.shifts, [place], LANES) for place in places]
+        for r in range(rows):
+            at = [b.plus(row, r), block]
+            step = b.broadcast(b.load(self.steps, at), LANES)
+            sum = None if sums is None else b.broadcast(b.load(sums, at), LANES)
+            for v in range(vectors):
+                n = r * vectors + v
+                number = self.joined(found[n * self.parts : (n + 1) * self.parts])
+                scale = b.add(arith.MulfOp(scales[v], step)).result
+                total = self.added(totals[n], number, scale)
+                new.append(total if sum is None else self.added(total, sum, shifts[v]))
+        return new
+
+    def joined(self, parts: Sequence[SSAValue]) -> SSAValue:
+        """The sums of the parts of data, as floats of the whole: the lower two still fit into words."""
+        b, low = self.b, parts[0]
+        if len(parts) == 1:
+            return b.add(SIToFPOp(low, vector_of(f32, LANES))).result
+        high = b.add(arith.ShLIOp(parts[1], vector_constant(b, 8, i32, LANES))).result
+        low = b.add(SIToFPOp(b.add(arith.AddiOp(low, high)).result, vector_of(f32, LANES))).result
+        top = b.add(SIToFPOp(parts[2], vector_of(f32, LANES))).result
+        return self.added(low, top, vector_constant(b, 65536.0, f32, LANES))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import prod
 
 from xdsl.dialects.builtin import Float32Type, IntegerAttr, f32
-from xdsl.ir import SSAValue
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import BlockArgument, SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import ints
@@ -73,7 +74,7 @@ def weight_only_dense(new: Expansion, op: relay.WeightOnlyDenseOp) -> SSAValue |
     """relay.nn.weight_only_dense %x, %w, %s, %z  =>  itself where kernels read such weights, else relay.nn.dense of
     floats"""
     units, blocks, block = shape(op.codes)
-    constant = all(isinstance(value.owner, relay.ConstantOp) for value in op.operands[1:])
+    constant = all(isinstance(value.owner, relay.ConstantOp) or is_kernels(value) for value in op.operands[1:])
     if new.target.takes_weights_in_blocks and constant and block % WHOLE_WORDS == 0:
         return None
     codes, zeros = (new.value(relay.CastOp, x, properties={"dtype": f32}) for x in (op.codes, op.zero_points))
@@ -81,6 +82,12 @@ def weight_only_dense(new: Expansion, op: relay.WeightOnlyDenseOp) -> SSAValue |
     weights = new.value(relay.MultiplyOp, new.value(relay.SubtractOp, codes, zeros), scales)
     kernel = new.reshape(weights, [units, blocks * block])
     return new.value(relay.DenseOp, op.data, kernel, properties={"out_dtype": f32})
+
+
+def is_kernels(value: SSAValue) -> bool:
+    """Whether the value is an argument of an outlined kernel."""
+    function = value.owner.parent_op() if isinstance(value, BlockArgument) else None
+    return isinstance(function, FuncOp) and function.sym_visibility is not None
 
 
 EXPANSIONS: Expansions = {relay.WeightOnlyDenseOp: weight_only_dense, relay.MatmulOp: dense, relay.BatchMatmulOp: dense}

@@ -7,10 +7,28 @@ from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array
+from relay.frontend.importing.formulas import nearest_even
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.quantized.linear import dequantized
 from relay.frontend.onnx.table import MICROSOFT, op
+
+BYTES = 4
+"""The level of accuracy of a product whose data become codes of 8 bits, block by block."""
+SMALLEST = 2.0**-100
+"""Data of blocks without a larger number are rounded as if there were one."""
+
+
+def rounded(importer: Importer, x: SSAValue, count: int, block: int) -> SSAValue:
+    """The data, each block of it rounded to 127 steps up to its largest number, and as many below 0."""
+    sizes = importer.shape(x)
+    x = importer.reshape(x, [*sizes[:-1], count, block])
+    largest = importer.call(relay.MaxOp, importer.call(relay.AbsOp, x), axis=[-1], keepdims=True)
+    largest = importer.call(relay.MaximumOp, largest, importer.like(SMALLEST, x))
+    inverse = importer.call(relay.DivideOp, importer.like(127, x), largest)
+    codes = nearest_even(importer, importer.call(relay.MultiplyOp, x, inverse))
+    step = importer.call(relay.MultiplyOp, largest, importer.like(1 / 127, x))
+    return importer.reshape(importer.call(relay.MultiplyOp, codes, step), sizes)
 
 
 def unpacked(packed: Array, bits: int, count: int) -> Array:
@@ -56,7 +74,9 @@ def product(importer: Importer, node: Node) -> SSAValue:
             f"{name}_zero_points": zeros.astype(np.uint8),
         }
         constants = [importer.constant(array, label) for label, array in arrays.items()]
-        result = importer.call(relay.WeightOnlyDenseOp, x, *constants)
+        rounds = node.integer("accuracy_level", 0) == BYTES
+        x, properties = (rounded(importer, x, count, block), {"data_bits": 8}) if rounds else (x, {})
+        result = importer.call(relay.WeightOnlyDenseOp, x, *constants, **properties)
     else:
         weights = dequantized(codes, scales, zeros.astype(np.float32), 1, block)
         kernel = importer.constant(weights.astype(importer.dtype(x)), name)
