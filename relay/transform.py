@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from relay.quantize.quantize_annotate import QuantizeAnnotate
     from relay.quantize.quantize_calibrate import QuantizeCalibrate
     from relay.quantize.quantize_realize import QuantizeRealize
+    from relay.quantize.weight_only import WeightOnly
     from relay.transforms.alter_op_layout import AlterOpLayout
     from relay.transforms.attach_target import AttachTarget
     from relay.transforms.canonicalize_cast import CanonicalizeCast
@@ -192,6 +193,7 @@ __getattr__, __dir__ = door(
         "ToMixedPrecision": "relay.transforms.to_mixed_precision",
         "UnsignedCodes": "relay.transforms.unsigned_codes",
         "VerifyEach": "relay.passes.checking",
+        "WeightOnly": "relay.quantize.weight_only",
         "explore": "relay.exploration",
         "find_culprit": "relay.exploration.bisection",
         "function_pass": "relay.passes.decorators",
@@ -220,6 +222,6 @@ __all__ = [
     "PrintAfterAll", "PrintBeforeAll", "PrintChanged", "PrintChoices", "PrintIR", "PruneRegions", "QdqToInteger",
     "QnnLegalize", "Quantize", "QuantizeAnnotate", "QuantizeCalibrate", "QuantizeRealize", "RaiseOps", "RelayToLinalg",
     "RemoveUnusedFunctions", "Schedule", "ScheduleGpu", "SelectTargetOps", "Sequential", "SignedCodes", "Simplify",
-    "SimplifyExpr", "SimplifyInference", "ToMixedPrecision", "UnsignedCodes", "VerifyEach", "explore", "find_culprit",
-    "function_pass", "liveness", "module_pass", "pass_instrument", "shapes", "use_counts",
+    "SimplifyExpr", "SimplifyInference", "ToMixedPrecision", "UnsignedCodes", "VerifyEach", "WeightOnly", "explore",
+    "find_culprit", "function_pass", "liveness", "module_pass", "pass_instrument", "shapes", "use_counts",
 ]  # fmt: skip

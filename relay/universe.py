@@ -36,6 +36,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "quantize-annotate": _pass("relay.quantize.quantize_annotate:QuantizeAnnotate"),
     "quantize-calibrate": _pass("relay.quantize.quantize_calibrate:QuantizeCalibrate"),
     "quantize-realize": _pass("relay.quantize.quantize_realize:QuantizeRealize"),
+    "weight-only": _pass("relay.quantize.weight_only:WeightOnly"),
     "qdq-to-integer": _pass("relay.quantize.qdq_to_integer:QdqToInteger"),
     "merge-composite": _pass("relay.byoc.partitioning.merge_composite:MergeComposite"),
     "annotate-external-compiler": _pass("relay.byoc.partitioning.annotate_external_compiler:AnnotateExternalCompiler"),

@@ -9,20 +9,24 @@ from relay.quantize.quantize_annotate import QuantizeAnnotate
 from relay.quantize.quantize_calibrate import QuantizeCalibrate
 from relay.quantize.quantize_realize import QuantizeRealize
 from relay.quantize.report import Report, integer_share, report
+from relay.quantize.weight_only import NarrowWeights, WeightOnly, narrow_weights
 
 __getattr__ = former_door(__name__, {"FoldQdq": "relay.quantize:QdqToInteger"})[0]
 
 __all__ = [
     "Calibration",
     "EqualizeLayers",
+    "NarrowWeights",
     "QdqToInteger",
     "Quantize",
     "QuantizeAnnotate",
     "QuantizeCalibrate",
     "QuantizeRealize",
     "Report",
+    "WeightOnly",
     "calibrate",
     "integer_share",
+    "narrow_weights",
     "report",
     "stayed",
 ]

@@ -39,7 +39,7 @@ SAME_LEVEL = (
 """Passes from relay to relay that keep every integer; floats up to rounding."""
 CHANGES_NUMBERS = {
     "quantize", "quantize-annotate", "quantize-calibrate", "quantize-realize", "equalize-layers", "fast-math",
-    "to-mixed-precision",
+    "to-mixed-precision", "weight-only",
 }  # fmt: skip
 PRINTS = {"print-ir", "print-choices"}
 GPU = {
