@@ -42,13 +42,16 @@ class Softmax(Legalization):
         table = softmax_exp_table(op.multiplier.value.data, op.shift.value.data)[::-1]
         largest = new.value(relay.MaxOp, op.input, properties=KEEP)
         code = new.cast(new.value(relay.SubtractOp, largest, op.input), IntegerType(8, Signedness.UNSIGNED))
-        exponential = new.lookup(code, table, np.int32)
-        if not self.target.has_vectors:  # a table is a kilobyte of flash
-            terms = new.value(relay.RoundingRightShiftOp, exponential, new.constant(ACCUMULATOR_BITS, np.int32))
-        else:
+        exponential: SSAValue | None = None
+        if self.target.has_vectors:
             terms = new.lookup(code, rounding_right_shift(table, ACCUMULATOR_BITS), np.int32)
+        else:  # a table is a kilobyte of flash
+            exponential = new.lookup(code, table, np.int32)
+            terms = new.value(relay.RoundingRightShiftOp, exponential, new.constant(ACCUMULATOR_BITS, np.int32))
         reciprocal = new.add(relay.FixedPointReciprocalOp, [new.value(relay.SumOp, terms, properties=KEEP)])
         amount = new.value(relay.SubtractOp, new.constant(ACCUMULATOR_BITS + 31 - 8, np.int32), reciprocal.headroom)
+        if exponential is None:
+            exponential = new.lookup(code, table, np.int32)
         x = new.value(relay.HighMultiplyOp, reciprocal.mantissa, exponential)
         if not 0 < shape(op.input)[-1] < 1 << 9:
             excess = new.clip(new.plus(amount, -31), 0, 31)
