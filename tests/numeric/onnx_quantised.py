@@ -322,10 +322,24 @@ def few_bits(bits: int, zeros: bool) -> Callable[[Graph], None]:
     return case
 
 
-def rows_of_blocks(g: Graph) -> None:
-    scales = g.constant(np.asarray(g.random.random((10, 4)) * 0.1, np.float32))
-    given = [g.constant(g.codes(np.uint8, 10, 32)), g.input(np.asarray([1, 3, 5])), scales]
-    g.node("GatherBlockQuantized", given, np.float32, MICROSOFT, bits=4, block_size=16, quantize_axis=1)
+def rows_of_blocks(kind: str, zero_points: bool) -> Callable[[Graph], None]:
+    """GatherBlockQuantized of a table 10 x 64 in blocks of 16; `kind`: of codes, two in a byte of uint8 with 4 bits."""
+
+    def add(g: Graph) -> None:
+        scales = g.constant(np.asarray(g.random.random((10, 4)) * 0.1, np.float32))
+        bits = 8 if kind == "uint8" else 4
+        if kind in ("int4", "uint4"):
+            dtype = helper.tensor_dtype_to_np_dtype({"uint4": 21, "int4": 22}[kind])
+            low = -8 if kind == "int4" else 0
+            codes, zeros = (g.random.integers(low, low + 16, (10, size)).astype(dtype) for size in (64, 4))
+        else:
+            codes, zeros = (g.codes(np.uint8, 10, size * bits // 8) for size in (64, 4))
+        given = [g.constant(codes), g.input(np.asarray([[1, 3, 5], [-1, 0, 3]])), scales]
+        if zero_points:
+            given.append(g.constant(zeros))
+        g.node("GatherBlockQuantized", given, np.float32, MICROSOFT, bits=bits, block_size=16, quantize_axis=1)
+
+    return add
 
 
 def blocks_of_4_bits(g: Graph) -> None:
@@ -341,7 +355,13 @@ NEAR: dict[str, Callable[[Graph], None]] = {
     "MatMulNBits of 4 bits": few_bits(4, False),
     "MatMulNBits of 4 bits with zero points": few_bits(4, True),
     "MatMulNBits of 8 bits": few_bits(8, False),
-    "GatherBlockQuantized": rows_of_blocks,
+    "GatherBlockQuantized": rows_of_blocks("packed", False),
+    "GatherBlockQuantized with zero points": rows_of_blocks("packed", True),
+    "GatherBlockQuantized of uint8": rows_of_blocks("uint8", True),
+    "GatherBlockQuantized of int4": rows_of_blocks("int4", False),
+    "GatherBlockQuantized of uint4": rows_of_blocks("uint4", False),
+    "GatherBlockQuantized of uint4 with zero points": rows_of_blocks("uint4", True),
+    "GatherBlockQuantized of int4 with zero points": rows_of_blocks("int4", True),
     "MatMul of 4-bit weights in blocks": blocks_of_4_bits,
 }
 """Kinds whose sums are of floats."""

@@ -181,6 +181,28 @@ def test_onnx_runtime(bits: int, block: int, zero_points: bool, level: int):
     assert np.abs(np.asarray(found) - wanted).max() <= 1e-5 * np.abs(wanted).max()
 
 
+def test_a_table_of_embeddings_is_as_small_as_its_codes():
+    onnx = pytest.importorskip("onnx", reason="makes the model")
+    rng = np.random.default_rng(4)
+    arrays = {"t": rng.integers(0, 256, (3000, 32), np.uint8), "s": rng.random((3000, 2), np.float32)}
+    initial = [onnx.numpy_helper.from_array(array, name) for name, array in arrays.items()]
+    node = onnx.helper.make_node(
+        "GatherBlockQuantized", ["t", "i", "s"], ["y"], domain="com.microsoft", bits=4, block_size=32, quantize_axis=1
+    )
+    infos = [
+        onnx.helper.make_tensor_value_info("i", onnx.TensorProto.INT64, [2]),
+        onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [2, 64]),
+    ]
+    graph = onnx.helper.make_graph([node], "g", infos[:1], infos[1:], initial)
+    opsets = [onnx.helper.make_opsetid("", 21), onnx.helper.make_opsetid("com.microsoft", 1)]
+    model = relay.build(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString())
+    assert len(model.to_bytes()) < 3000 * 64 * 4 / 2
+    rows = np.asarray(model.run(np.array([7, -1])))
+    for row, at in zip(rows, (7, 2999), strict=True):
+        codes = np.stack([arrays["t"][at] & 15, arrays["t"][at] >> 4], axis=1).reshape(2, 32).astype(np.float32) - 8
+        assert np.array_equal(row, (codes * arrays["s"][at][:, None]).reshape(-1))
+
+
 def test_exported_c_has_weights_of_floats(tmp_path: Path):
     net, wanted = products(4, True, False)
     exported = Exported(net.module(), tmp_path)
