@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr
-from xdsl.ir import Attribute, Operation
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f16, f32
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
 from relay.dialects import relay
 from relay.dialects.attributes import scalar_attr
 from relay.dialects.element_types import is_narrow, wide_type
 from relay.dialects.op import Origin, TensorOp, is_tensor, tensor
+from relay.target import CpuTarget
 from relay.transforms.expansion import Expansion
 from relay.transforms.legalization import Legalization
 
@@ -18,7 +19,8 @@ KEPT = relay.CastOp | relay.ConstantOp | relay.ReinterpretOp
 
 
 class Widen(Legalization):
-    """op %x : bf16  =>  cast (op (cast %x : f32)) : bf16; integers of 2 and 4 bits by way of 8 bits"""
+    """op %x : bf16  =>  cast (op (cast %x : f32)) : bf16; integers of 2 and 4 bits by way of 8 bits; f16, too, on
+    processors without its arithmetic, and everywhere on a CPU where an op sums"""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         if self.replaces(op) and isinstance(op, TensorOp):
@@ -30,7 +32,24 @@ class Widen(Legalization):
             new.replace(rewriter, *(new.cast(value, type) for value, type in zip(results, types, strict=True)))
 
     def replaces(self, op: Operation) -> bool:
-        return isinstance(op, TensorOp) and op.name.startswith("relay.") and not lowers(op)
+        return isinstance(op, TensorOp) and op.name.startswith("relay.") and not (lowers(op) and self.computes(op))
+
+    def computes(self, op: TensorOp) -> bool:
+        """Whether the target's kernels compute what the op does with f16, or it does not."""
+        values = (*op.operands, *op.results)
+        if not isinstance(self.target, CpuTarget) or not any(element_of(value) == f16 for value in values):
+            return True
+        return keeps(op) or (op.ELEMENTWISE and self.target.half_floats)
+
+
+def element_of(value: SSAValue) -> Attribute | None:
+    """The type of a tensor's numbers."""
+    return value.type.element_type if is_tensor(value.type) else None
+
+
+def keeps(op: TensorOp) -> bool:
+    """Whether the op only moves numbers, or has a lowering for those of every type."""
+    return isinstance(op, KEPT) or (op.origin is Origin.MOVED and not op.FILLS)
 
 
 def lowers(op: TensorOp) -> bool:
@@ -38,18 +57,18 @@ def lowers(op: TensorOp) -> bool:
     values = (*op.operands, *op.results)
     if not any(is_tensor(value.type) and is_narrow(value.type.element_type) for value in values):
         return True
-    return isinstance(op, KEPT) or (op.origin is Origin.MOVED and not op.FILLS)
+    return keeps(op)
 
 
 def wide(type: Attribute) -> Attribute:
     """The type that numbers of a narrow one are computed in; another as it is."""
-    return wide_type(type) if is_narrow(type) else type
+    return wide_type(type) if is_narrow(type) else f32 if type == f16 else type
 
 
 def widened(attr: Attribute) -> Attribute:
     """A property for the same op on wide numbers: an element type, or a number of it."""
     same: Attribute = attr
-    if isinstance(attr, FloatAttr | IntegerAttr) and is_narrow(type := attr.get_type()):
+    if isinstance(attr, FloatAttr | IntegerAttr) and wide(type := attr.get_type()) != type:
         return scalar_attr(attr.value.data, wide(type))
     return wide(same)
 

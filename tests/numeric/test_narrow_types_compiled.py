@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from relay.dialects.attributes import Array
 from relay.errors import Malformed, Unsupported
 from relay.interpreters import run
 from relay.runtime import dlpack
+from relay.target import host, resolve
 
 FLOATS = ["bf16", "f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ", "f8E4M3B11FNUZ", "f8E4M3", "f8E3M4"]
 FEWER = ["f6E2M3FN", "f6E3M2FN", "f4E2M1FN"]
@@ -44,6 +46,46 @@ NUMPY = {
     "ui8": "uint8",
     "i1": "bool",
 }
+
+
+HALVES = {
+    "dense": ("32x48", "32x24", "%0 = relay.nn.dense %x, %w {out_dtype = f16} : (D, W) -> R", "24x48"),
+    "products": (
+        "2x8x48",
+        "2x8x24",
+        "%0 = relay.nn.batch_matmul %x, %w {out_dtype = f16} : (D, W) -> R",
+        "2x24x48",
+    ),
+    "softmax": ("32x48", "32x48", "%0 = relay.nn.softmax %x {beta = 1. : f16, axis = -1 : i64} : (D) -> R", "1"),
+    "mean": ("32x48", "32", "%0 = relay.mean %x {axis = array<i64: 1>} : (D) -> R", "1"),
+    "exp": ("32x48", "32x48", "%0 = relay.exp %x : (D) -> R", "1"),
+}
+"""Ops on f16: the sizes of data and result, the op, and the sizes of its other operand."""
+
+
+@pytest.mark.parametrize("kind", HALVES)
+@pytest.mark.parametrize("options", ["-mcpu=sapphirerapids", "-mattr=+avx2,+fma,+f16c"])
+def test_no_half_is_computed_alone(kind: str, options: str):
+    """f16, with arithmetic of the processor's own and without: near float32, and never by instructions for one."""
+    data, result, op, other = HALVES[kind]
+    types = {"D": f"tensor<{data}xf16>", "R": f"tensor<{result}xf16>", "W": f"tensor<{other}xf16>"}
+    for name, type in types.items():
+        op = op.replace(f"({name}", f"({type}").replace(f", {name})", f", {type})").replace(f"-> {name}", f"-> {type}")
+    head, tail = (
+        f"func.func @main(%x: {types['D']}, %w: {types['W']}) -> {types['R']}",
+        f"func.return %0 : {types['R']}",
+    )
+    module = IRModule.parse(f"{head} {{\n{op}\n{tail}\n}}")
+    target = f"x86_64-unknown-linux-gnu {options}"
+    model = build(module, target=target)
+    assert re.search(r"\bv(add|sub|mul|div|f[n]?m\w+)sh\b|__(extend|trunc)\w*h", model.get_source("asm")) is None
+    if not (fits := resolve(target).features <= host().features) and "avx512fp16" not in host().features:
+        pytest.skip("this machine has no arithmetic of f16")
+    model = model if fits else build(module)
+    rng = np.random.default_rng(0)
+    given = [rng.standard_normal([int(n) for n in sizes.split("x")]).astype(np.float16) for sizes in (data, other)]
+    found, wanted = np.asarray(model.run(*given)), np.asarray(run(module, given)[0])
+    assert np.allclose(found.astype(np.float32), wanted.astype(np.float32), rtol=2e-3, atol=2e-3)
 
 
 def dtype(type: str) -> np.dtype[Any]:

@@ -195,7 +195,7 @@ func.func @main(%x: tensor<2000xi32>) -> tensor<2000xi32> {
         artifact = made(compiler, mod)
         assert [array.tolist() for array in artifact.params.values()] == ([] if embed else [weights.tolist()])
         assert np.array_equal(call(native, [weights], outputs)[0], 2 * weights)
-        assert ("static const int32_t" in artifact.sources["c"]) == embed
+        assert ("static const int16_t" in artifact.sources["c"]) == embed
 
 
 def test_the_same_text_gives_the_same_artifact():
