@@ -181,6 +181,40 @@ def test_onnx_runtime(bits: int, block: int, zero_points: bool, level: int):
     assert np.abs(np.asarray(found) - wanted).max() <= 1e-5 * np.abs(wanted).max()
 
 
+@pytest.mark.parametrize("kind", ["INT4", "UINT4", "INT8", "UINT8"])
+def test_dequantized_weights_of_a_product(kind: str):
+    """DequantizeLinear in blocks, then MatMul, as ONNX Runtime's tools also write such models."""
+    onnx = pytest.importorskip("onnx", reason="makes the model")
+    runtime = pytest.importorskip("onnxruntime", reason="the oracle")
+    rng, number = np.random.default_rng(6), onnx.TensorProto.DataType.Value(kind)
+    dtype, low, bits = onnx.helper.tensor_dtype_to_np_dtype(number), 0, 4 if "4" in kind else 8
+    low = 0 if kind[0] == "U" else -(1 << (bits - 1))
+    codes, zeros = (rng.integers(low, low + (1 << bits), shape).astype(dtype) for shape in ((96, 10), (3, 10)))
+    arrays = {"w": codes, "s": rng.random((3, 10), np.float32), "z": zeros}
+    initial = [
+        onnx.helper.make_tensor(name, number if name != "s" else 1, array.shape, array)
+        for name, array in arrays.items()
+    ]
+    nodes = [
+        onnx.helper.make_node("DequantizeLinear", ["w", "s", "z"], ["d"], axis=0, block_size=32),
+        onnx.helper.make_node("MatMul", ["x", "d"], ["y"]),
+    ]
+    infos = [
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
+        for name, shape in (("x", [2, 5, 96]), ("y", [2, 5, 10]))
+    ]
+    graph = onnx.helper.make_graph(nodes, "g", infos[:1], infos[1:], initial)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 21)], ir_version=10)
+    module = relay.frontend.from_onnx(model.SerializeToString())
+    ops = [op.name for op in module["main"].walk() if op.name not in ("relay.constant", "func.func", "func.return")]
+    assert ops == ["relay.nn.weight_only_dense"]
+    x = rng.standard_normal((2, 5, 96), np.float32)
+    options = runtime.SessionOptions()
+    options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL  # else data are rounded to 8 bits
+    (wanted,) = runtime.InferenceSession(model.SerializeToString(), options).run(None, {"x": x})
+    assert np.abs(np.asarray(relay.build(module).run(x)) - wanted).max() <= 1e-5 * np.abs(wanted).max()
+
+
 def test_a_table_of_embeddings_is_as_small_as_its_codes():
     onnx = pytest.importorskip("onnx", reason="makes the model")
     rng = np.random.default_rng(4)

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 import onnx
 from xdsl.ir import Attribute, Block, SSAValue
 
-from relay.dialects.attributes import element_type
+from relay.dialects import relay
+from relay.dialects.attributes import Array, element_type
 from relay.frontend.importing.builder import value_name
 from relay.frontend.importing.tensors import TensorBuilder
 from relay.frontend.onnx.model import Model, dtype_of_number
@@ -43,6 +44,17 @@ class Frame:
     """What titles of nodes begin with."""
 
 
+@dataclass(frozen=True)
+class NarrowWeights:
+    """Constant weights of few bits: codes [unit, block, place]; zero points and scales [unit, block]."""
+
+    codes: Array
+    zeros: Array
+    scales: Array
+    names: tuple[str, str]
+    """Of the codes and of the scales, in the file."""
+
+
 class Importer(TensorBuilder):
     """The block under construction, and the value of each name that has one."""
 
@@ -51,6 +63,8 @@ class Importer(TensorBuilder):
         self.model, self.numerics = model, numerics
         self.frame = Frame(self.block, opsets=model.opsets)
         self.subgraph: Subgraph = nowhere
+        self.narrow: dict[SSAValue, NarrowWeights] = {}
+        """The weights that values are as floats, [inputs, units]: a product reads them as they are."""
 
     def define(self, name: str, value: SSAValue) -> None:
         self.frame.values[name] = value
@@ -70,6 +84,13 @@ class Importer(TensorBuilder):
                 return frame.values[name]
             frame = frame.outer
         return None
+
+    def narrow_product(self, x: SSAValue, weights: NarrowWeights, **properties: int) -> SSAValue:
+        """The product of float32 data by weights of few bits."""
+        name, scale_name = weights.names
+        arrays = {name: weights.codes, scale_name: weights.scales, f"{name}_zero_points": weights.zeros}
+        constants = [self.constant(array, label) for label, array in arrays.items()]
+        return self.call(relay.WeightOnlyDenseOp, x, *constants, **properties)
 
     def cast_to(self, value: SSAValue, number: int, node: Node) -> SSAValue:
         """The value with the element type of this number of ONNX's."""

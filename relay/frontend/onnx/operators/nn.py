@@ -230,7 +230,10 @@ def _softmax(importer: Importer, node: Node, value: SSAValue, axis: int) -> SSAV
 
 @op("MatMul")
 def matmul(importer: Importer, node: Node) -> SSAValue:
-    return product(importer, node.input(0), node.input(1))
+    a, found = node.input(0), importer.narrow.get(node.input(1))
+    if found is None or importer.element(a) != f32:
+        return product(importer, a, node.input(1))
+    return importer.narrow_product(a, found)
 
 
 @op("Gemm")

@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from relay.dialects import relay
 from relay.dialects.attributes import Array
 from relay.frontend.importing.formulas import nearest_even
-from relay.frontend.onnx.builder import Importer
+from relay.frontend.onnx.builder import Importer, NarrowWeights
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.quantized.linear import dequantized
 from relay.frontend.onnx.table import MICROSOFT, op
@@ -71,18 +71,15 @@ def product(importer: Importer, node: Node) -> SSAValue:
     x, (_, name, scale_name, *_) = node.input(0), node.proto.input
     scales = scales.reshape(columns, count)
     if inner == count * block and scales.dtype == importer.dtype(x) == np.float32 and whole(zeros):
-        arrays = {
-            name: codes.reshape(columns, count, block),
-            scale_name: scales,
-            f"{name}_zero_points": zeros.astype(np.uint8),
-        }
-        constants = [importer.constant(array, label) for label, array in arrays.items()]
+        weights = NarrowWeights(
+            codes.reshape(columns, count, block), zeros.astype(np.uint8), scales, (name, scale_name)
+        )
         rounds = node.integer("accuracy_level", 0) == BYTES
         x, properties = (rounded(importer, x, count, block), {"data_bits": 8}) if rounds else (x, {})
-        result = importer.call(relay.WeightOnlyDenseOp, x, *constants, **properties)
+        result = importer.narrow_product(x, weights, **properties)
     else:
-        weights = dequantized(codes, scales, zeros.astype(np.float32), 1, block)
-        kernel = importer.constant(weights.astype(importer.dtype(x)), name)
+        floats = dequantized(codes, scales, zeros.astype(np.float32), 1, block)
+        kernel = importer.constant(floats.astype(importer.dtype(x)), name)
         result = importer.call(relay.DenseOp, x, kernel, out_dtype=importer.element(x))
     return result if node.optional(5) is None else importer.call(relay.AddOp, result, node.input(5))
 

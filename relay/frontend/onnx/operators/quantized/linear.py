@@ -11,7 +11,7 @@ from relay.dialects.attributes import Array, dtype_of, elements, scalar_attr
 from relay.dialects.element_types import bits_of
 from relay.dialects.op import is_code, is_integer
 from relay.frontend.importing.builder import real
-from relay.frontend.onnx.builder import Importer
+from relay.frontend.onnx.builder import Importer, NarrowWeights
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.quantized.parameters import nearest
 from relay.frontend.onnx.table import MICROSOFT, op
@@ -109,7 +109,29 @@ def dequantize(importer: Importer, node: Node) -> SSAValue:
             steps = importer.call(relay.SubtractOp, steps, importer.cast(_spread(importer, node, zero), i32))
     steps, spread = importer.cast(steps, importer.element(scale)), _spread(importer, node, scale)
     result = importer.call(relay.MultiplyOp, steps, spread)
-    return importer.cast_to(result, wanted, node) if wanted else result
+    if wanted not in (0, 1):
+        return importer.cast_to(result, wanted, node)
+    if (found := narrow_of(importer, node)) is not None:
+        importer.narrow[result] = found
+    return result
+
+
+def narrow_of(importer: Importer, node: Node) -> NarrowWeights | None:
+    """The constant codes [inputs, units] of an operator, in whole blocks of inputs; None where they are none."""
+    block, arrays = node.integer("block_size", 0), [importer.known(node.input(place)) for place in (0, 1)]
+    zero = importer.known(node.input(2)) if node.optional(2) is not None else np.zeros((), np.int8)
+    codes, scales = arrays
+    if codes is None or scales is None or zero is None or not block or scales.dtype != np.float32 or codes.ndim != 2:
+        return None
+    if _axis(importer, node) != 0 or codes.shape[0] != len(scales) * block or codes.itemsize != 1:
+        return None
+    bits = bits_of(importer.element(node.input(0)))
+    low = 1 << (bits - 1) if codes.dtype.name.startswith("int") else 0
+    turned = codes.astype(np.int16).T.reshape(codes.shape[1], -1, block) + low
+    zeros = np.broadcast_to(zero.astype(np.int16) + low, scales.shape).T
+    name, scale_name, *_ = node.proto.input
+    scales = np.ascontiguousarray(scales.T)
+    return NarrowWeights(turned.astype(np.uint8), zeros.astype(np.uint8), scales, (name, scale_name))
 
 
 def dequantized(array: Array, scales: Array, zeros: Array | int, axis: int, block: int) -> Array:
