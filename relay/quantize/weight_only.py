@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import inf, log10, prod
+from math import inf, prod
 from typing import ClassVar
 
 import numpy as np
@@ -22,9 +22,9 @@ from relay.module import IRModule
 from relay.passes import Pass
 from relay.passes.info import as_module
 from relay.quantize import marks
+from relay.quantize.comparison import Comparison
 from relay.transforms.expansion import Expansion
 
-BITS = (2, 4, 8)
 SNR = "relay.snr"
 """The attribute that tells how near the weights are to the floats that they were, in decibels."""
 STEPS = (0.0, -1.0, -0.5, 0.5, 1.0)
@@ -51,8 +51,8 @@ class WeightOnly(Pass):
     least: int = 4096
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if self.bits not in BITS:
-            raise InvalidArgument(self.name, f"bits may be {', '.join(map(str, BITS))}, not {self.bits}")
+        if self.bits not in (choices := relay.WeightOnlyDenseOp.CODE_BITS):
+            raise InvalidArgument(self.name, f"bits may be {', '.join(map(str, choices))}, not {self.bits}")
         if self.block < 1:
             raise InvalidArgument(self.name, f"a block has 1 input or more, not {self.block}")
         for product, data, weights in products(op, self.name):
@@ -95,8 +95,9 @@ def replace(op: Product, data: SSAValue, weights: Array, bits: int, block: int) 
     operands = [data, new.constant(codes, np.uint8), new.constant(scales, np.float32), new.constant(zeros, np.uint8)]
     made = new.add(relay.WeightOnlyDenseOp, operands)
     found = (codes.astype(np.float32) - zero) * scales[..., None]
-    if (snr := ratio(weights.reshape(found.shape), found)) < inf:
-        made.attributes[SNR] = FloatAttr(snr, f64)
+    comparison = Comparison()
+    comparison.add(weights, found, None)
+    made.attributes[SNR] = FloatAttr(comparison.snr, f64)
     constant = op.operands[1].owner
     new.replace(PatternRewriter(op), made.result)
     if isinstance(constant, relay.ConstantOp) and not any(constant.result.uses):
@@ -118,12 +119,6 @@ def narrowed(blocks: Array, bits: int) -> tuple[Array, Array]:
         best, scales = np.where(better, error, best), np.where(better, scale, scales)
         codes = np.where(better, (steps + half).astype(np.uint8), codes)
     return codes, scales[..., 0].astype(np.float32) + np.float32(0)  # no negative zeros
-
-
-def ratio(reals: Array, found: Array) -> float:
-    """Signal to noise in decibels: `10 log10(sum of squares / sum of squared differences)`."""
-    signal, noise = (float(np.square(array.astype(np.float64)).sum()) for array in (reals, reals - found))
-    return inf if noise == 0 else 10 * log10(signal / noise) if signal else -inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +155,7 @@ def narrow_weights(mod: IRModule | ModuleOp) -> list[NarrowWeights]:
         elif isinstance(op, relay.WeightOnlyDenseOp) and isinstance(op.codes.owner, relay.ConstantOp):
             units, count, block = shape(op.codes)
             largest = int(to_numpy(op.codes.owner.value).max(initial=0))
-            bits = next(bits for bits in BITS if largest < 1 << bits)
+            bits = op.bits_of(largest)
             snr = op.attributes.get(SNR)
             decibels = snr.value.data if isinstance(snr, FloatAttr) else inf
             size = units * count * (block * bits // 8 + 4)

@@ -205,6 +205,8 @@ class WeightOnlyDenseOp(TensorOp):
 
     name = "relay.nn.weight_only_dense"
     PARAMETERS: ClassVar[tuple[str, ...]] = ("codes", "scales", "zero_points")
+    CODE_BITS: ClassVar[tuple[int, ...]] = (2, 4, 8)
+    """What codes are packed in."""
     data_bits = opt_prop_def(IntegerAttr)
     data = operand_def(TENSOR)
     codes = operand_def(TENSOR)
@@ -212,6 +214,11 @@ class WeightOnlyDenseOp(TensorOp):
     zero_points = operand_def(TENSOR)
     result = result_def(TENSOR)
     assembly_format = "$data `,` $codes `,` $scales `,` $zero_points attr-dict `:` functional-type(operands, results)"
+
+    @classmethod
+    def bits_of(cls, largest: int) -> int:
+        """The fewest bits that hold all codes up to this one."""
+        return next(bits for bits in cls.CODE_BITS if largest < 1 << bits)
 
     def infer(self) -> Sequence[Type]:
         data, codes = shape(self.data), shape(self.codes)

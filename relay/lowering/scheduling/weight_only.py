@@ -9,7 +9,7 @@ which every datum is rounded to 2^-23 of the largest of its block, or of 8 bits,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import f32, i8, i32
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
+from relay.dialects import relay
 from relay.dialects.arith import ExtSIOp, FPToSIOp, SIToFPOp, TruncIOp
 from relay.dialects.attributes import Array, to_numpy
 from relay.dialects.memref import PrefetchOp
@@ -114,13 +115,13 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
     def bits(self) -> int:
         """Of a code: the fewest that hold those of all calls."""
         largest = max(int(codes.max(initial=0)) for codes, _, _ in self.given)
-        return next(bits for bits in (2, 4, 8) if largest < 1 << bits)
+        return relay.WeightOnlyDenseOp.bits_of(largest)
 
     def decide(self, kernel: Kernel, pick: Picks) -> WeightOnlySchedule:
         rows, channels = shape_of(self.op.outputs[0])
         vectors, wide = -(-channels // LANES), kernel.target.whole_vectors
-        dots = self.parts
-        parts = pick("parts", (*dots, 0), (*dots, 0)[0])
+        choices = (*self.by_bytes, 0)
+        parts = pick("parts", choices, choices[0])
         many = (8, 2) if parts == 1 else (4, 2) if parts else (8, 1)
         tile = (1, 4) if rows == 1 else many if wide else (4, 1)
         best = min(tile[0], rows), min(tile[1], vectors)
@@ -139,8 +140,8 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
         )
 
     @property
-    def parts(self) -> tuple[int, ...]:
-        """The bytes of data that dot products may take, the best first."""
+    def by_bytes(self) -> tuple[int, ...]:
+        """Into how many bytes data may be split for dot products of bytes, the best first."""
         if self.dot is None or self.block % LANES or not (self.dot.unsigned or self.bits < 8):
             return ()
         return (1, PRECISE) if DATA_BITS in self.op.attributes else (PRECISE,)
@@ -166,11 +167,12 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
                 value = view.src
         out = self.op.outputs[0]
         epilogue = Epilogue(emission.builder, out, self.epilogue, shape_of(out)[1], schedule.masks)
-        if schedule.parts and self.dot is not None:
-            found = (data, buffers, epilogue, schedule, self.bits, middle, self.dot.unsigned)
-            CodesEmitter(emission.builder, *found).emit()
+        common = (emission.builder, data, buffers, epilogue, schedule, self.bits)
+        if schedule.parts:
+            assert self.dot is not None
+            CodesEmitter(*common, middle, self.dot.unsigned).emit()
         else:
-            WeightOnlyEmitter(emission.builder, data, buffers, epilogue, schedule, self.bits).emit()
+            WeightOnlyEmitter(*common).emit()
 
 
 def is_such(op: linalg.GenericOp) -> bool:
@@ -267,21 +269,19 @@ class WeightOnlyEmitter:
     def tile(self, row: Index, rows: int, first: Index, vectors: int, lanes: int, sums: SSAValue | None) -> None:
         """A tile: its totals over all blocks, then the epilogue."""
         b, zero = self.b, vector_constant(self.b, 0.0, f32, LANES)
-        per_block = self.block // self.per
         with b.loop(0, self.blocks, carried=[zero] * (rows * vectors)) as (block, blocks):
-            with b.loop(0, per_block, carried=[zero] * (rows * vectors)) as (word, steps):
-                at = b.plus(b.times(block, per_block), word)
-                steps.next = self.step(steps.args, row, rows, first, vectors, at)
-            totals: list[SSAValue] = []
+            found = self.block_sums(block, row, rows, first, vectors)
             places = [b.times(b.plus(b.times(b.plus(first, v), self.blocks), block), LANES) for v in range(vectors)]
-            scales = [b.vector_load(self.scales, [place], LANES) for place in places]
-            for place in places:
-                self.ask(self.scales, b.plus(place, self.blocks * LANES * vectors))
+            scales = self.loaded(self.scales, places, self.blocks * vectors)
             shifts = [] if self.shifts is None else [b.vector_load(self.shifts, [place], LANES) for place in places]
+            totals: list[SSAValue] = []
             for r in range(rows):
-                sum = None if sums is None else b.broadcast(b.load(sums, [b.plus(row, r), block]), LANES)
+                at = [b.plus(row, r), block]
+                row_scales = self.row_scales(scales, at)
+                sum = None if sums is None else b.broadcast(b.load(sums, at), LANES)
                 for v in range(vectors):
-                    total = self.added(blocks.args[r * vectors + v], steps.results[r * vectors + v], scales[v])
+                    n = r * vectors + v
+                    total = self.added(blocks.args[n], self.real(found, n), row_scales(v))
                     totals.append(total if sum is None else self.added(total, sum, shifts[v]))
             blocks.next = totals
         for r in range(rows):
@@ -289,28 +289,52 @@ class WeightOnlyEmitter:
                 channel = b.times(b.plus(first, v), LANES)
                 self.epilogue.apply(blocks.results[r * vectors + v], [b.plus(row, r)], channel, lanes)
 
-    def step(
-        self, sums: Sequence[SSAValue], row: Index, rows: int, first: Index, vectors: int, at: Index
+    def block_sums(self, block: Index, row: Index, rows: int, first: Index, vectors: int) -> Sequence[SSAValue]:
+        """The sums of a block's data by codes, [row, vector]."""
+        b, zero = self.b, vector_constant(self.b, 0.0, f32, LANES)
+        words = self.block // self.per
+        with b.loop(0, words, carried=[zero] * (rows * vectors)) as (word, steps):
+            at = b.plus(b.times(block, words), word)
+            steps.next = self.products(steps.args, self.loaded_words(first, vectors, at), row, rows, at)
+        return steps.results
+
+    def products(
+        self, sums: Sequence[SSAValue], words: Sequence[SSAValue], row: Index, rows: int, at: Index
     ) -> list[SSAValue]:
         """The sums with the products of one word of each channel: word `at` of the channel."""
         b, found = self.b, list(sums)
-        apart = self.depth // self.per * LANES
-        places = [b.plus(b.times(b.plus(first, v), apart), b.times(at, LANES)) for v in range(vectors)]
-        words = [b.vector_load(self.words, [place], LANES) for place in places]
-        for place in places:
-            self.ask(self.words, b.plus(place, apart * self.schedule.tile[1]))
         column = b.times(at, self.per)
         for place in range(self.per):
             numbers = [self.number(word, place) for word in words]
             for r in range(rows):
                 x = b.broadcast(b.load(self.data, [b.plus(row, r), b.plus(column, place)]), LANES)
                 for v, number in enumerate(numbers):
-                    found[r * vectors + v] = self.added(found[r * vectors + v], number, x)
+                    n = r * len(words) + v
+                    found[n] = self.added(found[n], number, x)
         return found
 
-    def ask(self, constants: SSAValue, at: Index) -> None:
-        """Ask for a vector of the next channels: what comes from memory is waited for by nothing."""
-        self.b.add(PrefetchOp.make(constants, [self.b.index(at)], SECOND_LEVEL))
+    def real(self, sums: Sequence[SSAValue], n: int) -> SSAValue:
+        """Sum `n` of a block as a float, in units of the scale that `row_scales` tells."""
+        return sums[n]
+
+    def row_scales(self, scales: Sequence[SSAValue], at: Sequence[Index]) -> Callable[[int], SSAValue]:
+        """The scale of the sums of a vector of channels: of a row and a block, `at`."""
+        return lambda v: scales[v]
+
+    def loaded_words(self, first: Index, vectors: int, at: Index) -> list[SSAValue]:
+        """Word `at` of the channels of each vector."""
+        b, apart = self.b, self.depth // self.per
+        places = [b.plus(b.times(b.plus(first, v), apart * LANES), b.times(at, LANES)) for v in range(vectors)]
+        return self.loaded(self.words, places, apart * self.schedule.tile[1])
+
+    def loaded(self, constants: SSAValue, places: Sequence[Index], ahead: int) -> list[SSAValue]:
+        """The vectors at these places. Those that lie `ahead` vectors further are prefetched: they are of the next
+        channels, and the products of these hide the time that memory takes."""
+        b = self.b
+        found = [b.vector_load(constants, [place], LANES) for place in places]
+        for place in places:
+            b.add(PrefetchOp.make(constants, [b.index(b.plus(place, ahead * LANES))], SECOND_LEVEL))
+        return found
 
     def number(self, words: SSAValue, place: int) -> SSAValue:
         """The codes at a place of 16 words, as floats."""
@@ -399,37 +423,25 @@ class CodesEmitter(WeightOnlyEmitter):
             vector = self.b.add(join(vector, other)).result
         return vector
 
-    def tile(self, row: Index, rows: int, first: Index, vectors: int, lanes: int, sums: SSAValue | None) -> None:
-        b, zero = self.b, vector_constant(self.b, 0.0, f32, LANES)
-        steps = self.block // self.per
-        apart = self.depth // self.per * LANES
-        with b.loop(0, self.blocks, carried=[zero] * (rows * vectors)) as (block, blocks):
-            starts = [
-                b.broadcast(b.load(self.starts, [b.plus(row, r), part, block]), LANES)
-                for r in range(rows)
-                for _ in range(vectors)
-                for part in range(self.parts)
-            ]
-            found = starts
-            for step in range(steps):
-                word = b.plus(b.times(block, steps), step)
-                places = [b.plus(b.times(b.plus(first, v), apart), b.times(word, LANES)) for v in range(vectors)]
-                words = [b.vector_load(self.words, [place], LANES) for place in places]
-                for place in places:
-                    self.ask(self.words, b.plus(place, apart * self.schedule.tile[1]))
-                at = b.plus(b.times(block, self.parts * self.each), step * self.per // GROUP)
-                found = self.products(found, words, row, rows, at)
-            blocks.next = self.scaled(blocks.args, found, row, rows, first, vectors, block, sums)
-        for r in range(rows):
-            for v in range(vectors):
-                channel = b.times(b.plus(first, v), LANES)
-                self.epilogue.apply(blocks.results[r * vectors + v], [b.plus(row, r)], channel, lanes)
+    def block_sums(self, block: Index, row: Index, rows: int, first: Index, vectors: int) -> Sequence[SSAValue]:
+        """The sums of a block's codes by codes, [row, vector, part], which start at what the zero point takes away."""
+        b, words = self.b, self.block // self.per
+        found = [
+            b.broadcast(b.load(self.starts, [b.plus(row, r), part, block]), LANES)
+            for r in range(rows)
+            for _ in range(vectors)
+            for part in range(self.parts)
+        ]
+        for word in range(words):
+            loaded = self.loaded_words(first, vectors, b.plus(b.times(block, words), word))
+            at = b.plus(b.times(block, self.parts * self.each), word * self.per // GROUP)
+            found = self.products(found, loaded, row, rows, at)
+        return found
 
     def products(
-        self, found: Sequence[SSAValue], words: Sequence[SSAValue], row: Index, rows: int, at: Index
+        self, sums: Sequence[SSAValue], words: Sequence[SSAValue], row: Index, rows: int, at: Index
     ) -> list[SSAValue]:
-        """The sums [row, vector, part] with the products of a word of each channel."""
-        b, found = self.b, list(found)
+        b, found = self.b, list(sums)
         for place in range(self.per // GROUP):
             weights = [b.bitcast(self.bytes(word, place), i8, LANES * GROUP) for word in words]
             for r in range(rows):
@@ -451,39 +463,14 @@ class CodesEmitter(WeightOnlyEmitter):
         mask = ((1 << self.bits) - 1) * 0x01010101
         return b.add(arith.AndIOp(words, vector_constant(b, mask, i32, LANES))).result
 
-    def scaled(
-        self,
-        totals: Sequence[SSAValue],
-        found: Sequence[SSAValue],
-        row: Index,
-        rows: int,
-        first: Index,
-        vectors: int,
-        block: Index,
-        sums: SSAValue | None,
-    ) -> list[SSAValue]:
-        """The totals with the sums of a block."""
-        b, new = self.b, list[SSAValue]()
-        places = [b.times(b.plus(b.times(b.plus(first, v), self.blocks), block), LANES) for v in range(vectors)]
-        scales = [b.vector_load(self.scales, [place], LANES) for place in places]
-        for place in places:
-            self.ask(self.scales, b.plus(place, self.blocks * LANES * vectors))
-        shifts = [] if self.shifts is None else [b.vector_load(self.shifts, [place], LANES) for place in places]
-        for r in range(rows):
-            at = [b.plus(row, r), block]
-            step = b.broadcast(b.load(self.steps, at), LANES)
-            sum = None if sums is None else b.broadcast(b.load(sums, at), LANES)
-            for v in range(vectors):
-                n = r * vectors + v
-                number = self.joined(found[n * self.parts : (n + 1) * self.parts])
-                scale = b.add(arith.MulfOp(scales[v], step)).result
-                total = self.added(totals[n], number, scale)
-                new.append(total if sum is None else self.added(total, sum, shifts[v]))
-        return new
+    def row_scales(self, scales: Sequence[SSAValue], at: Sequence[Index]) -> Callable[[int], SSAValue]:
+        step = self.b.broadcast(self.b.load(self.steps, at), LANES)
+        return lambda v: self.b.add(arith.MulfOp(scales[v], step)).result
 
-    def joined(self, parts: Sequence[SSAValue]) -> SSAValue:
+    def real(self, sums: Sequence[SSAValue], n: int) -> SSAValue:
         """The sums of the parts of data, as floats of the whole: the lower two still fit into words."""
-        b, low = self.b, parts[0]
+        b, parts = self.b, sums[n * self.parts : (n + 1) * self.parts]
+        low = parts[0]
         if len(parts) == 1:
             return b.add(SIToFPOp(low, vector_of(f32, LANES))).result
         high = b.add(arith.ShLIOp(parts[1], vector_constant(b, 8, i32, LANES))).result
