@@ -25,6 +25,9 @@ def channels_last(meaning: Callable[..., Array]) -> Meaning:
 
 
 def lowest(data: Array) -> float | int:
+    """The least number of the data's dtype."""
+    if data.dtype.kind == "b":
+        return 0
     return -np.inf if data.dtype.kind == "f" else code_range(data.dtype)[0]
 
 

@@ -217,3 +217,10 @@ def test_bilinear_rounds_codes() -> None:
     assert resize([0, 1], 4, np.int8) == [0, 1, 1, 1]
     assert resize([0, 1], 4, np.uint8) == [0, 1, 1, 1]
     assert resize([-3, 0], 4, np.int16, half_pixel_centers=TRUE) == [-3, -2, -1, 0]
+
+
+def test_the_largest_of_booleans_beside_padding_is_theirs():
+    x = np.array([[False, False, True, False]]).reshape(1, 1, 4, 1)
+    window = {"pool_size": ints([1, 2]), "strides": ints([1, 1]), "padding": ints([0, 1, 0, 0])}
+    (found,) = compute(relay.MaxPool2dOp, [x], {**window, "layout": StringAttr("NHWC")})
+    assert found.dtype == np.bool_ and found.reshape(-1).tolist() == [False, False, True, True]

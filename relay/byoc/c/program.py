@@ -39,7 +39,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """An array of numbers; `label` says what it is to people."""
+    """An array of numbers, and the comment, `label`, printed beside it."""
 
     name: str
     type: CType

@@ -364,7 +364,7 @@ def leading_zeros(helpers: Helpers, op: Operation, given: Given) -> Expression:
 
 
 def absolute(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """The lowest number stays as it is."""
+    """The lowest number has no positive counterpart and stays as it is."""
     type, c = op.results[0].type, type_name(op.results[0].type)
     u = f"uint{bits(type)}_t"
     name = helper(
