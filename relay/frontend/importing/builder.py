@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar, Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeGuard, TypeVar
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -37,6 +37,14 @@ from relay.errors import InvalidArgument, Malformed, Unsupported
 from relay.signature import TensorInfo
 
 T = TypeVar("T", bound=TensorOp)
+
+
+def is_value(value: object) -> TypeGuard[SSAValue]:
+    return isinstance(value, SSAValue)
+
+
+def is_list(value: object) -> TypeGuard[list[object]]:
+    return isinstance(value, list)
 
 
 class Scaled(Protocol):

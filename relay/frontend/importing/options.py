@@ -10,7 +10,7 @@ from functools import wraps
 from inspect import signature
 from os import PathLike, fspath
 from pathlib import Path
-from typing import ParamSpec, TypeGuard, TypeVar
+from typing import ParamSpec, TypeVar
 
 from xdsl.ir import OpResult, SSAValue
 
@@ -18,7 +18,7 @@ from relay.arguments import every, is_sequence, mapping, positive, shown, whole
 from relay.dialects.op import Type, compatible
 from relay.errors import InvalidArgument, Malformed
 from relay.files import read_file
-from relay.frontend.importing.builder import Builder, Place
+from relay.frontend.importing.builder import Builder, Place, is_value
 
 MAX_ELEMENTS = 1 << 40
 """Of a tensor."""
@@ -147,10 +147,6 @@ def _takes_two(function: Callable[..., object]) -> bool:
     return True
 
 
-def _is_value(value: object) -> TypeGuard[SSAValue]:
-    return isinstance(value, SSAValue)
-
-
 def _checked(
     code: str, function: Callable[..., object], results: Callable[[P], Sequence[tuple[str, Type | None]]]
 ) -> Callable[[Builder, P], Sequence[SSAValue]]:
@@ -164,7 +160,7 @@ def _checked(
             raise InvalidArgument(where, f"returns {shown(values)}, which is no list", hint)
         found: list[SSAValue] = []
         for value in values:
-            if not _is_value(value):
+            if not is_value(value):
                 raise InvalidArgument(where, f"returns {shown(value)}, which is no value", hint)
             found.append(value)
         wanted = results(node)

@@ -13,10 +13,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, SupportsIndex, cast
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
 
-from relay.dialects.attributes import element_type
 from relay.dialects.op import DYNAMIC, is_tensor
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.frontend.importing.archives import Json
@@ -26,7 +24,7 @@ from relay.frontend.importing.formats import is_keras_model
 from relay.frontend.importing.function import completed, finished, output_infos
 from relay.frontend.importing.options import Source, batch_of, one_of, source
 from relay.frontend.importing.problems import Problems
-from relay.frontend.importing.sizes import Sizes, given_sizes, sized, symbols_of, unknown_sizes
+from relay.frontend.importing.sizes import Sizes, given_sizes, sized, sizes_known, symbols_of
 from relay.frontend.keras.archive import CONTAINERS, Archive, layers_of
 from relay.frontend.keras.builder import Importer
 from relay.frontend.keras.conversion import Conversion, histories
@@ -138,21 +136,17 @@ def _module(archive: Archive, images: int | None, shapes: object) -> IRModule:
     conversion.resized = images is not None or bool(shapes)
     arguments: list[SSAValue] = []
     for info in infos:
-        dims = [DYNAMIC if size < 0 else size for size in info.shape]
-        type = TensorType(element_type(info.dtype), dims)
-        arguments.append(importer.block.insert_arg(type, len(importer.block.args)))
+        arguments.append(importer.entry_argument(info))
         arguments[-1].name_hint = value_name(info.name)
-    open_inputs = [each for each in inputs if each.is_open]
-    try:
+
+    def is_open(error: RelayError) -> bool:
+        types = [each.type for each in [*arguments, *conversion.built]]
+        unknown = any(is_tensor(type) and DYNAMIC in type.get_shape() for type in types)
+        return unknown and "is not supported" not in str(error)
+
+    with sizes_known(inputs, file, is_open):
         results = conversion.model(model, "", arguments, file)
         problems.raise_all()
-    except (Malformed, Unsupported) as error:
-        types = [each.type for each in [*arguments, *conversion.built]]
-        is_open = any(is_tensor(type) and DYNAMIC in type.get_shape() for type in types)
-        if open_inputs and is_open and "is not supported" not in str(error):
-            reason = f", which must be known ({error.where}: {error.what})"
-            raise unknown_sizes(open_inputs[0], inputs, file, reason) from None
-        raise
     if not results:
         raise InvalidArgument(file, "has no outputs")
     importer.leave()

@@ -13,20 +13,12 @@ from relay.dialects.attributes import Array
 from relay.dialects.op import DYNAMIC, is_tensor
 from relay.errors import Unsupported
 from relay.frontend.importing.archives import Json
-from relay.frontend.importing.builder import Place
+from relay.frontend.importing.builder import Place, is_list, is_value
 from relay.frontend.keras.archive import Archive
 
 T = TypeVar("T")
 Argument = object
 """A value, a number, a text, None, an array, a slice, Ellipsis, or a list or dictionary of these."""
-
-
-def is_list(value: object) -> TypeGuard[list[object]]:
-    return isinstance(value, list)
-
-
-def is_value(value: object) -> TypeGuard[SSAValue]:
-    return isinstance(value, SSAValue)
 
 
 def is_array(value: object) -> TypeGuard[Array]:
@@ -90,6 +82,11 @@ class Layer(Place):
         if not is_value(found):
             raise self.malformed(f"the argument {name} is no tensor")
         return found
+
+    @property
+    def x(self) -> SSAValue:
+        """The first argument of an operation."""
+        return self.value(0, "x")
 
     def optional(self, position: int, name: str) -> SSAValue | None:
         """A tensor, or None where it is left out."""

@@ -10,7 +10,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from relay.dialects.op import Type
-from relay.frontend.importing.builder import Place
+from relay.frontend.importing.builder import Place, is_list, is_value
 from relay.frontend.torch.archive import Json, dtype_of_number
 
 T = TypeVar("T")
@@ -33,14 +33,6 @@ class Subgraph:
 
     name: str
     graph: Json
-
-
-def is_list(value: object) -> TypeGuard[list[object]]:
-    return isinstance(value, list)
-
-
-def is_value(value: object) -> TypeGuard[SSAValue]:
-    return isinstance(value, SSAValue)
 
 
 def is_size(value: object) -> TypeGuard[Size]:

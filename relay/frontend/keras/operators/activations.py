@@ -107,35 +107,25 @@ def activated(importer: Importer, node: Layer, value: SSAValue, name: str = "act
     return FORMULAS[given](Scalar(importer, importer.real(value)), plain).value
 
 
-@layer("Activation")
-def activation(importer: Importer, node: Layer) -> SSAValue:
-    return activated(importer, node, node.value())
-
-
 @op(*_CLASSES)
 def operation(importer: Importer, node: Layer) -> SSAValue:
-    x = Scalar(importer, importer.real(node.value(0, "x")))
+    x = Scalar(importer, importer.real(node.x))
     return FORMULAS[_CLASSES[node.kind.removeprefix("ops.")]](x, node).value
 
 
-@layer("ReLU")
-def relu(importer: Importer, node: Layer) -> SSAValue:
-    return _relu(Scalar(importer, node.value()), node).value
+_LAYERS: dict[str, Formula] = {
+    "ELU": FORMULAS["elu"],
+    "LeakyReLU": lambda x, n: x.of(relay.LeakyReluOp, alpha=n.real("negative_slope", 0.3)),
+    "ReLU": _relu,
+    "Softmax": _softmax,
+}
 
 
-@layer("LeakyReLU")
-def leaky_relu(importer: Importer, node: Layer) -> SSAValue:
-    return importer.call(relay.LeakyReluOp, node.value(), alpha=node.real("negative_slope", 0.3))
-
-
-@layer("ELU")
-def elu_layer(importer: Importer, node: Layer) -> SSAValue:
-    return elu(Scalar(importer, node.value()), node.real("alpha", 1.0)).value
-
-
-@layer("Softmax")
-def softmax(importer: Importer, node: Layer) -> SSAValue:
-    return _softmax(Scalar(importer, node.value()), node).value
+@layer("Activation", *_LAYERS)
+def activation(importer: Importer, node: Layer) -> SSAValue:
+    formula = _LAYERS.get(node.kind)
+    x = node.value()
+    return activated(importer, node, x) if formula is None else formula(Scalar(importer, x), node).value
 
 
 @layer("PReLU")

@@ -16,7 +16,7 @@ from relay.frontend.importing.functions import FUNCTIONS, POWERS
 from relay.frontend.importing.products import einsum, product
 from relay.frontend.keras.builder import Importer
 from relay.frontend.keras.node import Argument, Layer, is_list, is_value
-from relay.frontend.keras.table import layer, op
+from relay.frontend.keras.table import TABLE, layer, op
 
 _ANY = named("Abs Negative Sign", Absolute=relay.AbsOp)
 """Functions of numbers of any type."""
@@ -39,24 +39,20 @@ def both(importer: Importer, node: Layer) -> list[SSAValue]:
     return importer.promoted(node.argument(0, "x1"), node.argument(1, "x2"))
 
 
-@op(*_ANY, *_FLOAT)
+@op(*_ANY, *_FLOAT, *_FORMULAS)
 def function(importer: Importer, node: Layer) -> SSAValue:
-    x, name = node.value(0, "x"), node.kind.removeprefix("ops.")
-    return importer.call(_ANY[name], x) if name in _ANY else importer.call(_FLOAT[name], importer.real(x))
-
-
-@op(*_FORMULAS)
-def formula(importer: Importer, node: Layer) -> SSAValue:
-    name, x = node.kind.removeprefix("ops."), node.value(0, "x")
-    x = x if name == "Square" else importer.real(x)
-    return _FORMULAS[name](Scalar(importer, x)).value
+    x, name = node.x, node.kind.removeprefix("ops.")
+    x = x if name in _ANY or name == "Square" else importer.real(x)
+    if name in _FORMULAS:
+        return _FORMULAS[name](Scalar(importer, x)).value
+    return importer.call((_ANY | _FLOAT)[name], x)
 
 
 @op("Round")
 def round_(importer: Importer, node: Layer) -> SSAValue:
     """Halves to even."""
     node.refuse({"decimals": 0})
-    return nearest_even(importer, importer.real(node.value(0, "x")))
+    return nearest_even(importer, importer.real(node.x))
 
 
 @op(*_BINARY)
@@ -89,7 +85,7 @@ def where(importer: Importer, node: Layer) -> SSAValue:
 
 @op("Clip")
 def clip(importer: Importer, node: Layer) -> SSAValue:
-    x, low, high = node.value(0, "x"), node.config.get("x_min"), node.config.get("x_max")
+    x, low, high = node.x, node.config.get("x_min"), node.config.get("x_max")
     for kind, bound in ((relay.MaximumOp, low), (relay.MinimumOp, high)):
         if bound is not None:
             x, limit = importer.promoted(x, bound)
@@ -97,20 +93,12 @@ def clip(importer: Importer, node: Layer) -> SSAValue:
     return x
 
 
-@op("Cast")
-def cast(importer: Importer, node: Layer) -> SSAValue:
-    return importer.cast(node.value(0, "x"), element_type(np.dtype(node.word("dtype"))))
-
-
-@op("StopGradient", "Copy", "Identity")
-def identity(importer: Importer, node: Layer) -> SSAValue:
-    return node.value(0, "x")
-
-
-@op("ZerosLike", "OnesLike")
-def like(importer: Importer, node: Layer) -> SSAValue:
-    op = relay.ZerosLikeOp if node.kind == "ops.ZerosLike" else relay.OnesLikeOp
-    return importer.call(op, node.value(0, "x"))
+TABLE.update({
+    "ops.Cast": lambda importer, node: importer.cast(node.x, element_type(np.dtype(node.word("dtype")))),
+    "ops.ZerosLike": lambda importer, node: importer.call(relay.ZerosLikeOp, node.x),
+    "ops.OnesLike": lambda importer, node: importer.call(relay.OnesLikeOp, node.x),
+    **{f"ops.{name}": lambda importer, node: node.x for name in ("StopGradient", "Copy", "Identity")},
+})  # fmt: skip
 
 
 @op("Matmul", "Dot")

@@ -16,7 +16,7 @@ from relay.frontend.keras.builder import Importer
 from relay.frontend.keras.node import Layer, is_list, is_value
 from relay.frontend.keras.operators.convolution import spatial_axes
 from relay.frontend.keras.operators.elementwise import constant_or_value
-from relay.frontend.keras.table import layer, op
+from relay.frontend.keras.table import TABLE, layer, op
 
 
 @layer("Flatten")
@@ -46,18 +46,7 @@ def reshape(importer: Importer, node: Layer) -> SSAValue:
 def reshape_operation(importer: Importer, node: Layer) -> SSAValue:
     given = node.config.get("newshape")
     sizes = [-1 if each is None else each for each in given] if is_list(given) else given
-    return importer.shaped(node.value(0, "x"), node.integers_of(sizes, "newshape"))
-
-
-@op("Ravel")
-def ravel(importer: Importer, node: Layer) -> SSAValue:
-    return importer.shaped(node.value(0, "x"), [-1])
-
-
-@layer("Permute")
-def permute(importer: Importer, node: Layer) -> SSAValue:
-    x = node.value()
-    return _transposed(importer, node, x, [0, *node.integers("dims")])
+    return importer.shaped(node.x, node.integers_of(sizes, "newshape"))
 
 
 def _transposed(importer: Importer, node: Layer, x: SSAValue, axes: Sequence[int]) -> SSAValue:
@@ -68,14 +57,14 @@ def _transposed(importer: Importer, node: Layer, x: SSAValue, axes: Sequence[int
 
 @op("Transpose")
 def transpose(importer: Importer, node: Layer) -> SSAValue:
-    x = node.value(0, "x")
+    x = node.x
     axes = node.axes(node.config.get("axes"), importer.rank(x))
     return _transposed(importer, node, x, axes if node.config.get("axes") is not None else axes[::-1])
 
 
 @op("Swapaxes", "Moveaxis")
 def exchanged(importer: Importer, node: Layer) -> SSAValue:
-    x = node.value(0, "x")
+    x = node.x
     order = list(range(importer.rank(x)))
     if node.kind == "ops.Swapaxes":
         a, b = (node.axis(node.integer(name), len(order)) for name in ("axis1", "axis2"))
@@ -114,13 +103,12 @@ def _widths(importer: Importer, node: Layer, x: SSAValue, name: str) -> dict[int
 
 @layer("ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D")
 def zero_padding(importer: Importer, node: Layer) -> SSAValue:
-    x = node.value()
-    return padded(importer, x, _widths(importer, node, x, "padding"))
+    return padded(importer, node.value(), _widths(importer, node, node.value(), "padding"))
 
 
 @op("Pad")
 def pad(importer: Importer, node: Layer) -> SSAValue:
-    x, given = node.value(0, "x"), node.config.get("pad_width")
+    x, given = node.x, node.config.get("pad_width")
     rows = given if is_list(given) and given and is_list(given[0]) else [given]
     rows = rows * importer.rank(x) if len(rows) == 1 else rows
     pairs = [node.integers_of(row, "pad_width") for row in rows]
@@ -146,11 +134,6 @@ def cropping(importer: Importer, node: Layer) -> SSAValue:
     return padded(importer, x, {axis: (-before, -after) for axis, (before, after) in widths.items()})
 
 
-@layer("Concatenate")
-def concatenate(importer: Importer, node: Layer) -> SSAValue:
-    return _joined(importer, node, importer.promoted(*node.values()))
-
-
 def _joined(importer: Importer, node: Layer, values: Sequence[SSAValue]) -> SSAValue:
     return importer.concatenate(values, node.axis(node.integer("axis", -1), importer.rank(values[0])))
 
@@ -163,9 +146,12 @@ def _operands(importer: Importer, node: Layer, name: str = "xs") -> list[SSAValu
     return importer.promoted(*(constant_or_value(importer, node, each) for each in given))
 
 
-@op("Concatenate")
-def concatenate_operation(importer: Importer, node: Layer) -> SSAValue:
-    return _joined(importer, node, _operands(importer, node))
+TABLE.update({
+    "Concatenate": lambda importer, node: _joined(importer, node, importer.promoted(*node.values())),
+    "Permute": lambda importer, node: _transposed(importer, node, node.value(), [0, *node.integers("dims")]),
+    "ops.Concatenate": lambda importer, node: _joined(importer, node, _operands(importer, node)),
+    "ops.Ravel": lambda importer, node: importer.shaped(node.x, [-1]),
+})  # fmt: skip
 
 
 @op("Stack")
@@ -176,7 +162,7 @@ def stack(importer: Importer, node: Layer) -> SSAValue:
 
 @op("Unstack")
 def unstack(importer: Importer, node: Layer) -> list[SSAValue]:
-    x = node.value(0, "x")
+    x = node.x
     axis = node.axis(node.integer("axis", 0), importer.rank(x))
     return [importer.row(x, index, axis) for index in range(node.static(x)[axis])]
 
@@ -184,7 +170,7 @@ def unstack(importer: Importer, node: Layer) -> list[SSAValue]:
 @op("Split")
 def split(importer: Importer, node: Layer) -> list[SSAValue]:
     """At places, or into equal parts."""
-    x, given = node.value(0, "x"), node.config.get("indices_or_sections")
+    x, given = node.x, node.config.get("indices_or_sections")
     axis = node.axis(node.integer("axis", 0), importer.rank(x))
     size = importer.shape(x)[axis]
     if size == DYNAMIC:
@@ -201,7 +187,7 @@ def split(importer: Importer, node: Layer) -> list[SSAValue]:
 
 @op("ExpandDims")
 def expand_dims(importer: Importer, node: Layer) -> SSAValue:
-    x, given = node.value(0, "x"), node.integers("axis")
+    x, given = node.x, node.integers("axis")
     for axis in sorted(node.axes(given, importer.rank(x) + len(given))):
         x = importer.call(relay.ExpandDimsOp, x, axis=axis)
     return x
@@ -209,7 +195,7 @@ def expand_dims(importer: Importer, node: Layer) -> SSAValue:
 
 @op("Squeeze")
 def squeeze(importer: Importer, node: Layer) -> SSAValue:
-    x, given = node.value(0, "x"), node.config.get("axis")
+    x, given = node.x, node.config.get("axis")
     ones = [axis for axis, size in enumerate(importer.shape(x)) if size == 1]
     axes = ones if given is None else node.axes(given, importer.rank(x))
     return importer.call(relay.SqueezeOp, x, axis=axes) if axes else x
@@ -217,7 +203,7 @@ def squeeze(importer: Importer, node: Layer) -> SSAValue:
 
 @op("Tile")
 def tile(importer: Importer, node: Layer) -> SSAValue:
-    x, times = node.value(0, "x"), node.integers("repeats")
+    x, times = node.x, node.integers("repeats")
     rank = max(importer.rank(x), len(times))
     while importer.rank(x) < rank:
         x = importer.call(relay.ExpandDimsOp, x, axis=0)
@@ -226,7 +212,7 @@ def tile(importer: Importer, node: Layer) -> SSAValue:
 
 @op("Repeat")
 def repeat(importer: Importer, node: Layer) -> SSAValue:
-    x = node.value(0, "x")
+    x = node.x
     if node.config.get("axis") is None:
         x = importer.shaped(x, [-1])
     axis = node.axis(node.integer("axis", 0), importer.rank(x))
@@ -235,14 +221,14 @@ def repeat(importer: Importer, node: Layer) -> SSAValue:
 
 @op("BroadcastTo")
 def broadcast_to(importer: Importer, node: Layer) -> SSAValue:
-    x = node.value(0, "x")
+    x = node.x
     node.static(x)
     return importer.broadcast(x, node.integers("shape"))
 
 
 @op("Flip")
 def flip(importer: Importer, node: Layer) -> SSAValue:
-    x = node.value(0, "x")
+    x = node.x
     for axis in node.axes(node.config.get("axis"), importer.rank(x)):
         x = importer.call(relay.ReverseOp, x, axis=[axis])
     return x
@@ -260,7 +246,7 @@ def take(importer: Importer, node: Layer) -> SSAValue:
 
 @op("OneHot")
 def one_hot(importer: Importer, node: Layer) -> SSAValue:
-    x = node.value(0, "x")
+    x = node.x
     axis, dtype = node.integer("axis", -1), node.word("dtype", "float32")
     node.refuse({"sparse": False})
     on, off = (importer.unnamed(np.asarray(number, np.dtype(dtype))) for number in (1, 0))
@@ -271,7 +257,7 @@ def one_hot(importer: Importer, node: Layer) -> SSAValue:
 @op("GetItem")
 def get_item(importer: Importer, node: Layer) -> SSAValue:
     """Basic indexing: numbers, slices, new axes and dots."""
-    x, given = node.value(0, "x"), node.argument(1, "key")
+    x, given = node.x, node.argument(1, "key")
     keys = list(given) if is_list(given) else [given]
     taken = sum(each is not None and each is not ... for each in keys)
     rank = importer.rank(x)
@@ -319,7 +305,7 @@ def _bound(importer: Importer, node: Layer, x: SSAValue, axis: int, key: object)
 
 @op("FullLike")
 def full_like(importer: Importer, node: Layer) -> SSAValue:
-    x, number = node.value(0, "x"), node.argument(1, "fill_value")
+    x, number = node.x, node.argument(1, "fill_value")
     if not isinstance(number, int | float):
         raise node.malformed(f"has the fill value {str(number)[:40]}")
     dtype = node.config.get("dtype")

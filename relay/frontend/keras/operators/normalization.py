@@ -69,8 +69,13 @@ def group_normalization(importer: Importer, node: Layer) -> SSAValue:
     return importer.call(relay.GroupNormOp, x, *vectors, **kept)
 
 
-def rms(importer: Importer, node: Layer, x: SSAValue, scale: SSAValue | None) -> SSAValue:
+@layer("RMSNormalization")
+@op("RMSNorm", "RmsNormalization")
+def rms(importer: Importer, node: Layer) -> SSAValue:
     """A factor for each element of the last axis is the op's; others are multiplied behind it."""
+    x = importer.real(node.x)
+    own = node.kind == "RMSNormalization"
+    scale = importer.weight(node, "scale", node.weights("scale")["scale"]) if own else node.optional(1, "scale")
     dims, axes = importer.shape(x), _axes(importer, node, x)
     gamma = scale if axes == [len(dims) - 1] and scale is not None and importer.shape(scale) == dims[-1:] else None
     ones = np.ones([dims[axis] for axis in axes], np.float32)
@@ -79,23 +84,12 @@ def rms(importer: Importer, node: Layer, x: SSAValue, scale: SSAValue | None) ->
     return found if scale is None or gamma is not None else importer.call(relay.MultiplyOp, found, scale)
 
 
-@layer("RMSNormalization")
-def rms_normalization(importer: Importer, node: Layer) -> SSAValue:
-    x = node.value(0, "x")
-    return rms(importer, node, x, importer.weight(node, "scale", node.weights("scale")["scale"]))
-
-
-@op("RMSNorm", "RmsNormalization")
-def rms_operation(importer: Importer, node: Layer) -> SSAValue:
-    return rms(importer, node, importer.real(node.value(0, "x")), node.optional(1, "scale"))
-
-
 @layer("UnitNormalization")
 @op("Normalize")
 def normalize(importer: Importer, node: Layer) -> SSAValue:
     """Divided by the root of the sum of squares, which is at least epsilon."""
     node.refuse({"order": 2})
-    x = importer.real(node.value(0, "x"))
+    x = importer.real(node.x)
     axes, epsilon = node.axes(node.config.get("axis", -1), importer.rank(x)), node.real("epsilon", 1e-12)
     return importer.call(relay.L2NormalizeOp, x, axis=axes, eps=epsilon**2)
 

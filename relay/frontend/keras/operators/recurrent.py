@@ -45,17 +45,12 @@ def _step(importer: Importer, node: Layer, weights: dict[str, SSAValue], units: 
     def gru(row: SSAValue, states: States) -> States:
         (h,) = states
         z, r, new = gates(Scalar(importer, row), 3)
-        if node.flag("reset_after", True):
-            inner = times(h, kernel)
-            hz, hr, hn = gates(inner if bias is None else inner + Scalar(importer, bias), 3)
-            z, r = gate(z + hz), gate(r + hr)
-            new = gate(new + r * hn, "activation")
-        else:
-            both = importer.slice(kernel, {1: (0, 2 * units)})
-            hz, hr = gates(times(h, both), 2)
-            z, r = gate(z + hz), gate(r + hr)
-            rest = importer.slice(kernel, {1: (2 * units, 3 * units)})
-            new = gate(new + times(r * h, rest), "activation")
+        after = node.flag("reset_after", True)
+        inner = times(h, kernel if after else importer.slice(kernel, {1: (0, 2 * units)}))
+        hz, hr, *hn = gates(inner if bias is None else inner + Scalar(importer, bias), 3 if after else 2)
+        z, r = gate(z + hz), gate(r + hr)
+        rest = r * hn[0] if after else times(r * h, importer.slice(kernel, {1: (2 * units, 3 * units)}))
+        new = gate(new + rest, "activation")
         return [z * h + (z.number(1.0) - z) * new]
 
     def simple(row: SSAValue, states: States) -> States:

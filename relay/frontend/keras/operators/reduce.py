@@ -10,7 +10,7 @@ from relay.dialects import relay
 from relay.frontend.importing.formulas import Scalar, logsumexp, named, truths
 from relay.frontend.keras.builder import Importer
 from relay.frontend.keras.node import Layer
-from relay.frontend.keras.table import op
+from relay.frontend.keras.table import TABLE, op
 
 _REDUCED = named("Sum Prod Mean Max Min Any All", Amax=relay.MaxOp, Amin=relay.MinOp)
 
@@ -23,7 +23,7 @@ def _kept(importer: Importer, node: Layer, x: SSAValue) -> dict[str, list[int] |
 @op(*_REDUCED)
 def reduction(importer: Importer, node: Layer) -> SSAValue:
     """Means are of floats; any and all of truths."""
-    x, name = node.value(0, "x"), node.kind.removeprefix("ops.")
+    x, name = node.x, node.kind.removeprefix("ops.")
     x = importer.real(x) if name == "Mean" else truths(importer, x) if name in ("Any", "All") else x
     if importer.dtype(x) == np.bool_ and name in ("Sum", "Prod"):
         x = importer.cast(x, i32)
@@ -32,7 +32,7 @@ def reduction(importer: Importer, node: Layer) -> SSAValue:
 
 @op("Var", "Std")
 def variance(importer: Importer, node: Layer) -> SSAValue:
-    x = importer.real(node.value(0, "x"))
+    x = importer.real(node.x)
     kept = _kept(importer, node, x)
     mean = importer.call(relay.MeanOp, x, axis=kept["axis"], keepdims=True)
     found = importer.call(relay.VarianceOp, x, mean, **kept)
@@ -41,7 +41,7 @@ def variance(importer: Importer, node: Layer) -> SSAValue:
 
 @op("Logsumexp")
 def log_sum(importer: Importer, node: Layer) -> SSAValue:
-    x = importer.real(node.value(0, "x"))
+    x = importer.real(node.x)
     return logsumexp(importer, x, node.axes(node.config.get("axis"), importer.rank(x)), node.flag("keepdims"))
 
 
@@ -49,7 +49,7 @@ def log_sum(importer: Importer, node: Layer) -> SSAValue:
 def norm(importer: Importer, node: Layer) -> SSAValue:
     """The root of the sum of squares."""
     node.refuse({"ord": 2})
-    x = Scalar(importer, importer.real(node.value(0, "x")))
+    x = Scalar(importer, importer.real(node.x))
     total = importer.call(relay.SumOp, (x * x).value, **_kept(importer, node, x.value))
     return importer.call(relay.SqrtOp, total)
 
@@ -57,7 +57,7 @@ def norm(importer: Importer, node: Layer) -> SSAValue:
 @op("Argmax", "Argmin")
 def position(importer: Importer, node: Layer) -> SSAValue:
     """The first of equal ones; of the flat tensor without an axis."""
-    x = node.value(0, "x")
+    x = node.x
     kind = relay.ArgmaxOp if node.kind == "ops.Argmax" else relay.ArgminOp
     if node.config.get("axis") is None:
         node.refuse({"keepdims": False})
@@ -68,21 +68,21 @@ def position(importer: Importer, node: Layer) -> SSAValue:
 @op("Cumsum", "Cumprod")
 def cumulative(importer: Importer, node: Layer) -> SSAValue:
     node.refuse({"dtype": None})
-    x = node.value(0, "x")
+    x = node.x
     axis = node.axis(node.integer("axis"), importer.rank(x))
     return importer.call(relay.CumsumOp if node.kind == "ops.Cumsum" else relay.CumprodOp, x, axis=axis)
 
 
-@op("TopK")
-def top(importer: Importer, node: Layer) -> list[SSAValue]:
-    x = node.value(0, "x")
-    return [*importer.several(relay.TopkOp, x, k=node.integer("k"), axis=importer.rank(x) - 1, dtype=i32)]
+def _along(importer: Importer, node: Layer) -> int:
+    return node.axis(node.integer("axis", -1), importer.rank(node.x))
 
 
-@op("Sort", "Argsort")
-def sort(importer: Importer, node: Layer) -> SSAValue:
-    x = node.value(0, "x")
-    axis = node.axis(node.integer("axis", -1), importer.rank(x))
-    if node.kind == "ops.Argsort":
-        return importer.call(relay.ArgsortOp, x, axis=axis, dtype=i32)
-    return importer.call(relay.SortOp, x, axis=axis)
+TABLE.update({
+    "ops.Argsort": lambda importer, node: importer.call(
+        relay.ArgsortOp, node.x, axis=_along(importer, node), dtype=i32
+    ),
+    "ops.Sort": lambda importer, node: importer.call(relay.SortOp, node.x, axis=_along(importer, node)),
+    "ops.TopK": lambda importer, node: importer.several(
+        relay.TopkOp, node.x, k=node.integer("k"), axis=importer.rank(node.x) - 1, dtype=i32
+    ),
+})  # fmt: skip
