@@ -48,6 +48,7 @@ from relay.interpreters import (
     shape,
     sort,
     transform,
+    vision,
 )
 from relay.interpreters.func import Machine
 from relay.interpreters.meaning import Meaning, interpreter_functions
@@ -75,6 +76,7 @@ KINDS = {
     "Norm": norm.MEANINGS,
     "Attention": attention.MEANINGS,
     "Image": image.MEANINGS,
+    "Vision": vision.MEANINGS,
     "Qnn": qnn.MEANINGS,
     "QnnFunctions": qnn_functions.MEANINGS,
     "QnnBinary": qnn_binary.MEANINGS,

@@ -26,6 +26,16 @@ def pack(model: Any) -> bytes:
     return bytes(builder.Output())
 
 
+def flexbuffer(**numbers: float) -> bytes:
+    """The map of these numbers and booleans, written by Google's package: options of custom operators."""
+    builder: Any = importlib.import_module("flatbuffers.flexbuffers").Builder()
+    with builder.Map():
+        for name, number in numbers.items():
+            kind = "Bool" if isinstance(number, bool) else "Int" if isinstance(number, int) else "Float"
+            getattr(builder, kind)(name, number)
+    return bytes(builder.Finish())
+
+
 @dataclass
 class T:
     """A tensor: a constant where `value` is an array, else an input or output of that shape."""

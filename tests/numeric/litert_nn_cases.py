@@ -122,3 +122,19 @@ def l2_pool(rng: Rng, kind: str) -> Case:
     values |= {"filterHeight": kernel[0], "filterWidth": kernel[1]}
     out = [T([batch, rows, columns, channels], "float32")]
     return Case(kind, [T([batch, height, width, channels], "float32")], out, "Pool2DOptions", values)
+
+
+@cases("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5")
+def non_max_suppression(rng: Rng, kind: str) -> Case:
+    """Boxes of a unit square, corners in any order; scores that differ. V5 without decay."""
+    count, most = int(rng.integers(1, 40)), int(rng.integers(0, 12))
+    numbers = [rng.uniform(0, 1, (count, 4)).astype(np.float32), rng.permutation(count).astype(np.float32) / count]
+    bounds = [np.asarray(n, np.float32) for n in (rng.choice([0.0, 0.1, 0.4]), rng.uniform(-0.1, 0.6))]
+    constants = [T(np.asarray(most, np.int32), "int32"), *(T(each, "float32") for each in bounds)]
+    out = [T([most], "int32"), T([], "int32")]
+    if kind == "NON_MAX_SUPPRESSION_V5":
+        constants.append(T(np.asarray(0, np.float32), "float32"))
+        out.insert(1, T([most], "float32"))
+    options = f"NonMaxSuppressionV{kind[-1]}Options"
+    given = [T([count, 4], "float32"), T([count], "float32"), *constants]
+    return Case(kind, given, out, options, custom_inputs=dict(enumerate(numbers)))

@@ -29,7 +29,17 @@ RESULTS = {
 """Scale and zero point of results where LiteRT takes no other ones."""
 OWN = {("UNIDIRECTIONAL_SEQUENCE_LSTM", "int8")}
 """What no model of floats becomes by other types: its cells and what is between have scales of their own."""
-APART = {"IF", "WHILE", "CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "DENSIFY", "RFFT2D"}
+APART = {
+    "CUSTOM:TFLite_Detection_PostProcess",
+    "IF",
+    "WHILE",
+    "CALL_ONCE",
+    "VAR_HANDLE",
+    "READ_VARIABLE",
+    "ASSIGN_VARIABLE",
+    "DENSIFY",
+    "RFFT2D",
+}
 """Operators that are no model by themselves: test_control_flow_, test_variables_, test_sparse_, test_spectra_."""
 TYPES = ("float32", *SCALES, "int32", "int64", "bool")
 FROM = ("float32", "bool", "int8", "uint8", "int16", "int64")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.numeric.litert_models import Case, T
+from tests.numeric.litert_models import Case, T, flexbuffer
 from tests.numeric.litert_shape_cases import CASES as RANDOM
 
 
@@ -87,10 +87,41 @@ def two(kind: str, data: T, other: T, out: T, options: str = "", **values: Any) 
     return Case(kind, [data, other], [out], options, values)
 
 
+def suppression(*changes: T, at: int = 0, kind: str = "NON_MAX_SUPPRESSION_V5") -> Case:
+    """Non-maximum suppression with one other input."""
+    given = [f32(5, 4), f32(5), T(np.asarray(2), "int32"), *(T(np.asarray(n), "float32") for n in (0.5, 0.0, 0.0))]
+    given[at : at + len(changes)] = changes
+    return Case(kind, given, [T([2], "int32"), f32(2), T([], "int32")], "NonMaxSuppressionV5Options")
+
+
+def detections(options: bytes | None = None, **given: T) -> Case:
+    """TFLite_Detection_PostProcess of five boxes and three classes."""
+    numbers = {"max_detections": 1, "max_classes_per_detection": 1, "num_classes": 3, "nms_iou_threshold": 0.5}
+    scales = {"y_scale": 1.0, "x_scale": 1.0, "h_scale": 1.0, "w_scale": 1.0}
+    tensors = {"boxes": f32(1, 5, 4), "scores": f32(1, 5, 3), "anchors": T(np.ones((5, 4)), "float32")} | given
+    out = [f32(1, 1, 4), f32(1, 1), f32(1, 1), f32(1)]
+    written = flexbuffer(**numbers, **scales) if options is None else options
+    code = "TFLite_Detection_PostProcess"
+    return Case("CUSTOM", [*tensors.values()], out, custom_code=code, custom_options=written)
+
+
 IMAGE = codes(1, 4, 4, 2)
 SIZE = ints(8, 8)
 
 CASES: dict[str, Callable[[], Case]] = {
+    "tensor 3 'in3' has 2 numbers, not 1": lambda: suppression(T(np.zeros(2), "float32"), at=3),
+    "'out0': takes no INT8, FLOAT32": lambda: suppression(codes(5, 4)),
+    "takes up to -1 boxes": lambda: suppression(T(np.asarray(-1), "int32"), at=2),
+    "its sigma is 0.5: scores decay by overlaps; 0 is": lambda: suppression(T(np.asarray(0.5), "float32"), at=5),
+    "its options cannot be read: it is no map": lambda: detections(b"\x01\x02\x03"),
+    "takes 0 detections of 0 of 0 classes, 100 of each": lambda: detections(flexbuffer(y_scale=1.0)),
+    "divides by a scale of 0": lambda: detections(
+        flexbuffer(max_detections=1, max_classes_per_detection=1, num_classes=3)
+    ),
+    "has 2 batches of boxes and 1 of scores": lambda: detections(boxes=f32(2, 5, 4)),
+    "takes 4 boxes of 4 numbers, scores of 5 and anchors of (5, 4)": lambda: detections(boxes=f32(1, 4, 4)),
+    "has scores of 5 classes for 3": lambda: detections(scores=f32(1, 5, 5)),
+    "takes no INT8; FLOAT32 and UINT8 are supported": lambda: detections(boxes=codes(1, 5, 4)),
     "has not the elements of": lambda: one("RESHAPE", f32(6), f32(4), "ReshapeOptions", newShape=[4]),
     "has no scale": lambda: one("SOFTMAX", codes(4), T([4], "int8"), "SoftmaxOptions", beta=1.0),
     "intermediate 4 is missing": without_intermediates,

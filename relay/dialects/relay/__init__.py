@@ -274,6 +274,7 @@ from relay.dialects.relay.unary import (
     TruncOp,
     ZerosLikeOp,
 )
+from relay.dialects.relay.vision import NonMaxSuppressionOp
 
 # Written by `python docs/generate.py`; do not edit: ops are found in the files beside this one.
 
@@ -300,7 +301,7 @@ Relay = Dialect("relay", [
     ReshapeLikeOp, BroadcastToLikeOp, CollapseSumToOp, CollapseSumLikeOp, SliceLikeOp, LayoutTransformOp,
     ReinterpretOp, AcosOp, AcoshOp, AsinOp, AsinhOp, AtanOp, AtanhOp, CosOp, CoshOp, ErfOp, Expm1Op, Log2Op, Log10Op,
     SinOp, SinhOp, TanOp, TruncOp, FastErfOp, FastExpOp, FastTanhOp, SignOp, CopyOp, BitwiseNotOp, LogicalNotOp,
-    ZerosLikeOp, OnesLikeOp, IsnanOp, IsinfOp, IsfiniteOp, ShapeOfOp, NdarraySizeOp,
+    ZerosLikeOp, OnesLikeOp, IsnanOp, IsinfOp, IsfiniteOp, ShapeOfOp, NdarraySizeOp, NonMaxSuppressionOp,
 ])  # fmt: skip
 
 __all__ = [
@@ -327,14 +328,15 @@ __all__ = [
     "LogicalNotOp", "LogicalOp", "LogicalOrOp", "LogicalXorOp", "LookupOp", "LossOp", "LrnOp", "MatmulBase",
     "MatmulOp", "MatrixSetDiagOp", "MaxOp", "MaxPool1dOp", "MaxPool2dOp", "MaxPool3dOp", "MaxPoolBase", "MaximumOp",
     "MeanOp", "MeasureOp", "MeshgridOp", "MinOp", "MinimumOp", "MirrorPadOp", "ModOp", "MultiplyOp", "NdarraySizeOp",
-    "NegativeOp", "NormOp", "NotEqualOp", "OneHotOp", "OnesLikeOp", "OnesOp", "PadOp", "Pool2dOp", "PoolOp", "PowerOp",
-    "PredicateOp", "PreluOp", "ProdOp", "ROUNDINGS", "RearrangeOp", "ReduceOp", "ReducingOp", "ReinterpretOp", "Relay",
-    "ReluOp", "RepeatOp", "ReshapeLikeOp", "ReshapeOp", "Resize1dOp", "Resize2dOp", "Resize3dOp", "ResizeOp",
-    "ReverseOp", "ReverseSequenceOp", "RightShiftOp", "RmsNormOp", "RotaryEmbeddingOp", "RoundOp",
-    "RoundingRightShiftOp", "RsqrtOp", "ScatterAddOp", "ScatterAlongOp", "ScatterBase", "ScatterNdOp", "ScatterOp",
-    "SequenceMaskOp", "ShapeOfOp", "SigmoidOp", "SignOp", "SinOp", "SinhOp", "SliceLikeOp", "SoftmaxOp", "SortOp",
-    "SortingOp", "SpaceToBatchNdOp", "SpaceToDepthOp", "SpatialConvolution", "SpatialOp", "SplitOp", "SqrtOp",
-    "SqueezeOp", "StackOp", "StridedSetOp", "StridedSliceOp", "SubpixelOp", "SubtractOp", "SumOp", "TakeOp", "TanOp",
-    "TanhOp", "TileOp", "TopkOp", "TransformOp", "TransposeOp", "TruncOp", "UnaryOp", "UnravelIndexOp", "UpsampleOp",
-    "Upsampling3dOp", "UpsamplingOp", "VarianceOp", "WeightOnlyDenseOp", "WhereOp", "ZerosLikeOp", "ZerosOp",
+    "NegativeOp", "NonMaxSuppressionOp", "NormOp", "NotEqualOp", "OneHotOp", "OnesLikeOp", "OnesOp", "PadOp",
+    "Pool2dOp", "PoolOp", "PowerOp", "PredicateOp", "PreluOp", "ProdOp", "ROUNDINGS", "RearrangeOp", "ReduceOp",
+    "ReducingOp", "ReinterpretOp", "Relay", "ReluOp", "RepeatOp", "ReshapeLikeOp", "ReshapeOp", "Resize1dOp",
+    "Resize2dOp", "Resize3dOp", "ResizeOp", "ReverseOp", "ReverseSequenceOp", "RightShiftOp", "RmsNormOp",
+    "RotaryEmbeddingOp", "RoundOp", "RoundingRightShiftOp", "RsqrtOp", "ScatterAddOp", "ScatterAlongOp", "ScatterBase",
+    "ScatterNdOp", "ScatterOp", "SequenceMaskOp", "ShapeOfOp", "SigmoidOp", "SignOp", "SinOp", "SinhOp", "SliceLikeOp",
+    "SoftmaxOp", "SortOp", "SortingOp", "SpaceToBatchNdOp", "SpaceToDepthOp", "SpatialConvolution", "SpatialOp",
+    "SplitOp", "SqrtOp", "SqueezeOp", "StackOp", "StridedSetOp", "StridedSliceOp", "SubpixelOp", "SubtractOp", "SumOp",
+    "TakeOp", "TanOp", "TanhOp", "TileOp", "TopkOp", "TransformOp", "TransposeOp", "TruncOp", "UnaryOp",
+    "UnravelIndexOp", "UpsampleOp", "Upsampling3dOp", "UpsamplingOp", "VarianceOp", "WeightOnlyDenseOp", "WhereOp",
+    "ZerosLikeOp", "ZerosOp",
 ]  # fmt: skip

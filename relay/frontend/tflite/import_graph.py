@@ -223,7 +223,7 @@ class _Conversion:
             return
         self.importer.enter(node)
         outputs = [self.graph.tensors[index] for index in node.operator.outputs]
-        custom = node.operator.kind.startswith("CUSTOM:")
+        custom = self.table.get(node.operator.kind) is not TABLE.get(node.operator.kind)
         values = self.problems.tried(node, lambda: self.values(node, outputs), by_caller=custom)
         if values is None:
             for tensor in outputs:

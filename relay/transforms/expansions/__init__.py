@@ -25,6 +25,7 @@ from relay.transforms.expansions import (
     resizing,
     transform,
     unary,
+    vision,
 )
 from relay.transforms.expansions.steps import Expansions
 from relay.transforms.legalization import ExpandRows, Legalization, is_static
@@ -44,6 +45,7 @@ EXPANSIONS: Expansions = {
     **resizing.EXPANSIONS,
     **transform.EXPANSIONS,
     **unary.EXPANSIONS,
+    **vision.EXPANSIONS,
 }
 """What each op is written as."""
 KEPT: frozenset[type[Operation]] = frozenset(

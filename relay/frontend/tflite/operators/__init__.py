@@ -9,6 +9,7 @@ from relay.frontend.tflite.operators import (
     convolution,
     creation,
     dense,
+    detection,
     elementwise,
     float_functions,
     hybrid,
@@ -39,7 +40,7 @@ from relay.frontend.tflite.table import TABLE, join
 join()
 
 __all__ = [
-    "TABLE", "activation", "arithmetic", "control", "convolution", "creation", "dense", "elementwise",
+    "TABLE", "activation", "arithmetic", "control", "convolution", "creation", "dense", "detection", "elementwise",
     "float_functions", "hybrid", "image", "matmul", "movement", "pooling", "quantised_binary", "quantised_functions",
     "quantised_products", "quantised_words", "quantize", "recurrent", "recurrent_floats", "recurrent_sequences",
     "reduce", "shape", "slicing", "spectral", "tflm", "transposed", "tvm", "xnnpack",
