@@ -219,6 +219,8 @@ NO_RULE = {
     "BATCH_TO_SPACE_ND": "makes images of parts of several",
     "FILL": "takes a scalar",
     "MATRIX_DIAG": "puts diagonals into zeros of the stored batch",
+    "NON_MAX_SUPPRESSION_V4": "takes the boxes of one image, without an axis of images",
+    "NON_MAX_SUPPRESSION_V5": "takes the boxes of one image, without an axis of images",
     "RANGE": "takes constants only",
     "SCATTER_ND": "its indices may count images",
     "SHAPE": "gives the stored batch",
