@@ -1,4 +1,5 @@
-"""OpenCL, by ctypes: the first device that takes SPIR-V and shares addresses with the host's pointers."""
+"""OpenCL, by ctypes: the first device that takes SPIR-V and shares addresses with the host's pointers. Devices are
+those of the system's loader, or else the processor, by Intel's runtime from PyPI."""
 
 from __future__ import annotations
 
@@ -10,8 +11,11 @@ from functools import cache
 from typing import Any
 
 from relay.errors import RelayError, Unsupported
+from relay.plug_ins import installation
 
 LIBRARY = "libOpenCL.so.1"
+PACKAGE, PACKAGED = "intel-opencl-rt", "libintelocl.so"
+"""A package of PyPI that makes the processor a device, and its library, which needs no loader."""
 DEVICE = "RELAY_OPENCL_DEVICE"
 """The environment variable with a part of the name of the device to use."""
 
@@ -61,9 +65,8 @@ class OpenClDriver:
     def __init__(self, library: str = LIBRARY, device: int = 0):
         try:
             self.library = ctypes.CDLL(library)
-        except OSError:
-            hint = "an OpenCL of a GPU or CPU, and the loader ocl-icd, have it"
-            raise Unsupported("opencl", f"{library} cannot be loaded", hint) from None
+        except OSError as error:
+            raise Unsupported("opencl", f"{library} cannot be loaded ({error})", hint()) from None
         for name, (result, arguments) in FUNCTIONS.items():
             function = getattr(self.library, name, None)
             if function is None:
@@ -94,7 +97,7 @@ class OpenClDriver:
         if wanted and not any(wanted in name for name in seen):
             raise Unsupported("opencl", f"no device is called {wanted!r}", f"{DEVICE} says so; there are {seen}")
         what = f"none of {', '.join(seen)} takes SPIR-V" if seen else "there are no devices"
-        raise Unsupported("opencl", what, "Intel's OpenCL of CPUs, intel-opencl-rt of PyPI, takes it")
+        raise Unsupported("opencl", what, hint())
 
     def devices(self) -> Iterator[int]:
         """All devices of all platforms."""
@@ -285,7 +288,29 @@ class OpenClDriver:
         del self.graphs[graph]
 
 
+def hint() -> str:
+    """How to get a device."""
+    return f"{installation('opencl')} brings Intel's runtime, by which x86-64 processors are devices"
+
+
+def packaged() -> str | None:
+    """Intel's library in this Python's packages, or None."""
+    from importlib.metadata import PackageNotFoundError, files  # here: few executables run on OpenCL
+
+    try:
+        found = [file.locate() for file in files(PACKAGE) or () if file.name == PACKAGED]
+    except PackageNotFoundError:
+        return None
+    return str(found[0]) if found else None
+
+
 @cache
 def driver(device: int) -> OpenClDriver:
-    """OpenCL on a device, the same one each time."""
-    return OpenClDriver(device=device)
+    """OpenCL on a device, the same one each time. Raises the loader's Unsupported where no library has one."""
+    try:
+        return OpenClDriver(LIBRARY, device)
+    except Unsupported:
+        library = packaged()
+        if library is None:
+            raise
+        return OpenClDriver(library, device)

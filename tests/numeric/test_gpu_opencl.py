@@ -14,19 +14,22 @@ import relay
 from relay.dialects.attributes import Array
 from relay.errors import Unsupported
 from relay.runtime import Executable, TensorSpec
-from relay.runtime.opencl_driver import OpenClDriver
+from relay.runtime.opencl_driver import OpenClDriver, driver
 from tests.numeric.gpu_models import golden_of
 from tests.numeric.test_models_compiled import DIGITS, close, outputs_of
 from tests.numeric.test_models_interpreted import ALL, LARGE, MODELS
 
 VALIDATOR = shutil.which("spirv-val")
+SMALL = ("ad01_int8", "kws_int8")
+"""Models that take a few seconds each: the others take up to a minute and are slow."""
+EACH = [pytest.param(name, marks=() if name in SMALL else pytest.mark.slow) for name in (*ALL, *LARGE)]
 
 
 @pytest.fixture(scope="module")
 def device() -> OpenClDriver:
-    """Skips unless a device takes SPIR-V: PyPI's `intel-opencl-rt` has one for any x86-64."""
+    """Skips unless a device takes SPIR-V: the extra `opencl` brings one for any x86-64."""
     try:
-        return OpenClDriver()
+        return driver(0)
     except Unsupported as error:
         pytest.skip(str(error))
 
@@ -88,9 +91,8 @@ def numbers(spec: TensorSpec, seed: int) -> Array:
     return rng.integers(limits.min, limits.max, spec.shape, spec.dtype, endpoint=True)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("device")
-@pytest.mark.parametrize("name", [*ALL, *LARGE])
+@pytest.mark.parametrize("name", EACH)
 def test_model_on_a_device(name: str):
     check(MODELS / f"{name}.tflite")
 
@@ -108,8 +110,7 @@ def test_spirv_of_digits_is_valid(tmp_path: Path):
     validate(digits(), tmp_path)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [*ALL, *LARGE])
+@pytest.mark.parametrize("name", EACH)
 def test_spirv_of_a_model_is_valid(name: str, tmp_path: Path):
     path = MODELS / f"{name}.tflite"
     if not path.exists():

@@ -14,7 +14,7 @@ from relay.errors import RelayError, Unsupported
 from relay.interpreters import run
 from relay.module import IRModule
 from relay.runtime import Executable, loaders
-from relay.runtime.opencl_driver import OpenClDriver
+from relay.runtime.opencl_driver import driver
 from tests.unit.gpu_driver import copies, emulated_cuda
 from tests.unit.interpreting import as_text, load_text
 from tests.unit.partitioning_modules import Known
@@ -124,7 +124,7 @@ def test_what_an_external_function_raises(known: Known, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("name", mostly(["simple", "several", "between"], "between"))
 def test_on_a_device_of_opencl(known: Known, monkeypatch: pytest.MonkeyPatch, name: str):
     try:
-        OpenClDriver()
+        driver(0)
     except Unsupported as error:
         pytest.skip(str(error))
     known("x", "abs", "exp", compiled=as_text)

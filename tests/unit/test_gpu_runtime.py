@@ -11,7 +11,7 @@ import pytest
 import relay
 from relay.compile import gpu
 from relay.errors import InvalidArgument, Unsupported
-from relay.runtime import Executable
+from relay.runtime import Executable, opencl_driver
 from relay.runtime.cuda_driver import CudaDriver, CudaError, check_device
 from relay.runtime.device import DeviceLibrary
 from relay.runtime.opencl_driver import OpenClDriver
@@ -144,10 +144,18 @@ def test_saved_and_loaded(executable: Executable, tmp_path: Path):
 
 
 def test_no_opencl_is_one_clear_error():
-    with pytest.raises(Unsupported, match="opencl: libnone.so cannot be loaded; an OpenCL of a GPU"):
+    with pytest.raises(Unsupported, match=r"opencl: libnone.so cannot be loaded .*; pip install .*\[opencl\]' brings"):
         OpenClDriver("libnone.so")
     with pytest.raises(Unsupported, match="opencl: libm.so.6 has no clGetPlatformIDs"):
         OpenClDriver("libm.so.6")
+
+
+def test_packages_without_opencl_leave_the_error_of_the_loader(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(opencl_driver, "PACKAGE", "no-such-package")
+    monkeypatch.setattr(opencl_driver, "LIBRARY", "libnone.so")
+    opencl_driver.driver.cache_clear()
+    with pytest.raises(Unsupported, match="opencl: libnone.so cannot be loaded"):
+        opencl_driver.driver(0)
 
 
 def test_built_again_it_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
