@@ -17,6 +17,7 @@ from relay.dialects.tosa import ApplyScaleOp
 from relay.lowering.call_graph import CallGraph
 from relay.lowering.linalg.emitter import Emitter, number
 from relay.lowering.linalg.fixed_point import rounding_right_shift
+from relay.lowering.rescale.double_products import round_products
 from relay.lowering.rescale.find import find
 from relay.lowering.rescale.forms import drop_unused, erase_arithmetic, rewrite
 from relay.lowering.rescale.high_halves import fits, rewrite_in_halves
@@ -45,8 +46,9 @@ class ExpandApplyScale(TargetPass):
     where that sum is exact. The module's attribute `relay.rescale`
     counts the channels of each form, that of a function its own. With `literal` no float form is used, nor where the
     module's target has no multiply-adds; without a target, it is taken to have them.
-    Where the module's target has multiply-adds that round towards zero (AVX-512, NVIDIA's GPUs), nearly all can be in
-    float32; on these GPUs, what is small becomes an integer by additions, too.
+    On a target without a unit for floats, a product in float64 that is rounded and clamped to codes becomes a product
+    of integers that gives the same codes. Where the module's target has multiply-adds that round towards zero (AVX-512,
+    NVIDIA's GPUs), nearly all can be in float32; on these GPUs, what is small becomes an integer by additions, too.
 
     The literal form: where the shift is at least 31, only the product and its first rounding are in i64; the second
     rounding is in i32. `31 - e` is taken to be at least 31: `relay-to-linalg` writes it for exponents that are not
@@ -73,6 +75,8 @@ class ExpandApplyScale(TargetPass):
                 multiply_by_inverses(function)
             if not literal:
                 fuse_products(function)
+            if not (target.fuses or target.has_vectors) and round_products(function, calls):
+                drop_unused(function, calls.of(function))
             if any(isinstance(inner, ApplyScaleOp) for inner in function.walk()):
                 counts = expand_function(function, calls, target, literal)
                 function.attributes["relay.rescale"] = counted(counts)

@@ -42,9 +42,9 @@ class Found:
         return sum(form.scale.size for form in self.forms)
 
 
-def bounds(op: ApplyScaleOp) -> tuple[int, int]:
-    """The range outside of which the rescaled value does not matter: what is added to it and clamped right after."""
-    value, added, low, high = op.output, 0, *FULL
+def bounds(value: SSAValue) -> tuple[int, int]:
+    """The range outside of which a rescaled value does not matter: what is added to it and clamped right after."""
+    added, low, high = 0, *FULL
     while value.has_one_use():
         user = next(iter(value.uses)).operation
         if len(user.operands) != 2:
@@ -76,7 +76,7 @@ def find(op: ApplyScaleOp, calls: CallGraph, toward_zero: bool) -> Found | None:
     sizes = [m.size for m, _ in pairs]
     multiplier, shift = (np.concatenate([pair[k] for pair in pairs]) for k in (0, 1))
     double = op.rounding_mode.data == RoundingMode.DOUBLE_ROUND
-    low, high = bounds(op)
+    low, high = bounds(op.output)
     if (values := enumerate_codes(op.value)) is not None:
         where = conditions_of_values(values, multiplier, shift, low, high, double)
     else:

@@ -14,7 +14,7 @@ from xdsl.dialects.llvm import CallIntrinsicOp
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 
 from relay.dialects.arith import TruncIOp
-from relay.dialects.attributes import Array, elements
+from relay.dialects.attributes import Array, element_type, elements
 from relay.dialects.tosa import ApplyScaleOp
 from relay.lowering.call_graph import CallGraph
 from relay.lowering.linalg.emitter import Emitter, dims, element
@@ -42,7 +42,7 @@ def rewrite(op: ApplyScaleOp, found: Found, constants: Emitter, calls: CallGraph
         if all(bool((array == column[0][0]).all()) for array in column):
             numbers.append(constants.constant(float(column[0][0]), type))
         else:
-            numbers.append(channel_operand(op, column, calls))
+            numbers.append(channel_operand(op, [op.multiplier, op.shift], column, calls))
     block = op.parent_block()
     assert block is not None
     e = Emitter(block, op.location, constants, op)
@@ -70,11 +70,11 @@ def line(e: Emitter, value: SSAValue, numbers: Sequence[SSAValue], form: Form, t
     return total
 
 
-def channel_operand(op: ApplyScaleOp, column: Sequence[Array], calls: CallGraph) -> SSAValue:
-    """A new input of the generic that reads per-channel numbers as the multiplier (or shift) is read."""
+def channel_operand(op: Operation, given: Sequence[SSAValue], column: Sequence[Array], calls: CallGraph) -> SSAValue:
+    """A new input of the operation's generic that reads per-channel numbers as one of those `given` is read."""
     generic = op.parent_op()
     assert isinstance(generic, GenericOp)
-    source = channel_source(op, generic)
+    source = channel_source(given, generic)
     old = generic.inputs[source.index]
     tensor = new_tensor(old, column, calls, op)
     block = generic.body.block
@@ -86,16 +86,16 @@ def channel_operand(op: ApplyScaleOp, column: Sequence[Array], calls: CallGraph)
     return argument
 
 
-def channel_source(op: ApplyScaleOp, generic: GenericOp) -> BlockArgument:
-    """The body's argument that the multiplier or the shift is computed from."""
-    stack: list[SSAValue] = [op.multiplier, op.shift]
+def channel_source(given: Sequence[SSAValue], generic: GenericOp) -> BlockArgument:
+    """The body's argument that one of the numbers is computed from."""
+    stack = [*given]
     while stack:
         value = stack.pop(0)
         if isinstance(value, BlockArgument) and value.index < len(generic.inputs):
             return value
         if isinstance(value.owner, Operation):
             stack += value.owner.operands
-    raise ValueError("neither multiplier nor shift goes with channels")
+    raise ValueError("no number goes with channels")
 
 
 def new_tensor(old: SSAValue, column: Sequence[Array], calls: CallGraph, op: Operation) -> SSAValue:
@@ -117,18 +117,14 @@ def new_tensor(old: SSAValue, column: Sequence[Array], calls: CallGraph, op: Ope
         assert parent is not None
         parent.insert_op_before(constant, call)
         call.operands = [*call.operands, constant.result]
-    argument = block.insert_arg(TensorType(element_of(column[0]), shape), len(block.args))
+    argument = block.insert_arg(TensorType(element_type(column[0].dtype), shape), len(block.args))
     refresh(function)
     return argument
 
 
-def element_of(array: Array) -> Float32Type | Float64Type:
-    return Float32Type() if array.dtype == np.float32 else Float64Type()
-
-
 def constant_before(array: Array, beside: SSAValue, op: Operation) -> arith.ConstantOp:
     """A constant of the numbers, named after the one it stands beside."""
-    name = f"{beside.name_hint or 'scale'}.f{8 * array.itemsize}"
+    name = f"{beside.name_hint or 'scale'}.{array.dtype.kind}{8 * array.itemsize}"
     attr = elements(np.ascontiguousarray(array), label=name).resource()
     constant = arith.ConstantOp.create(result_types=[attr.type], properties={"value": attr}, location=op.location)
     constant.result.name_hint = name

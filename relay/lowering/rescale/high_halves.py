@@ -55,7 +55,7 @@ def rewrite_in_halves(op: ApplyScaleOp, constants: Emitter, calls: CallGraph) ->
         one = bool((every == every[0]).all())
         exponent = e.constant(31 - int(every[0]), i32) if one else exponent_of(op.shift)
         assert exponent is not None
-        if double and bounds(op)[0] < 0:
+        if double and bounds(op.output)[0] < 0:
             negative = result if one else e(arith.AndIOp(result, exponent))
             result = e(arith.AddiOp(result, e(arith.ShRSIOp(negative, e.constant(31, i32)))))
         result = e(CallIntrinsicOp(SHIFT, [result, exponent], [i32]))

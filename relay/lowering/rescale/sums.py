@@ -48,7 +48,7 @@ def find_sum(op: ApplyScaleOp, calls: CallGraph) -> FoundSum | None:
     sides = _side(left, 1, calls), _side(right, -1 if isinstance(total, arith.SubiOp) else 1, calls)
     if outer is None or sides[0] is None or sides[1] is None:
         return None
-    form = prove_pair(sides[0][1], sides[1][1], outer, *bounds(op))
+    form = prove_pair(sides[0][1], sides[1][1], outer, *bounds(op.output))
     return None if form is None else FoundSum(form, (sides[0][0], sides[1][0]), (left, right))
 
 

@@ -1,0 +1,134 @@
+"""Products in float64 that are rounded to an integer and clamped, as integer arithmetic, where there is no unit for
+float64: `round(f64(x) * s)` calls four functions of a library there.
+
+Both `round(f64(x) * s)`, halves away from zero, and `(x * M + 2^(n-1)) >> n`, with s close to M / 2^n, only grow with
+x. So they give the same integers where they reach each level at the same x, and nothing outside of the clamp matters.
+The least x of each level between the clamp's bounds is computed of both: of the product by trying the integers around
+the level's quotient as float64 rounds them, of the other by division of integers. Where one differs for every M that is
+tried, the product stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import frexp
+
+import numpy as np
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import Float64Type, i32, i64
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.linalg.ops import GenericOp
+from xdsl.ir import BlockArgument, SSAValue
+
+from relay.dialects.arith import TruncIOp
+from relay.dialects.attributes import Array
+from relay.lowering.call_graph import CallGraph
+from relay.lowering.linalg.emitter import Emitter, number
+from relay.lowering.rescale.find import bounds
+from relay.lowering.rescale.forms import channel_operand
+from relay.lowering.rescale.quotients import LEVELS, followers
+from relay.lowering.rescale.values import tensors
+from relay.transforms.dead_ops import erase_dead
+
+AROUND = 2
+"""Integers on each side of a level's quotient that are tried: float64 is off by a 2^-52 of numbers below 2^31."""
+UNITS = (0, 1, -1, 2, -2)
+"""Units of the last place by which multipliers are changed."""
+WORD = 32
+
+
+@dataclass(frozen=True)
+class Product:
+    """`fptosi(round(sitofp(x) * s)) : i32`, and `(x * multiplier + 2^(shift - 1)) >> shift`; the multipliers of each
+    call of the function, of one channel or of all."""
+
+    op: arith.MulfOp
+    end: arith.FPToSIOp
+    x: SSAValue
+    multipliers: list[Array]
+    shift: int
+
+
+def round_products(function: FuncOp, calls: CallGraph) -> bool:
+    """Every product of the function that is found to be integer arithmetic; whether there are some."""
+    ops = [op for op in function.walk() if isinstance(op, arith.MulfOp)]
+    if found := [product for op in ops if (product := find_product(op, calls)) is not None]:
+        entry = function.body.blocks[0]
+        constants = Emitter(entry, function.location, before=entry.first_op)
+        for product in found:
+            rewrite_product(product, constants, calls)
+    return bool(found)
+
+
+def find_product(op: arith.MulfOp, calls: CallGraph) -> Product | None:
+    """The integers of a product; None if it is none of an i32 and constants below one, or they do not exist."""
+    converted, steps = op.lhs.owner, followers(op, ["math.round", "arith.fptosi"])
+    if op.result.type != Float64Type() or steps is None or not isinstance(converted, arith.SIToFPOp):
+        return None
+    end, scales = steps[-1], scales_of(op.rhs, calls)
+    if converted.input.type != i32 or not isinstance(end, arith.FPToSIOp) or end.result.type != i32 or not scales:
+        return None
+    low, high = bounds(end.result)
+    every = np.concatenate(scales)
+    if not (0 < high - low < LEVELS and 2.0**-30 <= every.min() and every.max() < 1):
+        return None
+    shift, levels = 31 - frexp(float(every.max()))[1], np.arange(low + 1, high + 1)
+    multipliers = {scale: multiplier_of(scale, shift, levels) for scale in set(every.tolist())}
+    if None in multipliers.values():
+        return None
+    found = [np.array([multipliers[scale] for scale in array.tolist()], np.int32) for array in scales]
+    return Product(op, end, converted.input, found, shift)
+
+
+def scales_of(value: SSAValue, calls: CallGraph) -> list[Array] | None:
+    """The float64 numbers that a scalar of a body is, one vector per call; None if they are not constants."""
+    if isinstance(constant := number(value), float):
+        return [np.array([constant])]
+    if not isinstance(value, BlockArgument) or not isinstance(generic := value.owner.parent_op(), GenericOp):
+        return None
+    found = tensors(generic.inputs[value.index], calls) if value.index < len(generic.inputs) else None
+    return None if found is None else [array.reshape(-1) for array in found]
+
+
+def multiplier_of(scale: float, shift: int, levels: Array) -> int | None:
+    """The multiplier of a scale that reaches all levels where the product does; None if none is found."""
+    nearest, wanted = int(np.rint(scale * 2.0**shift)), least_of_product(levels, scale)
+    tried = (nearest + unit for unit in UNITS if 0 < nearest + unit < 2**31)
+    return next((each for each in tried if least_of_integers(levels, each, shift) == wanted), None)
+
+
+def least_of_product(levels: Array, scale: float) -> list[int]:
+    """For each level the least integer whose product with the scale is rounded to it, or more."""
+    half = levels - 0.5
+    tried = np.floor(half / scale)[:, None] + np.arange(-AROUND, AROUND + 1)
+    products = tried * np.float64(scale)
+    reached = np.where(levels[:, None] > 0, products >= half[:, None], products > half[:, None])
+    assert not reached[:, 0].any() and reached[:, -1].all()
+    return tried[np.arange(len(levels)), reached.argmax(axis=1)].astype(np.int64).tolist()
+
+
+def least_of_integers(levels: Array, multiplier: int, shift: int) -> list[int]:
+    """The same of `(x * multiplier + 2^(shift - 1)) >> shift`."""
+    return [-((-(level << shift) + (1 << shift - 1)) // multiplier) for level in levels.tolist()]
+
+
+def rewrite_product(found: Product, constants: Emitter, calls: CallGraph) -> None:
+    """fptosi(round(sitofp %x * s))  =>  (trunci((%x * M) >> 32) + 2^(n-33)) >> (n - 32); n <= 32: by i64"""
+    block = found.end.parent_block()
+    assert block is not None
+    first = found.multipliers[0][0]
+    if all(bool((array == first).all()) for array in found.multipliers):
+        multiplier = constants.constant(int(first), i32)
+    else:
+        multiplier = channel_operand(found.op, [found.op.rhs], found.multipliers, calls)
+    e, shift = Emitter(block, found.end.location, constants, found.end), found.shift
+    product = e(arith.MuliOp(e(arith.ExtSIOp(found.x, i64)), e(arith.ExtSIOp(multiplier, i64))))
+    if shift > WORD:
+        upper = e(TruncIOp(e(arith.ShRSIOp(product, e.constant(WORD, i64))), i32))
+        half = e.constant(1 << shift - WORD - 1, i32)
+        result = e(arith.ShRSIOp(e(arith.AddiOp(upper, half)), e.constant(shift - WORD, i32)))
+    else:
+        half = e.constant(1 << shift - 1, i64)
+        result = e(TruncIOp(e(arith.ShRSIOp(e(arith.AddiOp(product, half)), e.constant(shift, i64))), i32))
+    found.end.result.replace_all_uses_with(result)
+    erase_dead([found.end], arith.FPToSIOp | math.RoundOp | arith.MulfOp | arith.SIToFPOp)
