@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from relay.lowering.relay_to_linalg import RelayToLinalg
     from relay.lowering.schedule import Schedule
     from relay.lowering.select_target_ops import SelectTargetOps
+    from relay.lowering.update_in_place import UpdateInPlace
     from relay.passes.analyses import Analysis, liveness, shapes, use_counts
     from relay.passes.base import Pass
     from relay.passes.build_config import BuildConfig
@@ -192,6 +193,7 @@ __getattr__, __dir__ = door(
         "SimplifyInference": "relay.transforms.simplify_inference",
         "ToMixedPrecision": "relay.transforms.to_mixed_precision",
         "UnsignedCodes": "relay.transforms.unsigned_codes",
+        "UpdateInPlace": "relay.lowering.update_in_place",
         "VerifyEach": "relay.passes.checking",
         "WeightOnly": "relay.quantize.weight_only",
         "explore": "relay.exploration",
@@ -222,6 +224,7 @@ __all__ = [
     "PrintAfterAll", "PrintBeforeAll", "PrintChanged", "PrintChoices", "PrintIR", "PruneRegions", "QdqToInteger",
     "QnnLegalize", "Quantize", "QuantizeAnnotate", "QuantizeCalibrate", "QuantizeRealize", "RaiseOps", "RelayToLinalg",
     "RemoveUnusedFunctions", "Schedule", "ScheduleGpu", "SelectTargetOps", "Sequential", "SignedCodes", "Simplify",
-    "SimplifyExpr", "SimplifyInference", "ToMixedPrecision", "UnsignedCodes", "VerifyEach", "WeightOnly", "explore",
-    "find_culprit", "function_pass", "liveness", "module_pass", "pass_instrument", "shapes", "use_counts",
+    "SimplifyExpr", "SimplifyInference", "ToMixedPrecision", "UnsignedCodes", "UpdateInPlace", "VerifyEach",
+    "WeightOnly", "explore", "find_culprit", "function_pass", "liveness", "module_pass", "pass_instrument", "shapes",
+    "use_counts",
 ]  # fmt: skip

@@ -76,6 +76,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "linalg-specialize-generic-ops": _pass("relay.lowering.linalg_specialize_generic_ops:LinalgSpecializeGenericOps"),
     "expand-apply-scale": _pass("relay.lowering.expand_apply_scale:ExpandApplyScale"),
     "bufferize": _pass("relay.lowering.bufferize:Bufferize"),
+    "update-in-place": _pass("relay.lowering.update_in_place:UpdateInPlace"),
     "schedule": _pass("relay.lowering.schedule:Schedule"),
     "select-target-ops": _pass("relay.lowering.select_target_ops:SelectTargetOps"),
     "math-expand-ops": _pass("relay.lowering.math_expand_ops:MathExpandOps"),

@@ -6,18 +6,19 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import CallOp
 from xdsl.utils.hints import isa
 
 from relay import signature
-from relay.dialects.attributes import Array, to_numpy
+from relay.dialects.attributes import Array, int_values, to_numpy
 from relay.errors import RelayError
 from relay.lowering import externals
 from relay.lowering.llvm.parallel import threaded
 from relay.lowering.llvm.team import TEAM_FUNCTIONS
 from relay.lowering.llvm_ir import ENTRY
 from relay.lowering.shaped import buffer_of
+from relay.lowering.update_in_place import IN_PLACE
 from relay.module import IRModule
 from relay.target import Target
 
@@ -64,6 +65,8 @@ def describe(
         "constants_bytes": constants_bytes,
         "constants": constants,
     }
+    if isa(pairs := main.attributes.get(IN_PLACE), ArrayAttr[DenseArrayBase]):
+        graph["in_place"] = [[first, second - len(inputs)] for first, second in map(int_values, pairs)]
     if "main" in threaded(module.op):
         graph["team"] = TEAM_FUNCTIONS
     if rows := externals.describe(module.op, params):

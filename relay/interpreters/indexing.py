@@ -68,6 +68,14 @@ def strided_set(op: relay.StridedSetOp, x: Array, value: Array) -> Array:
     return result
 
 
+def dynamic_update_slice(op: relay.DynamicUpdateSliceOp, x: Array, update: Array, start: Array) -> Array:
+    result = x.copy()
+    room = np.subtract(x.shape, update.shape)
+    first = np.clip(start.astype(np.int64), 0, room)
+    result[tuple(slice(at, at + size) for at, size in zip(first.tolist(), update.shape, strict=True))] = update
+    return result
+
+
 def invert_permutation(op: relay.InvertPermutationOp, x: Array) -> Array:
     result = np.zeros_like(x)
     inside = (x >= 0) & (x < x.size)
@@ -92,6 +100,7 @@ MEANINGS: Meanings = {
     relay.ScatterAddOp: scatter,
     relay.ScatterNdOp: scatter_nd,
     relay.StridedSetOp: strided_set,
+    relay.DynamicUpdateSliceOp: dynamic_update_slice,
     relay.InvertPermutationOp: invert_permutation,
     relay.UnravelIndexOp: unravel_index,
 }

@@ -12,7 +12,7 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from relay.dialects.attributes import int_values, ints
-from relay.dialects.op import Type, is_tensor
+from relay.dialects.op import DYNAMIC, Type, is_tensor
 from relay.dialects.op import tensor as tensor_of
 from relay.errors import Unsupported
 from relay.lowering.buffered_loops import convert_while
@@ -325,10 +325,11 @@ class FunctionBufferizer:
         self.buffers[op.result] = buffer
 
     def view(self, buffer: SSAValue, op: tensor.ExtractSliceOp | tensor.InsertSliceOp) -> SSAValue:
-        if op.offsets or op.sizes or op.strides:
-            raise Unsupported(f"bufferize: {op.name}", "has offsets, sizes or strides that are not constant")
-        numbers = [int_values(a) for a in (op.static_offsets, op.static_sizes, op.static_strides)]
-        return self.value(subview(buffer, *numbers))
+        if op.sizes or op.strides:
+            raise Unsupported(f"bufferize: {op.name}", "has sizes or strides that are not constant")
+        given = iter(op.offsets)
+        offsets = [next(given) if each == DYNAMIC else each for each in int_values(op.static_offsets)]
+        return self.value(subview(buffer, offsets, int_values(op.static_sizes), int_values(op.static_strides)))
 
     def convert_call(self, op: func.CallOp) -> None:
         inputs = [self.dense(v) if is_tensor(v.type) else v for v in op.arguments]
@@ -376,8 +377,10 @@ class FunctionBufferizer:
                 op.erase(safe_erase=False)
 
 
-def subview(buffer: SSAValue, offsets: Sequence[int], sizes: Sequence[int], strides: Sequence[int]) -> Operation:
-    """A static view of a part."""
+def subview(
+    buffer: SSAValue, offsets: Sequence[SSAValue | int], sizes: Sequence[int], strides: Sequence[int]
+) -> Operation:
+    """A view of a part; offsets may be computed."""
     result = memref.SubviewOp.infer_result_type(buffer_of(buffer), offsets, sizes, strides)
     return memref.SubviewOp.get(buffer, offsets, sizes, strides, result)
 

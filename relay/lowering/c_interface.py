@@ -107,9 +107,17 @@ class Interface:
     @property
     def stream_parameters(self) -> list[Parameter]:
         """Inputs and outputs, as the functions of a stream need them."""
+        rows = [row["name"] for _, row in self.tensors]
+        pairs = self.graph.get("in_place", ())
+        in_place = {f"input_{input}" for input, output in pairs if rows[input] == self.graph["outputs"][output]["name"]}
         return [
             Parameter(
-                parameter, TYPES[row["dtype"]], row["kind"], row["name"], started if started in self.initial else None
+                parameter,
+                TYPES[row["dtype"]],
+                row["kind"],
+                row["name"],
+                started if started in self.initial else None,
+                parameter in in_place,
             )
             for parameter, row in self.tensors
             for started in [f"{self.name}_initial_{parameter.removeprefix('input_')}"]

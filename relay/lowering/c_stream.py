@@ -19,6 +19,8 @@ class Parameter(NamedTuple):
     """What the model calls it; a state's input and output have the same."""
     initial: str | None = None
     """The array that a state starts with; None: zeros."""
+    in_place: bool = False
+    """Of a state's input: whether the output's place may hold it, and the input be null."""
 
 
 def declarations(name: str, run: str, alignment: int, parameters: Sequence[Parameter]) -> str:
@@ -33,7 +35,8 @@ def declarations(name: str, run: str, alignment: int, parameters: Sequence[Param
         return ""
     macro, written = name.upper(), {output.name: input for input, output in states.values()}
     fields = "".join(
-        f"    {each.type} {field}[2][{macro}_{field.upper()}_COUNT];\n" for field, (each, _) in states.items()
+        f"    {each.type} {field}[{1 if each.in_place else 2}][{macro}_{field.upper()}_COUNT];\n"
+        for field, (each, _) in states.items()
     )
     starts = "".join(
         f"    for (i = 0; i < {macro}_{field.upper()}_COUNT; ++i)\n"
@@ -43,14 +46,14 @@ def declarations(name: str, run: str, alignment: int, parameters: Sequence[Param
     rest = [each for each in parameters if each.name not in states and each.name not in written]
     takes = "".join(f", {'const ' if each.name.startswith('input') else ''}{each.type} *{each.name}" for each in rest)
     gives = "".join(
-        f", stream->{each.name}[turn]" if each.name in states
-        else f", stream->{written[each.name].name}[1 - turn]" if each.name in written
+        f", {'0' if each.in_place else f'stream->{each.name}[turn]'}" if each.name in states
+        else f", stream->{input.name}[{'0' if input.in_place else '1 - turn'}]" if (input := written.get(each.name))
         else f", {each.name}"
         for each in parameters
     )  # fmt: skip
     return f"""
 /* A stream: runs of which each starts with the states that the one before it left. A step reads one of the two copies
-   of each state and writes the other. */
+   of each state and writes the other; of a state with one copy it writes what is new. */
 typedef struct {{
     void *arena;
     int turn; /* the copies that hold the states */

@@ -259,7 +259,9 @@ class Executable:
         from relay.runtime.stream import Stream, pairs_of  # here: most models have no states
 
         pairs = pairs_of(self.inputs, self.outputs, states)
-        return Stream(self.inputs, self.outputs, pairs, self._initial, lambda: self._frame(inf), lambda: self._native)
+        same = {input for input, output in self._graph.get("in_place", ()) if pairs.get(input) == output}
+        frame = partial(self._frame, inf)
+        return Stream(self.inputs, self.outputs, pairs, self._initial, frame, lambda: self._native, same)
 
     def on(self, device: int = 0, stream: object = None) -> Session | HostSession:
         """Runs on a device by its number, in a stream: a handle of the driver's, or an object of another library that

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from ctypes import addressof
 from os import PathLike
@@ -33,7 +33,7 @@ class State(NamedTuple):
     input: int
     output: int
     buffers: tuple[Array, Array]
-    """What even runs read and odd ones write, and the other way round."""
+    """What even runs read and odd ones write, and the other way round; one array twice if it is updated in place."""
     initial: Array | None
     """None: zeros."""
 
@@ -42,8 +42,8 @@ class Stream:
     """Runs of one executable in sequence: each starts with the states that the one before it left.
 
     A state has two buffers; a run reads one and writes the other, so that nothing is copied and nothing allocated for
-    it. Streams of one executable are independent, and may run in several threads at the same time; one stream takes
-    one run at a time.
+    it. A cache that the model only updates has one, of which a run writes what is new. Streams of one executable are
+    independent, and may run in several threads at the same time; one stream takes one run at a time.
     """
 
     def __init__(
@@ -54,11 +54,13 @@ class Stream:
         initial: Mapping[int, Array],
         frame: Callable[[], Frame],
         entry: Callable[[], Callable[[int], None]],
+        in_place: Collection[int] = (),
     ):
-        """`pairs`: the output that feeds each state, by input. `entry` returns what runs a frame's table."""
+        """`pairs`: the output that feeds each state, by input. `entry` returns what runs a frame's table. `in_place`:
+        states that native code updates in the output's place, where it is given no input."""
         self.inputs = [spec for index, spec in enumerate(inputs) if index not in pairs]
         self.outputs = [spec for index, spec in enumerate(outputs) if index not in pairs.values()]
-        self._entry, self._made = entry, (inputs, outputs, pairs, initial, frame, entry)
+        self._entry, self._made = entry, (inputs, outputs, pairs, initial, frame, entry, in_place)
         self._frame = even = frame()
         odd = type(even.table)(*even.table)
         self._tables, self._pointers = (even.table, odd), (even.pointer, addressof(odd))
@@ -66,7 +68,11 @@ class Stream:
         for index, output in pairs.items():
             first, second = even.inputs[index], even.outputs[output]
             assert first is not None
-            odd[index], odd[len(inputs) + output] = address(second), address(first)
+            if index in in_place:
+                even.table[index] = odd[index] = 0
+                even.inputs[index], first = None, second
+            else:
+                odd[index], odd[len(inputs) + output] = address(second), address(first)
             self._states.append(State(inputs[index], index, output, (first, second), initial.get(index)))
         self._takes = [
             (

@@ -89,6 +89,17 @@ def scatter_nd(rng: Rng, kind: str) -> Case:
     return Case(kind, inputs, [T(shape, dtype)], "ScatterNdOptions", {}, 1, (), {0: indices})
 
 
+@cases("DYNAMIC_UPDATE_SLICE")
+def dynamic_update_slice(rng: Rng, kind: str) -> Case:
+    """Places that may be outside."""
+    shape = dims(rng, 3, 1, 6)
+    part = [int(rng.integers(1, d + 1)) for d in shape]
+    data = codes(rng, shape, pick(rng, "float32", "int32", "int64", "int8"))
+    start = rng.integers(-2, 7, 3).astype(pick(rng, "int32", "int64"))
+    inputs = [data, like(data, part), T([3], start.dtype.name)]
+    return Case(kind, inputs, [like(data, shape)], "DynamicUpdateSliceOptions", {}, 1, (), {2: start})
+
+
 @cases("TOPK_V2")
 def topk(rng: Rng, kind: str) -> Case:
     """Numbers of which many are equal."""

@@ -93,6 +93,16 @@ def recurrent() -> bytes:
     return model([Graph(tensors, [0], [13], ops), starting(state)])
 
 
+def cache_of_rows() -> bytes:
+    """Rows written into a cache at a place that is an input, which may be too far; the maximum of all rows."""
+    row, held = codes(1, 1, 6, scale=0.1), codes(1, 9, 6, scale=0.1)
+    tensors = [row, T([3], "int32"), HANDLE, held, held, codes(1, 6, scale=0.1), T(np.array([1], np.int32), "int32")]
+    ops = [ONCE, handle("a", 2), Op("READ_VARIABLE", [2], [3]),
+           Op("DYNAMIC_UPDATE_SLICE", [3, 0, 1], [4], "DynamicUpdateSliceOptions"), assign(2, 4),
+           Op("REDUCE_MAX", [4, 6], [5], "ReducerOptions", {"keepDims": False})]  # fmt: skip
+    return model([Graph(tensors, [0, 1], [5], ops), starting(held)])
+
+
 MODELS: dict[str, Callable[[], bytes]] = {"window": window, "integrator": integrator, "recurrent": recurrent}
 
 
@@ -122,6 +132,28 @@ def test_a_thousand_steps_equal_litert(name: str):
     wanted = [reference.run([frame])[0] for frame in given]
     assert len({array.tobytes() for array in wanted}) > 300, "the states change"
     np.testing.assert_array_equal(results(stream, given), wanted)
+
+
+def test_a_cache_is_updated_where_it_is():
+    """The stream gives native code no address of the old cache, so that none of it can be read or copied."""
+    executable, reference = relay.build(cache_of_rows()), Reference(cache_of_rows())
+    assert executable.graph["in_place"] == [[2, 1]]
+    stream, state = executable.stream(), np.full((1, 9, 6), 5, np.int8)
+    rng = np.random.default_rng(0)
+    for step in range(60):
+        row = rng.integers(-128, 128, (1, 1, 6)).astype(np.int8)
+        start = np.array([0, int(rng.integers(-2, 12)), 3], np.int32)
+        found = stream.run(row, start)
+        np.testing.assert_array_equal(found, reference.run([row, start])[0])
+        both = executable.run(row, start, state)
+        assert isinstance(both, tuple)
+        np.testing.assert_array_equal(found, both[0])
+        state = both[1]
+        np.testing.assert_array_equal(stream.states["a"], state)
+        if step == 30:
+            other = stream.clone()
+            other.reset()
+            assert (other.states["a"] == 5).all() and not np.array_equal(state, other.states["a"])
 
 
 def test_the_interpreter_starts_states_as_the_executable_does():
@@ -267,6 +299,46 @@ def test_the_page_runs(tmp_path: Path):
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["2.5", "5.0", "6.0", "2.5 6.0 10.0", "6.0"]
+
+
+CACHE = """
+#include "m.h"
+#include <stdio.h>
+static _Alignas(64) unsigned char arena[M_ARENA_BYTES];
+int main(void) {
+  static m_stream stream;
+  int8_t row[M_INPUT_0_COUNT], out[M_OUTPUT_0_COUNT];
+  int32_t start[3] = {0, 0, 0};
+  if (sizeof stream.input_2 != COPIES * 54 || m_stream_init(&stream, arena)) return 3;
+  for (int i = 0; fread(row, sizeof row, 1, stdin) == 1; ++i) {
+    start[1] = i % 11;
+    if (m_stream_step(&stream, row, start, out)) return 1;
+    fwrite(out, sizeof out, 1, stdout);
+  }
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("kind", ["object", "c"])
+def test_exported_caches(kind: str, tmp_path: Path):
+    compiler = find()
+    if compiler is None:
+        pytest.skip("no C compiler is installed")
+    executable = relay.build(cache_of_rows())
+    if kind == "object":
+        executable.export(tmp_path, "m")
+    else:
+        export_c(relay.frontend.from_tflite(cache_of_rows()), tmp_path, "m")
+    (tmp_path / "main.c").write_text(CACHE)
+    flags = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-DCOPIES={1 if kind == 'object' else 2}"]
+    files = ["main.c", "m.o" if kind == "object" else "m.c"]
+    subprocess.run([*compiler, *flags, *files, "-o", "main", "-lm"], cwd=tmp_path, check=True)
+    given = np.random.default_rng(1).integers(-128, 128, (25, 1, 1, 6), np.int8)
+    done = subprocess.run([os.path.join(tmp_path, "main")], input=given.tobytes(), stdout=subprocess.PIPE, check=True)
+    stream = executable.stream()
+    wanted = [stream.run(row, np.array([0, step % 11, 0], np.int32)) for step, row in enumerate(given)]
+    np.testing.assert_array_equal(np.frombuffer(done.stdout, np.int8).reshape(np.shape(wanted)), wanted)
 
 
 PROGRAM = """

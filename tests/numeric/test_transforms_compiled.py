@@ -132,6 +132,10 @@ def indexing(c: Cases) -> None:
     bounds = {"begin": ints([0, 1, 0]), "end": ints([3, 5, 4]), "strides": ints([1, 2, 3])}
     c.add(relay.StridedSetOp, x, c.x(3, 2, 2), **bounds)
     c.add(relay.StridedSetOp, c.net.constant(c.net.numbers(c.dtype, 3, 5, 4)), c.x(3, 2, 2), **bounds)
+    for part, start in (((3, 2, 4), c.below(7, 3, low=-3)), ((1, 5, 2), c.below(4, 3)), ((3, 5, 4), c.below(9, 3))):
+        c.add(relay.DynamicUpdateSliceOp, x, c.x(*part), start)
+    c.add(relay.DynamicUpdateSliceOp, x, c.x(3, 0, 4), c.below(4, 3))
+    c.add(relay.DynamicUpdateSliceOp, x, c.x(2, 2, 2), c.net.argument(c.net.numbers("uint8", 3)))
     c.add(relay.InvertPermutationOp, c.net.argument(c.net.rng.permutation(9).astype(np.int32)))
     c.add(relay.UnravelIndexOp, c.below(24, 2, 3), shape=ints([2, 3, 4]))
 

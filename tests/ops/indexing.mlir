@@ -48,6 +48,11 @@ func.func @strided_set(%a0: tensor<3x5x4xf32>, %a1: tensor<3x2x2xf32>) {
   func.return
 }
 
+func.func @dynamic_update_slice(%a0: tensor<3x5x4xf32>, %a1: tensor<3x2x4xf32>, %a2: tensor<3xi32>) {
+  %r0 = relay.dynamic_update_slice %a0, %a1, %a2 : (tensor<3x5x4xf32>, tensor<3x2x4xf32>, tensor<3xi32>) -> tensor<3x5x4xf32>
+  func.return
+}
+
 func.func @invert_permutation(%a0: tensor<9xi32>) {
   %r0 = relay.invert_permutation %a0 : (tensor<9xi32>) -> tensor<9xi32>
   func.return
@@ -258,5 +263,40 @@ func.func @gather_of_nothing(%x: tensor<2x0xf32>, %y: tensor<2x1xi32>) {
 // error: relay.adv_index: there is nothing to take along an axis of 0 elements
 func.func @adv_index_of_nothing(%x: tensor<0x4xf32>, %y: tensor<2xi32>) {
   %r = relay.adv_index %x, %y : (tensor<0x4xf32>, tensor<2xi32>) -> tensor<2x4xf32>
+  func.return
+}
+
+// -----
+// error: relay.dynamic_update_slice: element types differ: f32 and i8
+func.func @dynamic_update_slice(%x: tensor<2x3xf32>, %u: tensor<2x1xi8>, %s: tensor<2xi32>) {
+  %r = relay.dynamic_update_slice %x, %u, %s : (tensor<2x3xf32>, tensor<2x1xi8>, tensor<2xi32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+// error: relay.dynamic_update_slice: start must be integers
+func.func @dynamic_update_slice(%x: tensor<2x3xf32>, %u: tensor<2x1xf32>, %s: tensor<2xf32>) {
+  %r = relay.dynamic_update_slice %x, %u, %s : (tensor<2x3xf32>, tensor<2x1xf32>, tensor<2xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+// error: relay.dynamic_update_slice: start must be a vector of 2 numbers
+func.func @dynamic_update_slice(%x: tensor<2x3xf32>, %u: tensor<2x1xf32>, %s: tensor<3xi32>) {
+  %r = relay.dynamic_update_slice %x, %u, %s : (tensor<2x3xf32>, tensor<2x1xf32>, tensor<3xi32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+// error: relay.dynamic_update_slice: the shape must be known
+func.func @dynamic_update_slice(%x: tensor<?x3xf32>, %u: tensor<2x1xf32>, %s: tensor<2xi32>) {
+  %r = relay.dynamic_update_slice %x, %u, %s : (tensor<?x3xf32>, tensor<2x1xf32>, tensor<2xi32>) -> tensor<?x3xf32>
+  func.return
+}
+
+// -----
+// error: relay.dynamic_update_slice: an update of shape [2, 4] does not fit [2, 3]
+func.func @dynamic_update_slice(%x: tensor<2x3xf32>, %u: tensor<2x4xf32>, %s: tensor<2xi32>) {
+  %r = relay.dynamic_update_slice %x, %u, %s : (tensor<2x3xf32>, tensor<2x4xf32>, tensor<2xi32>) -> tensor<2x3xf32>
   func.return
 }

@@ -217,6 +217,7 @@ def test_indices_of_each_image() -> None:
 
 NO_RULE = {
     "BATCH_TO_SPACE_ND": "makes images of parts of several",
+    "DYNAMIC_UPDATE_SLICE": "its start has a number for each axis, not for each image",
     "FILL": "takes a scalar",
     "MATRIX_DIAG": "puts diagonals into zeros of the stored batch",
     "NON_MAX_SUPPRESSION_V4": "takes the boxes of one image, without an axis of images",

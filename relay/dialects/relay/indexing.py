@@ -238,6 +238,36 @@ class StridedSetOp(TensorOp):
 
 
 @irdl_op_definition
+class DynamicUpdateSliceOp(TensorOp):
+    """`result[s + i, ...] = update[i, ...]`, elsewhere the input; `s` is `start`, clamped so that the update fits.
+
+    `start` has a number for each axis. A key-value cache is written so. Source: StableHLO dynamic_update_slice.
+    """
+
+    name = "relay.dynamic_update_slice"
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
+    PARAMETERS: ClassVar[tuple[str, ...]] = ("start",)
+    SAME_AXES: ClassVar[bool] = True
+    input = operand_def(TENSOR)
+    update = operand_def(TENSOR)
+    start = operand_def(TENSOR)
+    result = result_def(TENSOR)
+    assembly_format = "$input `,` $update `,` $start attr-dict `:` functional-type(operands, results)"
+
+    def infer(self) -> Sequence[Type]:
+        type, update, start = (tensor(value) for value in self.operands)
+        dims, part = type.get_shape(), update.get_shape()
+        same = type.element_type == update.element_type
+        require(same, f"{self.name}: element types differ: {type.element_type} and {update.element_type}")
+        require(is_integer(start.element_type), f"{self.name}: start must be integers")
+        require(start.get_shape() == (len(dims),), f"{self.name}: start must be a vector of {len(dims)} numbers")
+        require(DYNAMIC not in (*dims, *part), f"{self.name}: the shape must be known")
+        fits = len(part) == len(dims) and all(p <= d for p, d in zip(part, dims, strict=True))
+        require(fits, f"{self.name}: an update of shape {list(part)} does not fit {list(dims)}")
+        return [type]
+
+
+@irdl_op_definition
 class InvertPermutationOp(TensorOp):
     """`result[input[i]] = i`, for a vector that holds each of 0 to size - 1 once."""
 

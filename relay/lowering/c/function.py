@@ -220,6 +220,12 @@ def write_alias(w: FunctionWriter, op: Operation) -> None:
     w.alias(op.results[0], op.operands[0])
 
 
+def write_address(w: FunctionWriter, op: Operation) -> None:
+    """1 for the address of a buffer, 0 for null, which is all that is asked: an index has 32 bits."""
+    assert isinstance(op, memref.ExtractAlignedPointerAsIndexOp)
+    w.values[op.aligned_pointer] = Expression(f"({w.pointers[op.source][0]} != 0)", ATOM, 0, 1)
+
+
 def write_alloca(w: FunctionWriter, op: Operation) -> None:
     """An array of the block."""
     assert isinstance(op, memref.AllocaOp)
@@ -309,6 +315,7 @@ WRITERS: Mapping[str, Callable[[FunctionWriter, Operation], None]] = {
     "memref.load": write_load,
     "memref.store": write_store,
     "memref.view": write_view,
+    "memref.extract_aligned_pointer_as_index": write_address,
     "memref.collapse_shape": write_alias,
     "memref.expand_shape": write_alias,
     "memref.reinterpret_cast": write_alias,

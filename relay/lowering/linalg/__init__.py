@@ -44,6 +44,7 @@ LOWERINGS: dict[type[Operation], Lowering] = {
     relay.ScatterAddOp: indexing.scatter,
     relay.ScatterNdOp: indexing.scatter_nd,
     relay.StridedSetOp: indexing.strided_set,
+    relay.DynamicUpdateSliceOp: indexing.dynamic_update_slice,
     relay.SortOp: sort.sort,
     relay.ArgsortOp: sort.argsort,
     relay.TopkOp: sort.topk,

@@ -15,7 +15,7 @@ from xdsl.utils.hints import isa
 
 from relay.dialects import relay
 from relay.dialects.attributes import int_values
-from relay.dialects.op import TensorOp, axis_of, rank, shape
+from relay.dialects.op import DYNAMIC, TensorOp, axis_of, rank, shape
 from relay.dialects.op import tensor as ranked
 from relay.lowering.linalg.emitter import INDEX, Emitter, axes, dims, element, identity, kind
 from relay.lowering.linalg.movement import position
@@ -131,3 +131,23 @@ def strided_set(e: Emitter, op: relay.StridedSetOp, operands: Sequence[SSAValue]
     if 0 in dims(value):
         return [whole]
     return [e(tensor.InsertSliceOp.get(value, whole, dims(value), begin, strides))]
+
+
+def dynamic_update_slice(
+    e: Emitter, op: relay.DynamicUpdateSliceOp, operands: Sequence[SSAValue]
+) -> Sequence[SSAValue]:
+    """The update inserted at an offset that is computed along each axis where it is smaller."""
+    source, update, start = operands
+    whole, part = shape(op.result), dims(update)
+    if 0 in part:
+        return [source]
+    type, places, offsets = ranked(op.start).element_type, list[SSAValue](), list[int]()
+    for axis, (size, own) in enumerate(zip(whole, part, strict=True)):
+        offsets.append(0 if size == own else DYNAMIC)
+        if size != own:
+            wanted = signed_index(e, e.extract(start, [e.constant(axis, INDEX)]), type)
+            if kind(type) == "signed":
+                wanted = e(arith.MaxSIOp(wanted, e.constant(0, i64)))
+            smaller = arith.MinSIOp if kind(type) == "signed" else arith.MinUIOp
+            places.append(e.to_index(e(smaller(wanted, e.constant(size - own, i64)))))
+    return [e(tensor.InsertSliceOp.get(update, source, part, offsets, offsets=places))]

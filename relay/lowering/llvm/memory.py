@@ -47,6 +47,12 @@ def write_view(w: FunctionWriter, op: Operation) -> None:
         w.define(op.result, f"getelementptr inbounds i8, ptr {w.of(op.source)}, {w.index} {shift}")
 
 
+def write_address(w: FunctionWriter, op: Operation) -> None:
+    """The address of a buffer as a number."""
+    assert isinstance(op, memref.ExtractAlignedPointerAsIndexOp)
+    w.define(op.aligned_pointer, f"ptrtoint ptr {w.of(op.source)} to {w.index}")
+
+
 def write_alloca(w: FunctionWriter, op: Operation) -> None:
     """Memory on the stack, until the end of the block."""
     assert isinstance(op, memref.AllocaOp)
@@ -152,6 +158,7 @@ MEMORY: dict[str, Writer] = {
     "memref.store": write_store,
     "memref.alloca": write_alloca,
     "memref.view": write_view,
+    "memref.extract_aligned_pointer_as_index": write_address,
     "memref.collapse_shape": write_alias,
     "memref.expand_shape": write_alias,
     "memref.subview": write_alias,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 from xdsl.dialects import memref
 from xdsl.dialects.linalg import ops as linalg
 
+from relay.dialects.attributes import int_values
+from relay.dialects.op import DYNAMIC
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.shaped import shape_of
 
@@ -23,13 +25,20 @@ def emit_fill(builder: LoopBuilder, op: linalg.FillOp, *, flat: bool | None = No
 
 
 def emit_copy(builder: LoopBuilder, op: memref.CopyOp, *, flat: bool | None = None) -> None:
-    """memref.copy: element by element; both as one dimension, by default where they are contiguous."""
+    """memref.copy: element by element; both as one dimension, by default where they are contiguous. Into a view whose
+    offsets are computed: into its source, at these offsets."""
     source, target = op.source, op.destination
-    if all(contiguous(v.type) for v in (source, target)) if flat is None else flat:
+    offsets: Sequence[Index] = [0] * len(shape_of(target))
+    if isinstance(view := target.owner, memref.SubviewOp) and view.offsets:
+        given = iter(view.offsets)
+        offsets = [next(given) if each == DYNAMIC else each for each in int_values(view.static_offsets)]
+        target = view.source
+    elif all(contiguous(v.type) for v in (source, target)) if flat is None else flat:
         source, target = builder.flatten(source), builder.flatten(target)
     with ExitStack() as stack:
-        indices = [stack.enter_context(builder.loop(0, d, independent=True))[0] for d in shape_of(target)]
-        builder.store(builder.load(source, indices), target, indices)
+        indices = [stack.enter_context(builder.loop(0, d, independent=True))[0] for d in shape_of(source)]
+        places = [builder.plus(at, index) for at, index in zip(offsets, indices, strict=False)]
+        builder.store(builder.load(source, indices), target, places)
 
 
 def over(

@@ -50,7 +50,7 @@ def find_paddings(ops: Sequence[Operation]) -> dict[SSAValue, Padding]:
         users = [use.operation for use in buffer.uses if use.operation is not fill]
         views = [op for op in users if isinstance(op, memref.SubviewOp)]
         written = any(isinstance(op, linalg.GenericOp) and buffer in tuple(op.outputs) for op in users)
-        if len(views) != 1 or written or not isinstance(value.owner, arith.ConstantOp):
+        if len(views) != 1 or views[0].offsets or written or not isinstance(value.owner, arith.ConstantOp):
             continue
         copies = [use.operation for use in views[0].result.uses]
         if len(copies) != 1 or not isinstance(copies[0], memref.CopyOp) or copies[0].destination is not views[0].result:

@@ -49,7 +49,15 @@ EXPANSIONS: Expansions = {
 }
 """What each op is written as."""
 KEPT: frozenset[type[Operation]] = frozenset(
-    [relay.BatchMatmulOp, relay.Resize2dOp, relay.SoftmaxOp, relay.WeightOnlyDenseOp, *norm.KEPT, *pooling.KEPT]
+    [
+        relay.BatchMatmulOp,
+        relay.DynamicUpdateSliceOp,
+        relay.Resize2dOp,
+        relay.SoftmaxOp,
+        relay.WeightOnlyDenseOp,
+        *norm.KEPT,
+        *pooling.KEPT,
+    ]
 )
 """Ops of which a row leaves some as they are."""
 

@@ -75,13 +75,20 @@ def scatter_nd(importer: Importer, node: Node) -> SSAValue:
 def tensor_scatter(importer: Importer, node: Node) -> SSAValue:
     """A cache with the update written from each image's position on, circular or linear."""
     cache, update = node.static(0), node.static(1)
-    axis = node.axis(node.integer("axis", -2), len(cache))
+    axis, mode = node.axis(node.integer("axis", -2), len(cache)), node.one_of("mode", ("linear", "circular"))
     count, size = update[axis], cache[axis]
     starts = importer.unnamed(np.zeros(cache[0], np.int64)) if node.optional(2) is None else node.input(2)
+    if cache[0] == 1 and (mode == "linear" or count == 1):
+        start = importer.cast(starts, i64)
+        if mode == "circular":
+            start = importer.call(relay.FloorModOp, start, importer.like(size, start))
+        zeros = [importer.unnamed(np.zeros(n, np.int64)) for n in (axis, len(cache) - axis - 1)]
+        place = importer.concatenate([part for part in (zeros[0], start, zeros[1]) if importer.shape(part)[0]], 0)
+        return importer.call(relay.DynamicUpdateSliceOp, node.input(0), node.input(1), place)
     starts = importer.reshape(importer.cast(starts, i64), [cache[0], *[1] * (len(cache) - 1)])
     steps = importer.unnamed(np.arange(count).reshape([count if a == axis else 1 for a in range(len(cache))]))
     places = importer.call(relay.AddOp, starts, steps)
-    if node.one_of("mode", ("linear", "circular")) == "circular":
+    if mode == "circular":
         places = importer.call(relay.FloorModOp, places, importer.like(size, places))
     indices = importer.broadcast(places, update)
     return importer.call(relay.ScatterOp, node.input(0), indices, node.input(1), axis=axis)

@@ -127,6 +127,16 @@ def scatter_nd(importer: Importer, node: Node) -> list[SSAValue]:
     return [importer.emit(relay.CastOp, [result], {"dtype": i1}).result if truths else result]
 
 
+@operator("DYNAMIC_UPDATE_SLICE", versions=(1, 4), inputs=(3, 3))
+def dynamic_update_slice(importer: Importer, node: Node) -> list[SSAValue]:
+    data, update, start = node.inputs()
+    same_type(node, data, update)
+    if start.type not in INDICES:
+        raise node.refuse_types(start)
+    values = [importer.value(each) for each in (data, update, start)]
+    return [importer.emit(relay.DynamicUpdateSliceOp, values).result]
+
+
 @operator("TOPK_V2", versions=(1, 3), inputs=(2, 2), outputs=(2, 2))
 def topk(importer: Importer, node: Node) -> list[SSAValue]:
     """The largest along the last axis and where they are; of equal ones the first."""

@@ -1,0 +1,107 @@
+"""`update-in-place`: caches of a model's state are updated where they are, not copied first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, func, memref, scf
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, IntegerType, ModuleOp
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+
+from relay.dialects.attributes import ints
+from relay.lowering.builder import INDEX
+from relay.lowering.shaped import is_buffer
+from relay.passes import Pass
+
+IN_PLACE = "relay.in_place"
+"""Of a public function: inputs with the results in whose place they may be, `array<i64: argument, argument>` each."""
+VIEWS = memref.CollapseShapeOp | memref.ExpandShapeOp
+
+
+@dataclass(frozen=True)
+class UpdateInPlace(Pass):
+    """Skip the copy of an input before its update if the caller has it where the result goes.
+
+    That is possible for an input of a public function which one kernel reads, and that only to copy it to a result of
+    the function, which nothing has used before. The kernel does not copy if the input is null. `relay.in_place` of the
+    public function lists such arguments with the results. Streams give null, so that a step writes what is new of a
+    key-value cache, and nothing else of it.
+    """
+
+    name = "update-in-place"
+    requires = ("bufferized",)
+    invalidates = ()
+    why = "writes caches of streams without copies"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        functions = {f.sym_name.data: f for f in op.body.block.ops if isinstance(f, func.FuncOp) and f.body.blocks}
+        changed = dict[memref.CopyOp, None]()
+        for function in functions.values():
+            if function.sym_visibility is None:
+                pairs = list[DenseArrayBase[IntegerType]]()
+                for argument in function.body.block.args:
+                    if (found := updated(argument, functions)) is not None:
+                        result, copy = found
+                        changed[copy] = None
+                        pairs.append(ints([argument.index, result.index]))
+                if pairs:
+                    function.attributes[IN_PLACE] = ArrayAttr(pairs)
+        for copy in changed:
+            unless_null(copy)
+
+
+def updated(argument: BlockArgument, functions: dict[str, func.FuncOp]) -> tuple[BlockArgument, memref.CopyOp] | None:
+    """The result that an input is only copied to, and the copy, in a kernel."""
+    found = list(users(argument))
+    if len(found) != 1 or not isinstance(call := found[0][0], func.CallOp) or call.parent is not argument.block:
+        return None
+    kernel = functions.get(call.callee.string_value())
+    if kernel is None or kernel.sym_visibility is None:
+        return None
+    own = kernel.body.block.args[found[0][1]]
+    copies = [use.operation for use in own.uses]
+    if len(copies) != 1 or not isinstance(copy := copies[0], memref.CopyOp) or copy.parent is not own.block:
+        return None
+    target = copy.destination
+    if copy.source is not own or not isinstance(target, BlockArgument) or not is_first(copy, target):
+        return None
+    result = call.operands[target.index]
+    while isinstance(result.owner, VIEWS):
+        result = result.owner.operands[0]
+    fits = isinstance(result, BlockArgument) and result.type == argument.type and is_first(call, result)
+    return (result, copy) if fits and isinstance(result, BlockArgument) else None
+
+
+def users(buffer: SSAValue) -> Iterator[tuple[Operation, int]]:
+    """What reads or writes a buffer, itself or a reshape of it, and as which operand."""
+    for use in buffer.uses:
+        if isinstance(use.operation, VIEWS):
+            yield from users(use.operation.results[0])
+        else:
+            yield use.operation, use.index
+
+
+def is_first(op: Operation, argument: BlockArgument) -> bool:
+    """Whether nothing uses the argument of a block before an operation of that block, nor twice in it."""
+    block, using = argument.block, [user for user, _ in users(argument)]
+    holders = {block.find_ancestor_op_in_block(user) for user in using}
+    first = next((each for each in block.ops if each in holders), None)
+    return first is op and using.count(op) == 1
+
+
+def unless_null(copy: memref.CopyOp) -> None:
+    """memref.copy %a, %b  =>  scf.if (%a is not null) { memref.copy %a, %b }"""
+    block = copy.parent
+    assert block is not None and is_buffer(copy.source.type)
+    address = memref.ExtractAlignedPointerAsIndexOp.get(copy.source)
+    zero = arith.ConstantOp(IntegerAttr(0, INDEX))
+    given = arith.CmpiOp(address.aligned_pointer, zero.result, "ne")
+    body = Block()
+    branch = scf.IfOp(given.result, [], Region(body))
+    for op in (address, zero, given, branch):
+        op.location = copy.location
+        block.insert_op_before(op, copy)
+    copy.detach()
+    body.add_ops([copy, scf.YieldOp()])
