@@ -1,0 +1,64 @@
+"""Programs whose PTX is interpreted, and the integers that they must give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pytest
+
+import relay
+from relay.dialects.attributes import Array
+from relay.interpreters import run
+from relay.lowering.gpu import tiles
+from relay.lowering.gpu.strategies import mma, wgmma
+from relay.lowering.gpu.tiles import GroupTile
+from relay.runtime import Executable
+from tests.numeric.gpu_models import golden_of
+from tests.numeric.test_gpu_warpgroups import TARGET, convolution, product
+from tests.numeric.test_models_compiled import DIGITS
+from tests.numeric.test_models_interpreted import MODELS
+
+
+@dataclass(frozen=True)
+class Program:
+    """A built model, inputs, and the outputs that another oracle has for them."""
+
+    executable: Executable
+    inputs: list[Array]
+    wanted: list[Array]
+
+
+@cache
+def digits() -> Program:
+    """The integers are LiteRT's."""
+    data = np.load(DIGITS / "digits_test.npz")
+    executable = relay.build(DIGITS / "digits_int8.tflite", target="cuda")
+    return Program(executable, [data["int8_images"][:1]], [data["int8_out"][:1]])
+
+
+@cache
+def model(name: str, target: str = "cuda") -> Program:
+    """One of the models beside the checkout, with what LiteRT gives for its first inputs."""
+    path = MODELS / f"{name}.tflite"
+    if not path.exists():
+        pytest.skip(f"the model {name} is not here")
+    inputs, outputs = golden_of(path)
+    return Program(relay.build(path, target=target), inputs[0], outputs[0])
+
+
+@cache
+def group_product(name: str) -> Program:
+    """A product by groups of warps, which tests of one tile choose; the integers are the interpreter's of relay."""
+    net, tile = {
+        "tma": (product("int8", "int8", 200, 640, 80), GroupTile(128, 64, 8, 1, 4)),
+        "tma-unsigned": (product("uint8", "int8", 128, 512, 144), GroupTile(64, 128, 4, 1, 3)),
+        "cp.async": (convolution("int8", "int8", 80), GroupTile(128, 64, 8, 1, 4)),
+    }[name]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mma, "TILES", ())
+        patch.setattr(wgmma, "GROUP_TILES", (tile,))
+        patch.setattr(tiles, "SPLITS", (1,))
+        module = net.module()
+        return Program(relay.build(module, target=TARGET), net.inputs, [*run(module, net.inputs)])

@@ -1,0 +1,67 @@
+"""PTX as LLVM prints it, run by an interpreter that knows only the PTX ISA, against the integers of the CPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.numeric.test_models_compiled import close
+from tests.ptx.interpreter import run
+from tests.ptx.programs import Program, digits, group_product, model
+
+
+def check(program: Program) -> None:
+    for found, wanted in zip(run(program.executable, program.inputs)[0], program.wanted, strict=True):
+        assert found.dtype == wanted.dtype
+        assert np.array_equal(found, wanted) if wanted.dtype.kind in "iu" else close(found, wanted)
+
+
+def test_digits():
+    check(digits())
+
+
+def test_kws():
+    check(model("kws_int8"))
+
+
+def test_a_product_of_groups_whose_tiles_the_device_copies():
+    program = group_product("tma")
+    text = program.executable.get_source("ptx")
+    assert "wgmma.mma_async" in text and "cp.async.bulk.tensor" in text
+    check(program)
+
+
+def test_a_convolution_of_groups_that_copy():
+    program = group_product("cp.async")
+    assert "wgmma.mma_async" in program.executable.get_source("ptx")
+    check(program)
+
+
+@pytest.mark.slow
+def test_a_product_of_unsigned_codes():
+    check(group_product("tma-unsigned"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ad01_fp32",
+        "ad01_int8",
+        "keras_lstm_mnist_ptq",
+        "kws_fp32",
+        "mobilenet_v1_0.25_128_quant",
+        "resnet8_fp32",
+        "resnet8_int8",
+        "vww_96_float",
+        "vww_96_int8",
+    ],
+)
+def test_a_model(name: str):
+    check(model(name))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["kws_int8", "resnet8_int8", "vww_96_int8"])
+def test_a_model_for_one_chip(name: str):
+    check(model(name, "cuda -arch=sm_90a"))
