@@ -263,7 +263,7 @@ MODELS: dict[str, onnx.ModelProto | bytes] = {
     "or the step is 0": model("Range", const(0), const(1), const(0)),
     "has 0 spatial axes": pool(2, 2),
     "the attribute kernel_shape is [2] for 2 spatial axes": pool(1, 1, 4, 4, kernel_shape=[2]),
-    "pads an axis of unknown size": pool(1, 1, "h", 4, auto_pad="SAME_UPPER"),
+    "pads an axis of unknown size": pool(1, 1, "h", 4, auto_pad="SAME_UPPER", strides=[2, 2]),
     "has auto_pad 'odd'": pool(1, 1, 4, 4, auto_pad="odd"),
     "gives indices": pool(1, 1, 4, 4, kind="MaxPool", outputs=["y", "z"]),
     "BatchNormalization 'y': is in training mode": model(

@@ -243,8 +243,8 @@ PROGRAMS: dict[str, bytes] = {
     "the argument kernel_size is [2, 2, 2] for 2 axes": call(
         "aten.avg_pool2d.default", self=f(1, 2, 4, 4), kernel_size=[2] * 3
     ),
-    "the argument alpha is no number": call("aten.add.Tensor", self=X, other=X, alpha="a"),
-    "the argument keepdim is no boolean": call("aten.sum.dim_IntList", self=X, dim=[0], keepdim=3),
+    "the argument alpha is 'a', no number": call("aten.add.Tensor", self=X, other=X, alpha="a"),
+    "the argument keepdim is 3, no boolean": call("aten.sum.dim_IntList", self=X, dim=[0], keepdim=3),
     "the argument self has rank 1, not 2": call("aten._pdist_forward.default", self=f(2)),
     "self is of unknown size": call("aten.roll.default", self=f("n"), shifts=[1]),
     "the axes [0, 0] name one twice": call("aten.permute.default", self=X, dims=[0, 0]),

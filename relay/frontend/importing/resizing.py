@@ -44,6 +44,8 @@ def resized(
     dims = importer.shape(value)
     sizes = {axis: floor(scale * dims[axis]) if size is None else size for axis, (scale, size) in wanted.items()}
     wanted = {a: row for a, row in wanted.items() if sizes[a] != dims[a] or row[0] != 1 or a in roi}
+    if not wanted:
+        return value
     if min(sizes.values(), default=1) < 1:
         raise importer.at.malformed(f"resizes to {list(sizes.values())}")
     exact = all(scale == sizes[axis] / dims[axis] for axis, (scale, _) in wanted.items())
@@ -66,8 +68,9 @@ def _as_image(
     importer: TensorBuilder, rule: Rule, value: SSAValue, wanted: Collection[int], sizes: dict[int, int]
 ) -> SSAValue | None:
     """The same as one op on an image, where there is one."""
-    spatial = importer.rank(value) == 4 and {*wanted} <= {2, 3}
-    if not spatial or rule.mode == "cubic" or rule.antialias or rule.coordinates not in PLAIN:
+    axes = (2, 3) if {*wanted} <= {2, 3} else (1, 2)
+    plain = importer.rank(value) == 4 and {*wanted} <= {*axes} and rule.coordinates in PLAIN
+    if not plain or rule.mode == "cubic" or rule.antialias:
         return None
     if rule.mode != "nearest" and (not importer.is_float(value) or importer.dtype(value).itemsize < 4):
         return None
@@ -75,11 +78,11 @@ def _as_image(
     return importer.call(
         relay.Resize2dOp,
         value,
-        size=[sizes.get(axis, dims[axis]) for axis in (2, 3)],
+        size=[sizes.get(axis, dims[axis]) for axis in axes],
         method="nearest_neighbor" if rule.mode == "nearest" else "linear",
         coordinate_transformation_mode=rule.coordinates,
         rounding_method=rule.nearest if rule.mode == "nearest" else "",
-        layout="NCHW",
+        layout="NCHW" if axes == (2, 3) else "NHWC",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from math import prod
 
@@ -92,6 +92,18 @@ class TensorBuilder(Builder):
         if tuple(axes) == tuple(range(len(axes))):
             return value
         return self.call(relay.TransposeOp, value, axes=tuple(axes))
+
+    def reordered(self, value: SSAValue, order: Callable[[Array], Array]) -> SSAValue:
+        """The axes as a function of numpy orders those of an array, whose strides are 0, 1, 2, ... here."""
+        rank = self.rank(value)
+        array = np.lib.stride_tricks.as_strided(np.zeros(1, np.int8), [1] * rank, range(rank))
+        return self.transpose(value, order(array).strides)
+
+    def expand_dims(self, value: SSAValue, axes: Iterable[int]) -> SSAValue:
+        """The value with axes of 1 at these places of the result."""
+        for axis in sorted(axes):
+            value = self.call(relay.ExpandDimsOp, value, axis=axis)
+        return value
 
     def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
         """One size that is not known follows from the others."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
-from relay.dialects.op import TensorOp
+from relay.dialects.op import DYNAMIC, TensorOp
 from relay.frontend.importing.tensors import TensorBuilder
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
@@ -25,6 +25,24 @@ ADAPTIVE: dict[str, dict[int, type[TensorOp]]] = {
     "avg": {1: relay.AdaptiveAvgPool1dOp, 2: relay.AdaptiveAvgPool2dOp, 3: relay.AdaptiveAvgPool3dOp},
     "max": {1: relay.AdaptiveMaxPool1dOp, 2: relay.AdaptiveMaxPool2dOp, 3: relay.AdaptiveMaxPool3dOp},
 }
+
+
+def same_padding(
+    importer: TensorBuilder, sizes: Sequence[int], spans: Sequence[int], strides: Sequence[int]
+) -> list[tuple[int, int]]:
+    """Elements before and after each axis for `ceil(size / stride)` windows that reach over so many elements."""
+    found: list[tuple[int, int]] = []
+    for size, span, stride in zip(sizes, spans, strides, strict=True):
+        if size == DYNAMIC and stride != 1:
+            raise importer.at.unsupported("pads an axis of unknown size to the same size", "give its shapes")
+        whole = span - 1 if stride == 1 else max((-(-size // stride) - 1) * stride + span - size, 0)
+        found.append((whole // 2, whole - whole // 2))
+    return found
+
+
+def spans_of(cells: Sequence[int], dilations: Sequence[int]) -> list[int]:
+    """Over how many elements windows of so many cells reach."""
+    return [(count - 1) * dilation + 1 for count, dilation in zip(cells, dilations, strict=True)]
 
 
 def flat_padding(widths: Sequence[tuple[int, int]]) -> list[int]:
@@ -76,7 +94,7 @@ def transposed_convolved(
     count = len(strides)
     spatial, first = SPATIAL[count], 1 if last else 2
     cells = importer.shape(kernel)[first : first + count]
-    spans = [(c - 1) * dilation + 1 for c, dilation in zip(cells, dilations, strict=True)]
+    spans = spans_of(cells, dilations)
     # what is cut off before may be more than the kernel reaches: cut it from the whole
     found = importer.call(
         TRANSPOSED[count],

@@ -10,15 +10,18 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType, f32
-from xdsl.ir import Block, SSAValue
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
 
 from relay.dialects import relay
-from relay.dialects.attributes import Array, dtype_of, element_type
-from relay.dialects.op import DYNAMIC, tensor
-from relay.frontend.importing.formulas import Scalar
+from relay.dialects.attributes import Array, element_type
+from relay.dialects.op import DYNAMIC
 from relay.frontend.importing.tensors import TensorBuilder
 from relay.frontend.keras.node import Argument, Layer, is_array, is_value
+
+_RANKS = {"b": 0, "u": 1, "i": 1, "f": 2}
+_PYTHONS = {"b": np.dtype(np.bool_), "i": np.dtype(np.int32), "f": np.dtype(np.float32)}
+"""Element types of Python's numbers, and of lists of them."""
 
 
 class Importer(TensorBuilder):
@@ -35,31 +38,23 @@ class Importer(TensorBuilder):
             self._weights[key] = self.constant(array, f"{layer.path.replace('layers/', '')}/{name}")
         return self._weights[key]
 
-    def scalar_of(self, value: SSAValue) -> Scalar:
-        return Scalar(self, value)
-
     def promoted(self, *given: Argument) -> list[SSAValue]:
         """Operands in the element type that Keras computes in: floats go before integers before booleans; Python's
         numbers have no width."""
-        types = [_dtype(each) for each in given]
-        tensors = [type for type, each in zip(types, given, strict=True) if not isinstance(each, int | float)]
-        ranks = {"b": 0, "u": 1, "i": 1, "f": 2}
-        most = max((ranks[type.kind] for type in types), default=2)
-        strong = [type for type in tensors if ranks[type.kind] == most]
-        weak = {0: np.dtype(np.bool_), 1: np.dtype(np.int32), 2: np.dtype(np.float32)}[most]
-        dtype: np.dtype[Any] = np.result_type(*strong) if strong else weak
+        types = [self._dtype(each) for each in given]
+        most = max(_RANKS[type.kind] for type in types)
+        highest = [(type, each) for type, each in zip(types, given, strict=True) if _RANKS[type.kind] == most]
+        wide = [type for type, each in highest if is_value(each) or is_array(each)]
+        dtype: np.dtype[Any] = np.result_type(*wide or (highest[0][0],))
         element = element_type(dtype)
-        anything = Block(arg_types=[TensorType(element, [])]).args[0]
-        found: list[SSAValue] = []
-        for each in given:
-            if is_value(each):
-                found.append(self.cast(each, element))
-            elif is_array(each):
-                found.append(self.unnamed(each.astype(dtype)))
-            elif isinstance(each, int | float):
-                found.append(self.like(each, anything))
-            else:
-                raise self.at.malformed(f"has the operand {str(each)[:80]!r}")
+        return [self.cast(each, element) if is_value(each) else self.unnamed(np.asarray(each, dtype)) for each in given]
+
+    def _dtype(self, given: Argument) -> np.dtype[Any]:
+        if is_value(given):
+            return self.dtype(given)
+        found = given.dtype if is_array(given) else _PYTHONS.get(np.asarray(given).dtype.kind)
+        if found is None or found.kind not in _RANKS:
+            raise self.at.malformed(f"has the operand {str(given)[:80]!r}")
         return found
 
     def real(self, value: SSAValue) -> SSAValue:
@@ -77,17 +72,3 @@ class Importer(TensorBuilder):
 
     def add(self, a: SSAValue, b: SSAValue | None) -> SSAValue:
         return a if b is None else self.call(relay.AddOp, a, b)
-
-
-def _dtype(given: Argument) -> np.dtype[Any]:
-    match given:
-        case SSAValue():
-            return dtype_of(tensor(given).element_type)
-        case np.ndarray():
-            return given.dtype
-        case bool():
-            return np.dtype(np.bool_)
-        case int():
-            return np.dtype(np.int32)
-        case _:
-            return np.dtype(np.float32)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, TypeGuard, TypeVar, cast
+from typing import ClassVar, TypeGuard
 
 import numpy as np
 from xdsl.ir import SSAValue
 
 from relay.dialects.attributes import Array
-from relay.dialects.op import DYNAMIC, is_tensor
-from relay.errors import Unsupported
+from relay.dialects.op import DYNAMIC
 from relay.frontend.importing.archives import Json
-from relay.frontend.importing.builder import Place, is_list, is_value
+from relay.frontend.importing.builder import is_list, is_value
+from relay.frontend.importing.fields import Fields
 from relay.frontend.keras.archive import Archive
 
-T = TypeVar("T")
 Argument = object
 """A value, a number, a text, None, an array, a slice, Ellipsis, or a list or dictionary of these."""
 
@@ -39,7 +38,7 @@ def values_in(given: Argument) -> list[SSAValue]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Layer(Place):
+class Layer(Fields):
     SCALAR_AXES: ClassVar[int] = 1
     file: str
     archive: Archive
@@ -65,17 +64,23 @@ class Layer(Place):
         """`layer 17 Conv2D 'conv1'`."""
         return f"layer {self.index} {self.kind[:120]} {self.name!r}"
 
+    @property
+    def operation(self) -> str:
+        """The name of an operation without `ops.`."""
+        return self.kind.removeprefix("ops.")
+
     def inner(self, kind: str, part: str, config: Json, *arguments: Argument) -> Layer:
         """A call of a layer inside this one; `part` is the attribute that Keras stores its variables under."""
         config = {"name": f"{self.name}/{part}", **config}
         path = self.archive.place(f"{self.path}/{part}", kind, str(config["name"]))
         return replace(self, kind=kind, config=config, path=path, arguments=arguments, keywords={})
 
-    def argument(self, position: int, name: str = "", default: Argument = None) -> Argument:
+    def entry(self, name: str) -> object:
+        return self.config.get(name)
+
+    def argument(self, position: int, name: str = "") -> Argument:
         """An argument of the call, by its place or by its name."""
-        if position < len(self.arguments):
-            return self.arguments[position]
-        return self.keywords.get(name, default)
+        return self.arguments[position] if position < len(self.arguments) else self.keywords.get(name)
 
     def value(self, position: int = 0, name: str = "inputs") -> SSAValue:
         found = self.argument(position, name)
@@ -111,72 +116,36 @@ class Layer(Place):
             raise self.malformed(f"has {len(found)} variables, not {len(names)} ({', '.join(names)})")
         return dict(zip(names, found, strict=True))
 
-    def plain(self, name: str, kind: type[T], default: T | None, what: str) -> T:
-        """The entry `name` of the configuration, checked to be a `kind`; `default` if the entry is left out or None."""
-        found = self.config.get(name)
-        if found is None and default is not None:
-            return default
-        if not isinstance(found, kind) or (isinstance(found, bool) and kind is not bool):
-            raise self.malformed(f"{name} is {str(found)[:80]!r}, no {what}")
-        return found
+    def along(self, value: SSAValue, default: int | None = None, *, more: int = 0, name: str = "axis") -> int:
+        """The axis of a tensor, or of what has so many axes more, that the configuration names."""
+        return self.axis(self.integer(name, default), self._rank(value) + more)
 
-    def integer(self, name: str, default: int | None = None) -> int:
-        return self.plain(name, int, default, "integer")
+    def axes(self, value: SSAValue, default: int | None = None, *, name: str = "axis") -> list[int]:
+        """The axes of a tensor that the configuration names, in its order; all where it names none."""
+        given = self.integers(name, range(self._rank(value)) if default is None else [default])
+        return self.axes_of(given, self._rank(value))
 
-    def flag(self, name: str, default: bool = False) -> bool:
-        return self.plain(name, bool, default, "boolean")
+    def _rank(self, value: SSAValue) -> int:
+        return len(self.sizes_of(value, "the input", None, known=False))
 
-    def word(self, name: str, default: str | None = None) -> str:
-        return self.plain(name, str, default, "text")
-
-    def real(self, name: str, default: float | None = None) -> float:
-        found = self.config.get(name)
-        return float(found) if isinstance(found, int) else self.plain(name, float, default, "number")
-
-    def integers(self, name: str, default: Sequence[int] | None = None) -> list[int]:
-        """A list of integers, or one as a list of it."""
-        return self.integers_of(self.config.get(name, None if default is None else [*default]), name)
-
-    def integers_of(self, given: Argument, name: str) -> list[int]:
-        rows = given if is_list(given) else [given]
-        if not all(isinstance(each, int) and not isinstance(each, bool) for each in rows):
-            raise self.malformed(f"{name} is {str(given)[:80]}, no integers")
-        return cast("list[int]", rows)
-
-    def each(self, name: str, count: int, default: int | None = None) -> list[int]:
-        """A number for each of so many axes; one stands for all."""
-        found = self.integers(name, None if default is None else [default])
-        found = found * count if len(found) == 1 else found
-        if len(found) != count:
-            raise self.malformed(f"{name} is {found} for {count} axes")
-        return found
-
-    def axes(self, given: Argument, rank: int) -> list[int]:
-        """Possibly negative axes as distinct numbers in 0..rank-1, in the order given; all for None."""
-        if given is None:
-            return list(range(rank))
-        return self.axes_of(self.integers_of(given, "axis"), rank)
-
-    def static(self, value: SSAValue) -> tuple[int, ...]:
-        """The sizes of a tensor, which must be known."""
-        dims = value.type.get_shape() if is_tensor(value.type) else ()
-        if DYNAMIC in dims:
+    def static(self, value: SSAValue, axes: Iterable[int] | None = None) -> list[int]:
+        """The sizes of a tensor, or those along these axes, which must be known."""
+        dims = self.sizes_of(value, "the input", None, known=False)
+        found = [*dims] if axes is None else [dims[axis] for axis in axes]
+        if DYNAMIC in found:
             raise self.unsupported(f"takes {value.type}, of unknown size", "give its shapes")
-        return dims
+        return found
 
     @property
     def last(self) -> bool:
         """Whether channels are the last axis."""
-        found = self.word("data_format", "channels_last")
-        if found not in ("channels_last", "channels_first"):
-            raise self.malformed(f"data_format is {found[:40]!r}")
-        return found == "channels_last"
+        return self.one_of("data_format", ("channels_last", "channels_first")) == "channels_last"
 
     def refuse(self, names: Mapping[str, object]) -> None:
         """Raise Unsupported for entries of the configuration that are not these."""
         for name, wanted in names.items():
-            if (found := self.config.get(name)) not in (None, wanted):
-                raise Unsupported(self.where, f"{name} is {str(found)[:80]}")
+            if (found := self.entry(name)) not in (None, wanted):
+                raise self.unsupported(f"{name} is {str(found)[:80]}")
 
 
 def array_of(config: Json) -> Array:

@@ -8,7 +8,7 @@ from typing import TypeVar
 from xdsl.ir import SSAValue
 
 from relay.frontend.keras.builder import Importer
-from relay.frontend.keras.node import Layer
+from relay.frontend.keras.node import Argument, Layer, is_row
 
 F = TypeVar("F", bound="Convert")
 Result = SSAValue | Sequence[SSAValue]
@@ -25,8 +25,7 @@ def layer(*names: str) -> Callable[[F], F]:
     """Enter a function in the table under one or more classes of layers."""
 
     def enter(convert: F) -> F:
-        for name in names:
-            TABLE[name] = convert
+        TABLE.update(dict.fromkeys(names, convert))
         return convert
 
     return enter
@@ -35,3 +34,20 @@ def layer(*names: str) -> Callable[[F], F]:
 def op(*names: str) -> Callable[[F], F]:
     """The same of operations of `keras.ops`."""
     return layer(*(f"ops.{name}" for name in names))
+
+
+def wrapped(node: Layer, name: str, part: str, *arguments: Argument) -> Layer:
+    """A call of the layer that the configuration holds under this name; Keras stores its variables as `part`."""
+    row = node.entry(name)
+    if not is_row(row) or not str(row.get("module")).startswith("keras") or str(row["class_name"]) not in TABLE:
+        what = row.get("class_name") if is_row(row) else row
+        raise node.unsupported(f"has the {name} {str(what)[:80]!r}", "the class is not supported")
+    return node.inner(str(row["class_name"]), part, row["config"], *arguments)
+
+
+def output(importer: Importer, inner: Layer) -> SSAValue:
+    """The one output of a layer in a layer."""
+    found = TABLE[inner.kind](importer, inner)
+    if not isinstance(found, SSAValue):
+        raise inner.unsupported("has several outputs or steps, and is wrapped")
+    return found

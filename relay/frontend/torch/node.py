@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeGuard, TypeVar
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 from xdsl.ir import SSAValue
 
 from relay.dialects.op import Type
-from relay.frontend.importing.builder import Place, is_list, is_value
+from relay.frontend.importing.builder import is_list, is_value
+from relay.frontend.importing.fields import Fields
 from relay.frontend.torch.archive import Json, dtype_of_number
 
-T = TypeVar("T")
 Argument = object
 """A value, a number, a boolean, a text, None, a `ScalarType`, a `Subgraph` or a list of these."""
 Size = int | SSAValue
@@ -57,8 +56,9 @@ def writes_in_place(packet: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Node(Place):
+class Node(Fields):
     SCALAR_AXES: ClassVar[int] = 1
+    FIELD: ClassVar[str] = "the argument "
     file: str
     target: str
     """The operator with its overload: `aten.add.Tensor`."""
@@ -92,9 +92,12 @@ class Node(Place):
         if training:
             raise self.unsupported("is in training mode", "export the model after model.eval()")
 
+    def entry(self, name: str) -> Argument:
+        return self.arguments.get(name)
+
     def has(self, name: str) -> bool:
         """Whether the argument is given, and not None."""
-        return self.arguments.get(name) is not None
+        return self.entry(name) is not None
 
     def value(self, name: str) -> SSAValue:
         found = self.optional(name)
@@ -104,7 +107,7 @@ class Node(Place):
 
     def optional(self, name: str) -> SSAValue | None:
         """A tensor, or None where it is left out."""
-        found = self.arguments.get(name)
+        found = self.entry(name)
         if found is None or is_value(found):
             return found
         raise self.malformed(f"the argument {name} is no tensor")
@@ -122,18 +125,8 @@ class Node(Place):
             raise self.malformed(f"the argument {name} is no list")
         return found
 
-    def integer(self, name: str, default: int | None = None) -> int:
-        found = self.arguments.get(name)
-        if found is None and default is not None:
-            return default
-        if isinstance(found, SSAValue):
-            raise self.unsupported(f"the argument {name} follows from sizes that are not known", "give its shapes")
-        if not isinstance(found, int) or isinstance(found, bool):
-            raise self.malformed(f"the argument {name} is {found!r}, no integer")
-        return found
-
     def size(self, name: str, default: int | None = None) -> Size:
-        found = self.arguments.get(name)
+        found = self.entry(name)
         return found if is_value(found) else self.integer(name, default)
 
     def sizes(self, name: str) -> list[Size]:
@@ -144,57 +137,9 @@ class Node(Place):
             found.append(each)
         return found
 
-    def integers(self, name: str, default: Sequence[int] | None = None) -> list[int]:
-        """A list of integers, or one as a list of it."""
-        if default is not None and not self.has(name):
-            return list(default)
-        if isinstance(self.arguments.get(name), int):
-            return [self.integer(name)]
-        found = self.sizes(name)
-        if not all(isinstance(each, int) for each in found):
-            raise self.unsupported(f"the argument {name} follows from sizes that are not known", "give its shapes")
-        return [each for each in found if isinstance(each, int)]
-
-    def each(self, name: str, count: int, default: int) -> list[int]:
-        """A number for each of so many axes; one stands for all."""
-        found = self.integers(name, []) or [default]
-        found = found * count if len(found) == 1 else found
-        if len(found) != count:
-            raise self.malformed(f"the argument {name} is {found} for {count} axes")
-        return found
-
-    def number_of(self, name: str, default: float | None = None) -> float:
-        """An integer or a float; archives write those that are not finite as text: `-Infinity`."""
-        found = self.arguments.get(name)
-        if found is None and default is not None:
-            return default
-        if isinstance(found, str) and found.lower().lstrip("-") in ("inf", "infinity", "nan"):
-            return float(found)
-        if not isinstance(found, int | float):
-            raise self.malformed(f"the argument {name} is no number")
-        return found
-
-    def real(self, name: str, default: float | None = None) -> float:
-        return float(self.number_of(name, default))
-
-    def plain(self, name: str, kind: type[T], default: T, what: str) -> T:
-        """An argument of a type of Python, or what stands for one that is left out."""
-        found = self.arguments.get(name)
-        if found is None:
-            return default
-        if not isinstance(found, kind):
-            raise self.malformed(f"the argument {name} is no {what}")
-        return found
-
-    def flag(self, name: str, default: bool = False) -> bool:
-        return self.plain(name, bool, default, "boolean")
-
-    def word(self, name: str, default: str = "") -> str:
-        return self.plain(name, str, default, "text")
-
     def dtype(self, name: str = "dtype") -> np.dtype[Any] | None:
         """An element type, or None where it is left out."""
-        found = self.arguments.get(name)
+        found = self.entry(name)
         return dtype_of_number(found.number, self.where) if isinstance(found, ScalarType) else None
 
     def shape(self, name: str, rank: int | None = None) -> tuple[int, ...]:

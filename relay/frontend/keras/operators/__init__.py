@@ -9,11 +9,10 @@ from relay.frontend.keras.operators import (
     movement,
     normalization,
     recurrent,
-    reduce,
 )
 from relay.frontend.keras.table import REFUSED, TABLE
 
 __all__ = [
     "REFUSED", "TABLE", "activations", "attention", "convolution", "core", "elementwise", "movement", "normalization",
-    "recurrent", "reduce",
+    "recurrent",
 ]  # fmt: skip

@@ -1,24 +1,29 @@
-"""Convolutions, pools and resizing of images. Source: keras/src/layers/convolutional, pooling, backend/jax/nn.py."""
+"""Convolutions, pools, paddings and resizing of images. Source: keras/src/layers, backend/jax/nn.py."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array
-from relay.dialects.op import DYNAMIC
+from relay.frontend.importing import windows
+from relay.frontend.importing.paddings import padded
 from relay.frontend.importing.resizing import Rule, resized
-from relay.frontend.importing.windows import ADAPTIVE, SPATIAL, convolved, flat_padding, pooled, transposed_convolved
+from relay.frontend.importing.windows import SPATIAL
 from relay.frontend.keras.builder import Importer
-from relay.frontend.keras.node import Layer
+from relay.frontend.keras.node import Layer, is_list
 from relay.frontend.keras.operators.activations import activated
 from relay.frontend.keras.table import layer
 
+Weights = dict[str, Array]
+Window = tuple[list[int], list[int], list[tuple[int, int]]]
+"""Strides, dilations, and padding before and after, of each spatial axis."""
 
-def spatial_axes(importer: Importer, node: Layer, value: SSAValue) -> list[int]:
+
+def _spatial(importer: Importer, node: Layer, value: SSAValue) -> list[int]:
     """The axes between batch and channels."""
     count = importer.rank(value) - 2
     if count not in SPATIAL:
@@ -26,151 +31,116 @@ def spatial_axes(importer: Importer, node: Layer, value: SSAValue) -> list[int]:
     return [axis + (1 if node.last else 2) for axis in range(count)]
 
 
-def padded(
-    importer: Importer, node: Layer, value: SSAValue, cells: Sequence[int], strides: Sequence[int],
-    dilations: Sequence[int],
-) -> list[tuple[int, int]]:  # fmt: skip
-    """Elements before and after each spatial axis; for `same` the result has ceil(size / stride) positions."""
-    mode = node.word("padding", "valid")
-    spans = [(c - 1) * d + 1 for c, d in zip(cells, dilations, strict=True)]
-    if mode == "valid":
-        return [(0, 0)] * len(cells)
-    if mode == "causal":
-        return [(span - 1, 0) for span in spans]
-    if mode != "same":
-        raise node.unsupported(f"has the padding {mode[:40]!r}")
-    found: list[tuple[int, int]] = []
-    for axis, span, stride in zip(spatial_axes(importer, node, value), spans, strides, strict=True):
-        size = importer.shape(value)[axis]
-        if size == DYNAMIC and stride != 1:
-            raise node.unsupported(f"pads an axis of unknown size, of {value.type}", "give its shapes")
-        more = max((-(-size // stride) - 1) * stride + span - size, 0) if stride != 1 else span - 1
-        found.append((more // 2, more - more // 2))
-    return found
+def _window(importer: Importer, node: Layer, x: SSAValue, cells: Sequence[int], pools: bool = False) -> Window:
+    """Those of a kernel of so many cells. A pool window on by whole windows unless strides are given."""
+    axes = _spatial(importer, node, x)
+    cells, count = cells[: len(axes)], len(axes)
+    whole = pools and node.entry("strides") is None
+    strides = [*cells] if whole else node.each("strides", count, 1)
+    dilations = node.each("dilation_rate", count, 1)
+    spans = windows.spans_of(cells, dilations)
+    match node.one_of("padding", ("valid", "same", "causal")):
+        case "same":
+            padding = windows.same_padding(importer, [importer.shape(x)[axis] for axis in axes], spans, strides)
+        case "causal":
+            padding = [(span - 1, 0) for span in spans]
+        case _:
+            padding = [(0, 0)] * count
+    return strides, dilations, padding
 
 
-def kernel_of(importer: Importer, node: Layer, name: str, kernel: Array) -> SSAValue:
+def _kernel(importer: Importer, node: Layer, name: str, kernel: Array) -> SSAValue:
     """A kernel [spatial axes, in, out] with `out` first, and `in` where the data has its channels."""
     *spatial, inner, out = range(kernel.ndim)
     order = (out, *spatial, inner) if node.last else (out, inner, *spatial)
     return importer.weight(node, name, np.ascontiguousarray(kernel.transpose(order)))
 
 
-def finished(importer: Importer, node: Layer, found: SSAValue, bias: Array | None) -> SSAValue:
-    """The bias, and the activation."""
+def _convolved(importer: Importer, node: Layer, x: SSAValue, kernels: Weights) -> SSAValue:
+    window = _window(importer, node, x, kernels["kernel"].shape)
+    kernel = _kernel(importer, node, "kernel", kernels["kernel"])
+    return windows.convolved(importer, x, kernel, *window, node.integer("groups", 1), node.last)
+
+
+def _depthwise(importer: Importer, node: Layer, x: SSAValue, kernels: Weights) -> SSAValue:
+    """Each channel by itself, with a kernel [spatial axes, channels, multiplier]."""
+    name, kernel = next(iter(kernels.items()))
+    *cells, channels, multiplier = kernel.shape
+    strides, dilations, padding = window = _window(importer, node, x, cells)
+    if len(cells) == 2 and node.last:
+        layouts = {"data_layout": "NHWC", "kernel_layout": "HWOI", "out_dtype": importer.element(x)}
+        kept = {"strides": strides, "dilation": dilations, "padding": windows.flat_padding(padding), "groups": channels}
+        return importer.call(relay.Conv2dOp, x, importer.weight(node, name, kernel), **kept, **layouts)
+    value = _kernel(importer, node, name, kernel.reshape(*cells, 1, channels * multiplier))
+    return windows.convolved(importer, x, value, *window, channels, node.last)
+
+
+def _separable(importer: Importer, node: Layer, x: SSAValue, kernels: Weights) -> SSAValue:
+    """Each channel by itself, and then all channels of each position."""
+    found = _depthwise(importer, node, x, kernels)
+    value = _kernel(importer, node, "pointwise_kernel", kernels["pointwise_kernel"])
+    ones = [1] * len(_spatial(importer, node, found))
+    return windows.convolved(importer, found, value, ones, ones, [(0, 0)] * len(ones), 1, node.last)
+
+
+def _transposed(importer: Importer, node: Layer, x: SSAValue, kernels: Weights) -> SSAValue:
+    """What `valid` leaves out of a stride is 0; `same` gives `size * stride` positions."""
+    kernel = kernels["kernel"]
+    count = len(_spatial(importer, node, x))
+    strides, dilations = node.each("strides", count, 1), node.each("dilation_rate", count, 1)
+    given = node.entry("output_padding") is not None
+    extra = node.each("output_padding", count) if given else [None] * count
+    valid = node.one_of("padding", ("valid", "same")) == "valid"
+    padding, behind = list[tuple[int, int]](), list[int]()
+    for span, stride, own in zip(windows.spans_of(kernel.shape[:count], dilations), strides, extra, strict=True):
+        before, after = 0, min(span - stride, 0) if own is None else -own
+        if not valid:
+            whole = stride + span - 2 if own is None else span + span % 2 - 2 + own
+            left = min(-(-whole // 2), span - 1)
+            before, after = span - 1 - left, span - 1 - (whole - left)
+        padding.append((before, max(after, 0)))
+        behind.append(max(-after, 0))
+    value = _kernel(importer, node, "kernel", kernel)
+    return windows.transposed_convolved(importer, x, value, strides, dilations, padding, behind, 1, node.last)
+
+
+_CONVOLUTIONS: dict[str, Callable[[Importer, Layer, SSAValue, Weights], SSAValue]] = {
+    **{f"Conv{n}D": _convolved for n in SPATIAL},
+    **{f"Conv{n}DTranspose": _transposed for n in SPATIAL},
+    **{f"DepthwiseConv{n}D": _depthwise for n in (1, 2)},
+    **{f"SeparableConv{n}D": _separable for n in (1, 2)},
+}
+
+
+@layer(*_CONVOLUTIONS)
+def convolution(importer: Importer, node: Layer) -> SSAValue:
+    """The products, the bias, and the activation."""
+    names = ["depthwise_kernel", "pointwise_kernel"] if node.kind.startswith("Separable") else ["kernel"]
+    weights = node.weights(*names, *["bias"] * node.flag("use_bias", True))
+    bias = weights.pop("bias", None)
+    found = _CONVOLUTIONS[node.kind](importer, node, node.value(), weights)
     if bias is not None:
         axis = importer.rank(found) - 1 if node.last else 1
         found = importer.call(relay.BiasAddOp, found, importer.weight(node, "bias", bias), axis=axis)
     return activated(importer, node, found)
 
 
-def _names(node: Layer, *names: str) -> dict[str, Array]:
-    return node.weights(*names, *["bias"] * node.flag("use_bias", True))
-
-
-def _numbers(node: Layer, count: int, strides: str = "strides") -> tuple[list[int], list[int]]:
-    """Strides and dilations."""
-    return node.each(strides, count, 1), node.each("dilation_rate", count, 1)
-
-
-@layer("Conv1D", "Conv2D", "Conv3D")
-def convolution(importer: Importer, node: Layer) -> SSAValue:
-    x, weights = node.value(), _names(node, "kernel")
-    cells = weights["kernel"].shape[: len(spatial_axes(importer, node, x))]
-    strides, dilations = _numbers(node, len(cells))
-    padding = padded(importer, node, x, cells, strides, dilations)
-    kernel = kernel_of(importer, node, "kernel", weights["kernel"])
-    found = convolved(importer, x, kernel, strides, dilations, padding, node.integer("groups", 1), node.last)
-    return finished(importer, node, found, weights.get("bias"))
-
-
-def depthwise(importer: Importer, node: Layer, x: SSAValue, kernel: Array, name: str) -> SSAValue:
-    """Each channel by itself, with a kernel [spatial axes, channels, multiplier]."""
-    count = len(spatial_axes(importer, node, x))
-    *cells, channels, multiplier = kernel.shape
-    strides, dilations = _numbers(node, count)
-    padding = padded(importer, node, x, cells, strides, dilations)
-    if count == 2 and node.last:
-        kept = {"strides": strides, "dilation": dilations, "padding": flat_padding(padding), "groups": channels}
-        value, element = importer.weight(node, name, kernel), importer.element(x)
-        layouts = {"data_layout": "NHWC", "kernel_layout": "HWOI"}
-        return importer.call(relay.Conv2dOp, x, value, **kept, **layouts, out_dtype=element)
-    value = kernel_of(importer, node, name, kernel.reshape(*cells, 1, channels * multiplier))
-    return convolved(importer, x, value, strides, dilations, padding, channels, node.last)
-
-
-@layer("DepthwiseConv1D", "DepthwiseConv2D")
-def depthwise_convolution(importer: Importer, node: Layer) -> SSAValue:
-    weights = _names(node, "kernel")
-    found = depthwise(importer, node, node.value(), weights["kernel"], "kernel")
-    return finished(importer, node, found, weights.get("bias"))
-
-
-@layer("SeparableConv1D", "SeparableConv2D")
-def separable_convolution(importer: Importer, node: Layer) -> SSAValue:
-    """Each channel by itself, and then all channels of each position."""
-    weights = _names(node, "depthwise_kernel", "pointwise_kernel")
-    found = depthwise(importer, node, node.value(), weights["depthwise_kernel"], "depthwise_kernel")
-    value = kernel_of(importer, node, "pointwise_kernel", weights["pointwise_kernel"])
-    ones = [1] * len(spatial_axes(importer, node, found))
-    found = convolved(importer, found, value, ones, ones, [(0, 0)] * len(ones), 1, node.last)
-    return finished(importer, node, found, weights.get("bias"))
-
-
-@layer("Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose")
-def transposed_convolution(importer: Importer, node: Layer) -> SSAValue:
-    """What `valid` leaves out of a stride is 0; `same` gives `size * stride` positions."""
-    x, weights = node.value(), _names(node, "kernel")
-    kernel = weights["kernel"]
-    count = len(spatial_axes(importer, node, x))
-    *cells, _, _ = kernel.shape
-    strides, dilations = _numbers(node, count)
-    extra = node.each("output_padding", count) if node.config.get("output_padding") is not None else [None] * count
-    mode = node.word("padding", "valid")
-    if mode not in ("valid", "same"):
-        raise node.unsupported(f"has the padding {mode[:40]!r}")
-    padding, behind = list[tuple[int, int]](), list[int]()
-    for size, stride, dilation, own in zip(cells, strides, dilations, extra, strict=True):
-        span = (size - 1) * dilation + 1
-        if mode == "valid":
-            before, after = 0, -(max(span, stride) - span if own is None else own)
-        else:
-            whole = stride + span - 2 if own is None else span + span % 2 - 2 + own
-            left = min(whole // 2 + whole % 2, span - 1)
-            before, after = span - 1 - left, span - 1 - (whole - left)
-        padding.append((before, max(after, 0)))
-        behind.append(max(-after, 0))
-    value = kernel_of(importer, node, "kernel", kernel)
-    found = transposed_convolved(importer, x, value, strides, dilations, padding, behind, 1, node.last)
-    return finished(importer, node, found, weights.get("bias"))
-
-
-@layer(*(f"{kind}Pooling{n}D" for kind in ("Max", "Average") for n in SPATIAL))
+@layer(*(f"{place}{kind}Pooling{n}D" for place in ("", "Global", "Adaptive") for kind in ("Max", "Average")
+         for n in SPATIAL))  # fmt: skip
 def pool(importer: Importer, node: Layer) -> SSAValue:
-    """Averages of the elements that lie inside the image."""
-    x = node.value()
-    count = len(spatial_axes(importer, node, x))
-    cells = node.each("pool_size", count)
-    strides = node.each("strides", count) if node.config.get("strides") is not None else cells
-    padding = padded(importer, node, x, cells, strides, [1] * count)
-    kind = "MaxPool" if node.kind.startswith("Max") else "AveragePool"
-    return pooled(importer, kind, x, cells, strides, [1] * count, padding, last=node.last)
-
-
-@layer(*(f"Global{kind}Pooling{n}D" for kind in ("Max", "Average") for n in SPATIAL))
-def global_pool(importer: Importer, node: Layer) -> SSAValue:
-    x = node.value()
-    op = relay.MaxOp if "Max" in node.kind else relay.MeanOp
-    return importer.call(op, x, axis=spatial_axes(importer, node, x), keepdims=node.flag("keepdims"))
-
-
-@layer(*(f"Adaptive{kind}Pooling{n}D" for kind in ("Max", "Average") for n in SPATIAL))
-def adaptive_pool(importer: Importer, node: Layer) -> SSAValue:
-    x = node.value()
-    count = len(spatial_axes(importer, node, x))
-    layout = f"N{SPATIAL[count]}C" if node.last else f"NC{SPATIAL[count]}"
-    op = ADAPTIVE["max" if "Max" in node.kind else "avg"][count]
-    return importer.call(op, x, output_size=node.each("output_size", count), layout=layout)
+    """Of windows, of all, or of so many parts; averages are of the elements that lie inside the image."""
+    x, largest = node.value(), "Max" in node.kind
+    axes = _spatial(importer, node, x)
+    if node.kind.startswith("Global"):
+        kind = relay.MaxOp if largest else relay.MeanOp
+        return importer.call(kind, x, axis=axes, keepdims=node.flag("keepdims"))
+    if node.kind.startswith("Adaptive"):
+        kind, spatial = windows.ADAPTIVE["max" if largest else "avg"][len(axes)], SPATIAL[len(axes)]
+        layout = f"N{spatial}C" if node.last else f"NC{spatial}"
+        return importer.call(kind, x, output_size=node.each("output_size", len(axes)), layout=layout)
+    cells = node.each("pool_size", len(axes))
+    window = _window(importer, node, x, cells, pools=True)
+    return windows.pooled(importer, "MaxPool" if largest else "AveragePool", x, cells, *window, last=node.last)
 
 
 _RULES = {
@@ -180,32 +150,21 @@ _RULES = {
 }
 
 
-def _resized(importer: Importer, node: Layer, x: SSAValue, sizes: Sequence[int], mode: str) -> SSAValue:
-    """Resized along the spatial axes, which must be known."""
-    if mode not in _RULES:
-        raise node.unsupported(f"has the interpolation {mode[:40]!r}", f"{', '.join(_RULES)} are supported")
-    axes, rule = spatial_axes(importer, node, x), _RULES[mode]
-    dims = [importer.shape(x)[axis] for axis in axes]
-    if DYNAMIC in dims:
-        raise node.unsupported(f"resizes {x.type}", "give its shapes")
-    if dims == [*sizes]:
-        return x
-    if mode == "bicubic" or len(dims) != 2:
-        return resized(importer, x, rule, {a: (s / d, s) for a, s, d in zip(axes, sizes, dims, strict=True)})
-    method = {"method": "nearest_neighbor" if mode == "nearest" else "linear", "rounding_method": rule.nearest}
-    layout, place = "NHWC" if node.last else "NCHW", rule.coordinates
-    return importer.call(relay.Resize2dOp, x, size=sizes, coordinate_transformation_mode=place, layout=layout, **method)
+def _resized(importer: Importer, node: Layer, x: SSAValue, sizes: Sequence[int]) -> SSAValue:
+    axes, rule = _spatial(importer, node, x), _RULES[node.one_of("interpolation", [*_RULES])]
+    rows = zip(axes, sizes, node.static(x, axes), strict=True)
+    return resized(importer, x, rule, {axis: (size / own, size) for axis, size, own in rows})
 
 
 @layer("UpSampling1D", "UpSampling2D", "UpSampling3D")
 def upsampling(importer: Importer, node: Layer) -> SSAValue:
     """Each element as often as the factors say, or interpolated between them."""
     x = node.value()
-    axes = spatial_axes(importer, node, x)
-    factors, mode = node.each("size", len(axes)), node.word("interpolation", "nearest")
-    if mode != "nearest":
-        sizes = [importer.shape(x)[axis] * factor for axis, factor in zip(axes, factors, strict=True)]
-        return _resized(importer, node, x, sizes, mode)
+    axes = _spatial(importer, node, x)
+    factors = node.each("size", len(axes))
+    if node.word("interpolation", "nearest") != "nearest":
+        pairs = zip(node.static(x, axes), factors, strict=True)
+        return _resized(importer, node, x, [size * factor for size, factor in pairs])
     for axis, factor in zip(axes, factors, strict=True):
         x = importer.call(relay.RepeatOp, x, repeats=factor, axis=axis)
     return x
@@ -214,17 +173,38 @@ def upsampling(importer: Importer, node: Layer) -> SSAValue:
 @layer("Resizing")
 def resizing(importer: Importer, node: Layer) -> SSAValue:
     node.refuse({"crop_to_aspect_ratio": False, "pad_to_aspect_ratio": False, "antialias": False})
-    x = importer.real(node.value())
-    return _resized(importer, node, x, [node.integer("height"), node.integer("width")], node.word("interpolation"))
+    return _resized(importer, node, importer.real(node.value()), [node.integer("height"), node.integer("width")])
 
 
 @layer("CenterCrop")
 def center_crop(importer: Importer, node: Layer) -> SSAValue:
     x = importer.real(node.value())
-    bounds: dict[int, tuple[int, int]] = {}
-    for axis, name in zip(spatial_axes(importer, node, x), ("height", "width"), strict=True):
-        size, wanted = importer.shape(x)[axis], node.integer(name)
-        if size == DYNAMIC or wanted > size:
+    axes, bounds = _spatial(importer, node, x), dict[int, tuple[int, int]]()
+    for axis, size, name in zip(axes, node.static(x, axes), ("height", "width"), strict=True):
+        wanted = node.integer(name)
+        if wanted > size:
             raise node.unsupported(f"crops {x.type} to a {name} of {wanted}", "resize it")
         bounds[axis] = ((size - wanted) // 2, (size - wanted) // 2 + wanted)
     return importer.slice(x, bounds)
+
+
+@layer(*(f"{kind}{n}D" for kind in ("ZeroPadding", "Cropping") for n in SPATIAL))
+def sides(importer: Importer, node: Layer) -> SSAValue:
+    """Zeros at the ends of each spatial axis, or elements that are cut off there."""
+    x, name = node.value(), "padding" if node.kind.startswith("Zero") else "cropping"
+    axes, given = _spatial(importer, node, x), node.entry(name)
+    rows = [given] * len(axes) if isinstance(given, int) or len(axes) == 1 else given
+    if not is_list(rows) or len(rows) != len(axes):
+        raise node.malformed(f"{name} is {str(given)[:80]}")
+    widths: dict[int, tuple[int, int]] = {}
+    for axis, row in zip(axes, rows, strict=True):
+        numbers = node.integers_of(row, name)
+        if min(numbers) < 0 or len(numbers) > 2:
+            raise node.malformed(f"{name} is {numbers}")
+        widths[axis] = (numbers[0], numbers[-1])
+    if name == "padding":
+        return padded(importer, x, widths)
+    for size, width in zip(node.static(x, axes), widths.values(), strict=True):
+        if sum(width) >= size:
+            raise node.malformed(f"crops {sum(width)} elements of {x.type}")
+    return padded(importer, x, {axis: (-before, -after) for axis, (before, after) in widths.items()})

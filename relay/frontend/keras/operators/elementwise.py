@@ -1,21 +1,24 @@
-"""Elementwise operations of `keras.ops`, and layers that merge tensors. Source: keras/src/ops, layers/merging."""
+"""Elementwise operations of `keras.ops`, reductions, products, and layers that merge tensors.
+
+Source: keras/src/ops, layers/merging.
+"""
 
 from __future__ import annotations
 
 from functools import reduce
+from math import prod
 
 import numpy as np
-from xdsl.dialects.builtin import i1
+from xdsl.dialects.builtin import i1, i32
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import element_type
-from relay.dialects.op import TensorOp
-from relay.frontend.importing.formulas import Scalar, named, nearest_even, truths
+from relay.frontend.importing.formulas import Scalar, bounded, logsumexp, named, nearest_even, norm, truths
 from relay.frontend.importing.functions import FUNCTIONS, POWERS
 from relay.frontend.importing.products import einsum, product
 from relay.frontend.keras.builder import Importer
-from relay.frontend.keras.node import Argument, Layer, is_list, is_value
+from relay.frontend.keras.node import Layer
 from relay.frontend.keras.table import TABLE, layer, op
 
 _ANY = named("Abs Negative Sign", Absolute=relay.AbsOp)
@@ -32,20 +35,15 @@ _BINARY = named(
     Mod=relay.FloorModOp, TrueDivide=relay.DivideOp,
 )  # fmt: skip
 _LOGIC = named("LogicalAnd LogicalOr LogicalXor LogicalNot")
-
-
-def both(importer: Importer, node: Layer) -> list[SSAValue]:
-    """Two operands in the type that Keras computes in."""
-    return importer.promoted(node.argument(0, "x1"), node.argument(1, "x2"))
+_REDUCED = named("Sum Prod Mean Max Min Any All", Amax=relay.MaxOp, Amin=relay.MinOp)
+_MERGED = named("Add Multiply Maximum Minimum Subtract", Average=relay.AddOp)
 
 
 @op(*_ANY, *_FLOAT, *_FORMULAS)
 def function(importer: Importer, node: Layer) -> SSAValue:
-    x, name = node.x, node.kind.removeprefix("ops.")
+    x, name = node.x, node.operation
     x = x if name in _ANY or name == "Square" else importer.real(x)
-    if name in _FORMULAS:
-        return _FORMULAS[name](Scalar(importer, x)).value
-    return importer.call((_ANY | _FLOAT)[name], x)
+    return _FORMULAS[name](Scalar(importer, x)).value if name in _FORMULAS else importer.call((_ANY | _FLOAT)[name], x)
 
 
 @op("Round")
@@ -55,10 +53,14 @@ def round_(importer: Importer, node: Layer) -> SSAValue:
     return nearest_even(importer, importer.real(node.x))
 
 
+def both(importer: Importer, node: Layer, first: int = 0) -> list[SSAValue]:
+    """Two operands in the type that Keras computes in."""
+    return importer.promoted(node.argument(first, "x1"), node.argument(first + 1, "x2"))
+
+
 @op(*_BINARY)
 def binary(importer: Importer, node: Layer) -> SSAValue:
-    a, b = both(importer, node)
-    name = node.kind.removeprefix("ops.")
+    (a, b), name = both(importer, node), node.operation
     if name in ("Divide", "TrueDivide"):
         a, b = importer.real(a), importer.real(b)
     if name == "Power" and importer.is_float(a) and (power := importer.known(b)) is not None and power.ndim == 0:
@@ -71,40 +73,27 @@ def binary(importer: Importer, node: Layer) -> SSAValue:
 
 @op(*_LOGIC)
 def logic(importer: Importer, node: Layer) -> SSAValue:
-    names = ["x"] if node.kind == "ops.LogicalNot" else ["x1", "x2"]
-    given = [node.value(place, name) for place, name in enumerate(names)]
-    return importer.call(_LOGIC[node.kind.removeprefix("ops.")], *(truths(importer, each) for each in given))
+    names = ["x"] if node.operation == "LogicalNot" else ["x1", "x2"]
+    given = [truths(importer, node.value(place, name)) for place, name in enumerate(names)]
+    return importer.call(_LOGIC[node.operation], *given)
 
 
 @op("Where")
 def where(importer: Importer, node: Layer) -> SSAValue:
-    condition = truths(importer, node.value(0, "condition"))
-    given = importer.promoted(node.argument(1, "x1"), node.argument(2, "x2"))
-    return importer.call(relay.WhereOp, condition, *given)
+    return importer.call(relay.WhereOp, truths(importer, node.value(0, "condition")), *both(importer, node, 1))
 
 
 @op("Clip")
 def clip(importer: Importer, node: Layer) -> SSAValue:
-    x, low, high = node.x, node.config.get("x_min"), node.config.get("x_max")
-    for kind, bound in ((relay.MaximumOp, low), (relay.MinimumOp, high)):
-        if bound is not None:
-            x, limit = importer.promoted(x, bound)
-            x = importer.call(kind, x, limit)
-    return x
-
-
-TABLE.update({
-    "ops.Cast": lambda importer, node: importer.cast(node.x, element_type(np.dtype(node.word("dtype")))),
-    "ops.ZerosLike": lambda importer, node: importer.call(relay.ZerosLikeOp, node.x),
-    "ops.OnesLike": lambda importer, node: importer.call(relay.OnesLikeOp, node.x),
-    **{f"ops.{name}": lambda importer, node: node.x for name in ("StopGradient", "Copy", "Identity")},
-})  # fmt: skip
+    given = [node.entry(name) for name in ("x_min", "x_max")]
+    x, *bounds = importer.promoted(node.x, *(each for each in given if each is not None))
+    return bounded(importer, x, *(None if each is None else bounds.pop(0) for each in given))
 
 
 @op("Matmul", "Dot")
 def matmul(importer: Importer, node: Layer) -> SSAValue:
     a, b = both(importer, node)
-    if node.kind == "ops.Dot" and max(importer.rank(a), importer.rank(b)) > 2:
+    if node.operation == "Dot" and max(importer.rank(a), importer.rank(b)) > 2:
         raise node.unsupported(f"multiplies {a.type} by {b.type}", "use keras.ops.matmul")
     return product(importer, a, b)
 
@@ -117,59 +106,100 @@ def contraction(importer: Importer, node: Layer) -> SSAValue:
     return einsum(importer, node.word("subscripts"), values)
 
 
-def _folded(importer: Importer, node: Layer, op: type[TensorOp]) -> SSAValue:
-    """All inputs together; those of a lower rank get axes of 1 behind the batch."""
-    values = importer.promoted(*node.values())
-    most = max(importer.rank(value) for value in values)
-    spread: list[SSAValue] = []
-    for value in values:
-        dims = importer.shape(value)
-        spread.append(importer.reshape(value, [*dims[:1], *[1] * (most - len(dims)), *dims[1:]]))
-    return reduce(lambda a, b: importer.call(op, a, b), spread)
-
-
-_MERGED = named("Add Multiply Maximum Minimum Subtract", Average=relay.AddOp)
-
-
 @layer(*_MERGED)
 def merged(importer: Importer, node: Layer) -> SSAValue:
-    values = node.values()
+    """All inputs together; those of a lower rank get axes of 1 behind the batch."""
+    values = importer.promoted(*node.values())
     if node.kind == "Subtract" and len(values) != 2:
         raise node.malformed(f"subtracts {len(values)} tensors")
-    found = _folded(importer, node, _MERGED[node.kind])
-    if node.kind != "Average":
-        return found
-    found = importer.real(found)
-    return importer.call(relay.DivideOp, found, importer.like(len(values), found))
+    most, shapes = max(map(importer.rank, values)), map(importer.shape, values)
+    dims = [[*each[:1], *[1] * (most - len(each)), *each[1:]] for each in shapes]
+    spread = map(importer.reshape, values, dims)
+    found = reduce(lambda a, b: importer.call(_MERGED[node.kind], a, b), spread)
+    return (Scalar(importer, importer.real(found)) / len(values)).value if node.kind == "Average" else found
 
 
 @layer("Dot")
 def dot(importer: Importer, node: Layer) -> SSAValue:
     """The products along one axis of each, for each index of the first axis."""
-    a, b = node.values()
-    given = node.integers("axes")
+    given, values = node.integers("axes"), node.values()
     if len(given) not in (1, 2):
         raise node.malformed(f"has the axes {given}")
-    left, right = (node.axis(each, importer.rank(x)) for each, x in zip((given[0], given[-1]), (a, b), strict=True))
+    axes = [node.axis(each, importer.rank(x)) for each, x in zip((given[0], given[-1]), values, strict=True)]
     if node.flag("normalize"):
-        pairs = ((a, left), (b, right))
-        a, b = (importer.call(relay.L2NormalizeOp, x, axis=[axis], eps=1e-12) for x, axis in pairs)
-    if importer.rank(a) == importer.rank(b) == 2 and left == right == 1:
-        total = importer.call(relay.MultiplyOp, a, b)
-        return importer.call(relay.SumOp, total, axis=[1], keepdims=True)
-    for value in (a, b):
-        node.static(value)
-    names = ["b" + "cdef"[: importer.rank(a) - 1], "b" + "ghij"[: importer.rank(b) - 1]]
-    names = [own.replace(own[at], "z") for own, at in zip(names, (left, right), strict=True)]
-    rest = "".join(each for own in names for each in own if each not in "bz")
-    return einsum(importer, f"{names[0]},{names[1]}->b{rest}", [a, b])
+        pairs = zip(values, axes, strict=True)
+        values = [importer.call(relay.L2NormalizeOp, x, axis=[axis], eps=1e-12) for x, axis in pairs]
+    if axes == [1, 1] and all(importer.rank(each) == 2 for each in values):
+        return importer.call(relay.SumOp, importer.call(relay.MultiplyOp, *values), axis=[1], keepdims=True)
+    names: list[str] = []
+    for letters, value, axis in zip(("cdef", "ghij"), values, axes, strict=True):
+        own = "b" + letters[: len(node.static(value)) - 1]
+        names.append(own.replace(own[axis], "z"))
+    rest = "".join(each for each in "".join(names) if each not in "bz")
+    return einsum(importer, f"{','.join(names)}->b{rest}", values)
 
 
-def constant_or_value(importer: Importer, node: Layer, given: Argument) -> SSAValue:
-    """A tensor, or one of the numbers that a call holds."""
-    if is_value(given):
-        return given
-    if isinstance(given, np.ndarray | int | float) or is_list(given):
-        array = np.asarray(given)
-        return importer.unnamed(array.astype(np.float32) if array.dtype == np.float64 else array)
-    raise node.malformed(f"has the operand {str(given)[:80]!r}")
+@op(*_REDUCED)
+def reduction(importer: Importer, node: Layer) -> SSAValue:
+    """Means are of floats; any and all of truths."""
+    x, name = node.x, node.operation
+    x = importer.real(x) if name == "Mean" else truths(importer, x) if name in ("Any", "All") else x
+    if importer.dtype(x) == np.bool_ and name in ("Sum", "Prod"):
+        x = importer.cast(x, i32)
+    kept = {"axis": node.axes(x), "keepdims": node.flag("keepdims")}
+    return importer.call(_REDUCED[name], x, **kept) if importer.rank(x) else x
+
+
+@op("Var", "Std")
+def variance(importer: Importer, node: Layer) -> SSAValue:
+    x = importer.real(node.x)
+    axes = node.axes(x)
+    mean = importer.call(relay.MeanOp, x, axis=axes, keepdims=True)
+    found = importer.call(relay.VarianceOp, x, mean, axis=axes, keepdims=node.flag("keepdims"))
+    return importer.call(relay.SqrtOp, found) if node.operation == "Std" else found
+
+
+@op("Logsumexp")
+def log_sum(importer: Importer, node: Layer) -> SSAValue:
+    x = importer.real(node.x)
+    return logsumexp(importer, x, node.axes(x), node.flag("keepdims"))
+
+
+@op("Norm")
+def vector_norm(importer: Importer, node: Layer) -> SSAValue:
+    """The root of the sum of squares."""
+    node.refuse({"ord": 2})
+    kept = {"axis": node.axes(node.x), "keepdims": node.flag("keepdims")}
+    return norm(importer, importer.real(node.x), 2, lambda kind, value: importer.call(kind, value, **kept))
+
+
+@op("Argmax", "Argmin")
+def position(importer: Importer, node: Layer) -> SSAValue:
+    """The first of equal ones; of the flat tensor without an axis."""
+    x, kind = node.x, relay.ArgmaxOp if node.operation == "Argmax" else relay.ArgminOp
+    if node.entry("axis") is None:
+        node.refuse({"keepdims": False})
+        x = importer.reshape(x, [prod(node.static(x))])
+    return importer.call(kind, x, dtype=i32, axis=node.axes(x), keepdims=node.flag("keepdims"))
+
+
+@op("Cumsum", "Cumprod")
+def cumulative(importer: Importer, node: Layer) -> SSAValue:
+    node.refuse({"dtype": None})
+    kind = relay.CumsumOp if node.operation == "Cumsum" else relay.CumprodOp
+    return importer.call(kind, node.x, axis=node.along(node.x))
+
+
+TABLE.update({
+    "ops.Argsort": lambda importer, node: importer.call(
+        relay.ArgsortOp, node.x, axis=node.along(node.x, -1), dtype=i32
+    ),
+    "ops.Cast": lambda importer, node: importer.cast(node.x, element_type(np.dtype(node.word("dtype")))),
+    "ops.OnesLike": lambda importer, node: importer.call(relay.OnesLikeOp, node.x),
+    "ops.Sort": lambda importer, node: importer.call(relay.SortOp, node.x, axis=node.along(node.x, -1)),
+    "ops.TopK": lambda importer, node: importer.several(
+        relay.TopkOp, node.x, k=node.integer("k"), axis=importer.rank(node.x) - 1, dtype=i32
+    ),
+    "ops.ZerosLike": lambda importer, node: importer.call(relay.ZerosLikeOp, node.x),
+    **{f"ops.{name}": lambda importer, node: node.x for name in ("StopGradient", "Copy", "Identity")},
+})  # fmt: skip

@@ -13,19 +13,16 @@ from relay.dialects.attributes import element_type
 from relay.dialects.op import DYNAMIC
 from relay.frontend.importing.paddings import padded
 from relay.frontend.keras.builder import Importer
-from relay.frontend.keras.node import Layer, is_list, is_value
-from relay.frontend.keras.operators.convolution import spatial_axes
-from relay.frontend.keras.operators.elementwise import constant_or_value
+from relay.frontend.keras.node import Layer, is_array, is_list, is_value
 from relay.frontend.keras.table import TABLE, layer, op
 
 
 @layer("Flatten")
 def flatten(importer: Importer, node: Layer) -> SSAValue:
     """All but the batch as one axis, channels last."""
-    x = node.value()
+    x, last = node.value(), node.last
     rank = importer.rank(x)
-    if not node.last and rank > 2:
-        x = importer.transpose(x, [0, *range(2, rank), 1])
+    x = x if last or rank < 3 else importer.reordered(x, lambda array: np.moveaxis(array, 1, -1))
     return importer.rows(x, rank - 1) if rank > 1 else importer.call(relay.ExpandDimsOp, x, axis=1)
 
 
@@ -35,46 +32,100 @@ def reshape(importer: Importer, node: Layer) -> SSAValue:
     x, target = node.value(), node.integers("target_shape")
     first, *dims = importer.shape(x)
     if -1 in target:
-        if DYNAMIC in dims:
-            raise node.unsupported(f"reshapes {x.type}", "give its shapes")
         rest = prod(size for size in target if size != -1)
-        target[target.index(-1)] = prod(dims) // rest if rest else 0
+        target[target.index(-1)] = prod(node.static(x, range(1, len(dims) + 1))) // rest if rest else 0
     return importer.shaped(x, [-1 if first == DYNAMIC else first, *target])
 
 
 @op("Reshape")
 def reshape_operation(importer: Importer, node: Layer) -> SSAValue:
-    given = node.config.get("newshape")
+    given = node.entry("newshape")
     sizes = [-1 if each is None else each for each in given] if is_list(given) else given
     return importer.shaped(node.x, node.integers_of(sizes, "newshape"))
 
 
-def _transposed(importer: Importer, node: Layer, x: SSAValue, axes: Sequence[int]) -> SSAValue:
-    if sorted(axes) != list(range(importer.rank(x))):
-        raise node.malformed(f"orders the axes of {x.type} as {list(axes)}")
-    return importer.transpose(x, axes)
-
-
-@op("Transpose")
+@op("Transpose", "Swapaxes", "Moveaxis")
 def transpose(importer: Importer, node: Layer) -> SSAValue:
-    x = node.x
-    axes = node.axes(node.config.get("axes"), importer.rank(x))
-    return _transposed(importer, node, x, axes if node.config.get("axes") is not None else axes[::-1])
+    x, name = node.x, node.operation
+    if name == "Transpose":
+        axes = None if node.entry("axes") is None else node.axes(x, name="axes")
+        return importer.reordered(x, lambda array: array.transpose(axes))
+    names = ("axis1", "axis2") if name == "Swapaxes" else ("source", "destination")
+    pair = [node.integers(each) for each in names]
+    if name == "Swapaxes":
+        return importer.reordered(x, lambda array: array.swapaxes(pair[0][0], pair[1][0]))
+    return importer.reordered(x, lambda array: np.moveaxis(array, *pair))
 
 
-@op("Swapaxes", "Moveaxis")
-def exchanged(importer: Importer, node: Layer) -> SSAValue:
+@op("Pad")
+def pad(importer: Importer, node: Layer) -> SSAValue:
+    x, given = node.x, node.entry("pad_width")
+    rows = given if is_list(given) and given and is_list(given[0]) else [given]
+    rows = rows * importer.rank(x) if len(rows) == 1 else rows
+    pairs = [node.integers_of(row, "pad_width") for row in rows]
+    if len(rows) != importer.rank(x) or any(number < 0 for pair in pairs for number in pair):
+        raise node.malformed(f"pad_width is {str(given)[:80]}")
+    number, mode = (
+        node.argument(1, "constant_values"),
+        node.one_of("mode", ("constant", "reflect", "symmetric", "edge")),
+    )
+    widths = {axis: (pair[0], pair[-1]) for axis, pair in enumerate(pairs)}
+    if mode != "constant":
+        flat = [each for pair in widths.values() for each in pair]
+        return importer.call(relay.MirrorPadOp, x, pad_width=flat, mode=mode.upper())
+    if not isinstance(number, int | float | None):
+        raise node.unsupported("pads by a tensor", "pad by a number")
+    return padded(importer, x, widths, fill=number or 0)
+
+
+def _operands(importer: Importer, node: Layer, name: str = "xs") -> list[SSAValue]:
+    """A list of tensors, among them perhaps constants."""
+    given = node.argument(0, name)
+    if not is_list(given) or not given:
+        raise node.malformed("has no list of tensors")
+    return importer.promoted(*given)
+
+
+def _joined(importer: Importer, node: Layer, values: Sequence[SSAValue]) -> SSAValue:
+    return importer.concatenate(values, node.along(values[0], -1))
+
+
+@op("Stack")
+def stack(importer: Importer, node: Layer) -> SSAValue:
+    values = _operands(importer, node, "x")
+    return importer.stack(values, node.along(values[0], 0, more=1))
+
+
+@op("Unstack")
+def unstack(importer: Importer, node: Layer) -> list[SSAValue]:
+    x, axis = node.x, node.along(node.x, 0)
+    return [importer.row(x, index, axis) for index in range(node.static(x)[axis])]
+
+
+@op("Split")
+def split(importer: Importer, node: Layer) -> list[SSAValue]:
+    """At places, or into equal parts."""
+    x, given, axis = node.x, node.entry("indices_or_sections"), node.along(node.x, 0)
+    (size,) = node.static(x, [axis])
+    if isinstance(given, int) and (given < 1 or size % given):
+        raise node.malformed(f"splits {size} elements into {given} parts")
+    places = range(0, size, size // given)[1:] if isinstance(given, int) else node.integers("indices_or_sections")
+    return importer.parts(x, np.diff([0, *places, size]).tolist(), axis)
+
+
+@op("Squeeze")
+def squeeze(importer: Importer, node: Layer) -> SSAValue:
     x = node.x
-    order = list(range(importer.rank(x)))
-    if node.kind == "ops.Swapaxes":
-        a, b = (node.axis(node.integer(name), len(order)) for name in ("axis1", "axis2"))
-        order[a], order[b] = b, a
-        return importer.transpose(x, order)
-    sources, targets = (node.axes(node.config[name], len(order)) for name in ("source", "destination"))
-    order = [axis for axis in order if axis not in sources]
-    for target, source in sorted(zip(targets, sources, strict=True)):
-        order.insert(target, source)
-    return importer.transpose(x, order)
+    ones = [axis for axis, size in enumerate(importer.shape(x)) if size == 1]
+    axes = ones if node.entry("axis") is None else node.axes(x)
+    return importer.call(relay.SqueezeOp, x, axis=axes) if axes else x
+
+
+@op("Tile")
+def tile(importer: Importer, node: Layer) -> SSAValue:
+    x, times = node.x, node.integers("repeats")
+    x = importer.expand_dims(x, range(len(times) - importer.rank(x)))
+    return importer.call(relay.TileOp, x, reps=[1] * (importer.rank(x) - len(times)) + times)
 
 
 @layer("RepeatVector")
@@ -83,174 +134,45 @@ def repeat_vector(importer: Importer, node: Layer) -> SSAValue:
     return importer.call(relay.RepeatOp, row, repeats=node.integer("n"), axis=1)
 
 
-def _widths(importer: Importer, node: Layer, x: SSAValue, name: str) -> dict[int, tuple[int, int]]:
-    """A number before and after each spatial axis."""
-    axes, given = spatial_axes(importer, node, x), node.config.get(name)
-    rows = [given] if len(axes) == 1 else given
-    if isinstance(given, int):
-        rows = [[given, given]] * len(axes)
-    if not is_list(rows) or len(rows) != len(axes):
-        raise node.malformed(f"{name} is {str(given)[:80]}")
-    found: dict[int, tuple[int, int]] = {}
-    for axis, row in zip(axes, rows, strict=True):
-        numbers = node.integers_of(row, name)
-        before, after = numbers * 2 if len(numbers) == 1 else numbers
-        if min(before, after) < 0:
-            raise node.malformed(f"{name} is {numbers}")
-        found[axis] = (before, after)
-    return found
-
-
-@layer("ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D")
-def zero_padding(importer: Importer, node: Layer) -> SSAValue:
-    return padded(importer, node.value(), _widths(importer, node, node.value(), "padding"))
-
-
-@op("Pad")
-def pad(importer: Importer, node: Layer) -> SSAValue:
-    x, given = node.x, node.config.get("pad_width")
-    rows = given if is_list(given) and given and is_list(given[0]) else [given]
-    rows = rows * importer.rank(x) if len(rows) == 1 else rows
-    pairs = [node.integers_of(row, "pad_width") for row in rows]
-    if len(rows) != importer.rank(x) or any(number < 0 for pair in pairs for number in pair):
-        raise node.malformed(f"pad_width is {str(given)[:80]}")
-    number, mode = node.argument(1, "constant_values"), node.word("mode", "constant")
-    widths = {axis: (pair[0], pair[-1]) for axis, pair in enumerate(pairs)}
-    if mode in ("reflect", "symmetric", "edge"):
-        flat = [each for pair in widths.values() for each in pair]
-        return importer.call(relay.MirrorPadOp, x, pad_width=flat, mode=mode.upper())
-    if mode != "constant" or not isinstance(number, int | float | None):
-        raise node.unsupported(f"pads by the mode {mode[:40]!r}")
-    return padded(importer, x, widths, fill=number or 0)
-
-
-@layer("Cropping1D", "Cropping2D", "Cropping3D")
-def cropping(importer: Importer, node: Layer) -> SSAValue:
-    x = node.value()
-    widths = _widths(importer, node, x, "cropping")
-    for axis, (before, after) in widths.items():
-        if importer.shape(x)[axis] == DYNAMIC or before + after >= importer.shape(x)[axis]:
-            raise node.unsupported(f"crops {before + after} elements of {x.type}", "give its shapes")
-    return padded(importer, x, {axis: (-before, -after) for axis, (before, after) in widths.items()})
-
-
-def _joined(importer: Importer, node: Layer, values: Sequence[SSAValue]) -> SSAValue:
-    return importer.concatenate(values, node.axis(node.integer("axis", -1), importer.rank(values[0])))
-
-
-def _operands(importer: Importer, node: Layer, name: str = "xs") -> list[SSAValue]:
-    """A list of tensors, among them perhaps constants."""
-    given = node.argument(0, name)
-    if not is_list(given) or not given:
-        raise node.malformed("has no list of tensors")
-    return importer.promoted(*(constant_or_value(importer, node, each) for each in given))
-
-
-TABLE.update({
-    "Concatenate": lambda importer, node: _joined(importer, node, importer.promoted(*node.values())),
-    "Permute": lambda importer, node: _transposed(importer, node, node.value(), [0, *node.integers("dims")]),
-    "ops.Concatenate": lambda importer, node: _joined(importer, node, _operands(importer, node)),
-    "ops.Ravel": lambda importer, node: importer.shaped(node.x, [-1]),
-})  # fmt: skip
-
-
-@op("Stack")
-def stack(importer: Importer, node: Layer) -> SSAValue:
-    values = _operands(importer, node, "x")
-    return importer.stack(values, node.axis(node.integer("axis", 0), importer.rank(values[0]) + 1))
-
-
-@op("Unstack")
-def unstack(importer: Importer, node: Layer) -> list[SSAValue]:
-    x = node.x
-    axis = node.axis(node.integer("axis", 0), importer.rank(x))
-    return [importer.row(x, index, axis) for index in range(node.static(x)[axis])]
-
-
-@op("Split")
-def split(importer: Importer, node: Layer) -> list[SSAValue]:
-    """At places, or into equal parts."""
-    x, given = node.x, node.config.get("indices_or_sections")
-    axis = node.axis(node.integer("axis", 0), importer.rank(x))
-    size = importer.shape(x)[axis]
-    if size == DYNAMIC:
-        raise node.unsupported(f"splits {x.type}", "give its shapes")
-    if isinstance(given, int):
-        if given < 1 or size % given:
-            raise node.malformed(f"splits {size} elements into {given} parts")
-        places = list(range(size // given, size, size // given))
-    else:
-        places = node.integers("indices_or_sections")
-    sizes = [end - begin for begin, end in zip([0, *places], [*places, size], strict=True)]
-    return importer.parts(x, sizes, axis)
-
-
-@op("ExpandDims")
-def expand_dims(importer: Importer, node: Layer) -> SSAValue:
-    x, given = node.x, node.integers("axis")
-    for axis in sorted(node.axes(given, importer.rank(x) + len(given))):
-        x = importer.call(relay.ExpandDimsOp, x, axis=axis)
-    return x
-
-
-@op("Squeeze")
-def squeeze(importer: Importer, node: Layer) -> SSAValue:
-    x, given = node.x, node.config.get("axis")
-    ones = [axis for axis, size in enumerate(importer.shape(x)) if size == 1]
-    axes = ones if given is None else node.axes(given, importer.rank(x))
-    return importer.call(relay.SqueezeOp, x, axis=axes) if axes else x
-
-
-@op("Tile")
-def tile(importer: Importer, node: Layer) -> SSAValue:
-    x, times = node.x, node.integers("repeats")
-    rank = max(importer.rank(x), len(times))
-    while importer.rank(x) < rank:
-        x = importer.call(relay.ExpandDimsOp, x, axis=0)
-    return importer.call(relay.TileOp, x, reps=[1] * (rank - len(times)) + times)
+def _or_flat(importer: Importer, node: Layer, x: SSAValue) -> tuple[SSAValue, int]:
+    """A tensor and an axis of it; without an axis all elements as one."""
+    x = importer.shaped(x, [-1]) if node.entry("axis") is None else x
+    return x, node.along(x, 0)
 
 
 @op("Repeat")
 def repeat(importer: Importer, node: Layer) -> SSAValue:
-    x = node.x
-    if node.config.get("axis") is None:
-        x = importer.shaped(x, [-1])
-    axis = node.axis(node.integer("axis", 0), importer.rank(x))
+    x, axis = _or_flat(importer, node, node.x)
     return importer.call(relay.RepeatOp, x, repeats=node.integer("repeats"), axis=axis)
+
+
+@op("Take")
+def take(importer: Importer, node: Layer) -> SSAValue:
+    given, indices = (importer.promoted(node.argument(i, name))[0] for i, name in enumerate(("x", "indices")))
+    x, axis = _or_flat(importer, node, given)
+    return importer.call(relay.TakeOp, x, importer.from_start(indices, importer.shape(x)[axis]), axis=axis, mode="clip")
 
 
 @op("BroadcastTo")
 def broadcast_to(importer: Importer, node: Layer) -> SSAValue:
-    x = node.x
-    node.static(x)
-    return importer.broadcast(x, node.integers("shape"))
+    node.static(node.x)
+    return importer.broadcast(node.x, node.integers("shape"))
 
 
 @op("Flip")
 def flip(importer: Importer, node: Layer) -> SSAValue:
     x = node.x
-    for axis in node.axes(node.config.get("axis"), importer.rank(x)):
+    for axis in node.axes(x):
         x = importer.call(relay.ReverseOp, x, axis=[axis])
     return x
 
 
-@op("Take")
-def take(importer: Importer, node: Layer) -> SSAValue:
-    x = constant_or_value(importer, node, node.argument(0, "x"))
-    indices = constant_or_value(importer, node, node.argument(1, "indices"))
-    if node.config.get("axis") is None:
-        x = importer.shaped(x, [-1])
-    axis = node.axis(node.integer("axis", 0), importer.rank(x))
-    return importer.call(relay.TakeOp, x, importer.from_start(indices, importer.shape(x)[axis]), axis=axis, mode="clip")
-
-
 @op("OneHot")
 def one_hot(importer: Importer, node: Layer) -> SSAValue:
-    x = node.x
-    axis, dtype = node.integer("axis", -1), node.word("dtype", "float32")
     node.refuse({"sparse": False})
-    on, off = (importer.unnamed(np.asarray(number, np.dtype(dtype))) for number in (1, 0))
-    axis = node.axis(axis, importer.rank(x) + 1)
+    x, dtype = node.x, np.dtype(node.word("dtype", "float32"))
+    on, off = (importer.unnamed(np.asarray(number, dtype)) for number in (1, 0))
+    axis = node.along(x, -1, more=1)
     return importer.call(relay.OneHotOp, x, on, off, depth=node.integer("num_classes"), axis=axis)
 
 
@@ -259,45 +181,30 @@ def get_item(importer: Importer, node: Layer) -> SSAValue:
     """Basic indexing: numbers, slices, new axes and dots."""
     x, given = node.x, node.argument(1, "key")
     keys = list(given) if is_list(given) else [given]
-    taken = sum(each is not None and each is not ... for each in keys)
-    rank = importer.rank(x)
-    if any(is_value(each) or is_list(each) or isinstance(each, bool | np.ndarray) for each in keys):
+    if any(is_value(each) or is_list(each) or is_array(each) or isinstance(each, bool) for each in keys):
         raise node.unsupported("takes elements by an index that is a tensor", "use keras.ops.take")
     if ... not in keys:
         keys.append(...)
-    if keys.count(...) > 1 or taken > rank:
+    missing = importer.rank(x) - sum(each is not None and each is not ... for each in keys)
+    if keys.count(...) > 1 or missing < 0:
         raise node.malformed(f"has the index {str(given)[:80]} of {x.type}")
     at = keys.index(...)
-    keys[at : at + 1] = [slice(None)] * (rank - taken)
-    axis = 0
-    bounds: dict[int, tuple[int, int, int]] = {}
-    gone, new = list[int](), list[int]()
-    for place, key in enumerate(keys):
-        if key is None:
-            new.append(place - len(gone))
-            continue
-        if key != slice(None):
-            bounds[axis] = _bound(importer, node, x, axis, key)
-        if isinstance(key, int):
-            gone.append(axis)
-        axis += 1
+    keys[at : at + 1] = [slice(None)] * missing
+    old = [key for key in keys if key is not None]
+    bounds = {axis: _bound(node, x, axis, key) for axis, key in enumerate(old) if key != slice(None)}
+    gone = [axis for axis, key in enumerate(old) if isinstance(key, int)]
     x = importer.slice(x, bounds)
     x = importer.call(relay.SqueezeOp, x, axis=gone) if gone else x
-    for place in new:
-        x = importer.call(relay.ExpandDimsOp, x, axis=place)
-    return x
+    kept = [key for key in keys if not isinstance(key, int)]
+    return importer.expand_dims(x, [place for place, key in enumerate(kept) if key is None])
 
 
-def _bound(importer: Importer, node: Layer, x: SSAValue, axis: int, key: object) -> tuple[int, int, int]:
+def _bound(node: Layer, x: SSAValue, axis: int, key: object) -> tuple[int, int, int]:
     """Begin, end and step along an axis."""
-    size = importer.shape(x)[axis]
-    if size == DYNAMIC:
-        raise node.unsupported(f"takes {key} of an axis of unknown size, of {x.type}", "give its shapes")
+    (size,) = node.static(x, [axis])
     if isinstance(key, slice):
         begin, end, step = key.indices(size)
-        if step < 0:
-            return begin, min(begin, end), step
-        return begin, max(begin, end), step
+        return begin, min(begin, end) if step < 0 else max(begin, end), step
     if not isinstance(key, int) or not -size <= key < size:
         raise node.malformed(f"has the index {str(key)[:80]} along an axis of {size}")
     return key % size, key % size + 1, 1
@@ -308,7 +215,20 @@ def full_like(importer: Importer, node: Layer) -> SSAValue:
     x, number = node.x, node.argument(1, "fill_value")
     if not isinstance(number, int | float):
         raise node.malformed(f"has the fill value {str(number)[:40]}")
-    dtype = node.config.get("dtype")
+    dtype = node.entry("dtype")
     element = importer.element(x) if dtype is None else element_type(np.dtype(str(dtype)))
     zeros = importer.cast(importer.call(relay.ZerosLikeOp, x), element)
     return importer.call(relay.AddOp, zeros, importer.like(number, zeros))
+
+
+TABLE.update({
+    "Concatenate": lambda importer, node: _joined(importer, node, importer.promoted(*node.values())),
+    "Permute": lambda importer, node: importer.reordered(
+        node.value(), lambda array: array.transpose([0, *node.integers("dims")])
+    ),
+    "ops.Concatenate": lambda importer, node: _joined(importer, node, _operands(importer, node)),
+    "ops.ExpandDims": lambda importer, node: importer.expand_dims(
+        node.x, node.axes_of(node.integers("axis"), importer.rank(node.x) + len(node.integers("axis")))
+    ),
+    "ops.Ravel": lambda importer, node: importer.shaped(node.x, [-1]),
+})  # fmt: skip

@@ -2,71 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array
-from relay.dialects.op import DYNAMIC
 from relay.frontend.importing.formulas import Scalar, normed
 from relay.frontend.keras.builder import Importer
 from relay.frontend.keras.node import Layer, is_list
-from relay.frontend.keras.table import layer, op
+from relay.frontend.keras.table import TABLE, layer, op
 
 
-def _affine(importer: Importer, node: Layer, weights: dict[str, Array], shape: tuple[int, ...]) -> list[SSAValue]:
-    """Factor and summand, or constants where they are left out."""
-    rows = (("gamma", np.ones), ("beta", np.zeros))
-    return [
-        importer.weight(node, name, weights[name] if name in weights else full(shape, np.float32))
-        for name, full in rows
-    ]
+def _vectors(importer: Importer, node: Layer, shape: Sequence[int], *statistics: str) -> list[SSAValue]:
+    """Factor and summand, constants where they are left out, and the statistics."""
+    own = ["gamma"] * node.flag("scale", True) + ["beta"] * node.flag("center", True)
+    weights = node.weights(*own, *statistics)
+    missing = {"gamma": np.ones(shape, np.float32), "beta": np.zeros(shape, np.float32)}
+    return [importer.weight(node, name, (missing | weights)[name]) for name in (*missing, *statistics)]
 
 
-def _names(node: Layer) -> list[str]:
-    return ["gamma"] * node.flag("scale", True) + ["beta"] * node.flag("center", True)
-
-
-@layer("BatchNormalization")
-def batch_normalization(importer: Importer, node: Layer) -> SSAValue:
-    """By the mean and variance of the training."""
-    x = node.value()
-    axis = node.axis(node.integer("axis", -1), importer.rank(x))
-    statistics = ("moving_mean", "moving_variance")
-    weights = node.weights(*_names(node), *statistics)
-    vectors = _affine(importer, node, weights, weights["moving_mean"].shape)
-    vectors += [importer.weight(node, name, weights[name]) for name in statistics]
-    return importer.call(relay.BatchNormOp, x, *vectors, axis=axis, epsilon=node.real("epsilon", 1e-3))
-
-
-def _axes(importer: Importer, node: Layer, x: SSAValue) -> list[int]:
-    """What is normalized together, of known sizes."""
-    dims = importer.shape(x)
-    axes = sorted(node.axes(node.config.get("axis", -1), len(dims)))
-    if DYNAMIC in [dims[axis] for axis in axes]:
-        raise node.unsupported(f"normalizes {x.type}", "give its shapes")
-    return axes
+@layer("BatchNormalization", "GroupNormalization")
+def of_channels(importer: Importer, node: Layer) -> SSAValue:
+    """By the mean and variance of the training; or those of groups of channels, -1 is each channel by itself."""
+    x, axis = node.value(), node.along(node.value(), -1)
+    channels, kept = node.static(x, [axis]), {"axis": axis, "epsilon": node.real("epsilon", 1e-3)}
+    if node.kind == "BatchNormalization":
+        vectors = _vectors(importer, node, channels, "moving_mean", "moving_variance")
+        return importer.call(relay.BatchNormOp, x, *vectors, **kept)
+    groups = node.integer("groups", 32)
+    vectors = _vectors(importer, node, channels)
+    return importer.call(relay.GroupNormOp, x, *vectors, num_groups=channels[0] if groups == -1 else groups, **kept)
 
 
 @layer("LayerNormalization")
 def layer_normalization(importer: Importer, node: Layer) -> SSAValue:
     node.refuse({"rms_scaling": False})
     x = node.value()
-    axes = _axes(importer, node, x)
-    vectors = _affine(importer, node, node.weights(*_names(node)), tuple(importer.shape(x)[axis] for axis in axes))
+    axes = sorted(node.axes(x, -1))
+    vectors = _vectors(importer, node, node.static(x, axes))
     return normed(importer, x, axes, relay.LayerNormOp, vectors, node.real("epsilon", 1e-3))
-
-
-@layer("GroupNormalization")
-def group_normalization(importer: Importer, node: Layer) -> SSAValue:
-    """Groups of channels; -1 is each channel by itself."""
-    x = node.value()
-    axis = node.axis(node.integer("axis", -1), importer.rank(x))
-    channels = importer.shape(x)[axis]
-    groups = node.integer("groups", 32)
-    vectors = _affine(importer, node, node.weights(*_names(node)), (channels,))
-    kept = {"num_groups": channels if groups == -1 else groups, "axis": axis, "epsilon": node.real("epsilon", 1e-3)}
-    return importer.call(relay.GroupNormOp, x, *vectors, **kept)
 
 
 @layer("RMSNormalization")
@@ -74,14 +50,13 @@ def group_normalization(importer: Importer, node: Layer) -> SSAValue:
 def rms(importer: Importer, node: Layer) -> SSAValue:
     """A factor for each element of the last axis is the op's; others are multiplied behind it."""
     x = importer.real(node.x)
-    own = node.kind == "RMSNormalization"
+    axes = sorted(node.axes(x, -1))
+    sizes, own = node.static(x, axes), node.kind == "RMSNormalization"
     scale = importer.weight(node, "scale", node.weights("scale")["scale"]) if own else node.optional(1, "scale")
-    dims, axes = importer.shape(x), _axes(importer, node, x)
-    gamma = scale if axes == [len(dims) - 1] and scale is not None and importer.shape(scale) == dims[-1:] else None
-    ones = np.ones([dims[axis] for axis in axes], np.float32)
-    vector = importer.unnamed(ones) if gamma is None else gamma
+    inside = scale is not None and axes == [importer.rank(x) - 1] and [*importer.shape(scale)] == sizes
+    vector = scale if scale is not None and inside else importer.unnamed(np.ones(sizes, np.float32))
     found = normed(importer, x, axes, relay.RmsNormOp, [vector], node.real("epsilon", 1e-7))
-    return found if scale is None or gamma is not None else importer.call(relay.MultiplyOp, found, scale)
+    return found if scale is None or inside else importer.call(relay.MultiplyOp, found, scale)
 
 
 @layer("UnitNormalization")
@@ -90,13 +65,12 @@ def normalize(importer: Importer, node: Layer) -> SSAValue:
     """Divided by the root of the sum of squares, which is at least epsilon."""
     node.refuse({"order": 2})
     x = importer.real(node.x)
-    axes, epsilon = node.axes(node.config.get("axis", -1), importer.rank(x)), node.real("epsilon", 1e-12)
-    return importer.call(relay.L2NormalizeOp, x, axis=axes, eps=epsilon**2)
+    return importer.call(relay.L2NormalizeOp, x, axis=node.axes(x, -1), eps=node.real("epsilon", 1e-12) ** 2)
 
 
 def _numbers(node: Layer, name: str) -> Array:
     """A number, or numbers side by side."""
-    given = node.config.get(name)
+    given = node.entry(name)
     if not isinstance(given, int | float) and not is_list(given):
         raise node.malformed(f"{name} is {str(given)[:80]}, no number")
     return np.asarray(given, np.float32)
@@ -105,30 +79,26 @@ def _numbers(node: Layer, name: str) -> Array:
 @layer("Rescaling")
 def rescaling(importer: Importer, node: Layer) -> SSAValue:
     x = Scalar(importer, importer.real(node.value()))
-    scale, offset = (importer.unnamed(_numbers(node, name)) for name in ("scale", "offset"))
-    return (x * Scalar(importer, scale) + Scalar(importer, offset)).value
+    scale, offset = (Scalar(importer, importer.unnamed(_numbers(node, name))) for name in ("scale", "offset"))
+    return (x * scale + offset).value
 
 
-@layer("LayerScale")
-def layer_scale(importer: Importer, node: Layer) -> SSAValue:
-    """A factor for each channel, the last axis. Source: keras/src/applications/convnext.py."""
-    return importer.call(relay.MultiplyOp, node.value(), importer.weight(node, "gamma", node.weights("gamma")["gamma"]))
+TABLE["LayerScale"] = lambda importer, node: importer.call(
+    relay.MultiplyOp, node.value(), importer.weight(node, "gamma", node.weights("gamma")["gamma"])
+)
+"""A factor for each channel, the last axis. Source: keras/src/applications/convnext.py."""
 
 
 @layer("Normalization")
 def normalization(importer: Importer, node: Layer) -> SSAValue:
     """`(x - mean) / max(sqrt(variance), 1e-7)`, of statistics that are given or were adapted."""
     x = importer.real(node.value())
-    rank = importer.rank(x)
-    axes = [] if node.config.get("axis") is None else node.axes(node.config["axis"], rank)
-    if node.config.get("mean") is not None:
-        mean, variance = _numbers(node, "mean"), _numbers(node, "variance")
-    else:
-        weights = node.weights("mean", "variance", "count")
-        mean, variance = weights["mean"], weights["variance"]
-    sizes = [importer.shape(x)[axis] if axis in axes else 1 for axis in range(rank)]
-    mean, variance = (np.broadcast_to(each, [sizes[a] for a in axes]).reshape(sizes) for each in (mean, variance))
+    axes = [] if node.entry("axis") is None else node.axes(x)
+    names = ("mean", "variance")
+    weights = node.weights(*names, "count") if node.entry("mean") is None else {n: _numbers(node, n) for n in names}
+    dims = [size if axis in axes else 1 for axis, size in enumerate(importer.shape(x))]
+    mean, variance = (np.broadcast_to(weights[n], [dims[a] for a in axes]).reshape(dims) for n in names)
     root = np.maximum(np.sqrt(variance), np.float32(1e-7))
-    data = Scalar(importer, x)
     middle, spread = (Scalar(importer, importer.unnamed(np.ascontiguousarray(each))) for each in (mean, root))
+    data = Scalar(importer, x)
     return (data * spread + middle if node.flag("invert") else (data - middle) / spread).value

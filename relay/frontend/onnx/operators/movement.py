@@ -68,10 +68,7 @@ def unsqueeze(importer: Importer, node: Node) -> SSAValue:
     given = node.listed("axes", 1)
     if given is None:
         raise node.malformed("has no axes")
-    value = node.input(0)
-    for axis in sorted(node.axes_of(given, node.rank(0) + len(given))):
-        value = importer.call(relay.ExpandDimsOp, value, axis=axis)
-    return value
+    return importer.expand_dims(node.input(0), node.axes_of(given, node.rank(0) + len(given)))
 
 
 @op("Concat")

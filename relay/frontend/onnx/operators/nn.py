@@ -10,10 +10,9 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, FloatA
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
-from relay.dialects.op import DYNAMIC
 from relay.frontend.importing.formulas import Scalar, norm
 from relay.frontend.importing.products import einsum, product, scaled
-from relay.frontend.importing.windows import SPATIAL, convolved, pooled, transposed_convolved
+from relay.frontend.importing.windows import SPATIAL, convolved, pooled, same_padding, spans_of, transposed_convolved
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.table import op
@@ -36,20 +35,15 @@ def each(node: Node, name: str, count: int, default: int) -> tuple[int, ...]:
 
 
 def pads(
-    node: Node, sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
-) -> list[tuple[int, int]]:
+    importer: Importer, node: Node, sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int],
+    dilations: Sequence[int],
+) -> list[tuple[int, int]]:  # fmt: skip
     """(before, after) of each spatial axis, as `pads` or `auto_pad` says."""
     count = len(kernel)
     mode = node.word("auto_pad", "NOTSET")
     if mode in ("SAME_UPPER", "SAME_LOWER"):
-        found: list[tuple[int, int]] = []
-        for size, cells, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True):
-            if size == DYNAMIC:
-                raise node.unsupported("pads an axis of unknown size to the same size", "give its shapes")
-            whole = max((-(-size // stride) - 1) * stride + (cells - 1) * dilation + 1 - size, 0)
-            less = whole // 2
-            found.append((less, whole - less) if mode == "SAME_UPPER" else (whole - less, less))
-        return found
+        widths = same_padding(importer, sizes, spans_of(kernel, dilations), strides)
+        return widths if mode == "SAME_UPPER" else [(after, before) for before, after in widths]
     flat = (node.integers("pads") if mode != "VALID" else None) or (0,) * (2 * count)
     if mode not in ("NOTSET", "VALID", "") or len(flat) != 2 * count:
         raise node.malformed(f"has auto_pad {mode!r} and pads {list(flat)} for {count} spatial axes")
@@ -74,7 +68,9 @@ def convolution(importer: Importer, node: Node) -> SSAValue:
     count = spatial(node)
     kernel = node.static(1)[2:]
     strides, dilations = each(node, "strides", count, 1), each(node, "dilations", count, 1)
-    data, padding = outside(importer, node.input(0), pads(node, node.shape(0)[2:], kernel, strides, dilations))
+    data, padding = outside(
+        importer, node.input(0), pads(importer, node, node.shape(0)[2:], kernel, strides, dilations)
+    )
     groups = node.integer("group", 1)
     found = convolved(importer, data, node.input(1), strides, dilations, padding, groups)
     return biased(importer, node, found)
@@ -92,7 +88,7 @@ def transposed_convolution(importer: Importer, node: Node) -> SSAValue:
     sizes, kernel = node.static(0)[2:], node.static(1)[2:]
     strides, dilations = each(node, "strides", count, 1), each(node, "dilations", count, 1)
     extra = list(node.integers("output_padding") or (0,) * count)
-    spans = [(cells - 1) * dilation + 1 for cells, dilation in zip(kernel, dilations, strict=True)]
+    spans = spans_of(kernel, dilations)
     whole = [(size - 1) * stride + span for size, stride, span in zip(sizes, strides, spans, strict=True)]
     wanted, mode = node.integers("output_shape"), node.word("auto_pad", "NOTSET")
     if wanted is None and mode in ("SAME_UPPER", "SAME_LOWER"):
@@ -106,7 +102,7 @@ def transposed_convolution(importer: Importer, node: Node) -> SSAValue:
             less = total // 2
             padding.append((less, total - less) if mode == "SAME_UPPER" else (total - less, less))
     else:
-        padding = pads(node, sizes, kernel, strides, dilations)
+        padding = pads(importer, node, sizes, kernel, strides, dilations)
     given, groups = (node.input(0), node.input(1)), node.integer("group", 1)
     found = transposed_convolved(importer, *given, strides, dilations, padding, extra, groups)
     return biased(importer, node, found)
@@ -119,7 +115,7 @@ def pool(importer: Importer, node: Node) -> list[SSAValue]:
         raise node.unsupported("gives indices")
     count, value = spatial(node), node.input(0)
     kernel, strides, dilations = (each(node, name, count, 1) for name in ("kernel_shape", "strides", "dilations"))
-    widths = pads(node, node.shape(0)[2:], kernel, strides, dilations)
+    widths = pads(importer, node, node.shape(0)[2:], kernel, strides, dilations)
     rest = (kernel, strides, dilations, widths, node.flag("ceil_mode"))
     if node.kind != "LpPool":
         return [pooled(importer, node.kind, value, *rest, node.flag("count_include_pad"))]

@@ -53,17 +53,15 @@ def flatten(importer: Importer, node: Node) -> SSAValue:
 
 @aten("permute", "transpose", "t", "mT", "numpy_T", "swapaxes", "movedim")
 def transpose(importer: Importer, node: Node) -> SSAValue:
-    """Axes in another order, which is that of the strides 0, 1, 2, ... of an array of one element."""
     x, rank, name = node.value("self"), node.rank("self"), name_of(node)
-    probe = np.lib.stride_tricks.as_strided(np.zeros(1, np.int8), [1] * rank, range(rank))
     if name == "permute":
-        probe = probe.transpose(node.axes_of(node.integers("dims"), rank))
-    elif name == "movedim":
-        probe = np.moveaxis(probe, node.integers("source"), node.integers("destination"))
-    elif rank > 1:
-        names = ("axis0", "axis1") if name == "swapaxes" else ("dim0", "dim1")
-        probe = probe.swapaxes(*(node.axis(node.integer(n, d), rank) for n, d in zip(names, (-2, -1), strict=True)))
-    return importer.transpose(x, probe.strides)
+        return importer.transpose(x, node.axes_of(node.integers("dims"), rank))
+    if name == "movedim":
+        moves = node.integers("source"), node.integers("destination")
+        return importer.reordered(x, lambda array: np.moveaxis(array, *moves))
+    names = ("axis0", "axis1") if name == "swapaxes" else ("dim0", "dim1")
+    pair = [node.axis(node.integer(n, d), rank) for n, d in zip(names, (-2, -1), strict=True)] if rank > 1 else [0, 0]
+    return importer.reordered(x, lambda array: array.swapaxes(*pair)) if rank else x
 
 
 @aten("squeeze")

@@ -8,31 +8,24 @@ from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.frontend.importing.formulas import Scalar
+from relay.frontend.importing.recurrent import States, gates, unrolled
 from relay.frontend.torch.builder import Importer
 from relay.frontend.torch.node import Node
 from relay.frontend.torch.operators.nn import times_transposed
 from relay.frontend.torch.table import aten
 
-States = list[Scalar]
-
-
-def _gates(importer: Importer, value: SSAValue, count: int) -> list[Scalar]:
-    """The parts of the gates, side by side along the last axis."""
-    axis, size = importer.rank(value) - 1, importer.shape(value)[-1] // count
-    return [Scalar(importer, importer.slice(value, {axis: (g * size, (g + 1) * size)})) for g in range(count)]
-
 
 def _step(importer: Importer, kind: str, given: SSAValue, hidden: SSAValue, states: States) -> States:
     """The new states, of a step's products with the input and with the hidden state, biases added."""
     if kind == "gru":
-        (r, z, n), (hr, hz, hn) = (_gates(importer, each, 3) for each in (given, hidden))
+        (r, z, n), (hr, hz, hn) = (gates(importer, each, 3) for each in (given, hidden))
         r, z = (r + hr).of(relay.SigmoidOp), (z + hz).of(relay.SigmoidOp)
         n = (n + r * hn).of(relay.TanhOp)
         return [(z.number(1.0) - z) * n + z * states[0]]
     total = importer.call(relay.AddOp, given, hidden)
     if kind != "lstm":
         return [Scalar(importer, importer.call(relay.TanhOp if kind == "rnn_tanh" else relay.ReluOp, total))]
-    i, f, g, o = _gates(importer, total, 4)
+    i, f, g, o = gates(importer, total, 4)
     cell = f.of(relay.SigmoidOp) * states[1] + i.of(relay.SigmoidOp) * g.of(relay.TanhOp)
     return [o.of(relay.SigmoidOp) * cell.of(relay.TanhOp), cell]
 
@@ -41,15 +34,14 @@ def _way(
     importer: Importer, kind: str, x: SSAValue, weights: Sequence[SSAValue], states: States, back: bool
 ) -> tuple[SSAValue, States]:
     """One direction of a layer: outputs [steps, batch, hidden] and last states."""
-    steps = importer.shape(x)[0]
     kernel, recurrent, *biases = weights[:4]
     inputs = times_transposed(importer, x, kernel, biases[0] if biases else None)
-    outputs: list[SSAValue] = []
-    for step in range(steps)[:: -1 if back else 1]:
+
+    def step(row: SSAValue, states: States) -> States:
         hidden = times_transposed(importer, states[0].value, recurrent, biases[1] if biases else None)
-        row = importer.row(inputs, step, 0)
-        states = _step(importer, kind, row, hidden, states)
-        outputs.append(states[0].value)
+        return _step(importer, kind, row, hidden, states)
+
+    outputs, states = unrolled(importer, inputs, 0, states, step, back)
     return importer.stack(outputs[:: -1 if back else 1], 0), states
 
 

@@ -55,7 +55,7 @@ UNSCALED = Scales(np.float32(1), np.ones(1, np.float32))
 def _window(importer: Importer, node: Node, number: int, kernel: Sequence[int]) -> tuple[SSAValue, list[Sequence[int]]]:
     """The data without what negative pads cut off, strides, dilations and padding."""
     strides, dilations = (nn.each(node, name, len(kernel), 1) for name in ("strides", "dilations"))
-    widths = nn.pads(node, node.shape(number)[2:], kernel, strides, dilations)
+    widths = nn.pads(importer, node, node.shape(number)[2:], kernel, strides, dilations)
     x, widths = nn.outside(importer, node.input(number), widths)
     return x, [strides, dilations, flat_padding(widths)]
 
