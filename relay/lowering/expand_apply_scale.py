@@ -25,6 +25,7 @@ from relay.lowering.rescale.products import fuse_products
 from relay.lowering.rescale.quotients import find_inverse, find_quotient, rewrite_inverse, rewrite_quotient
 from relay.lowering.rescale.sums import find_sum, rewrite_sum
 from relay.lowering.rescale.values import exponent_of, scalars
+from relay.lowering.rescale.wide_products import find_wide, rewrite_wide
 from relay.passes.target_pass import TargetPass
 from relay.target import ATTRIBUTE, Target
 from relay.target.record import NVVM_TOWARD_ZERO
@@ -38,17 +39,17 @@ class ExpandApplyScale(TargetPass):
 
     Where multiplier and shift are constants of every caller, multiply-adds in floating point take its place if they
     are proved, channel by channel, to give the same integers for every value that matters: one in float32 (`f32`), two
-    (`f32x2`), or one in float64 (`f64`); see `relay.lowering.rescale.proof`. AArch64 has instructions of 32-bit
-    integers that need no proof (`i32`). A sum of two rescaled codes that is rescaled once more becomes two
-    multiply-adds, tried on all pairs of codes. So does a float that is divided by a constant, rounded and clipped to
-    integers, where the target has such an instruction (with halves to even, the quotient alone becomes two products),
-    and what is added to a code times a scale in float64 and rounded to float32,
-    where that sum is exact. The module's attribute `relay.rescale`
-    counts the channels of each form, that of a function its own. With `literal` no float form is used, nor where the
-    module's target has no multiply-adds; without a target, it is taken to have them.
+    (`f32x2`), or one in float64 (`f64`); see `relay.lowering.rescale.proof`. AArch64 and NVIDIA's GPUs have
+    instructions of 32-bit integers that need no proof (`i32`). A sum of two rescaled codes that is rescaled once more
+    becomes two multiply-adds, tried on all pairs of codes. So does a float that is divided by a constant, rounded and
+    clipped to integers, where the target has such an instruction (with halves to even, the quotient alone becomes two
+    products), and what is added to a code times a scale in float64 and rounded to float32, where that sum is exact.
+    The module's attribute `relay.rescale` counts the channels of each form, that of a function its own. With `literal`
+    no float form is used, nor where the module's target has no multiply-adds; without a target, it has them.
     On a target without a unit for floats, a product in float64 that is rounded and clamped to codes becomes a product
-    of integers that gives the same codes. Where the module's target has multiply-adds that round towards zero (AVX-512,
-    NVIDIA's GPUs), nearly all can be in float32; on these GPUs, what is small becomes an integer by additions, too.
+    of integers that gives the same codes.
+    Where the module's target has multiply-adds that round towards zero (AVX-512, NVIDIA's GPUs), nearly all can be in
+    float32; on these GPUs, sums of codes become integers by additions, too.
 
     The literal form: where the shift is at least 31, only the product and its first rounding are in i64; the second
     rounding is in i32. `31 - e` is taken to be at least 31: `relay-to-linalg` writes it for exponents that are not
@@ -101,6 +102,10 @@ def expand_function(function: FuncOp, calls: CallGraph, target: Target, literal:
         if not literal and target.multiplies_high and fits(scale, calls):
             counts["i32"] += channels(scale, calls)
             rewrite_in_halves(scale, constants, calls)
+            continue
+        if not literal and target.multiplies_wide and (wide := find_wide(scale, calls)) is not None:
+            counts["i32"] += channels(scale, calls)
+            rewrite_wide(scale, wide, constants, calls)
             continue
         found = None if literal else find(scale, calls, toward_zero is not None)
         if found is None:

@@ -135,6 +135,11 @@ class Processor(ABC):
         return self.triple.startswith("aarch64") and "neon" in self.features
 
     @property
+    def multiplies_wide(self) -> bool:
+        """Whether one instruction multiplies 32 bits by 32, adds 64 bits and gives the upper word: on NVIDIA's GPUs."""
+        return self.toward_zero == NVVM_TOWARD_ZERO
+
+    @property
     def narrows_saturating(self) -> bool:
         """Whether one instruction narrows integers to half of their bits, saturated: on AArch64."""
         return self.multiplies_high

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from xdsl.context import Context
 from xdsl.dialects import arith, llvm
-from xdsl.dialects.builtin import IntegerAttr, i32
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32
 from xdsl.ir import Operation
 
 from relay.dialects.gpu import ModuleOp as GpuModuleOp
 from relay.lowering.builder import INDEX
 from relay.lowering.gpu.device_calls import ConvertDeviceCalls, IdOp
+from relay.lowering.gpu.saturating_packs import pack_saturated
 
 REGISTERS: dict[str, str] = {
     "gpu.thread_id": "tid",
@@ -26,10 +28,16 @@ BARRIER = "llvm.nvvm.barrier.cta.sync.aligned.all"
 @dataclass(frozen=True)
 class ConvertGpuToNvvm(ConvertDeviceCalls):
     """Turn `gpu.thread_id`, `gpu.block_id`, `gpu.block_dim`, `gpu.grid_dim` and `gpu.barrier` inside `gpu.module` into
-    calls of LLVM's intrinsics for NVPTX. Loops, memory and arithmetic stay: the translator to LLVM IR takes them."""
+    calls of LLVM's intrinsics for NVPTX. Vectors of integers that are clipped and narrowed to codes become words of
+    `cvt.pack.sat`. Loops, memory and other arithmetic stay: the translator to LLVM IR takes them."""
 
     name = "convert-gpu-to-nvvm"
     why = "lowers thread and block indices to NVIDIA's special registers"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        super().apply(ctx, op)
+        for module in [inner for inner in op.body.block.ops if isinstance(inner, GpuModuleOp)]:
+            pack_saturated(module)
 
     def barrier(self, module: GpuModuleOp) -> Sequence[Operation]:
         zero = arith.ConstantOp(IntegerAttr(0, i32))

@@ -91,7 +91,8 @@ def write_inline_asm(w: FunctionWriter, op: Operation) -> None:
     """Instructions of PTX that LLVM has no intrinsics for."""
     assert isinstance(op, llvm.InlineAsmOp)
     result = "void" if op.res is None else structure(op.res.type)
-    text = f'call {result} asm sideeffect "{op.asm_string.data}", "{op.constraints.data}"({w.list(op.operands_)})'
+    asm = "asm" if op.has_side_effects is None else "asm sideeffect"
+    text = f'call {result} {asm} "{op.asm_string.data}", "{op.constraints.data}"({w.list(op.operands_)})'
     if op.res is None:
         w.line(text)
     else:

@@ -84,23 +84,20 @@ class MatrixKernel:
         return found[: self.tile.sums], found[self.tile.sums :]
 
     def starting(self) -> list[SSAValue]:
-        """What the sums start from, if that is not 0: what they are off by, where nothing adds parts later."""
+        """What the sums start from, if that is not 0: what they are off by, where nothing adds parts later. Two
+        channels are there twice, for two rows: so a load is of four sums in the order of their registers."""
         if not self.offsets or self.parts is not None:
             return []
         b, t, (offsets,), run = self.b, self.t, self.offsets, 2 * self.tile.run
         column = b.plus(b.plus(t.first_column, t.warp_column), b.times(t.rem(t.lane, 4), run))
         found = list[SSAValue]()
-        for number in range(0, 2 * self.tile.column_steps, WORDS):
-            four = b.vector_load(offsets, [b.plus(column, number // run * 4 * run + number % run)], WORDS)
+        for number in range(0, 2 * self.tile.column_steps, 2):
+            channel = b.plus(column, number // run * 4 * run + number % run)
+            four = b.vector_load(offsets, [b.times(channel, 2)], WORDS)
             align(four.owner)
             found += [b.lane(four, n) for n in range(WORDS)]
         self.offsets = []
-        return [
-            found[2 * n + j]
-            for _ in range(self.tile.row_steps)
-            for n in range(self.tile.column_steps)
-            for j in (0, 1) * 2
-        ]
+        return found * self.tile.row_steps
 
     # Results
 

@@ -28,10 +28,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Found:
-    """A form of one kind for every call of the function; `largest`: no number is larger before it is truncated."""
+    """A form of one kind for every call of the function."""
 
     forms: list[Form]
-    largest: float
 
     @property
     def name(self) -> str:
@@ -70,9 +69,7 @@ def find(op: ApplyScaleOp, calls: CallGraph, toward_zero: bool) -> Found | None:
     multipliers, shifts = scalars(op.multiplier, calls), scalars(op.shift, calls)
     if multipliers is None or shifts is None:
         return None
-    pairs = [
-        np.broadcast_arrays(_at(multipliers, i), _at(shifts, i)) for i in range(max(len(multipliers), len(shifts)))
-    ]
+    pairs = paired(multipliers, shifts)
     sizes = [m.size for m, _ in pairs]
     multiplier, shift = (np.concatenate([pair[k] for pair in pairs]) for k in (0, 1))
     double = op.rounding_mode.data == RoundingMode.DOUBLE_ROUND
@@ -90,7 +87,13 @@ def find(op: ApplyScaleOp, calls: CallGraph, toward_zero: bool) -> Found | None:
         return None
     ends = np.cumsum(sizes)
     forms = [form.rows(slice(int(end) - size, int(end))) for end, size in zip(ends, sizes, strict=True)]
-    return Found(forms, float(np.max(scale * where.largest)) * (1 + 2.0**-16) + 2)
+    return Found(forms)
+
+
+def paired(multipliers: Sequence[Array], shifts: Sequence[Array]) -> list[tuple[Array, ...]]:
+    """Multipliers and shifts of each call, as many of one as of the other."""
+    count = max(len(multipliers), len(shifts))
+    return [np.broadcast_arrays(_at(multipliers, i), _at(shifts, i)) for i in range(count)]
 
 
 def ranges(op: ApplyScaleOp, calls: CallGraph, sizes: Sequence[int]) -> tuple[Array, Array]:

@@ -18,10 +18,8 @@ from relay.dialects.attributes import Array, element_type, elements
 from relay.dialects.tosa import ApplyScaleOp
 from relay.lowering.call_graph import CallGraph
 from relay.lowering.linalg.emitter import Emitter, dims, element
-from relay.lowering.rescale import integers
 from relay.lowering.rescale.find import Found
 from relay.lowering.rescale.proof import Form
-from relay.target.record import NVVM_TOWARD_ZERO
 from relay.transforms.dead_ops import erase_dead
 
 ROUNDING = 11
@@ -32,8 +30,7 @@ def rewrite(op: ApplyScaleOp, found: Found, constants: Emitter, calls: CallGraph
     """tosa.apply_scale %x, %m, %s  =>  fptosi(fma(f, scale, copysign(offset, f))), f = sitofp %x
 
     With a rest, `fma(f, rest, copysign(offset, f))` in place of the offset; without sign, without copysign.
-    `toward_zero`: the target's multiply-add that rounds so (an intrinsic of LLVM); where that is a GPU's, small numbers
-    without sign become integers by an addition.
+    `toward_zero`: the target's multiply-add that rounds so (an intrinsic of LLVM).
     """
     form = found.forms[0]
     type = Float64Type() if form.name == "f64" else Float32Type()
@@ -47,10 +44,7 @@ def rewrite(op: ApplyScaleOp, found: Found, constants: Emitter, calls: CallGraph
     assert block is not None
     e = Emitter(block, op.location, constants, op)
     total = line(e, e(arith.SIToFPOp(op.value, type)), numbers, form, toward_zero)
-    small = type == Float32Type() and not form.signed and found.largest < integers.SMALL
-    by_addition = small and toward_zero == NVVM_TOWARD_ZERO
-    result = integers.truncated(e, total) if by_addition else e(arith.FPToSIOp(total, i32))
-    op.output.replace_all_uses_with(result)
+    op.output.replace_all_uses_with(e(arith.FPToSIOp(total, i32)))
     old = [op.shift, op.multiplier]
     op.detach()
     op.erase()

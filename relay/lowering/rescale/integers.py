@@ -1,7 +1,6 @@
 """Floats to integers by additions: the lowest bits of a float32 from 2^23 on are an integer.
 
-A processor of a GPU converts 16 numbers in a clock, and adds 128. Numbers that are truncated and may have either sign
-are converted: additions would be four instructions. All is exact for magnitudes below `SMALL`.
+A processor of a GPU converts 16 numbers in a clock, and adds 128. All is exact for magnitudes below `SMALL`.
 """
 
 from __future__ import annotations
@@ -9,26 +8,18 @@ from __future__ import annotations
 import numpy as np
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import f32, i32
-from xdsl.dialects.llvm import CallIntrinsicOp
 from xdsl.ir import SSAValue
 
 from relay.lowering.linalg.emitter import Emitter
-from relay.target.record import NVVM_TOWARD_ZERO
 
 SMALL = 2.0**22
 """Sums stay between 2^22 and 2^24; from 2^23 on the unit is one."""
-WHOLE, MIDDLE = 2.0**23, 1.5 * 2.0**23
+MIDDLE = 1.5 * 2.0**23
 
 
 def nearest(e: Emitter, total: SSAValue) -> SSAValue:
     """roundeven(total) as i32: total + 1.5 2^23 is rounded to an integer."""
     return lowest(e, e(arith.AddfOp(total, e.constant(MIDDLE, f32))), MIDDLE)
-
-
-def truncated(e: Emitter, total: SSAValue) -> SSAValue:
-    """trunc(total) as i32 where it is not negative; else some negative number, or 0."""
-    base = e.constant(WHOLE, f32)
-    return lowest(e, e(CallIntrinsicOp(NVVM_TOWARD_ZERO, [total, e.constant(1.0, f32), base], [f32])), WHOLE)
 
 
 def lowest(e: Emitter, number: SSAValue, base: float) -> SSAValue:

@@ -69,10 +69,14 @@ class GivenConstants:
     def retire_unread(self) -> None:
         """Have calls give no more what the function does not read."""
         for argument in [each for each in self.block.args if not any(each.uses) and each not in self.retired]:
-            position = self.position(argument)
-            for call in self.calls:
-                call.operands = [operand for at, operand in enumerate(call.operands) if at != position]
-            self.retired.append(argument)
+            self.retire(argument)
+
+    def retire(self, argument: BlockArgument) -> None:
+        """Have calls give an argument no more."""
+        position = self.position(argument)
+        for call in self.calls:
+            call.operands = [operand for at, operand in enumerate(call.operands) if at != position]
+        self.retired.append(argument)
 
     def narrow(self) -> None:
         """Have calls give words of 32 bits whose numbers fit into 8 or 16 as such, where the function only loads them:

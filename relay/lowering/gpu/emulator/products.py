@@ -171,8 +171,8 @@ def round_bf16() -> str:
 
 
 def multiply_add_toward_zero() -> str:
-    """`emulator.fma.rz`: the exact product and what a sum in double loses of it tell whether float32 is too large."""
-    f = Lines("float @emulator.fma.rz(float %x, float %y, float %z) alwaysinline")
+    """`emulator.fma.rz.f`: the exact product and what a sum in double loses of it tell whether float32 is too large."""
+    f = Lines("float @emulator.fma.rz.f(float %x, float %y, float %z) alwaysinline")
     x, y, z = (f.op(f"fpext float %{name} to double") for name in "xyz")
     product = f.op(f"fmul double {x}, {y}")
     sum = f.op(f"fadd double {product}, {z}")
@@ -193,11 +193,69 @@ def multiply_add_toward_zero() -> str:
     return f.text()
 
 
+def to_integer() -> str:
+    """`emulator.f2i.rn`: `cvt.rni.s32.f32`, to nearest, ties to even, saturated; NaN is 0."""
+    f = Lines("i32 @emulator.f2i.rn(float %x) alwaysinline")
+    near = f.op("call float @llvm.roundeven.f32(float %x)")
+    f.do(f"ret i32 {f.op(f'call i32 @llvm.fptosi.sat.i32.f32(float {near})')}")
+    return "declare i32 @llvm.fptosi.sat.i32.f32(float)\ndeclare float @llvm.roundeven.f32(float)\n" + f.text()
+
+
+def saturate() -> str:
+    """`emulator.saturate.f`: `cvt.sat.f32.f32`, into 0 to 1; NaN is 0."""
+    f = Lines("float @emulator.saturate.f(float %x) alwaysinline")
+    above, below = f.op("fcmp ogt float %x, 0.0"), f.op("fcmp olt float %x, 1.0")
+    positive = f.op(f"select i1 {below}, float %x, float 1.0")
+    f.do(f"ret float {f.op(f'select i1 {above}, float {positive}, float 0.0')}")
+    return f.text()
+
+
 ROUNDED: dict[str, Callable[[], str]] = {
     "tf32": round_tf32,
     "bf16": round_bf16,
-    "fma.rz": multiply_add_toward_zero,
+    "fma.rz.f": multiply_add_toward_zero,
+    "f2i.rn": to_integer,
+    "saturate.f": saturate,
 }
+
+
+def pack(codes: str) -> str:
+    """`emulator.pack.CODES`: two integers as the lower bytes of a word, saturated, and two bytes of another one."""
+    f = Lines(f"i32 @emulator.pack.{codes}(i32 %a, i32 %b, i32 %c) alwaysinline")
+    least, most = {"s8": (-128, 127), "u8": (0, 255)}[codes]
+    bytes: list[str] = []
+    for value in ("%b", "%a"):
+        low = f.op(f"select i1 {f.op(f'icmp sgt i32 {value}, {least}')}, i32 {value}, i32 {least}")
+        high = f.op(f"select i1 {f.op(f'icmp slt i32 {low}, {most}')}, i32 {low}, i32 {most}")
+        bytes.append(f.op(f"and i32 {high}, 255"))
+    upper = f.op("shl i32 %c, 16")
+    both = f.op(f"or i32 {bytes[0]}, {f.op(f'shl i32 {bytes[1]}, 8')}")
+    f.do(f"ret i32 {f.op(f'or i32 {both}, {upper}')}")
+    return f.text()
+
+
+PACKED = ("s8", "u8")
+"""Codes of `cvt.pack.sat`."""
+
+
+def dot_of_two(name: str) -> str:
+    """`emulator.pair.SIGNS.HALF`: products of two half words and two bytes added to a number."""
+    left, right, half = name.split(".")
+    f = Lines(f"i32 @emulator.pair.{name}(i32 %a, i32 %b, i32 %c) alwaysinline")
+    words, bytes = f.op("bitcast i32 %a to <2 x i16>"), f.op("bitcast i32 %b to <4 x i8>")
+    total = "%c"
+    for lane in range(2):
+        x = f.op(f"extractelement <2 x i16> {words}, i32 {lane}")
+        y = f.op(f"extractelement <4 x i8> {bytes}, i32 {lane + 2 * (half == 'hi')}")
+        x = f.op(f"{'sext' if left == 's' else 'zext'} i16 {x} to i32")
+        y = f.op(f"{'sext' if right == 's' else 'zext'} i8 {y} to i32")
+        total = f.op(f"add i32 {total}, {f.op(f'mul i32 {x}, {y}')}")
+    f.do(f"ret i32 {total}")
+    return f.text()
+
+
+PAIRS = tuple(f"{left}.{right}.{half}" for left in "su" for right in "su" for half in ("lo", "hi"))
+"""Signs of the factors and the half of the bytes, of `idp2a`."""
 
 
 def dot(signs: str) -> str:
@@ -242,6 +300,8 @@ def products(text: str) -> str:
     used = [name for name in PRODUCTS if f"@emulator.mma.{name}(" in text]
     dots = [dot(signs) for signs in DOTS if f"@emulator.dot.{signs}(" in text]
     parts += [part() for name, part in ROUNDED.items() if f"@emulator.{name}(" in text]
+    parts += [pack(codes) for codes in PACKED if f"@emulator.pack.{codes}(" in text]
+    parts += [dot_of_two(name) for name in PAIRS if f"@emulator.pair.{name}(" in text]
     parts += [multiply_floats(name) for name in FACTORS if f"@emulator.mma.{name}(" in text]
     parts += [*dots, "declare i32 @llvm.vector.reduce.add.v4i32(<4 x i32>)"] if dots else []
     return "\n".join([*parts, *(multiply(name, *PRODUCTS[name]) for name in used)])

@@ -27,7 +27,9 @@ REGISTER = re.compile(r"  (%\w+) = call i32 @llvm\.nvvm\.read\.ptx\.sreg\.([\w.]
 ROUND = re.compile(
     r"  (%\w+) = (?:call i32 @llvm\.nvvm\.f2tf32\.rna\((.*)\)|fptrunc (<2 x float> %\w+) to <2 x bfloat>)"
 )
-TOWARD_ZERO = "@llvm.nvvm.fma.rz.f("
+CALLED = re.compile(r"@llvm\.nvvm\.(fma\.rz\.f|f2i\.rn|saturate\.f)\(")
+PACK = re.compile(r'call i32 asm "cvt\.pack\.sat\.(s8|u8)\.s32\.b32 \$0, \$1, \$2, \$3;", "=r,r,r,r"\(')
+PAIR = re.compile(r"@llvm\.nvvm\.idp2a\.([su]\.[su])\((i32 \S+), (i32 \S+), i1 (true|false), ")
 DOT = re.compile(r"@llvm\.nvvm\.idp4a\.([su]\.[su])\(")
 LEFT_OUT = re.compile(r"(declare .*@llvm\.nvvm\.|@shared = )")
 
@@ -217,8 +219,13 @@ class KernelTranslation:
             self.out.append(f"  {name} = sub i64 {name}.at, {name}.start")
         elif (pointer := GLOBAL.match(line)) is not None:
             self.out.append(f"  {pointer[1]} = ptrtoint ptr {pointer[2]} to i64")
-        elif TOWARD_ZERO in line:
-            self.out.append(line.replace(TOWARD_ZERO, "@emulator.fma.rz("))
+        elif CALLED.search(line):
+            self.out.append(CALLED.sub(r"@emulator.\1(", line))
+        elif PACK.search(line):
+            self.out.append(PACK.sub(r"call i32 @emulator.pack.\1(", line))
+        elif (pair := PAIR.search(line)) is not None:
+            half = "hi" if pair[4] == "true" else "lo"
+            self.out.append(PAIR.sub(f"@emulator.pair.{pair[1]}.{half}({pair[2]}, {pair[3]}, ", line))
         elif DOT.search(line):
             self.out.append(DOT.sub(r"@emulator.dot.\1(", line))
         elif "@llvm.nvvm." in line or "addrspace" in line:

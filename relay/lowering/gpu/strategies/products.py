@@ -9,9 +9,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.builtin import MemRefType, i32
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.ir import SSAValue
+from xdsl.ir import BlockArgument, SSAValue
 
 from relay.dialects.attributes import Array, to_numpy
 from relay.lowering.gpu.formats import FLOATS
@@ -32,6 +32,7 @@ from relay.lowering.gpu.strategies.strategy import (
 )
 from relay.lowering.gpu.tiles import Tile, cheapest, choices, layouts, shapes, usual
 from relay.lowering.indices import binary, unravelled
+from relay.lowering.scheduling.affine import dims_of
 from relay.lowering.scheduling.arguments import argument_of
 from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.scheduling.picks import Picks, Tuples
@@ -187,7 +188,41 @@ def packed(m: Matrix, given: GivenConstants) -> list[SSAValue]:
     assert argument is not None
     weights = given.constants_of(argument)
     packs = [[part.reshape(-1) for part in m.pack(numbers(weight, m))] for weight in weights]
+    if m.format.exact:
+        for pack, bias in zip(packs, take_biases(m, given), strict=False):
+            pack[1] = pack[1] + np.pad(bias, (0, m.packed_columns - m.columns))
+        if m.splits == 1:
+            packs = [[words, np.repeat(starts.reshape(-1, 1, 2), 2, axis=1).reshape(-1)] for words, starts in packs]
     return given.replace(argument, weights, packs)
+
+
+def take_biases(m: Matrix, given: GivenConstants) -> list[Array]:
+    """The words that are added to the sums of each channel before all else, if calls give them as constants, for each
+    call: sums start from them, and nothing adds them any more."""
+    uses = [use for use in m.sums.op.outputs[0].uses if isinstance(use.operation, linalg.GenericOp)]
+    readers = [(use.operation, use.index) for use in uses if use.operation is not m.sums.op]
+    if len(readers) != 1 or not isinstance(reader := readers[0][0], linalg.GenericOp):
+        return []
+    block, inputs = reader.body.block, len(reader.inputs)
+    total = block.args[readers[0][1]]
+    added = next(iter(total.uses)).operation if total.has_one_use() else None
+    if not isinstance(added, arith.AddiOp) or total.type != i32:
+        return []
+    bias = added.rhs if added.lhs is total else added.lhs
+    if not isinstance(bias, BlockArgument) or bias.owner is not block or not bias.has_one_use() or bias.index >= inputs:
+        return []
+    map = reader.indexing_maps.data[bias.index].data
+    argument = argument_of(reader.inputs[bias.index])
+    if argument is None or dims_of(map) != [map.num_dims - 1] or not given.constant(argument):
+        return []
+    found = [to_numpy(constant.value).reshape(-1) for constant in given.constants_of(argument)]
+    if argument.owner is not given.block or any(array.size != m.columns for array in found):
+        return []
+    added.result.replace_all_uses_with(total)
+    added.detach()
+    added.erase()
+    given.retire(argument)
+    return found
 
 
 def numbers(weight: arith.ConstantOp, m: Matrix) -> Array:

@@ -1,0 +1,143 @@
+"""Rescaling by a GPU's multiply-add of 32 x 32 + 64 bits, whose upper half is the result: no proof, and no floats.
+
+For x without sign, or where results below zero do not matter, and for SINGLE_ROUND (n = 0), with n = 2^30:
+
+    y = (x * M + C) >> 32 >> (S - 32)        C = 2^(S-1) + n
+
+With both signs DOUBLE_ROUND adds n = 2^30 or takes it. Twice the multiplier moves that by one unit of the upper half,
+so the sign is added there. The factors are unsigned, u = x + 2^31, of which what sums start from can have the 2^31:
+
+    y = ((u * 2 M + C) >> 32) + (u >> 31) >> (S - 31)        C = 2^32 (2^(S-32) - M - 1) + 2^31
+
+since x * 2 M + 2^S +- 2^31 = u * 2 M - 2^32 M + 2^S + 2^31 - (x < 0) 2^32. A zero point added to y is part of C.
+NVIDIA's IMAD.HI is the product and the sum; LEA.HI shifts and adds. Float forms take conversions, of which a processor
+does 16 in a clock, and proofs. Source: the specification of `tosa.apply_scale`, as in `steps`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import i32, i64
+from xdsl.dialects.linalg.ops import GenericOp
+from xdsl.dialects.tosa import RoundingMode
+from xdsl.ir import BlockArgument, SSAValue
+
+from relay.dialects.arith import TruncIOp
+from relay.dialects.attributes import Array
+from relay.dialects.tosa import ApplyScaleOp
+from relay.lowering.call_graph import CallGraph
+from relay.lowering.linalg.emitter import Emitter, number
+from relay.lowering.rescale.find import bounds, paired, ranges
+from relay.lowering.rescale.forms import channel_operand, erase_arithmetic
+from relay.lowering.rescale.values import scalars
+
+LOWEST = -(2**31)
+
+
+@dataclass(frozen=True)
+class Wide:
+    """The numbers of each call: factors, C, and shifts of the upper half. `signed`: by the second formula. `added`: the
+    zero point that C has."""
+
+    factors: list[Array]
+    constants: list[Array]
+    shifts: list[Array]
+    signed: bool
+    added: int
+
+
+def find_wide(op: ApplyScaleOp, calls: CallGraph) -> Wide | None:
+    """The numbers of the op's channels; None where multipliers are not known, or words of 32 bits would not do."""
+    multipliers, shifts = scalars(op.multiplier, calls), scalars(op.shift, calls)
+    if multipliers is None or shifts is None or op.value.type != i32:
+        return None
+    pairs = paired(multipliers, shifts)
+    sizes = [m.size for m, _ in pairs]
+    multiplier, shift = (np.concatenate([pair[k] for pair in pairs]) for k in (0, 1))
+    if multiplier.min() < 0 or multiplier.max() >= 2**31 or shift.min() < 32 or shift.max() > 62:
+        return None
+    double = op.rounding_mode.data == RoundingMode.DOUBLE_ROUND
+    lowest, highest = ranges(op, calls, sizes)
+    signed = double and bounds(op.output)[0] < 0 and bool((lowest < 0).any())
+    zero_point, down = added(op), shift - (31 if signed else 32)
+    largest = np.maximum(np.abs(lowest), np.abs(highest)).astype(np.float64)
+    upper = np.ldexp(largest * multiplier, -31 if signed else -32) + (np.abs(zero_point) + 1) * 2.0**down + 2
+    if bool((upper >= 2.0**31).any()):
+        return None
+    constant = (zero_point << down) + (np.int64(1) << (shift - 32) if signed else 0)
+    constant = ((constant - multiplier - 1) << 32) + 2**31 if signed else constant << 32
+    if not signed:
+        constant += (np.int64(1) << (shift - 1)) + (2**30 if double else 0)
+    factor = (2 * multiplier if signed else multiplier).astype(np.uint32).view(np.int32)
+    ends = np.cumsum(sizes)
+    rows = [slice(int(end) - size, int(end)) for end, size in zip(ends, sizes, strict=True)]
+    factors, constants, shifts = (
+        [column[row] for row in rows] for column in (factor, constant.astype(np.int64), down.astype(np.int32))
+    )
+    return Wide(factors, constants, shifts, signed, zero_point)
+
+
+def added(op: ApplyScaleOp) -> int:
+    """The constant that is all that the result is used for: it is added to that; 0 if there is none."""
+    if op.output.has_one_use():
+        user = next(iter(op.output.uses)).operation
+        if isinstance(user, arith.AddiOp):
+            return number_of(user.rhs) if user.lhs is op.output else number_of(user.lhs)
+    return 0
+
+
+def number_of(value: SSAValue) -> int:
+    """A constant's number, 0 for another value."""
+    return int(number(value) or 0)
+
+
+def rewrite_wide(op: ApplyScaleOp, found: Wide, constants: Emitter, calls: CallGraph) -> None:
+    """tosa.apply_scale %x, %m, %s  =>  trunci(%x * %factor + %constant >> 32) >> %shift; plus %u >> 31 where signed"""
+    block = op.parent_block()
+    assert block is not None
+    e = Emitter(block, op.location, constants, op)
+    factor, constant, shift = (
+        constants.constant(int(column[0][0]), type)
+        if all(bool((array == column[0][0]).all()) for array in column)
+        else channel_operand(op, [op.multiplier, op.shift], column, calls)
+        for column, type in ((found.factors, i32), (found.constants, i64), (found.shifts, i32))
+    )
+    value = unsigned(op, e, calls) if found.signed else op.value
+    widened = arith.ExtUIOp if found.signed else arith.ExtSIOp
+    product = e(arith.MuliOp(e(widened(value, i64)), e(widened(factor, i64))))
+    upper = e(arith.ShRUIOp(e(arith.AddiOp(product, constant)), e.constant(32, i64)))
+    upper = e(TruncIOp.create(operands=[upper], result_types=[i32]))
+    if found.signed:
+        upper = e(arith.AddiOp(upper, e(arith.ShRUIOp(value, e.constant(31, i32)))))
+    result = e(arith.ShRSIOp(upper, shift))
+    if found.added:
+        user = next(iter(op.output.uses)).operation
+        user.results[0].replace_all_uses_with(result)
+        user.detach()
+        user.erase()
+    else:
+        op.output.replace_all_uses_with(result)
+    old = [op.shift, op.multiplier]
+    op.detach()
+    op.erase()
+    erase_arithmetic(old)
+
+
+def unsigned(op: ApplyScaleOp, e: Emitter, calls: CallGraph) -> SSAValue:
+    """%x + 2^31. Where %x is a sum of a number and a constant of its channel, that constant is another one."""
+    total = op.value.owner
+    if isinstance(total, arith.AddiOp) and op.value.has_one_use():
+        for value, bias in ((total.lhs, total.rhs), (total.rhs, total.lhs)):
+            generic = op.parent_op()
+            if isinstance(bias, BlockArgument) and isinstance(generic, GenericOp) and bias.owner is op.parent:
+                if (numbers := scalars(bias, calls)) is not None:
+                    moved = [(array ^ LOWEST).astype(np.int32) for array in numbers]
+                    result = e(arith.AddiOp(value, channel_operand(op, [bias], moved, calls)))
+                    op.operands[0] = result
+                    total.detach()
+                    total.erase()
+                    return result
+    return e(arith.AddiOp(op.value, e.constant(LOWEST, i32)))
