@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import Float32Type, i8, i32
+from xdsl.dialects.builtin import Float32Type, IntegerType, i8, i16, i32
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Operation, SSAValue
 
+from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import dims_of
 from relay.lowering.scheduling.body import vector_constant
@@ -30,12 +31,13 @@ from relay.lowering.scheduling.plan import (
     data_offset,
     decide_tiles,
     dot_of,
+    extension_of,
     kernel_offset,
     slack,
     takes_unsigned,
 )
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, moved, started_by
-from relay.lowering.shaped import buffer_of, is_vector, shape_of
+from relay.lowering.shaped import buffer_of, is_vector, shape_of, vector_of
 from relay.target import LANES, CpuTarget
 
 
@@ -69,8 +71,7 @@ def recognise_product(op: linalg.GenericOp, target: CpuTarget) -> Product | None
     a, b = (Operand(value, *side) for value, side in zip(op.inputs, sides, strict=True))
     size = (1, 1, rows, inner, 1, rows, columns)
     conv = Convolution(a, b, out, *size, 1, 1, (1, 1), (1, 1), False, accumulator)
-    dot = dot_of(conv, target)
-    runs = conv.is_float or (dot is not None and dot.group == 4)
+    runs = conv.is_float or (a.element == b.element == i8 and dot_of(conv, target) is not None)
     least = target.costs.packed_turned_columns if turned else target.costs.packed_columns
     return Product(conv, batch, turned) if runs and rows >= target.costs.packed_rows and columns >= least else None
 
@@ -135,7 +136,7 @@ class ProductEmitter:
     def emit(self) -> None:
         """Pack all, then multiply all."""
         b, conv, product = self.b, self.conv, self.product
-        element = buffer_of(conv.kernel.value).element_type
+        element = i16 if self.group == 2 else buffer_of(conv.kernel.value).element_type
         self.source = b.flatten(conv.kernel.value)
         self.packed = b.add(memref.AllocOp.get(element, 64, [product.batch * self.size])).memref
         self.initial = b.add(memref.AllocOp.get(conv.accumulator, 64, [product.batch * self.width])).memref
@@ -149,8 +150,9 @@ class ProductEmitter:
                     self.pack(number, b.times(block, self.schedule.vectors * LANES), group.vectors, last)
         constants = [self.packed, self.initial, *([self.ones()] if self.schedule.sums_of_data else [])]
         flips = self.schedule.sign_flip == "copy"
-        if flips or slack(conv, self.schedule):
-            data = emit_codes(b, conv.data.value, None, -128 if flips else 0)
+        if flips or self.schedule.widen or slack(conv, self.schedule):
+            extend = extension_of(conv) if self.schedule.widen else None
+            data = emit_codes(b, conv.data.value, None, -128 if flips else 0, extend)
         else:
             data = b.flatten(conv.data.value)
         epilogue = Epilogue(b, conv.out, product.epilogue, conv.outputs, self.schedule.masks)
@@ -214,7 +216,7 @@ class ProductEmitter:
         if group == 1:
             b.store(b.load(self.source, [at]), self.packed, [target])
         else:
-            b.vector_store(self.signed(b.vector_load(self.source, [at], group), group), self.packed, [target])
+            b.vector_store(self.taken(b.vector_load(self.source, [at], group), group), self.packed, [target])
 
     def at(self, number: Index, step: Index, row: int, column: Index) -> Index:
         """Where an element of [k, n], or of [n, k], is: row `row` of those of a step."""
@@ -228,14 +230,11 @@ class ProductEmitter:
         """16 neighbours of each of the `count` rows of [k, n] that a step takes, one of each in turn."""
         b, group = self.b, self.group
         rows = [b.vector_load(self.source, [self.at(number, step, r, first)], LANES) for r in range(count)]
-        if count < group:
-            zeros = vector_constant(b, 0, i8, LANES)
-            rows = [*(self.signed(row, LANES) for row in rows), *[zeros] * (group - count)]
+        rows += [vector_constant(b, self.none, i8, LANES)] * (group - count)
         while len(rows) > 1:
             half = len(rows) // 2
             rows = [self.interleave(low, high) for low, high in zip(rows[:half], rows[half:], strict=True)]
-        codes = self.signed(rows[0], LANES * group) if count == group else rows[0]
-        b.vector_store(codes, self.packed, [target])
+        b.vector_store(self.taken(rows[0], LANES * group), self.packed, [target])
 
     def interleave(self, low: SSAValue, high: SSAValue) -> SSAValue:
         """The lanes of two vectors of codes in turn."""
@@ -248,19 +247,33 @@ class ProductEmitter:
     def column(self, number: Index, column: Index, step: Index, target: Index, count: int) -> None:
         """The `count` elements of one column that a step takes, one by one, then zeros."""
         b = self.b
-        for r in range(count, self.group):
-            b.store(b.constant(0, i8), self.packed, [b.plus(target, r)])
-        for r in range(count):
-            value = b.load(self.source, [self.at(number, step, r, column)])
-            if self.conv.kernel.unsigned:
-                value = b.add(arith.XOrIOp(value, b.constant(-128, i8))).result
-            b.store(value, self.packed, [b.plus(target, r)])
+        for r in range(self.group):
+            code = b.load(self.source, [self.at(number, step, r, column)]) if r < count else b.constant(self.none, i8)
+            b.store(self.taken(code), self.packed, [b.plus(target, r)])
 
-    def signed(self, codes: SSAValue, lanes: int) -> SSAValue:
-        """Unsigned codes 128 lower."""
-        if not self.conv.kernel.unsigned:
+    @property
+    def none(self) -> int:
+        """The code that counts as 0."""
+        if self.group == 2:
+            return (self.conv.kernel.zero_point + 128) % 256 - 128
+        return -128 if self.conv.kernel.unsigned else 0
+
+    def taken(self, codes: SSAValue, lanes: int = 1) -> SSAValue:
+        """Codes as the dot product takes them: those of 4 signed, unsigned ones 128 lower; of 2, numbers of 16 bits."""
+        b, kernel = self.b, self.conv.kernel
+
+        def constant(value: int, element: IntegerType) -> SSAValue:
+            return b.constant(value, element) if lanes == 1 else vector_constant(b, value, element, lanes)
+
+        if self.group == 2:
+            wide = (ExtUIOp if kernel.unsigned else ExtSIOp)(codes, i16 if lanes == 1 else vector_of(i16, lanes))
+            number = b.add(wide).result
+            if not kernel.zero_point:
+                return number
+            return b.add(arith.SubiOp(number, constant(kernel.zero_point, i16))).result
+        if self.group == 1 or not kernel.unsigned:
             return codes
-        return self.b.add(arith.XOrIOp(codes, vector_constant(self.b, -128, i8, lanes))).result
+        return b.add(arith.XOrIOp(codes, constant(-128, i8))).result
 
     def start(self, number: Index, first: Index, packed: Index, vectors: int) -> None:
         """What the accumulators of a block of columns start with: `-zp * sum(b - b's zp)`, or 0."""
@@ -269,16 +282,17 @@ class ProductEmitter:
         zero = vector_constant(b, 0, conv.accumulator, LANES)
         values = [zero] * vectors
         if self.group > 1 and (offset := conv.data.zero_point + data_offset(conv, self.schedule)):
-            unsigned = takes_unsigned(conv, self.schedule)
-            ones = vector_constant(b, 1, i8, 4 * LANES)
+            unsigned, width = takes_unsigned(conv, self.schedule), self.group * LANES
+            ones = vector_constant(b, 1, buffer_of(self.packed).element_type, width)
             with b.loop(0, self.steps, carried=values) as (step, sums):
-                line = b.plus(packed, b.times(step, vectors * LANES * 4))
-                columns = [b.vector_load(self.packed, [b.plus(line, v * LANES * 4)], 4 * LANES) for v in range(vectors)]
+                line = b.plus(packed, b.times(step, vectors * width))
+                columns = [b.vector_load(self.packed, [b.plus(line, v * width)], width) for v in range(vectors)]
                 sums.next = [
                     b.dot(total, ones, column, unsigned) for total, column in zip(sums.args, columns, strict=True)
                 ]
             factor = vector_constant(b, -offset, i32, LANES)
-            rest = offset * conv.channels * (conv.kernel.zero_point - kernel_offset(conv))
+            left = conv.kernel.zero_point - kernel_offset(conv) if self.group == 4 else 0
+            rest = offset * conv.channels * left
             more = vector_constant(b, (rest + (1 << 31)) % (1 << 32) - (1 << 31), i32, LANES)
             scaled = [b.add(arith.MuliOp(total, factor)).result for total in sums.results]
             values = [b.add(arith.AddiOp(value, more)).result for value in scaled]
