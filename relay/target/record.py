@@ -109,6 +109,11 @@ class Processor(ABC):
     def takes_weights_in_blocks(self) -> bool:
         """Whether kernels read weights of few bits as they are, and need none in floats."""
 
+    @property
+    @abstractmethod
+    def keeps_scores(self) -> bool:
+        """Whether attention is one kernel, which keeps the scores of a block of queries in scratch memory."""
+
     def has(self, *features: str) -> bool:
         """Whether it has all of these features."""
         return self.features.issuperset(features)
@@ -243,6 +248,10 @@ class CpuTarget(Processor):
         return bool(self.triple) and self.has_vectors
 
     @property
+    def keeps_scores(self) -> bool:
+        return bool(self.triple) and self.has_vectors
+
+    @property
     def vector_registers(self) -> int:
         """Vectors of `LANES` accumulators that the registers hold."""
         if self.whole_vectors:
@@ -338,6 +347,10 @@ class GpuTarget(Processor):
 
     @property
     def takes_weights_in_blocks(self) -> bool:
+        return False
+
+    @property
+    def keeps_scores(self) -> bool:
         return False
 
     @property

@@ -14,6 +14,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from relay.dialects import byoc, relay
 from relay.dialects.op import rank
 from relay.passes import Pass
+from relay.target import target_of
 from relay.transforms.dead_ops import erase_dead
 from relay.transforms.fusion import Fusion, Group, recompute
 from relay.transforms.inlining import inline_calls
@@ -49,7 +50,7 @@ class Outline:
     """Makes kernels in a module, each body once."""
 
     def __init__(self, module: ModuleOp):
-        self.module = module
+        self.module, self.target = module, target_of(module)
         self.names = {f.sym_name.data for f in module.body.block.ops if isinstance(f, FuncOp)}
         self.kernels: dict[Hashable, FuncOp] = {}
 
@@ -63,7 +64,7 @@ class Outline:
         """Replace the groups of a block by calls."""
         recompute(block)
         order: list[Operation] = []
-        for group in Fusion(block).groups():
+        for group in Fusion(block, self.target).groups():
             order.append(self.call(group) if group.fusible else group.ops[0])
             if group.fusible:
                 for op in reversed(group.ops):
@@ -94,11 +95,10 @@ class Outline:
         key = structure(block)
         if key in self.kernels:
             return self.kernels[key]
-        kind = "elementwise" if group.anchor is None else group.anchor.name.rsplit(".", 1)[-1]
         number = 0
-        while f"{kind}_{number}" in self.names:
+        while f"{group.kind}_{number}" in self.names:
             number += 1
-        name = f"{kind}_{number}"
+        name = f"{group.kind}_{number}"
         self.names.add(name)
         assert isinstance(end := block.last_op, ReturnOp)
         types = ([argument.type for argument in block.args], [value.type for value in end.arguments])

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 
-from xdsl.dialects.builtin import FixedBitwidthType
+from xdsl.dialects.builtin import FixedBitwidthType, IntegerType, Signedness, f32, i8
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import is_side_effect_free
 
 from relay.dialects import relay
-from relay.dialects.op import TensorOp, shape, tensor
+from relay.dialects.op import TensorOp, rank, shape, tensor
 from relay.dialects.plug_in import has_lowering
+from relay.target import CpuCosts, Target
+from relay.target.record import UNKNOWN
 
 EXPENSIVE = (
     relay.DivideOp,
@@ -89,6 +91,9 @@ NORMS = (relay.LayerNormOp, relay.RmsNormOp)
 """Normalizations whose kernels also keep the values that they normalize."""
 OF_ROWS = (relay.DenseOp, relay.WeightOnlyDenseOp, relay.BatchMatmulOp, relay.SoftmaxOp, *NORMS)
 """Anchors whose kernels may end in long computations on each element."""
+MOST_KEYS = 4096
+"""Scores of a row at most that stay in scratch memory."""
+CODES = {i8, IntegerType(8, Signedness.UNSIGNED)}
 COPIES = 4
 """An op with more users is computed once."""
 
@@ -137,6 +142,18 @@ class Group:
         self.ops = [op]
         self.fusible = fusible(op)
         self.anchor = None if elementwise(op) else op
+        self.kind = "elementwise" if self.anchor is None else op.name.rsplit(".", 1)[-1]
+
+    def is_product(self, target: Target) -> bool:
+        """Whether this is a product of stacks of matrices whose second ones the target's kernels pack at run time."""
+        op, costs = self.anchor, target.costs
+        if not isinstance(op, relay.BatchMatmulOp) or op.transpose_a.value.data or not isinstance(costs, CpuCosts):
+            return False
+        rows, columns = shape(op.result)[-2:]
+        least = costs.packed_turned_columns if op.transpose_b.value.data else costs.packed_columns
+        kinds = {tensor(value).element_type for value in op.operands}
+        runs = kinds == {f32} or (kinds <= CODES and target.dot() is not None)
+        return rank(op.result) == 3 and runs and rows >= costs.packed_rows and columns >= least
 
     def outputs(self) -> list[OpResult]:
         """The values used outside, in the order of their ops."""
@@ -155,10 +172,12 @@ class Fusion:
        elementwise ops at the end of that group move to the op's, up to where the value is narrowest.
     4. an elementwise group that has all ops that use a value of its shape joins the group of a product, softmax or
        layer normalization that computes this.
-    An anchor never joins another anchor's group, and no step may make two groups wait for each other.
+    An anchor never joins another anchor's group, but where the target keeps the scores of attention in scratch memory:
+    a softmax along rows joins the product of two stacks of computed matrices that it alone reads, and the product that
+    alone sums values by its results. No step may make two groups wait for each other.
     """
 
-    def __init__(self, block: Block):
+    def __init__(self, block: Block, target: Target = UNKNOWN):
         self.order = {op: i for i, op in enumerate(block.ops)}
         self.of: dict[Operation, Group] = {}
         self.needs: dict[Group, set[Operation]] = {}
@@ -176,6 +195,10 @@ class Fusion:
             self.raise_level(group)
             if fusible(op):
                 self.place(op)
+        if target.keeps_scores:
+            for op in self.order:
+                if isinstance(op, relay.SoftmaxOp):
+                    self.attend(op, target)
 
     def groups(self) -> list[Group]:
         """Every group after those it needs, else in the order of their first ops; ops within a group in order."""
@@ -279,14 +302,39 @@ class Fusion:
         self.raise_level(source)
         self.raise_level(target)
 
-    def merge(self, first: Group, second: Group | None) -> bool:
-        """Make two groups one, unless both have anchors or a third would have to run between them."""
-        if second is None or first is second or (first.anchor is not None and second.anchor is not None):
+    def attend(self, op: relay.SoftmaxOp, target: Target) -> None:
+        """Join the group of a softmax, the product whose rows it takes, and the one that sums values by its results."""
+        group, sums = self.of[op], shape(op.result)
+        products = [self.producing(value) for member in group.ops for value in variable(member)]
+        scores = [each for each in dict.fromkeys(products) if each is not None and each.is_product(target)]
+        taken = [self.of[user] for output in group.outputs() for user in users(output) if user in self.of]
+        values = [each for each in dict.fromkeys(taken) if each is not group]
+        if len(scores) != 1 or len(values) != 1 or not values[0].is_product(target) or scores[0] is values[0]:
+            return
+        given, results = scores[0].outputs(), group.outputs()
+        if len(given) != 1 or len(results) != 1 or shape(given[0]) != sums or shape(results[0]) != sums:
+            return
+        if any(self.of.get(user) is not group for user in users(given[0])):
+            return
+        product = values[0].anchor
+        if users(results[0]) != [product] or product is None or product.operands[0] is not results[0]:
+            return
+        if op.along_last and sums[-1] <= MOST_KEYS and self.merge(scores[0], group, anchors=True):
+            self.merge(scores[0], values[0], anchors=True)
+
+    def merge(self, first: Group, second: Group | None, anchors: bool = False) -> bool:
+        """Make two groups one, unless both have anchors, which `anchors` allows, or a third would have to run between
+        them."""
+        both = first is not second and second is not None and None not in (first.anchor, second.anchor)
+        if second is None or first is second or (both and not anchors):
             return False
         if self.depends(first, second, through=True) or self.depends(second, first, through=True):
             return False
         first.ops += second.ops
-        first.anchor = first.anchor if second.anchor is None else second.anchor
+        if both:
+            first.kind = "attention"
+        elif second.anchor is not None:
+            first.anchor, first.kind = second.anchor, second.kind
         self.needs[first] |= self.needs.pop(second)
         for op in second.ops:
             self.of[op] = first

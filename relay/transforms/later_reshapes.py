@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
-from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from relay.dialects import qnn, relay
-from relay.dialects.op import DYNAMIC, TensorOp, axis_of, rank, shape
+from relay.dialects.attributes import ints
+from relay.dialects.op import DYNAMIC, TensorOp, axis_of, rank, shape, tensor
 from relay.transforms.expansion import Expansion
 
 PRODUCTS = (relay.MatmulOp, relay.DenseOp, relay.BatchMatmulOp, qnn.DenseOp, qnn.BatchMatmulOp)
@@ -20,7 +22,8 @@ class LaterReshape(RewritePattern):
     """op (relay.reshape %x), %v  =>  relay.reshape (op %x, (relay.reshape %v)), of elementwise ops, layer
     normalizations and softmaxes, where the reshape splits axes before the last one, and %x is computed from a product.
 
-    The op can join the product's kernel then.
+    The op can join the product's kernel then. What broadcasts to the axes of the split alone is repeated along them,
+    unless it would be as large as the result.
     """
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
@@ -58,23 +61,55 @@ def splits(op: relay.ReshapeOp) -> bool:
 
 def merged(new: Expansion, value: SSAValue, reshape: relay.ReshapeOp) -> SSAValue | None:
     """An operand for the shape before the reshape; None if it does not broadcast so."""
-    whole, dims = shape(reshape.result), shape(value)
+    before, whole, dims = shape(reshape.input), shape(reshape.result), shape(value)
     if value is reshape.result:
         return reshape.input
     if dims == whole:
-        return new.reshape(value, shape(reshape.input))
-    if DYNAMIC in dims or prod(dims) != (dims[-1] if dims else 1):
+        return new.reshape(value, before)
+    if DYNAMIC in dims:
         return None
-    return new.reshape(value, dims[-1:]) if len(dims) > 1 else value
+    if prod(dims) == (dims[-1] if dims else 1):
+        return new.reshape(value, dims[-1:]) if len(dims) > 1 else value
+    if (factors := common_factors(before, whole)) is None:
+        return None
+    own = [1] * (len(whole) - len(dims)) + list(dims)
+    here = [size if own[later] > 1 else 1 for size, _, later in factors]
+    varied = {first for (_, first, _), size in zip(factors, here, strict=True) if size > 1}
+    repeated = [size if first in varied else 1 for size, first, _ in factors]
+    if repeated != here and prod(repeated) >= prod(whole) and tensor(value).element_type != i1:
+        return None  # as large as what it is for
+    found = new.reshape(value, here)
+    if repeated != here:
+        found = new.value(relay.BroadcastToOp, found, properties={"shape": ints(repeated)})
+    sizes = [size if axis in varied else 1 for axis, size in enumerate(before)]
+    return new.reshape(found, sizes)
+
+
+def common_factors(before: Sequence[int], after: Sequence[int]) -> list[tuple[int, int, int]] | None:
+    """Sizes whose products are the axes of both shapes: (size, axis before, axis after); None where there are none."""
+    found: list[tuple[int, int, int]] = []
+    left, right = [*before], [*after]
+    first = later = 0
+    while first < len(left) and later < len(right):
+        size = min(left[first], right[later])
+        if not size or left[first] % size or right[later] % size:
+            return None
+        found.append((size, first, later))
+        left[first], right[later] = left[first] // size, right[later] // size
+        first, later = first + (left[first] == 1), later + (right[later] == 1)
+    return found
 
 
 def computed_from_product(value: SSAValue) -> bool:
     """Whether only elementwise ops and those on rows lead from a product to the value."""
-    while isinstance(op := value.owner, TensorOp) and not isinstance(op, PRODUCTS):
-        if not (op.ELEMENTWISE or isinstance(op, ROWS)) or isinstance(op, relay.ConstantOp):
-            return False
-        inner = [v for v in op.operands if shape(v) == shape(value) and not isinstance(v.owner, relay.ConstantOp)]
-        if not inner:
-            return False
-        value = inner[0]
-    return isinstance(value.owner, PRODUCTS)
+    waiting, seen = [value], set[SSAValue]()
+    while waiting:
+        value = waiting.pop()
+        if isinstance(op := value.owner, PRODUCTS):
+            return True
+        if value in seen or not isinstance(op, TensorOp) or isinstance(op, relay.ConstantOp):
+            continue
+        seen.add(value)
+        if op.ELEMENTWISE or isinstance(op, ROWS):
+            waiting += [v for v in op.operands if shape(v) == shape(value)]
+    return False

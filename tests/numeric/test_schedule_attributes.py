@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 
 from relay.compile.entry import build
 from relay.compile.pipeline import default_pipeline
@@ -99,8 +99,31 @@ def many() -> Net:
     vectors = [net.constant(np.full(64, number, np.float32)) for number in (8, 0.3)]
     norm = net.add(relay.LayerNormOp, [near, *vectors], {"epsilon": FloatAttr(0.25, f32)})
     net.result("in_turn", net.add(relay.CastOp, [net.add(relay.RoundOp, [norm], {})], {"dtype": element_type("int8")}))
+    net.result("attention", attention(net))
     net.result("elementwise", net.add(relay.MaximumOp, [wide, net.constant(np.array(5, np.int32))], {}))
     return net
+
+
+def attention(net: Net) -> SSAValue:
+    """Codes of two heads. Scores of a row are equal or far apart, so that their exponentials are 1 and 0."""
+    q, k, v = (net.argument(net.numbers("uint8", 2, *shape)) for shape in ((21, 18), (18, 37), (37, 20)))
+    properties: dict[str, Attribute] = {"transpose_b": BoolAttr.from_bool(False)}
+    zeros = [{"input_zero_point": IntegerAttr(a, i32), "kernel_zero_point": IntegerAttr(b, i32)}
+             for a, b in ((131, 126), (0, 120))]  # fmt: skip
+    mask = net.argument(np.where(net.rng.random((21, 37)) < 0.3, -1e9, 0).astype(np.float32))
+
+    def real(codes: SSAValue) -> SSAValue:
+        return net.add(relay.CastOp, [codes], {"dtype": f32})
+
+    def number(value: float) -> SSAValue:
+        return net.constant(np.array(value, np.float32))
+
+    scores = real(net.add(relay.BatchMatmulOp, [q, k], properties | zeros[0]))
+    scores = net.add(relay.AddOp, [net.add(relay.MultiplyOp, [scores, number(1000)], {}), mask], {})
+    weights = net.add(relay.SoftmaxOp, [scores], {"beta": FloatAttr(1.0, f32)})
+    weights = net.add(relay.RoundOp, [net.add(relay.MultiplyOp, [weights, number(255)], {})], {})
+    weights = net.add(relay.CastOp, [weights], {"dtype": element_type("uint8")})
+    return net.requantize(net.add(relay.BatchMatmulOp, [weights, v], properties | zeros[1]), 20, "int8")
 
 
 @pytest.fixture(scope="module")

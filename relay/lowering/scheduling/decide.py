@@ -118,11 +118,12 @@ class Decider:
         options = strategies_for(op, self.kernel)
         together = [option for option in options if option.op is not op]
         if together and op is at and not self.is_for_another(together):
-            first = together[0]
+            entry = self.entry_for(together, consume=False)
+            first = next((option for option in together if entry and option.name == entry.strategy), together[0])
             self.found.done.update(first.covers)
             self.pending[first.covers[-1]] = op
             return
-        unit = self.unit([option for option in options if (option.op is op) is (op is at)])
+        unit = self.unit([option for option in options if option.op is op is at or is_emitted_at(option, op, at)])
         unpadded = unit.strategy.pads(unit.schedule)
         for value in dict.fromkeys(unit.strategy.reads):
             if value not in unpadded:
@@ -202,6 +203,11 @@ class Decider:
             return False
         kernel = argument_of(found.conv.kernel.value)
         return kernel is not None and self.given.constant(kernel)
+
+
+def is_emitted_at(option: Strategy[Any], op: Operation, at: Operation) -> bool:
+    """Whether a strategy takes what a fill starts, up to the operation at hand."""
+    return option.op is not op and op is not at and option.covers[-1] is at
 
 
 def users_of(value: SSAValue, *others: Operation) -> list[Operation]:

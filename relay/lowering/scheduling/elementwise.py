@@ -250,15 +250,19 @@ class Elementwise:
         """Store what the body yields."""
         b = self.b
         for result, target, map in zip(results, self.operands[self.inputs :], self.maps[self.inputs :], strict=True):
-            at = [b.apply(r, dims) for r in map.results]
+            buffer, at = self.place(target, map, dims)
             if lanes == 1:
-                b.store(result, target, at)
+                b.store(result, buffer, at)
             else:
-                b.vector_store(result, target, at)
+                b.vector_store(result, buffer, at)
+
+    def place(self, value: SSAValue, map: AffineMap, dims: Sequence[Index]) -> tuple[SSAValue, list[Index]]:
+        """The buffer, and the indices in it, of an operand's element."""
+        return value, [self.b.apply(r, dims) for r in map.results]
 
     def read(self, value: SSAValue, map: AffineMap, dims: Sequence[Index], lanes: int) -> SSAValue:
         b = self.b
-        at = [b.apply(r, dims) for r in map.results]
+        value, at = self.place(value, map, dims)
         if lanes > 1 and uses(map, len(self.sizes) - 1):
             return b.vector_load(value, at, lanes)
         scalar = b.load(value, at) if is_buffer(value.type) else value

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from math import prod
+from types import MappingProxyType
 from typing import Self
 
 from xdsl.dialects import arith, memref, scf
@@ -98,8 +99,7 @@ class RowsInTurn(Strategy[InTurnSchedule]):
         with ExitStack() as stack:
             dims: list[Index] = [stack.enter_context(b.loop(0, d, independent=True))[0] for d in self.outer]
             row = Row(b, self, schedule, dims)
-            for op in self.chain:
-                row.emit(op)
+            row.emit_all()
             for buffer, value in row.numbers.items():
                 others = any(use.operation not in inside for use in buffer.uses)
                 if others or not isinstance(buffer.owner, memref.AllocOp):
@@ -209,12 +209,28 @@ def is_reduction(op: linalg.GenericOp) -> bool:
     return all(last_is_contiguous(v, map, last + 1) for v, map in zip(op.inputs, maps, strict=False))
 
 
+Kept = Mapping[SSAValue, tuple[SSAValue, Index]]
+"""Buffers whose row at hand is in scratch memory instead: in which, and where the row starts."""
+
+
 class Row:
     """Emits operations on one row; `numbers` is what each buffer with one number a row holds for it."""
 
-    def __init__(self, builder: LoopBuilder, rows: RowsInTurn, schedule: InTurnSchedule, dims: Sequence[Index]):
-        self.b, self.rows, self.schedule, self.dims = builder, rows, schedule, dims
+    def __init__(
+        self,
+        builder: LoopBuilder,
+        rows: RowsInTurn,
+        schedule: InTurnSchedule,
+        dims: Sequence[Index],
+        kept: Kept = MappingProxyType({}),
+    ):
+        self.b, self.rows, self.schedule, self.dims, self.kept = builder, rows, schedule, dims, kept
         self.numbers: dict[SSAValue, SSAValue] = {}
+
+    def emit_all(self) -> None:
+        """All operations in turn."""
+        for op in self.rows.chain:
+            self.emit(op)
 
     def emit(self, op: Scheduled) -> None:
         if isinstance(op, linalg.FillOp):
@@ -236,7 +252,7 @@ class Row:
         """A row of results."""
         given = self.schedule
         schedule = ElementwiseSchedule(flat=False, lanes=given.lanes, overlap=apart(op), saturate=given.saturate)
-        emitter = OfRow(self.b, op, op.body.block, schedule, self.numbers)
+        emitter = OfRow(self.b, op, op.body.block, schedule, self)
 
         def vector(at: Index, lanes: int) -> None:
             emitter.neighbours([*self.dims, at], lanes)
@@ -252,7 +268,7 @@ class Row:
         repeats = isinstance(join, IDEMPOTENT)
         neutral = b.broadcast(before, LANES) if repeats else vector_constant(b, 0, result.element_type, LANES)
         plain = ElementwiseSchedule(flat=False, lanes=(LANES,), overlap=False, saturate=False)
-        emitter, lifter = OfRow(b, op, block, plain, self.numbers), Lifter(b, LANES)
+        emitter, lifter = OfRow(b, op, block, plain, self), Lifter(b, LANES)
 
         def joined(first: Index, total: SSAValue) -> SSAValue:
             values = emitter.values(block, [*self.dims, first], LANES)[: len(op.inputs)]
@@ -280,20 +296,21 @@ class Row:
 
 
 class OfRow(Elementwise):
-    """An operation on elements, some operands of which are numbers of the row at hand."""
+    """An operation on elements of the row at hand, some operands of which are numbers, or in scratch memory."""
 
     def __init__(
-        self,
-        builder: LoopBuilder,
-        op: linalg.GenericOp,
-        block: Block,
-        schedule: ElementwiseSchedule,
-        numbers: Mapping[SSAValue, SSAValue],
+        self, builder: LoopBuilder, op: linalg.GenericOp, block: Block, schedule: ElementwiseSchedule, row: Row
     ):
         super().__init__(builder, op, block, schedule)
-        self.numbers = numbers
+        self.row = row
+
+    def place(self, value: SSAValue, map: AffineMap, dims: Sequence[Index]) -> tuple[SSAValue, list[Index]]:
+        if value not in self.row.kept:
+            return super().place(value, map, dims)
+        scratch, start = self.row.kept[value]
+        return scratch, [self.b.plus(start, dims[-1])]
 
     def read(self, value: SSAValue, map: AffineMap, dims: Sequence[Index], lanes: int) -> SSAValue:
-        if (number := self.numbers.get(value)) is None:
+        if (number := self.row.numbers.get(value)) is None:
             return super().read(value, map, dims, lanes)
         return number if lanes == 1 else self.b.broadcast(number, lanes)

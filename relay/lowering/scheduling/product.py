@@ -136,19 +136,10 @@ class ProductEmitter:
     def emit(self) -> None:
         """Pack all, then multiply all."""
         b, conv, product = self.b, self.conv, self.product
-        element = i16 if self.group == 2 else buffer_of(conv.kernel.value).element_type
-        self.source = b.flatten(conv.kernel.value)
-        self.packed = b.add(memref.AllocOp.get(element, 64, [product.batch * self.size])).memref
-        self.initial = b.add(memref.AllocOp.get(conv.accumulator, 64, [product.batch * self.width])).memref
+        self.allocate()
         with b.loop(0, product.batch, independent=True) as (number, _):
-            for group in groups_of(conv.outputs, self.schedule.vectors):
-                last = LANES
-                if group.count == 1:
-                    ahead = group.first * self.schedule.vectors + group.vectors - 1
-                    last = min(LANES, conv.outputs - ahead * LANES)
-                with b.loop(group.first, group.first + group.count, independent=True) as (block, _):
-                    self.pack(number, b.times(block, self.schedule.vectors * LANES), group.vectors, last)
-        constants = [self.packed, self.initial, *([self.ones()] if self.schedule.sums_of_data else [])]
+            self.pack_matrix(number)
+        constants = self.constants()
         flips = self.schedule.sign_flip == "copy"
         if flips or self.schedule.widen or slack(conv, self.schedule):
             extend = extension_of(conv) if self.schedule.widen else None
@@ -157,13 +148,37 @@ class ProductEmitter:
             data = b.flatten(conv.data.value)
         epilogue = Epilogue(b, conv.out, product.epilogue, conv.outputs, self.schedule.masks)
         with b.loop(0, product.batch, independent=True) as (number, _):
-            place = Place(
-                (number,) if len(shape_of(conv.out)) == 3 else (),
-                b.times(number, conv.columns),
-                b.times(number, self.size),
-                b.times(number, self.width),
-            )
+            outer = (number,) if len(shape_of(conv.out)) == 3 else ()
+            place = self.place(number, outer, b.times(number, conv.columns))
             MatmulEmitter(b, conv, self.schedule, data, constants, epilogue, place).emit()
+
+    def allocate(self) -> None:
+        """Room for all packed matrices."""
+        b, conv, batch = self.b, self.conv, self.product.batch
+        element = i16 if self.group == 2 else buffer_of(conv.kernel.value).element_type
+        self.source = b.flatten(conv.kernel.value)
+        self.packed = b.add(memref.AllocOp.get(element, 64, [batch * self.size])).memref
+        self.initial = b.add(memref.AllocOp.get(conv.accumulator, 64, [batch * self.width])).memref
+
+    def pack_matrix(self, number: Index) -> None:
+        """One matrix."""
+        b = self.b
+        for group in groups_of(self.conv.outputs, self.schedule.vectors):
+            last = LANES
+            if group.count == 1:
+                ahead = group.first * self.schedule.vectors + group.vectors - 1
+                last = min(LANES, self.conv.outputs - ahead * LANES)
+            with b.loop(group.first, group.first + group.count, independent=True) as (block, _):
+                self.pack(number, b.times(block, self.schedule.vectors * LANES), group.vectors, last)
+
+    def constants(self) -> list[SSAValue]:
+        """What the micro-kernel reads beside the data."""
+        return [self.packed, self.initial, *([self.ones()] if self.schedule.sums_of_data else [])]
+
+    def place(self, number: Index, outer: tuple[Index, ...], row: Index) -> Place:
+        """Where the micro-kernel finds matrix `number`, and its data."""
+        b = self.b
+        return Place(outer, row, b.times(number, self.size), b.times(number, self.width))
 
     def ones(self) -> SSAValue:
         """A code of 1 for each element of a row, then zeros."""

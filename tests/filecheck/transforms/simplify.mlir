@@ -119,11 +119,25 @@ func.func @later(%x: tensor<6x3xf32>, %w: tensor<4x3xf32>, %b: tensor<1x1x4xf32>
 // CHECK-NEXT:    [[R:%.+]] = relay.reshape [[T]] {newshape = array<i64: 2, 3, 4>}
 // CHECK-NEXT:    func.return [[R]]
 
-// One that a bias along another axis follows stays.
-func.func @stays_split(%x: tensor<6x3xf32>, %w: tensor<4x3xf32>, %b: tensor<2x1x1xf32>) -> tensor<2x3x4xf32> {
+// What is smaller than the rows is repeated for them.
+func.func @later_repeated(%x: tensor<6x3xf32>, %w: tensor<4x3xf32>, %b: tensor<2x1x1xf32>) -> tensor<2x3x4xf32> {
   %0 = relay.nn.dense %x, %w {out_dtype = f32} : (tensor<6x3xf32>, tensor<4x3xf32>) -> tensor<6x4xf32>
   %1 = relay.reshape %0 {newshape = array<i64: 2, 3, 4>} : (tensor<6x4xf32>) -> tensor<2x3x4xf32>
   %2 = relay.add %1, %b : (tensor<2x3x4xf32>, tensor<2x1x1xf32>) -> tensor<2x3x4xf32>
+  func.return %2 : tensor<2x3x4xf32>
+}
+// CHECK-LABEL: func.func @later_repeated
+// CHECK-NEXT:    [[P:%.+]] = relay.nn.dense %x, %w
+// CHECK-NEXT:    [[B:%.+]] = relay.broadcast_to %b {shape = array<i64: 2, 3, 1>}
+// CHECK-NEXT:    [[C:%.+]] = relay.reshape [[B]] {newshape = array<i64: 6, 1>}
+// CHECK-NEXT:    [[S:%.+]] = relay.add [[P]], [[C]]
+// CHECK-NEXT:    relay.reshape [[S]] {newshape = array<i64: 2, 3, 4>}
+
+// What is as large as all rows would be stays.
+func.func @stays_split(%x: tensor<6x3xf32>, %w: tensor<4x3xf32>, %b: tensor<2x1x4xf32>) -> tensor<2x3x4xf32> {
+  %0 = relay.nn.dense %x, %w {out_dtype = f32} : (tensor<6x3xf32>, tensor<4x3xf32>) -> tensor<6x4xf32>
+  %1 = relay.reshape %0 {newshape = array<i64: 2, 3, 4>} : (tensor<6x4xf32>) -> tensor<2x3x4xf32>
+  %2 = relay.add %1, %b : (tensor<2x3x4xf32>, tensor<2x1x4xf32>) -> tensor<2x3x4xf32>
   func.return %2 : tensor<2x3x4xf32>
 }
 // CHECK-LABEL: func.func @stays_split

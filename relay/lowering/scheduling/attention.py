@@ -1,0 +1,300 @@
+"""Attention: a product of two computed matrices, operations on each of its rows, and a product of those rows.
+
+For each head, keys and values are packed once; then blocks of queries go through all three, one after the other. The
+scores of a block, and what becomes of them, stay in scratch memory that the nearest caches hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import i8, i16
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Operation, SSAValue
+
+from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.indices import below, when
+from relay.lowering.scheduling.epilogue import Access, Epilogue, epilogue_of, pick_masks
+from relay.lowering.scheduling.in_turn import InTurnSchedule, Row, RowsInTurn
+from relay.lowering.scheduling.matmul import MatmulEmitter
+from relay.lowering.scheduling.padding import CHUNK, copy_codes
+from relay.lowering.scheduling.picks import Picks
+from relay.lowering.scheduling.plan import Around, TileSchedule, decide_tiles, extension_of, slack
+from relay.lowering.scheduling.product import Product, ProductEmitter, ProductSchedule, recognise_product
+from relay.lowering.scheduling.record import OpSchedule
+from relay.lowering.scheduling.sharing import itemsize
+from relay.lowering.scheduling.strategy import Emission, Kernel, Scheduled, Strategy, moved, started_by
+from relay.lowering.shaped import buffer_of, shape_of
+from relay.target import CpuTarget
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionSchedule(OpSchedule):
+    """`rows`: queries whose scores are in scratch memory at once; `products`: the micro-kernels of the scores and of
+    the sums of values; `lanes`, `partial` and `saturate` as of rows in turn; `masks` as of `pick_masks`."""
+
+    strategy = "attention"
+    rows: int
+    products: tuple[TileSchedule, ...]
+    lanes: tuple[int, ...]
+    partial: int
+    saturate: bool
+    masks: bool
+
+
+@dataclass(frozen=True)
+class Attention(Strategy[AttentionSchedule]):
+    """Two products of a kernel and the chain of operations on rows between them. `starts`: what fills their sums with
+    zeros; `sums`: their operations, the first of which is `op`."""
+
+    record = AttentionSchedule
+    op: linalg.GenericOp
+    starts: tuple[linalg.FillOp, linalg.FillOp]
+    sums: tuple[linalg.GenericOp, linalg.GenericOp]
+    products: tuple[Product, Product]
+    rows: RowsInTurn
+
+    @classmethod
+    def match(cls, op: Operation, kernel: Kernel) -> Self | None:
+        if not isinstance(op, linalg.FillOp):
+            return None
+        return cls.recognise(op, kernel)
+
+    @classmethod
+    def recognise(cls, op: linalg.FillOp, kernel: Kernel) -> Self | None:
+        """The attention that the fill starts."""
+        first = product_of(op, kernel)
+        if first is None:
+            return None
+        (scores, sums), following = first, scheduled_after(first[1])
+        if scores.epilogue is not None and next(following, None) is not scores.epilogue:
+            return None
+        begin = next(following, None)
+        rows = None if begin is None else RowsInTurn.match(begin, kernel)
+        if rows is None or rows.chain[0] is not begin:
+            return None
+        for each in rows.chain[1:]:
+            if next(following, None) is not each:
+                return None
+        fill = next(following, None)
+        second = product_of(fill, kernel) if isinstance(fill, linalg.FillOp) else None
+        if second is None or not isinstance(fill, linalg.FillOp) or next(following, None) is not second[1]:
+            return None
+        values, total = second
+        if values.epilogue is not None and next(following, None) is not values.epilogue:
+            return None
+        found = cls(sums, (op, fill), (sums, total), (scores, values), rows)
+        return found if found.fits() else None
+
+    def fits(self) -> bool:
+        """Whether the rows are those of the first product, and what the second one sums, and are read nowhere else."""
+        scores, values = (product.conv for product in self.products)
+        shape = (self.batch, scores.columns, scores.outputs)
+        if (*self.rows.outer, self.rows.size) != shape or self.products[1].batch != self.batch:
+            return False
+        if (values.columns, values.channels) != shape[1:] or values.data.value is not self.rows.op.outputs[0]:
+            return False
+        inside = set(self.covers)
+        return len(self.rows.op.outputs) == 1 and all(
+            isinstance(buffer.owner, memref.AllocOp) and all(use.operation in inside for use in buffer.uses)
+            for buffer in self.kept
+        )
+
+    @property
+    def batch(self) -> int:
+        """Pairs of matrices: heads of all batches."""
+        return self.products[0].batch
+
+    @property
+    def scores(self) -> SSAValue:
+        """What the first product and its epilogue leave."""
+        conv, epilogue = self.products[0].conv, self.products[0].epilogue
+        return conv.out if epilogue is None else epilogue.outputs[0]
+
+    @property
+    def kept(self) -> list[SSAValue]:
+        """Buffers that this writes but for the last one."""
+        writers = [self.sums[0], self.products[0].epilogue, *self.rows.chain, self.sums[1]]
+        found = [buffer for op in writers if op is not None for buffer in op.outputs]
+        return found if self.products[1].epilogue is not None else found[:-1]
+
+    @property
+    def covers(self) -> Sequence[Operation]:
+        groups = zip(self.starts, self.sums, (product.epilogue for product in self.products), strict=True)
+        first, last = [[op for op in group if op is not None] for group in groups]
+        return [*first, *self.rows.chain, *last]
+
+    def decide(self, kernel: Kernel, pick: Picks) -> AttentionSchedule:
+        target, chosen = kernel.target, list[TileSchedule]()
+        for product, inner in zip(self.products, pick.inner("products", 2), strict=True):
+            length = 0 if product.epilogue is None else len(product.epilogue.body.block.ops)
+            inner.given.setdefault("flat", True)
+            chosen.append(decide_tiles(inner, product.conv, [], target, Around((True,), epilogue=length)))
+            inner.finish()
+        count = self.products[0].conv.columns
+        rows = pick("rows", range(1, count + 1), self.best_rows(chosen, target))
+        turn = self.rows.decide(kernel, pick)
+        packing = 2 * moved(kernel, *(product.conv.kernel.value for product in self.products))
+        cycles = round(sum(each.cycles for each in chosen) * self.batch + turn.cycles + packing)
+        why = f"the scores of {rows} of {count} queries at once, {self.batch} times"
+        masks = pick_masks(pick, target, *(product.conv.outputs for product in self.products))
+        return AttentionSchedule(
+            rows=rows, products=tuple(chosen), lanes=turn.lanes, partial=turn.partial, saturate=turn.saturate,
+            masks=masks, cycles=cycles, why=why,
+        )  # fmt: skip
+
+    def best_rows(self, chosen: Sequence[TileSchedule], target: CpuTarget) -> int:
+        """As many tiles of queries as have their scores in the first-level cache, and at least one."""
+        conv, tile = self.products[0].conv, max(each.tile[0] for each in chosen)
+        tiles = target.costs.scratch_bytes // (tile * conv.outputs * itemsize(self.scores))
+        return min(max(tiles, 1) * tile, conv.columns)
+
+    def emit(self, emission: Emission, schedule: AttentionSchedule) -> None:
+        for product in self.products:
+            for side in (product.conv.data, product.conv.kernel):
+                emission.write(side.value)
+        AttentionEmitter(emission.builder, self, schedule).emit()
+
+
+def product_of(fill: linalg.FillOp, kernel: Kernel) -> tuple[Product, linalg.GenericOp] | None:
+    """The product of stacks of matrices that the fill starts, with the operation that follows."""
+    started = started_by(fill) if kernel.given.calls else None
+    product = recognise_product(started[0], kernel.target) if started and started[1] == 0 else None
+    if started is None or product is None or len(shape_of(product.conv.out)) != 3:
+        return None
+    return replace(product, epilogue=epilogue_of(product.conv.out, fill, started[0])), started[0]
+
+
+def scheduled_after(op: Operation) -> Iterator[Operation]:
+    """The fills, copies and generics after an operation in its block."""
+    while (following := op.next_op) is not None:
+        op = following
+        if isinstance(op, Scheduled):
+            yield op
+
+
+class AttentionEmitter:
+    """Emits the loops over heads and blocks of queries. `room`: for each buffer that stays in scratch memory, the
+    scratch of all heads, and how many rows it has for each."""
+
+    def __init__(self, builder: LoopBuilder, attention: Attention, schedule: AttentionSchedule):
+        self.b, self.attention, self.schedule = builder, attention, schedule
+        self.emitters = [
+            ProductEmitter(builder, product, ProductSchedule(**vars(tiles), masks=schedule.masks))
+            for product, tiles in zip(attention.products, schedule.products, strict=True)
+        ]
+        self.turn = InTurnSchedule(lanes=schedule.lanes, partial=schedule.partial, saturate=schedule.saturate)
+        self.count, self.keys = attention.products[0].conv.columns, attention.products[0].conv.outputs
+        self.weights = attention.rows.op.outputs[0]
+        self.room: dict[SSAValue, tuple[SSAValue, int]] = {}
+
+    def emit(self) -> None:
+        b, rows = self.b, self.schedule.rows
+        for emitter in self.emitters:
+            emitter.allocate()
+        self.allocate()
+        copies = [self.copied(emitter) for emitter in self.emitters]
+        constants = [emitter.constants() for emitter in self.emitters]
+        whole, rest = divmod(self.count, rows)
+        with b.loop(0, self.attention.batch, independent=True) as (head, _):
+            for emitter in self.emitters:
+                emitter.pack_matrix(head)
+            with b.loop(0, whole + bool(rest)) as (block, _):
+                body = [
+                    lambda size=size: self.block(head, b.times(block, rows), size, copies, constants)
+                    for size in (rows, rest)
+                ]
+                if not rest:
+                    body[0]()
+                elif not whole:
+                    body[1]()
+                else:
+                    when(b, below(b, block, whole), *body)
+
+    def allocate(self) -> None:
+        """Scratch memory: for scores, and for what the second product sums, of a block; for others, of a row."""
+        b, attention = self.b, self.attention
+        for buffer in dict.fromkeys([attention.scores, *(v for op in attention.rows.chain for v in op.outputs)]):
+            if len(shape_of(buffer)) == 3:
+                rows = self.schedule.rows if buffer in (attention.scores, self.weights) else 1
+                size = attention.batch * rows * self.keys + CHUNK
+                self.room[buffer] = b.add(memref.AllocOp.get(buffer_of(buffer).element_type, 64, [size])).memref, rows
+
+    def copied(self, emitter: ProductEmitter) -> SSAValue | None:
+        """Room for a block of a product's data, where the micro-kernel takes it in another form."""
+        schedule, conv = emitter.schedule, emitter.conv
+        if schedule.sign_flip == "none" and not schedule.widen:
+            if not slack(conv, schedule) or conv.data.value is self.weights:
+                return None
+        size = self.attention.batch * self.schedule.rows * conv.channels + CHUNK
+        return self.b.add(memref.AllocOp.get(i16 if schedule.widen else i8, 64, [size])).memref
+
+    def block(
+        self, head: Index, start: Index, count: int, copies: Sequence[SSAValue | None], constants: list[list[SSAValue]]
+    ) -> None:
+        """`count` queries of a head from one on."""
+        b = self.b
+        queries = b.flatten(self.attention.products[0].conv.data.value)
+        row = b.plus(b.times(head, self.count), start)
+        self.product(0, head, start, count, (queries, row, copies[0]), constants[0])
+        with b.loop(0, count) as (x, _):
+            kept = {
+                buffer: (room, b.times(b.plus(b.times(head, rows), x if rows > 1 else 0), self.keys))
+                for buffer, (room, rows) in self.room.items()
+            }
+            Row(b, self.attention.rows, self.turn, [head, b.plus(start, x)], kept).emit_all()
+        room, rows = self.room[self.weights]
+        self.product(1, head, start, count, (room, b.times(head, rows), copies[1]), constants[1])
+
+    def product(
+        self,
+        number: int,
+        head: Index,
+        start: Index,
+        count: int,
+        source: tuple[SSAValue, Index, SSAValue | None],
+        constants: Sequence[SSAValue],
+    ) -> None:
+        """One of the products, of `count` rows of its data from a row of `source` on, maybe by way of a copy."""
+        b, emitter = self.b, self.emitters[number]
+        (data, row, copy), conv, schedule = source, emitter.conv, emitter.schedule
+        if copy is not None:
+            first = b.times(head, self.schedule.rows)
+            flip = -128 if schedule.sign_flip == "copy" else 0
+            extend = extension_of(conv) if schedule.widen else None
+            read, write = b.times(row, conv.channels), b.times(first, conv.channels)
+            copy_codes(b, data, read, copy, write, count * conv.channels, flip, extend)
+            data, row = copy, first
+        product = self.attention.products[number]
+        written = self.room.get(self.attention.scores) if number == 0 else None
+        epilogue = OfBlock(emitter, product, schedule.masks, start, written)
+        part = replace(conv, columns=count, out_columns=count)
+        MatmulEmitter(b, part, schedule, data, constants, epilogue, emitter.place(head, (head,), row)).emit()
+
+
+class OfBlock(Epilogue):
+    """What follows a product of a block of rows, the first of which is `start`; its result is in scratch memory if
+    there is `room`, of so many rows for each head."""
+
+    def __init__(
+        self,
+        emitter: ProductEmitter,
+        product: Product,
+        masks: bool,
+        start: Index,
+        room: tuple[SSAValue, int] | None,
+    ):
+        super().__init__(emitter.b, product.conv.out, product.epilogue, product.conv.outputs, masks)
+        self.start, self.room = start, room
+        if room is not None:
+            self.outputs = [replace(access, value=room[0]) for access in self.outputs]
+
+    def place(self, access: Access, dims: Sequence[Index]) -> list[Index]:
+        b, (head, row, channel) = self.builder, dims
+        if self.room is not None and access.value is self.room[0]:
+            line = b.plus(b.times(head, self.room[1]), row)
+            return [b.plus(b.times(line, self.channels), channel)]
+        return super().place(access, [head, b.plus(self.start, row), channel])
