@@ -34,7 +34,7 @@ from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstan
 
 from relay.dialects.arith import CmpfOp, CmpiOp, SelectOp, truth_of
 from relay.dialects.attributes import ints, scalar_attr
-from relay.lowering.dot_products import DotProduct, declared
+from relay.lowering.dot_products import DotProduct, MatrixProduct, declared
 from relay.lowering.shaped import buffer_of, is_buffer, is_vector, scalar_of, vector_of
 
 INDEX = IndexType()
@@ -315,9 +315,19 @@ class LoopBuilder:
 
     def dot(self, accumulator: SSAValue, data: SSAValue, weights: SSAValue, unsigned: bool) -> SSAValue:
         """A dot product: a call of a function of the module; `unsigned` tells of the data."""
+        return self.product(DotProduct, accumulator, data, weights, unsigned)
+
+    def matrix_product(self, accumulator: SSAValue, data: SSAValue, weights: SSAValue, unsigned: bool) -> SSAValue:
+        """A product of two rows of data, called in the same way."""
+        return self.product(MatrixProduct, accumulator, data, weights, unsigned)
+
+    def product(
+        self, kind: type[DotProduct], accumulator: SSAValue, data: SSAValue, weights: SSAValue, unsigned: bool
+    ) -> SSAValue:
+        """A call of the module's function for products of a kind."""
         sums, codes = accumulator.type, data.type
         assert is_vector(sums) and is_vector(codes)
-        dot = DotProduct(sums, codes, unsigned)
+        dot = kind(sums, codes, unsigned)
         if (name := self._dots.get(dot)) is None:
             function = self.entry.parent_op()
             module = None if function is None else function.parent_op()

@@ -7,6 +7,7 @@ function for each kind of dot product, of `vector.contract` and casts, and kerne
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -14,16 +15,16 @@ from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, IntegerType, ModuleO
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.vector import CombiningKindAttr, CombiningKindFlag
-from xdsl.ir import Attribute
-from xdsl.ir.affine import AffineMap
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.traits import SymbolTable
 
 from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.dialects.vector import ContractionOp, IteratorTypeAttr, ShapeCastOp
-from relay.lowering.shaped import Vector, is_vector
+from relay.lowering.shaped import Vector, is_vector, vector_of
 
-LAST = 2
-"""From the end of such a function: its contraction, before the return."""
+ROWS = 2
+"""Rows of data, and columns of weights, that are multiplied at once by each other."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,11 @@ class DotProduct:
         return self.sums.get_shape()[0]
 
     @property
+    def weights(self) -> Vector:
+        """The type of the weights."""
+        return self.codes
+
+    @property
     def group(self) -> int:
         """Products of a sum."""
         return self.codes.get_shape()[0] // self.lanes
@@ -50,32 +56,104 @@ class DotProduct:
     @property
     def name(self) -> str:
         """`dot_product_16x4_ui8`: 16 sums of four products, of unsigned data in 8 bits."""
-        sign = "u" if self.unsigned else "s"
-        return f"dot_product_{self.lanes}x{self.group}_{sign}{self.codes.element_type}"
+        return f"dot_product_{self.lanes}x{self.group}_{'u' if self.unsigned else 's'}{self.codes.element_type}"
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        """The dimensions of data, weights and sums: those of `maps`."""
+        square = (self.lanes, self.group)
+        return square, square, (self.lanes,)
+
+    @property
+    def maps(self) -> tuple[str, str, str]:
+        """What data, weights and sums depend on: letters of dimensions, k being summed over."""
+        return "ik", "ik", "i"
+
+    def factors(self, k: int) -> tuple[Sequence[int], Sequence[int]]:
+        """The lanes of data, and of weights, whose products are number `k` of each sum."""
+        lanes = range(k, self.lanes * self.group, self.group)
+        return lanes, lanes
 
     def function(self) -> FuncOp:
         """The function that computes it."""
-        function = FuncOp(self.name, ([self.sums, self.codes, self.codes], [self.sums]), visibility="private")
-        block, shape = function.body.block, [self.lanes, self.group]
-        accumulator, *codes = block.args
+        types = [self.sums, self.codes, self.weights]
+        function = FuncOp(self.name, (types, [self.sums]), visibility="private")
+        block, (data, weights, sums) = function.body.block, self.shapes
         for argument, name in zip(block.args, ("accumulator", "data", "weights"), strict=True):
             argument.name_hint = name
-        squares: list[Attribute] = [VectorType(type.element_type, shape) for type in (self.codes, self.sums)]
-        casts = [ShapeCastOp.create(operands=[value], result_types=[squares[0]]) for value in codes]
+
+        def cast(value: SSAValue, shape: Sequence[int]) -> Operation:
+            type = value.type
+            assert is_vector(type)
+            return ShapeCastOp.create(operands=[value], result_types=[VectorType(type.element_type, shape)])
+
+        casts = [cast(value, shape) for value, shape in zip(block.args[1:], (data, weights), strict=True)]
         kinds = (ExtUIOp if self.unsigned else ExtSIOp, ExtSIOp)
-        wide = [kind(cast.result, squares[1]) for kind, cast in zip(kinds, casts, strict=True)]
-        both, sum = AffineMapAttr(AffineMap.identity(2)), AffineMapAttr(AffineMap.from_callable(lambda i, k: (i,)))
+        wide = [
+            kind(each.results[0], VectorType(self.sums.element_type, shape))
+            for kind, each, shape in zip(kinds, casts, (data, weights), strict=True)
+        ]
+        before = [] if len(sums) == 1 else [cast(block.args[0], sums)]
+        accumulator = before[0].results[0] if before else block.args[0]
+        order = [letter for letter in self.maps[2]] + ["k"]
+        kinds = [IteratorType.PARALLEL] * (len(order) - 1) + [IteratorType.REDUCTION]
         contraction = ContractionOp.create(
             operands=[*(each.result for each in wide), accumulator],
-            result_types=[self.sums],
+            result_types=[accumulator.type],
             properties={
-                "indexing_maps": ArrayAttr([both, both, sum]),
-                "iterator_types": ArrayAttr(map(IteratorTypeAttr, (IteratorType.PARALLEL, IteratorType.REDUCTION))),
+                "indexing_maps": ArrayAttr(AffineMapAttr(selection(order, letters)) for letters in self.maps),
+                "iterator_types": ArrayAttr(map(IteratorTypeAttr, kinds)),
                 "kind": CombiningKindAttr(CombiningKindFlag.ADD),
             },
         )
-        block.add_ops([*casts, *wide, contraction, ReturnOp(contraction.result)])
+        after = [cast(contraction.result, self.sums.get_shape())] if before else []
+        result = after[0].results[0] if after else contraction.result
+        block.add_ops([*casts, *wide, *before, contraction, *after, ReturnOp(result)])
         return function
+
+
+@dataclass(frozen=True)
+class MatrixProduct(DotProduct):
+    """`result[b, r, c] = accumulator[b, r, c] + sum over k < 8 of data[r, k] * weights[b, c, k]`, wrapping: two rows of
+    data, two columns of each block of weights."""
+
+    @property
+    def blocks(self) -> int:
+        """How many pairs of columns."""
+        return self.lanes // (ROWS * ROWS)
+
+    @property
+    def weights(self) -> Vector:
+        return vector_of(self.codes.element_type, self.blocks * ROWS * self.group)
+
+    @property
+    def group(self) -> int:
+        return self.codes.get_shape()[0] // ROWS
+
+    @property
+    def name(self) -> str:
+        """`matrix_product_8x2x2x8_ui8`: 8 blocks of two by two sums of eight products, of unsigned data in 8 bits."""
+        sign = "u" if self.unsigned else "s"
+        return f"matrix_product_{self.blocks}x{ROWS}x{ROWS}x{self.group}_{sign}{self.codes.element_type}"
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        return (ROWS, self.group), (self.blocks, ROWS, self.group), (self.blocks, ROWS, ROWS)
+
+    @property
+    def maps(self) -> tuple[str, str, str]:
+        return "rk", "bck", "brc"
+
+    def factors(self, k: int) -> tuple[Sequence[int], Sequence[int]]:
+        places = [divmod(lane, ROWS * ROWS) for lane in range(self.lanes)]
+        data = [place // ROWS * self.group + k for _, place in places]
+        weights = [(block * ROWS + place % ROWS) * self.group + k for block, place in places]
+        return data, weights
+
+
+def selection(dimensions: Sequence[str], letters: str) -> AffineMap:
+    """The map from all dimensions to some of them."""
+    return AffineMap(len(dimensions), 0, tuple(AffineDimExpr(dimensions.index(letter)) for letter in letters))
 
 
 def declared(module: ModuleOp, dot: DotProduct) -> SymbolRefAttr:
@@ -93,16 +171,21 @@ def declared(module: ModuleOp, dot: DotProduct) -> SymbolRefAttr:
 
 
 def computed_by(function: FuncOp) -> DotProduct | None:
-    """The dot product that a function computes, op by op as `declared` writes it; None if it is another function."""
+    """The product that a function computes, op by op as `declared` writes it; None if it is another function."""
     ops = list(function.body.block.ops) if len(function.body.blocks) == 1 else []
-    if len(ops) < LAST or not isinstance(ops[-LAST], ContractionOp) or len(types := function.args) != 3:
+    if not any(isinstance(op, ContractionOp) for op in ops) or len(types := function.args) != 3:
         return None
     sums, codes = types[0].type, types[1].type
     if not is_vector(sums) or not is_vector(codes) or not isinstance(codes.element_type, IntegerType):
         return None
-    dot = DotProduct(sums, codes, any(isinstance(op, ExtUIOp) for op in ops))
-    if len(sums.get_shape()) != 1 or len(codes.get_shape()) != 1 or codes.get_shape()[0] % dot.lanes:
+    if len(sums.get_shape()) != 1 or len(codes.get_shape()) != 1:
         return None
-    expected = dot.function()
-    expected.properties["sym_name"] = function.sym_name
-    return dot if expected.is_structurally_equivalent(function) else None
+    for kind, unit in ((DotProduct, sums.get_shape()[0]), (MatrixProduct, ROWS)):
+        dot = kind(sums, codes, any(isinstance(op, ExtUIOp) for op in ops))
+        if codes.get_shape()[0] % unit or (kind is MatrixProduct and dot.lanes % (ROWS * ROWS)):
+            continue
+        expected = dot.function()
+        expected.properties["sym_name"] = function.sym_name
+        if expected.is_structurally_equivalent(function):
+            return dot
+    return None

@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 
 from relay.dialects.arith import ExtSIOp, ExtUIOp, TruncIOp
 from relay.lowering.builder import Before, LoopBuilder
-from relay.lowering.dot_products import DotProduct, computed_by
+from relay.lowering.dot_products import DotProduct, MatrixProduct, computed_by
 from relay.lowering.saturating_narrows import match_narrow, narrow
 from relay.lowering.shaped import is_vector, vector_of
 from relay.lowering.walking import walked
@@ -71,8 +71,9 @@ def dot_products(module: ModuleOp) -> dict[str, tuple[FuncOp, DotProduct]]:
 
 def select(op: CallOp, product: DotProduct, target: Target) -> None:
     """Select the instructions of one dot product."""
+    matrix = isinstance(product, MatrixProduct)
     fitting = target.dots_of(product.group, product.codes.element_type, product.unsigned)
-    dot = next((d for d in fitting if product.lanes % d.lanes == 0), None)
+    dot = next((d for d in fitting if d.matrix == matrix and product.lanes % d.lanes == 0), None)
     b = Before(op)
     result = spelled_out(b, op, product) if dot is None else spelled(b, op, product.lanes, dot)
     op.results[0].replace_all_uses_with(result)
@@ -94,13 +95,17 @@ def choose(op: arith.MaximumfOp | arith.MinimumfOp) -> None:
 def spelled(b: LoopBuilder, op: CallOp, lanes: int, dot: Dot) -> SSAValue:
     """As instructions, each on its part of the lanes."""
     accumulator, data, weights = op.arguments
-    operands = [(data, dot.group), (weights, dot.group)]
+    operands = [(data, 0 if dot.matrix else dot.group), (weights, dot.group // dot.rows)]
+    if dot.by_lane and not dot.unsigned:
+        operands.reverse()  # both are signed, and it is the second one of which the instruction takes one lane
     if dot.adds:
         operands.insert(0, (accumulator, 1))
     parts: list[SSAValue] = []
     for start in range(0, lanes, dot.lanes):
         pieces = [
-            value if lanes == dot.lanes else b.shuffle(value, value, range(start * size, (start + dot.lanes) * size))
+            b.shuffle(value, value, range(start * size, (start + dot.lanes) * size))
+            if size and lanes != dot.lanes
+            else value
             for value, size in operands
         ]
         parts.append(b.intrinsic(dot.intrinsic, pieces, vector_of(i32, dot.lanes)))
@@ -112,7 +117,7 @@ def spelled_out(b: LoopBuilder, op: CallOp, dot: DotProduct) -> SSAValue:
     """As products of what is widened, one of a group after the other."""
     total, data, weights = op.arguments
     for k in range(dot.group):
-        picked = [b.shuffle(value, value, range(k, dot.lanes * dot.group, dot.group)) for value in (data, weights)]
+        picked = [b.shuffle(value, value, lanes) for value, lanes in zip((data, weights), dot.factors(k), strict=True)]
         extend = (ExtUIOp if dot.unsigned else ExtSIOp, ExtSIOp)
         wide = [b.add(kind(value, dot.sums)).result for kind, value in zip(extend, picked, strict=True)]
         product = b.add(arith.MuliOp(wide[0], wide[1])).result

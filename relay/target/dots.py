@@ -8,11 +8,15 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import i8, i16
 from xdsl.ir import Attribute
 
+REGISTER = 16
+"""Bytes of a register of AArch64."""
+
 
 @dataclass(frozen=True)
 class Dot:
     """An instruction: the features it needs, products per sum and the type of their factors, whether data is unsigned,
-    how many sums it makes, its LLVM intrinsic, and whether that adds to an accumulator."""
+    how many sums it makes, its LLVM intrinsic, and whether that adds to an accumulator. `by_lane`: one lane of a
+    register can be the data of all sums; `matrix`: it multiplies two rows of data by two of weights."""
 
     features: frozenset[str]
     group: int
@@ -21,6 +25,24 @@ class Dot:
     lanes: int
     intrinsic: str
     adds: bool = True
+    by_lane: bool = False
+    matrix: bool = False
+
+    @property
+    def rows(self) -> int:
+        """Rows of data that it multiplies."""
+        return 2 if self.matrix else 1
+
+    @property
+    def steps(self) -> int:
+        """Steps for which one register of a row's codes is loaded."""
+        return REGISTER // self.group if self.by_lane or self.matrix else 1
+
+
+def _neon(features: str, unsigned: bool, name: str, matrix: bool = False) -> Dot:
+    group = 8 if matrix else 4
+    intrinsic = f"llvm.aarch64.neon.{name}.v4i32.v16i8"
+    return Dot(frozenset(features.split()), group, i8, unsigned, 4, intrinsic, by_lane=not matrix, matrix=matrix)
 
 
 def _bytes(features: str, unsigned: bool, lanes: int, name: str) -> Dot:
@@ -34,13 +56,15 @@ def _words(features: str, lanes: int, name: str, adds: bool = False) -> Dot:
 DOTS: Sequence[Dot] = [
     _bytes("avx512vnni", True, 16, "x86.avx512.vpdpbusd.512"),
     _bytes("avxvnni", True, 8, "x86.avx512.vpdpbusd.256"),
-    _bytes("i8mm", True, 4, "aarch64.neon.usdot.v4i32.v16i8"),
-    _bytes("dotprod", False, 4, "aarch64.neon.sdot.v4i32.v16i8"),
+    _neon("i8mm", True, "usdot"),
+    _neon("dotprod", False, "sdot"),
     _words("avx512vnni", 16, "x86.avx512.vpdpwssd.512", adds=True),
     _words("avx512bw", 16, "x86.avx512.pmaddw.d.512"),
     _words("avxvnni", 8, "x86.avx512.vpdpwssd.256", adds=True),
     _words("avx2", 8, "x86.avx2.pmadd.wd"),
     _words("sse2", 4, "x86.sse2.pmadd.wd"),
+    _neon("i8mm", False, "smmla", matrix=True),
+    _neon("i8mm", True, "usmmla", matrix=True),
 ]
 """Dot products that processors have, the best of a target first."""
 

@@ -118,9 +118,18 @@ class Processor(ABC):
         """Whether it has all of these features."""
         return self.features.issuperset(features)
 
-    def dot(self, group: int | None = None) -> Dot | None:
-        """The dot product that micro-kernels should be made of; of `group` products, if that is given."""
-        return best_dot(self.features, group)
+    def dot(self, group: int | None = None, unsigned: bool | None = None) -> Dot | None:
+        """The dot product that micro-kernels should be made of; of `group` products, if that is given, and of data of
+        this signedness, if there is one of as many."""
+        best = best_dot(self.features, group)
+        if best is None or unsigned is None:
+            return best
+        return next(self.dots_of(best.group, best.element, unsigned), best)
+
+    def matrix_dot(self, unsigned: bool) -> Dot | None:
+        """What multiplies two rows of codes by two rows of signed weights; None if there is no such instruction."""
+        fitting = (dot for dot in DOTS if dot.matrix and dot.unsigned == unsigned)
+        return next((dot for dot in fitting if dot.features <= self.features), None)
 
     def dots_of(self, group: int, element: Attribute, unsigned: bool) -> Iterator[Dot]:
         """The dot products of so many factors of a type, the best first."""

@@ -9,17 +9,22 @@ from pathlib import Path
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import SSAValue
 
 from benchmarks import aarch64
 from relay import signature
 from relay.compile.manifest import describe
 from relay.compile.pipeline import default_pipeline
-from relay.dialects.attributes import Array
+from relay.dialects import relay
+from relay.dialects.attributes import Array, ints
 from relay.frontend import import_model
+from relay.interpreters import run
 from relay.lowering.codegen import compile_text
 from relay.lowering.llvm_ir import translate
 from relay.module import IRModule
 from relay.target import CpuTarget
+from tests.numeric.compiled_modules import Net
 from tests.numeric.litert_models import Case, Reference, T
 
 ROOT = Path(__file__).parents[2]
@@ -109,6 +114,28 @@ def test_models_are_those_of_litert(name: str, features: str, tmp_path: Path):
     inputs = np.stack([golden[f"{tag}_in0"] for tag in tags])
     found = run_on_aarch64(path, FEATURES[features], inputs, tmp_path)
     assert np.array_equal(found, np.stack([golden[f"{tag}_out0"] for tag in tags]).reshape(found.shape))
+
+
+@needs_aarch64
+@pytest.mark.parametrize("features", ["dotprod", "i8mm"])
+@pytest.mark.parametrize(
+    ("dtype", "weights", "zero"), [("int8", "int8", 0), ("uint8", "uint8", 130), ("uint8", "int8", 0)]
+)
+def test_convolutions_are_those_of_the_interpreter(features: str, dtype: str, weights: str, zero: int, tmp_path: Path):
+    """Steps that end inside of a register, one pixel that is left, weights that do not fit, sums of data."""
+    net, parts = Net(3), list[SSAValue]()
+    image = net.argument(net.numbers(dtype, 1, 7, 5, 28))
+    for outputs, size, spread in ((40, 1, 100), (17, 3, 100), (70, 1, 127), (3, 2, 120)):
+        kernel = net.rng.integers(-spread, spread, (outputs, size, size, 28)) + zero
+        kernel[0, 0, 0, :2] = np.clip(255 * (zero > 0), -128, 255), -128 * (zero == 0)
+        sums = net.conv2d(image, net.constant(kernel.astype(weights)), zero_points=(3, zero))
+        codes = net.requantize(sums, outputs, "int8")
+        parts.append(net.add(relay.ReshapeOp, [codes], {"newshape": ints([(8 - size) * (6 - size) * outputs])}))
+    net.result("all", net.add(relay.ConcatenateOp, parts, {"axis": IntegerAttr(0, i64)}))
+    mod = net.module()
+    (wanted,) = run(mod, net.inputs)
+    found = run_on_aarch64(mod, FEATURES[features], net.inputs[0][None], tmp_path)
+    assert np.array_equal(found[0], wanted)
 
 
 @needs_aarch64

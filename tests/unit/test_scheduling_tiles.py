@@ -21,6 +21,7 @@ from relay.lowering.scheduling.plan import Around, TileSchedule, decide_tiles, n
 from relay.lowering.scheduling.prefetch import pays, share_of
 from relay.lowering.scheduling.tiles import Problem, block_cycles, choose, tile_cycles
 from relay.target import CpuTarget
+from relay.target.dots import DOTS
 
 VNNI = CpuTarget("", "", frozenset({"avx512f", "avx512vnni"}))
 WITH_CACHES = CpuTarget("", "", VNNI.features | {"sse2"})
@@ -58,6 +59,15 @@ def test_large_products_keep_the_multipliers_busy():
 
 def test_one_pixel_streams_some_vectors_and_leaves_blocks_to_share():
     assert choose(Problem(1001, 1, 1, 320), COSTS).vectors == 4
+
+
+@pytest.mark.parametrize("group", [4, 8])
+@given(st.integers(1, 2000), st.integers(1, 500), st.integers(1, 600), st.integers(0, 2))
+def test_tiles_of_registers_of_a_quarter_fit(group: int, outputs: int, width: int, steps: int, extra: int):
+    dot = next(dot for dot in DOTS if dot.group == group and "i8mm" in dot.features)
+    tiles = choose(Problem(outputs, width, 3, steps, 8, extra, 16 * group, dot), COSTS)
+    for vectors, pixels in enumerate(tiles.pixels[1:], 1):
+        assert pixels == 1 or pixels * (vectors + extra) * 4 + pixels // dot.rows <= 25
 
 
 def test_widths_are_divided_without_a_small_rest():

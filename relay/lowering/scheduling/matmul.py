@@ -1,13 +1,15 @@
 """The micro-kernel of convolutions and products: tiles of pixels x 16-channel vectors, accumulators in registers.
 
 Per step of the reduction it loads a few vectors of packed weights and, per pixel, broadcasts what the pixel needs:
-4 codes for a dot product (2 of 16 bits), or one element for multiply-add.
+4 codes for a dot product (2 of 16 bits), or one element for multiply-add. Where the target multiplies two rows of
+codes by two at once, neighbouring pixels are such rows: `[channel / 2][pixel][2]` are the accumulators of a pair.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from xdsl.dialects import arith, memref, vector
 from xdsl.dialects.builtin import DictionaryAttr, i8, i16, i32
@@ -23,7 +25,7 @@ from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.packed_store import GROUP, PackedStore
 from relay.lowering.scheduling.packing import Group, groups_of, run_length
 from relay.lowering.scheduling.padding import Span
-from relay.lowering.scheduling.plan import TileSchedule, extension_of, kernel_offset, takes_unsigned
+from relay.lowering.scheduling.plan import MATRIX, TileSchedule, extension_of, kernel_offset, takes_unsigned
 from relay.lowering.shaped import buffer_of, vector_of
 from relay.target import LANES
 
@@ -74,6 +76,7 @@ class MatmulEmitter:
         self.b, self.conv, self.schedule, self.epilogue = builder, conv, schedule, epilogue
         self.place = place
         self.group = schedule.codes_per_step
+        self.matrix = self.group == MATRIX
         self.runs = runs or [(0, conv.out_rows, 0, conv.kernel_rows)]
         self.taps = range(conv.kernel_rows)
         self.starting = place.initial
@@ -162,27 +165,35 @@ class MatmulEmitter:
         b, conv, schedule, vectors = self.b, self.conv, self.schedule, block.vectors
         initial = b.plus(self.starting, block.channel)
         start = [b.vector_load(self.initial, [b.plus(initial, v * LANES)], LANES) for v in range(vectors)]
-        carried = [start[v] for _ in range(pixels) for v in range(vectors)]
+        if self.matrix:
+            start = [b.shuffle(value, value, [2 * (n // 4) + n % 2 for n in range(2 * LANES)]) for value in start]
+        rows = -(-pixels // 2) if self.matrix else pixels
+        carried = [value for _ in range(rows) for value in start]
         if schedule.sums_of_data:
-            carried += [vector_constant(b, 0, i32, LANES)] * pixels
+            carried += [vector_constant(b, 0, i32, 4 if self.matrix else LANES)] * rows
         at_block = b.plus(self.place.weights, b.times(block.channel, self.depth * self.group))
         row = b.plus(b.times(point[0], conv.rows), b.times(point[1], conv.strides[0])) if point else 0
         first = b.plus(self.place.row, b.plus(b.times(row, conv.columns), b.times(x, conv.strides[1])))
-        with b.loop(self.taps.start, self.taps.stop, carried=carried) as (i, rows):
+        with b.loop(self.taps.start, self.taps.stop, carried=carried) as (i, turn):
             line = b.plus(first, b.times(i, conv.dilation[0] * conv.columns))
-            with b.loop(0, self.tap_columns, carried=rows.args) as (j, taps):
+            with b.loop(0, self.tap_columns, carried=turn.args) as (j, taps):
                 base = b.plus(self.place.data, b.times(b.plus(line, b.times(j, conv.dilation[1])), conv.pitch))
                 tap = b.times(b.plus(b.times(i, self.tap_columns), j), self.run)
-                with b.loop(0, self.run, carried=taps.args) as (k, steps):
-                    step = b.plus(tap, k)
-                    weights = b.plus(at_block, b.times(step, vectors * LANES * self.group))
-                    data = b.plus(base, b.times(k, self.group))
-                    if schedule.prefetch_next_block:
-                        self.ask_ahead(point, x, pixels, block, step)
-                    steps.next = self.step(steps.args, data, self.weights, weights, pixels, vectors, step)
-                taps.next = steps.results
-            rows.next = taps.results
-        accumulators = rows.results
+                taps.next = taps.args
+                for count, turns, done in self.turns():
+                    with b.loop(0, turns, carried=taps.next) as (k, steps):
+                        ahead = b.plus(b.times(k, count), done)
+                        step, size = b.plus(tap, ahead), vectors * LANES * self.group
+                        weights = b.plus(at_block, b.times(step, size))
+                        data = b.plus(base, b.times(ahead, self.group))
+                        for number, values in enumerate(self.values(data, pixels, count)):
+                            now, here = b.plus(step, number), b.plus(weights, number * size)
+                            if schedule.prefetch_next_block:
+                                self.ask_ahead(point, x, pixels, block, now)
+                            steps.next = self.step(steps.next, values, self.weights, here, vectors, now)
+                    taps.next = steps.results
+            turn.next = taps.results
+        accumulators = self.by_pixel(turn.results, pixels, vectors) if self.matrix else turn.results
         if schedule.outlier_steps:
             pixel = b.plus(self.place.data, b.times(first, conv.pitch))
             accumulators = self.extra_steps(accumulators, pixel, block, pixels)
@@ -213,7 +224,9 @@ class MatmulEmitter:
             place = b.load(offsets, [b.plus(b.times(number, most), k)])
             at = b.plus(data, b.add(arith.IndexCastOp(place, INDEX)).result)
             here = b.plus(at_block, b.times(k, block.vectors * LANES * 4))
-            steps.next = self.step(steps.args, at, weights, here, pixels, block.vectors)
+            pitch = self.conv.strides[1] * self.conv.pitch
+            values = [partial(self.broadcast, at, m * pitch) for m in range(pixels)]
+            steps.next = self.step(steps.args, values, weights, here, block.vectors)
         return steps.results
 
     def finish(self, accumulators: Sequence[SSAValue], point: Sequence[Index], pixels: int, block: Block) -> None:
@@ -260,47 +273,80 @@ class MatmulEmitter:
         product = self.b.add(arith.MuliOp(total, factor)).result
         return self.b.add(arith.AddiOp(value, product)).result
 
+    def turns(self) -> list[tuple[int, int, int]]:
+        """Loops over the steps of a run: how many steps a turn has, how many turns, and the first step."""
+        count = self.schedule.steps_at_once
+        whole, rest = divmod(self.run, count)
+        found = [(count, whole, 0)] if whole else []
+        return [*found, (rest, 1, whole * count)] if rest else found
+
+    def values(self, data: Index, pixels: int, count: int) -> list[list[Callable[[], SSAValue]]]:
+        """What emits what each pixel, or pair of them, gives to each of `count` steps."""
+        b, pitch, size = self.b, self.conv.strides[1] * self.conv.pitch, count * self.group
+        if self.schedule.steps_at_once == 1 and not self.matrix:
+            return [[partial(self.broadcast, data, m * pitch) for m in range(pixels)]]
+        codes = [b.vector_load(self.data, [b.plus(data, m * pitch)], size) for m in range(pixels)]
+        if self.matrix:
+            pairs = [(codes[m], codes[min(m + 1, pixels - 1)]) for m in range(0, pixels, 2)]
+            eight = [[*range(k, k + MATRIX), *range(size + k, size + k + MATRIX)] for k in range(0, size, MATRIX)]
+            return [[partial(b.shuffle, *pair, lanes) for pair in pairs] for lanes in eight]
+        if self.schedule.sign_flip == "loop":
+            codes = [b.add(arith.XOrIOp(each, vector_constant(b, -128, i8, size))).result for each in codes]
+        words = [b.bitcast(each, i32, count) for each in codes]
+        return [[partial(self.spread, b.lane(each, number)) for each in words] for number in range(count)]
+
+    def by_pixel(self, carried: Sequence[SSAValue], pixels: int, vectors: int) -> list[SSAValue]:
+        """Accumulators of pairs of pixels as those of each pixel, and so the sums of data."""
+        b, found, count = self.b, list[SSAValue](), -(-pixels // 2) * vectors
+        for m in range(pixels):
+            lanes = [4 * (n // 2) + 2 * (m % 2) + n % 2 for n in range(LANES)]
+            found += [b.shuffle(value, value, lanes) for value in carried[m // 2 * vectors :][:vectors]]
+        for m in range(pixels if self.schedule.sums_of_data else 0):
+            total = carried[count + m // 2]
+            found.append(b.shuffle(total, total, [2 * (m % 2)] * LANES))
+        return found
+
     def step(
         self,
         carried: Sequence[SSAValue],
-        data: Index,
+        values: Sequence[Callable[[], SSAValue]],
         weights: SSAValue,
         at: Index,
-        pixels: int,
         vectors: int,
         summed: Index | None = None,
     ) -> list[SSAValue]:
-        """One step of the reduction for the whole tile; the sums take part in step number `summed`."""
-        b, conv, schedule = self.b, self.conv, self.schedule
-        columns = [self.weight(weights, b.plus(at, v * LANES * self.group)) for v in range(vectors)]
-        pitch = conv.strides[1] * conv.pitch
+        """One step of the reduction for the whole tile, with the `values` of its pixels; the sums take part in step
+        number `summed`."""
+        b, group = self.b, 4 if summed is None else self.group
+        columns = [self.weight(weights, b.plus(at, v * LANES * group), group) for v in range(vectors)]
         ones = None
-        if schedule.sums_of_data and summed is not None:
-            ones = self.spread(b.vector_load(self.more[0], [b.times(summed, 4)], 4))
+        if self.schedule.sums_of_data and summed is not None:
+            codes = b.vector_load(self.more[0], [b.times(summed, group)], group)
+            twice = [*range(group)] * 2
+            ones = b.shuffle(codes, codes, twice) if self.matrix else self.spread(b.bitcast(codes, i32, 1))
         result: list[SSAValue] = []
         totals: list[SSAValue] = []
-        for m in range(pixels):
-            value = self.broadcast(b.plus(data, m * pitch))
+        for m, emit in enumerate(values):
+            value = emit()
             result += [self.multiply_add(carried[m * vectors + v], value, columns[v]) for v in range(vectors)]
             if ones is not None:
-                totals.append(self.multiply_add(carried[pixels * vectors + m], value, ones))
-        return result + (totals or list(carried[pixels * vectors :]))
+                totals.append(self.multiply_add(carried[len(values) * vectors + m], value, ones))
+        return result + (totals or list(carried[len(values) * vectors :]))
 
-    def weight(self, weights: SSAValue, at: Index) -> SSAValue:
+    def weight(self, weights: SSAValue, at: Index, group: int) -> SSAValue:
         b = self.b
-        vec = b.vector_load(weights, [at], LANES * self.group)
+        vec = b.vector_load(weights, [at], LANES * group)
         if self.group > 1 or self.conv.is_float:
             return vec
         return b.add(ExtSIOp(vec, vector_of(i32, LANES))).result
 
-    def spread(self, four: SSAValue) -> SSAValue:
+    def spread(self, word: SSAValue) -> SSAValue:
         """Four codes in each of 16 lanes."""
-        b = self.b
-        return b.bitcast(b.broadcast(b.bitcast(four, i32, 1), LANES), i8, 4 * LANES)
+        return self.b.bitcast(self.b.broadcast(word, LANES), i8, 4 * LANES)
 
-    def broadcast(self, at: Index) -> SSAValue:
+    def broadcast(self, data: Index, ahead: int) -> SSAValue:
         """What one pixel gives to a step, in every lane; for a dot product with the signedness that it takes."""
-        b, conv = self.b, self.conv
+        b, conv, at = self.b, self.conv, self.b.plus(data, ahead)
         if conv.is_float:
             return b.broadcast(b.load(self.data, [at]), LANES)
         extend = extension_of(conv)
@@ -319,6 +365,8 @@ class MatmulEmitter:
 
     def multiply_add(self, accumulator: SSAValue, data: SSAValue, weights: SSAValue) -> SSAValue:
         b = self.b
+        if self.matrix and accumulator.type != vector_of(i32, LANES):
+            return b.matrix_product(accumulator, data, weights, takes_unsigned(self.conv, self.schedule))
         if self.group > 1:
             return b.dot(accumulator, data, weights, takes_unsigned(self.conv, self.schedule))
         if self.conv.is_float:

@@ -43,7 +43,7 @@ def pack_constants(conv: Convolution, schedule: TileSchedule, kernel: Array, run
         zeros = padded(np.zeros(conv.outputs, np.float32))
         return Packed(pack(matrix, schedule.vectors, 1), np.tile(zeros, max(len(runs), 1)))
     group = schedule.codes_per_step
-    if group != 4:
+    if group < 4:
         initial = starting(conv.data.zero_point)
         return Packed(pack(as_matrix(conv, kernel, group), schedule.vectors, group).astype(np.int16), initial)
     initial = starting(conv.data.zero_point + data_offset(conv, schedule))

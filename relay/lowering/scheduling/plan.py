@@ -21,6 +21,8 @@ from relay.lowering.scheduling.tiles import Problem, choose, cycles_of
 from relay.target import LANES, CpuTarget
 from relay.target.dots import Dot
 
+MATRIX = 8
+"""Codes of a step of products of two pixels."""
 LARGEST = 28
 """Pixels, or vectors, of a tile that may be asked for."""
 TILES = Tuples(range(1, LARGEST + 1), range(LANES, LARGEST * LANES + 1, LANES))
@@ -55,7 +57,8 @@ def asked_tile(function: FuncOp, default: str) -> tuple[int, int] | None:
 class TileSchedule(OpSchedule):
     """The loops of the micro-kernel, for data that is at hand. `tile`: pixels and channels of whole blocks;
     `narrow[v - 1]`: pixels of a tile of only v vectors of 16 channels; `codes_per_step`: 4 or 2 where a dot product
-    takes so many, 1 for multiply-adds; `sign_flip`: codes get the signedness that the dot product takes in a `copy`, in
+    takes so many, 8 where it multiplies two pixels at once, 1 for multiply-adds; `steps_at_once`: a pixel's codes are
+    loaded for so many steps; `sign_flip`: codes get the signedness that the dot product takes in a `copy`, in
     the `loop`, or are of it; `widen`: a copy has 16 bits per code; `flat`: the pixels of all rows and images are one
     row; `channels_inside`: for each tile of pixels, all blocks of channels; `prefetch_next_block`: a block asks for the
     weights of the next, every `prefetch_stride` bytes; `sums_of_data`: the data is summed beside the products, for the
@@ -67,6 +70,7 @@ class TileSchedule(OpSchedule):
     tile: tuple[int, int]
     narrow: tuple[int, ...]
     codes_per_step: int
+    steps_at_once: int
     sign_flip: str
     widen: bool
     flat: bool
@@ -108,18 +112,25 @@ def decide_tiles(
 ) -> TileSchedule:
     """The schedule of a contraction with the kernels that all calls give; of none, its weights are not known."""
     dot = dot_of(conv, target)
+    flat = pick("flat", around.flat, around.flat[0])
     groups = (1,) if dot is None else (dot.group, 1) if kernels else (dot.group,)
-    group = pick("codes_per_step", groups, groups[0])
-    flips = dot is not None and group == 4 and dot.unsigned != conv.data.unsigned
     many = conv.images * conv.out_rows * conv.out_columns > target.costs.few_pixels
+    group = groups[0]
+    if kernels and group == 4 and target.matrix_dot(conv.data.unsigned) is not None:
+        groups = (4, MATRIX, 1)
+        group = min(groups[:2], key=lambda each: with_copy(conv, target, each, flat))
+    group = pick("codes_per_step", groups, group)
+    used = instruction_of(conv, target, group)
+    at_once = 1 if used is None else used.steps
+    at_once = pick("steps_at_once", tuple(sorted({at_once, 1}, reverse=True)), at_once)
+    flips = dot is not None and group == 4 and dot.unsigned != conv.data.unsigned
     copied = "copy" if not kernels or around.padded or many else "loop"
     ways = ("none",) if not flips else ("copy", "loop") if kernels else ("copy",)
     sign_flip = pick("sign_flip", ways, copied if flips else "none")
     can_widen = group == 2 and conv.data.element == i8
     widen = pick("widen", (True, False) if can_widen else (False,), can_widen and many)
-    flat = pick("flat", around.flat, around.flat[0])
     in_loop = int(sign_flip == "loop")
-    corrected = group == 4 and needs_sums(conv)
+    corrected = group >= 4 and needs_sums(conv)
     tiles = choose(problem_of(conv, target, group, flat=flat, per_pixel=in_loop), target.costs)
     vectors, widest = tiles.vectors, min(LARGEST, problem_of(conv, target, group, flat=flat).width)
     possible = Tuples(range(1, widest + 1), range(LANES, min(LARGEST, -(-conv.outputs // LANES)) * LANES + 1, LANES))
@@ -161,11 +172,18 @@ def decide_tiles(
     if (pixels, vectors * LANES) != best:
         why = f"{cycles:,} cycles, {round(least.cycles):,} at least"
     return TileSchedule(
-        tile=(pixels, vectors * LANES), narrow=narrow, codes_per_step=group, sign_flip=sign_flip, widen=widen,
-        flat=flat, channels_inside=inside, prefetch_next_block=ahead, prefetch_stride=stride, sums_of_data=sums,
-        outlier_steps=extra, skip_border_rows=skip, unrolled_epilogue=unrolled, packed_store=packed, cycles=cycles,
-        why=why,
+        tile=(pixels, vectors * LANES), narrow=narrow, codes_per_step=group, steps_at_once=at_once, sign_flip=sign_flip,
+        widen=widen, flat=flat, channels_inside=inside, prefetch_next_block=ahead, prefetch_stride=stride,
+        sums_of_data=sums, outlier_steps=extra, skip_border_rows=skip, unrolled_epilogue=unrolled, packed_store=packed,
+        cycles=cycles, why=why,
     )  # fmt: skip
+
+
+def with_copy(conv: Convolution, target: CpuTarget, group: int, flat: bool) -> float:
+    """Cycles of all steps of `group` codes, and of a copy of the data where the last one reads behind it."""
+    read = conv.images * conv.rows * conv.columns * conv.pitch if run_length(conv) % group else 0
+    problem = problem_of(conv, target, group, flat=flat)
+    return choose(problem, target.costs).cycles + 2 * read / target.costs.stream_bandwidth
 
 
 def needs_sums(conv: Convolution) -> bool:
@@ -186,8 +204,8 @@ def data_offset(conv: Convolution, schedule: TileSchedule) -> int:
 
 
 def takes_unsigned(conv: Convolution, schedule: TileSchedule) -> bool:
-    """Whether the data's codes are unsigned as the dot product of 4 takes them."""
-    return schedule.codes_per_step == 4 and conv.data.unsigned != (schedule.sign_flip != "none")
+    """Whether the data's codes are unsigned as a dot product of bytes takes them."""
+    return schedule.codes_per_step >= 4 and conv.data.unsigned != (schedule.sign_flip != "none")
 
 
 def slack(conv: Convolution, schedule: TileSchedule) -> int:
@@ -204,9 +222,15 @@ def steps_of(conv: Convolution, group: int) -> int:
 def dot_of(conv: Convolution, target: CpuTarget) -> Dot | None:
     """What multiplies several codes at once on the target. With data of 16 bits, a step must not read behind a run."""
     if conv.data.element == conv.kernel.element == i8:
-        return target.dot()
+        return target.dot(unsigned=conv.data.unsigned)
     wide = conv.data.element == i16 and conv.kernel.element in (i8, i16)
     return target.dot(2) if wide and not run_length(conv) % 2 else None
+
+
+def instruction_of(conv: Convolution, target: CpuTarget, group: int) -> Dot | None:
+    """The dot product of a step of `group` codes, if it takes them from a register of several steps."""
+    dot = target.matrix_dot(conv.data.unsigned) if group == MATRIX else dot_of(conv, target)
+    return dot if dot is not None and dot.group == group and dot.steps > 1 else None
 
 
 def extension_of(conv: Convolution) -> type[ExtSIOp] | type[ExtUIOp]:
@@ -218,5 +242,6 @@ def problem_of(conv: Convolution, target: CpuTarget, group: int, *, flat: bool =
     """What the cost model needs to know of a contraction; `per_pixel`: operations on the data in each step."""
     points = (conv.images, conv.out_rows, conv.out_columns)
     width, rows = (points[0] * points[1] * points[2], 1) if flat else (points[2], points[0] * points[1])
-    size = 64 if group > 1 or conv.is_float else 32
-    return Problem(conv.outputs, width, rows, steps_of(conv, group), target.vector_registers, per_pixel, size)
+    size = LANES * group if group >= 4 else 64 if group > 1 or conv.is_float else 32
+    registers, dot = target.vector_registers, instruction_of(conv, target, group)
+    return Problem(conv.outputs, width, rows, steps_of(conv, group), registers, per_pixel, size, dot)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from relay.target import LANES, CpuCosts
+from relay.target.dots import REGISTER, Dot
 
 WIDEST, MOST_PIXELS = 8, 28
 """Vectors and pixels of a tile that are tried: more of them have fewer of the others, and no target's registers."""
@@ -19,7 +20,8 @@ WIDEST, MOST_PIXELS = 8, 28
 @dataclass(frozen=True)
 class Problem:
     """`rows` times `width` pixels times `outputs` channels, each of `steps` steps. `registers` hold 16 accumulators
-    each; `extra` is what a pixel costs per step beside its products; a step reads `bytes` of weights per vector."""
+    each; `extra` is what a pixel costs per step beside its products; a step reads `bytes` of weights per vector. `dot`:
+    the instruction of a step, of a part of a vector, where it takes its data from registers of several steps."""
 
     outputs: int
     width: int
@@ -28,6 +30,19 @@ class Problem:
     registers: int = 32
     extra: int = 0
     bytes: int = 64
+    dot: Dot | None = None
+
+    @property
+    def parts(self) -> int:
+        """Instructions for a vector of accumulators."""
+        return 1 if self.dot is None else LANES // self.dot.lanes
+
+    def most_pixels(self, vectors: int) -> int:
+        """Pixels of a tile that fit the registers: with the accumulators, there are weights, and a pixel's data."""
+        if self.dot is None:
+            return (self.registers - vectors - 1) // (vectors + self.extra)
+        room, rows = self.registers * self.parts - 7, self.dot.rows
+        return rows * (room // (rows * self.parts * (vectors + self.extra) + 1))
 
 
 @dataclass(frozen=True)
@@ -66,7 +81,7 @@ def cycles_of(problem: Problem, costs: CpuCosts, pixels: Sequence[int]) -> float
 
 def narrowest(problem: Problem, costs: CpuCosts, vectors: int) -> int:
     """The number of pixels with which a block of so many vectors costs least; of equals, the smallest."""
-    most = max((problem.registers - vectors - 1) // (vectors + problem.extra), 1)
+    most = max(problem.most_pixels(vectors), 1)
     sizes = range(1, min(most, MOST_PIXELS, problem.width) + 1)
     return min(sizes, key=lambda pixels: (block_cycles(problem, costs, vectors, pixels), pixels))
 
@@ -83,11 +98,17 @@ def tile_cycles(problem: Problem, costs: CpuCosts, vectors: int, pixels: int) ->
     products, extra = pixels * vectors, pixels * problem.extra
     weights = vectors * problem.bytes
     near = weights * problem.steps <= costs.tile_weight_bytes and problem.rows * problem.width > pixels
+    loads, turns = float(pixels + vectors), 1
+    if (dot := problem.dot) is not None:
+        turns = dot.steps
+        products, extra = (-(-n // dot.rows) * dot.rows * problem.parts for n in (products, extra))
+        loads = pixels / turns + weights / REGISTER
+        extra += (dot.rows > 1) * pixels / turns
     step = max(
         (products + extra) / costs.multiplies_per_cycle,
-        (pixels + vectors) / costs.loads_per_cycle,
-        (products + extra + pixels + vectors + costs.loop_instructions) / costs.issue_width,
+        loads / costs.loads_per_cycle,
+        (products + extra + loads + costs.loop_instructions / turns) / costs.issue_width,
         costs.accumulator_latency,
         0.0 if near else weights / costs.second_level_bandwidth,
     )
-    return problem.steps * (step + costs.idle_load * (pixels + vectors)) + costs.tile_start
+    return problem.steps * (step + costs.idle_load * loads) + costs.tile_start

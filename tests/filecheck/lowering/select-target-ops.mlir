@@ -1,6 +1,7 @@
 // RUN: relay-opt %s -p 'attach-target{target="x86_64 -mattr=+avx512f,+avx512vnni"},select-target-ops' | filecheck %s --check-prefix VNNI
 // RUN: relay-opt %s -p 'attach-target{target="x86_64 -mattr=+avx,+avx2"},select-target-ops' | filecheck %s --check-prefix AVX2
 // RUN: relay-opt %s -p 'attach-target{target="aarch64 -mattr=+dotprod"},select-target-ops' | filecheck %s --check-prefix NEON
+// RUN: relay-opt %s -p 'attach-target{target="aarch64 -mattr=+dotprod,+i8mm"},select-target-ops' | filecheck %s --check-prefix MMLA
 // RUN: relay-opt %s -p select-target-ops | filecheck %s
 
 // One instruction; four of a quarter of the lanes; without any, products of what is widened. The functions go.
@@ -26,13 +27,30 @@ func.func @bytes(%acc: vector<16xi32>, %x: vector<64xi8>, %w: vector<64xi8>) -> 
 
 // NEON-LABEL: func.func @signed
 // NEON-NEXT:    [[A:%.+]] = vector.shuffle %acc, %acc [0, 1, 2, 3] : vector<8xi32>, vector<8xi32>
-// NEON-NEXT:    [[X:%.+]] = vector.shuffle %x, %x [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
 // NEON-NEXT:    [[W:%.+]] = vector.shuffle %w, %w [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
-// NEON-NEXT:    [[L:%.+]] = llvm.call_intrinsic "llvm.aarch64.neon.sdot.v4i32.v16i8"([[A]], [[X]], [[W]])
+// NEON-NEXT:    [[X:%.+]] = vector.shuffle %x, %x [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
+// NEON-NEXT:    [[L:%.+]] = llvm.call_intrinsic "llvm.aarch64.neon.sdot.v4i32.v16i8"([[A]], [[W]], [[X]])
 // NEON:         [[H:%.+]] = llvm.call_intrinsic "llvm.aarch64.neon.sdot.v4i32.v16i8"
 // NEON-NEXT:    vector.shuffle [[L]], [[H]] [0, 1, 2, 3, 4, 5, 6, 7]
 func.func @signed(%acc: vector<8xi32>, %x: vector<32xi8>, %w: vector<32xi8>) -> vector<8xi32> {
   %r = func.call @dot_product_8x4_si8(%acc, %x, %w) : (vector<8xi32>, vector<32xi8>, vector<32xi8>) -> vector<8xi32>
+  func.return %r : vector<8xi32>
+}
+
+// Two rows by two columns: one instruction for each block of weights, all of the same data.
+
+// MMLA-LABEL: func.func @matrix
+// MMLA-NEXT:    [[A:%.+]] = vector.shuffle %acc, %acc [0, 1, 2, 3] : vector<8xi32>, vector<8xi32>
+// MMLA-NEXT:    [[W:%.+]] = vector.shuffle %w, %w [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
+// MMLA-NEXT:    [[L:%.+]] = llvm.call_intrinsic "llvm.aarch64.neon.smmla.v4i32.v16i8"([[A]], %x, [[W]])
+// MMLA:         [[H:%.+]] = llvm.call_intrinsic "llvm.aarch64.neon.smmla.v4i32.v16i8"
+// MMLA-NEXT:    vector.shuffle [[L]], [[H]] [0, 1, 2, 3, 4, 5, 6, 7]
+// NEON-LABEL: func.func @matrix
+// NEON-NEXT:    vector.shuffle %x, %x [0, 0, 8, 8, 0, 0, 8, 8]
+// NEON-NEXT:    vector.shuffle %w, %w [0, 8, 0, 8, 16, 24, 16, 24]
+// NEON-COUNT-8: arith.muli
+func.func @matrix(%acc: vector<8xi32>, %x: vector<16xi8>, %w: vector<32xi8>) -> vector<8xi32> {
+  %r = func.call @matrix_product_2x2x2x8_si8(%acc, %x, %w) : (vector<8xi32>, vector<16xi8>, vector<32xi8>) -> vector<8xi32>
   func.return %r : vector<8xi32>
 }
 
@@ -86,6 +104,16 @@ func.func private @dot_product_8x4_si8(%acc: vector<8xi32>, %x: vector<32xi8>, %
   %3 = arith.extsi %1 : vector<8x4xi8> to vector<8x4xi32>
   %4 = vector.contract {indexing_maps = [affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i)>], iterator_types = ["parallel", "reduction"], kind = #vector.kind<add>} %2, %3, %acc : vector<8x4xi32>, vector<8x4xi32> into vector<8xi32>
   func.return %4 : vector<8xi32>
+}
+func.func private @matrix_product_2x2x2x8_si8(%acc: vector<8xi32>, %x: vector<16xi8>, %w: vector<32xi8>) -> vector<8xi32> {
+  %0 = vector.shape_cast %x : vector<16xi8> to vector<2x8xi8>
+  %1 = vector.shape_cast %w : vector<32xi8> to vector<2x2x8xi8>
+  %2 = arith.extsi %0 : vector<2x8xi8> to vector<2x8xi32>
+  %3 = arith.extsi %1 : vector<2x2x8xi8> to vector<2x2x8xi32>
+  %4 = vector.shape_cast %acc : vector<8xi32> to vector<2x2x2xi32>
+  %5 = vector.contract {indexing_maps = [affine_map<(b, r, c, k) -> (r, k)>, affine_map<(b, r, c, k) -> (b, c, k)>, affine_map<(b, r, c, k) -> (b, r, c)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"], kind = #vector.kind<add>} %2, %3, %4 : vector<2x8xi32>, vector<2x2x8xi32> into vector<2x2x2xi32>
+  %6 = vector.shape_cast %5 : vector<2x2x2xi32> to vector<8xi32>
+  func.return %6 : vector<8xi32>
 }
 func.func private @dot_product_8x2_si16(%acc: vector<8xi32>, %x: vector<16xi16>, %w: vector<16xi16>) -> vector<8xi32> {
   %0 = vector.shape_cast %x : vector<16xi16> to vector<8x2xi16>
