@@ -122,7 +122,8 @@ def test_models_are_those_of_litert(name: str, features: str, tmp_path: Path):
     ("dtype", "weights", "zero"), [("int8", "int8", 0), ("uint8", "uint8", 130), ("uint8", "int8", 0)]
 )
 def test_convolutions_are_those_of_the_interpreter(features: str, dtype: str, weights: str, zero: int, tmp_path: Path):
-    """Steps that end inside of a register, one pixel that is left, weights that do not fit, sums of data."""
+    """Steps that end inside of a register, one pixel that is left, weights that do not fit, sums of data; depthwise:
+    borders, five rows of taps, strides and dilation."""
     net, parts = Net(3), list[SSAValue]()
     image = net.argument(net.numbers(dtype, 1, 7, 5, 28))
     for outputs, size, spread in ((40, 1, 100), (17, 3, 100), (70, 1, 127), (3, 2, 120)):
@@ -130,7 +131,17 @@ def test_convolutions_are_those_of_the_interpreter(features: str, dtype: str, we
         kernel[0, 0, 0, :2] = np.clip(255 * (zero > 0), -128, 255), -128 * (zero == 0)
         sums = net.conv2d(image, net.constant(kernel.astype(weights)), zero_points=(3, zero))
         codes = net.requantize(sums, outputs, "int8")
-        parts.append(net.add(relay.ReshapeOp, [codes], {"newshape": ints([(8 - size) * (6 - size) * outputs])}))
+        parts.append(net.add(relay.ReshapeOp, [codes], {"newshape": ints([-1])}))
+    depthwise = ((2, 2, (2, 2), (0, 1, 1, 0), 1), (3, 3, (1, 1), (1, 1, 1, 1), 1), (5, 3, (1, 1), (0, 0, 0, 0), 1))
+    for rows, columns, strides, padding, step in (*depthwise, (3, 1, (1, 1), (2, 0, 2, 0), 2)):
+        kernel = net.rng.integers(-120, 120, (rows, columns, 28, 1)) + zero
+        kernel[:2, 0, :2] = np.clip(255 * (zero > 0), -128, 255)
+        sums = net.conv2d(
+            image, net.constant(kernel.astype(weights)), strides=strides, padding=padding, dilation=(step, 1),
+            groups=28, depthwise=True, zero_points=(3, zero),
+        )  # fmt: skip
+        codes = net.requantize(sums, 28, "int8")
+        parts.append(net.add(relay.ReshapeOp, [codes], {"newshape": ints([-1])}))
     net.result("all", net.add(relay.ConcatenateOp, parts, {"axis": IntegerAttr(0, i64)}))
     mod = net.module()
     (wanted,) = run(mod, net.inputs)

@@ -58,7 +58,7 @@ def test_every_split(flavour: str, kind: str):
 def test_sections_cover_all_channels():
     for channels in range(1, 300):
         covered = np.zeros(channels + 64, np.int64)
-        for section in sections(channels):
+        for section in sections(channels, 64):
             assert section.rows * section.channels == 64
             for block in range(section.blocks):
                 start = section.first + block * section.channels

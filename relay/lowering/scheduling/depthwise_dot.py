@@ -1,9 +1,9 @@
 """Depthwise convolution by dot products of 4 codes: up to 4 rows of a column of the image, byte by byte, per channel.
 
-A column of a block of 64 lanes is read once per pixel at most: unpacking interleaves its rows, and what neighbouring
-pixels share is carried from one to the next. Borders are not padded: of rows outside, any other row is read and
-multiplied by zeros; columns outside are left out; the initial accumulators of each kind of border make up for it.
-`depthwise_layout` says what lies where.
+A column of a block of 64 lanes (16 on AArch64) is read once per pixel at most: unpacking interleaves its rows, and what
+neighbouring pixels share is carried from one to the next. Borders are not padded: of rows outside, any other row is
+read and multiplied by zeros; columns outside are left out; the initial accumulators of each kind of border make up for
+it. `depthwise_layout` says what lies where.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from relay.lowering.scheduling.contractions import OfWeights, weighted_of
 from relay.lowering.scheduling.depthwise import depthwise_cycles
 from relay.lowering.scheduling.depthwise_layout import (
     GROUP,
-    PARTS,
-    WIDTH,
+    VECTORS,
     Layout,
     Section,
     best_strip,
@@ -32,7 +31,7 @@ from relay.lowering.scheduling.depthwise_layout import (
     image_of,
     layout_of,
     pack_depthwise_dot,
-    sections,
+    width_of,
 )
 from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.padding import Padding
@@ -46,23 +45,25 @@ CARRIED = 8
 """Vectors of a column that a loop keeps in registers, at most: of the 32 that every target with such products has."""
 
 Column = list[SSAValue]
-"""A column of the image, interleaved: four vectors for each group of rows."""
+"""A column of the image, interleaved: `VECTORS` for each group of rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DepthwiseDotSchedule(OpSchedule):
     """`strip`: output rows that all blocks of channels go over before the next; `pad`: the padded copy is read, not
-    the image without its borders."""
+    the image without its borders; `lanes` of a block; `unsigned`: what the dot product takes as data."""
 
     strategy = "depthwise_dot"
     strip: int
     padded: bool
+    lanes: int
+    unsigned: bool
 
 
 @dataclass(frozen=True)
 class DepthwiseDot(OfWeights[DepthwiseDotSchedule]):
-    """A convolution of codes, each channel by itself: up to 4 rows of a column, 64 lanes at a time, with masks where
-    there are fewer. `possible`: whether the padded copy is read, the best first."""
+    """A convolution of codes, each channel by itself: up to 4 rows of a column, 64 or 16 lanes at a time, with masks
+    where there are fewer. `possible`: whether the padded copy is read, the best first."""
 
     record = DepthwiseDotSchedule
     padding: Padding | None
@@ -85,21 +86,25 @@ class DepthwiseDot(OfWeights[DepthwiseDotSchedule]):
         conv, possible = self.found.conv, self.possible
         padded = pick("padded", possible, possible[0])
         image = image_of(conv, None if padded else self.padding)
-        strip = pick("strip", range(1, conv.out_rows + 1), best_strip(conv, image, kernel.target.costs))
-        why = "dot products of up to 4 rows of a column, 64 lanes at a time"
+        strip = pick("strip", range(1, conv.out_rows + 1), best_strip(conv, image, kernel.target))
+        lanes, dot = width_of(conv, kernel.target), kernel.target.dot(GROUP, conv.data.unsigned)
+        lanes, unsigned = pick("lanes", (lanes,), lanes), dot is None or dot.unsigned
+        unsigned = pick("unsigned", (unsigned,), unsigned)
+        why = f"dot products of up to 4 rows of a column, {lanes} lanes at a time"
         cycles = depthwise_cycles(kernel, self.op, conv, 4)
-        return DepthwiseDotSchedule(strip=strip, padded=padded, cycles=cycles, why=why)
+        return DepthwiseDotSchedule(strip=strip, padded=padded, lanes=lanes, unsigned=unsigned, cycles=cycles, why=why)
 
     def pads(self, schedule: DepthwiseDotSchedule) -> Sequence[SSAValue]:
         return () if schedule.padded else (self.found.conv.data.value,)
 
     def emit(self, emission: Emission, schedule: DepthwiseDotSchedule) -> None:
         found, conv = self.found, self.found.conv
-        epilogue, data = found.start(emission, masks=True), conv.data.value
+        epilogue, data = found.start(emission, masks=schedule.lanes > LANES), conv.data.value
         if schedule.padded:
             emission.write(data)
         padding = emission.paddings.get(data)
-        layout = layout_of(conv, image_of(conv, padding), found.kernels, schedule.strip)
+        image, decisions = image_of(conv, padding), (schedule.strip, schedule.lanes, schedule.unsigned)
+        layout = layout_of(conv, image, found.kernels, *decisions)
         given = zip(found.kernels, found.biases, strict=True)
         arguments = found.give(emission, [pack_depthwise_dot(layout, *one) for one in given])
         source = data if padding is None else padding.source
@@ -127,7 +132,7 @@ class DepthwiseDotEmitter:
             b.loop(0, conv.images, independent=True) as (n, _),
             b.loop(0, self.layout.strips, independent=True) as (strip, _),
         ):
-            for section in sections(conv.outputs):
+            for section in self.layout.sections:
                 first = b.times(strip, self.layout.steps(section))
                 with b.loop(0, section.blocks, independent=alone) as (block, _):
                     channel = b.plus(b.times(block, section.channels), section.first)
@@ -146,16 +151,20 @@ class DepthwiseDotEmitter:
 
     def unpack(self, a: SSAValue, b: SSAValue, count: int) -> tuple[SSAValue, SSAValue]:
         """In each of the 128-bit parts, of `count` elements: the first halves element by element, then the second."""
-        low = [lane for p in range(PARTS) for k in range(count // 2) for lane in _both(p * count + k, PARTS * count)]
+        parts = self.layout.parts
+        low = [lane for p in range(parts) for k in range(count // 2) for lane in _both(p * count + k, parts * count)]
         return self.b.shuffle(a, b, low), self.b.shuffle(a, b, [lane + count // 2 for lane in low])
 
     def transpose(self, parts: Sequence[SSAValue]) -> list[SSAValue]:
-        """Four vectors of 16 channels as the four of a block: part p of vector s is part s of vector p."""
+        """Four vectors of 16 channels as the four of a block: part p of vector s is part s of vector p. Of blocks of 16
+        channels, four quarters as one vector."""
+        if self.layout.parts == 1:
+            return [self.join(parts)]
         pairs = [self.b.shuffle(parts[k], parts[k + 1], range(2 * LANES)) for k in (0, 2)]
-        quarter = LANES // PARTS
+        quarter = LANES // VECTORS
         return [
             self.b.shuffle(pairs[0], pairs[1], [2 * LANES * h + LANES * v + quarter * s + k for h, v, k in _EACH])
-            for s in range(PARTS)
+            for s in range(VECTORS)
         ]
 
 
@@ -163,7 +172,7 @@ def _both(lane: int, count: int) -> tuple[int, int]:
     return lane, count + lane
 
 
-_EACH = [(half, vector, lane) for half in range(2) for vector in range(2) for lane in range(LANES // PARTS)]
+_EACH = [(half, vector, lane) for half in range(2) for vector in range(2) for lane in range(LANES // VECTORS)]
 
 
 class Row:
@@ -201,7 +210,7 @@ class Row:
     def emit(self) -> None:
         """All pixels, in runs with the same columns of taps inside the image."""
         b, conv = self.b, self.conv
-        operands = self.operands() if self.epilogue.packs() else None
+        operands = self.operands() if self.layout.parts == VECTORS and self.epilogue.packs() else None
         for kind, (first, end, left, right) in enumerate(self.layout.column_kinds):
             taps = range(left, right)
             start = self.start(kind)
@@ -213,7 +222,7 @@ class Row:
             with b.loop(first, whole, pixels, carried=flat) as (x, turn):
                 known: dict[int, Column] = {}
                 for number, offset in enumerate(shared):
-                    size = self.layout.groups * PARTS
+                    size = self.layout.groups * VECTORS
                     known[offset - pixels * conv.strides[1]] = turn.args[number * size : (number + 1) * size]
                 self.tile(x, pixels, taps, start, operands, known)
                 turn.next = [value for offset in shared for value in known[offset]]
@@ -225,22 +234,23 @@ class Row:
         conv = self.conv
         needed = {m * conv.strides[1] + j * conv.dilation[1] for m in range(pixels) for j in taps}
         found = sorted(o for o in needed if o - pixels * conv.strides[1] in needed)
-        return found if len(found) * self.layout.groups * PARTS <= CARRIED else []
+        return found if len(found) * self.layout.groups * VECTORS <= CARRIED else []
 
     def operands(self) -> list[list[SSAValue | None]]:
         """What the epilogue reads per channel, in the order of the accumulators."""
-        channels = [self.b.plus(self.channel, self.section.part(part)[1]) for part in range(PARTS)]
+        channels = [self.b.plus(self.channel, self.section.part(part)[1]) for part in range(VECTORS)]
         found = self.epilogue.channel_vectors(channels, self.section.lanes)
         result: list[list[SSAValue | None]] = []
         for parts in found:
             vectors = [part for part in parts if part is not None and is_vector(part.type)]
-            result.append([*self.p.transpose(vectors)] if len(vectors) == PARTS else parts)
+            result.append([*self.p.transpose(vectors)] if len(vectors) == VECTORS else parts)
         return result
 
     def start(self, kind: int) -> list[SSAValue]:
         """The initial accumulators."""
-        places = [self.b.plus(self.initial_at, kind * WIDTH + s * LANES) for s in range(PARTS)]
-        return [self.b.vector_load(self.p.initial, [at], LANES) for at in places]
+        width, lanes = self.layout.width, self.layout.width // VECTORS
+        places = [self.b.plus(self.initial_at, kind * width + s * lanes) for s in range(VECTORS)]
+        return [self.b.vector_load(self.p.initial, [at], lanes) for at in places]
 
     def tile(
         self,
@@ -260,7 +270,7 @@ class Row:
                 if offset not in known:
                     known[offset] = self.column(x, offset)
                 for group in range(self.layout.groups):
-                    codes = known[offset][group * PARTS : (group + 1) * PARTS]
+                    codes = known[offset][group * VECTORS : (group + 1) * VECTORS]
                     self.accumulate(totals, codes, group * conv.kernel_columns + j)
                     if (group, j) in self.layout.second:
                         unit = self.layout.groups * conv.kernel_columns + sorted(self.layout.second).index((group, j))
@@ -269,17 +279,18 @@ class Row:
 
     def accumulate(self, totals: list[SSAValue], codes: Sequence[SSAValue], unit: int) -> None:
         """The dot products with one unit of weights: four vectors."""
-        b = self.b
+        b, width = self.b, self.layout.width
         for s, code in enumerate(codes):
-            at = b.plus(self.weights_at, (unit * PARTS + s) * WIDTH)
-            totals[s] = b.dot(totals[s], code, b.vector_load(self.p.weights, [at], WIDTH), unsigned=True)
+            at = b.plus(self.weights_at, (unit * VECTORS + s) * width)
+            totals[s] = b.dot(totals[s], code, b.vector_load(self.p.weights, [at], width), self.layout.unsigned)
 
     def column(self, x: Index, offset: int) -> Column:
         """The rows of a column, interleaved: [row 0, row 1, row 2, row 3] per lane, in four vectors per group."""
         b, conv, p = self.b, self.conv, self.p
         pixel = b.plus(b.times(x, conv.strides[1] * conv.channels), (offset - self.layout.image.left) * conv.channels)
         result: Column = []
-        zeros = vector_constant(b, 0, i8, WIDTH)
+        width = self.layout.width
+        zeros = vector_constant(b, 0, i8, width)
         for group in range(self.layout.groups):
             rows = [self.row(i, pixel) for i in range(group * GROUP, min((group + 1) * GROUP, conv.kernel_rows))]
             if len(rows) < GROUP:
@@ -288,15 +299,15 @@ class Row:
             rows += [zeros] * (GROUP - len(rows))
             first, second = p.unpack(rows[0], rows[1], LANES), p.unpack(rows[2], rows[3], LANES)
             for low, high in zip(first, second, strict=True):
-                pairs = b.bitcast(low, i16, WIDTH // 2), b.bitcast(high, i16, WIDTH // 2)
-                result += [b.bitcast(v, i32, LANES) for v in p.unpack(pairs[0], pairs[1], LANES // 2)]
-        if not conv.data.unsigned:
-            flip = vector_constant(b, -0x7F7F7F80, i32, LANES)
+                pairs = b.bitcast(low, i16, width // 2), b.bitcast(high, i16, width // 2)
+                result += [b.bitcast(v, i32, width // 4) for v in p.unpack(pairs[0], pairs[1], LANES // 2)]
+        if self.layout.offset:
+            flip = vector_constant(b, -0x7F7F7F80, i32, width // 4)
             result = [b.add(arith.XOrIOp(v, flip)).result for v in result]
-        return [b.bitcast(v, i8, WIDTH) for v in result]
+        return [b.bitcast(v, i8, width) for v in result]
 
     def row(self, i: int, pixel: Index) -> SSAValue:
-        """64 codes of one row of taps: of each of the section's rows as many as it has channels."""
+        """A block's codes of one row of taps: of each of the section's rows as many as it has channels."""
         b, section = self.b, self.section
         pieces: list[SSAValue] = []
         for lines in self.lines:
@@ -310,7 +321,7 @@ class Row:
     def finish(
         self, totals: Sequence[SSAValue], x: Index, operands: Sequence[Sequence[SSAValue | None]] | None
     ) -> None:
-        """The epilogue of 64 accumulators: as codes, or as 16 channels four times."""
+        """The epilogue of a block's accumulators: 64 as codes, or 16 channels after the other."""
         section, epilogue, b = self.section, self.epilogue, self.b
         if operands is None:
             for part, value in enumerate(self.p.transpose(totals)):

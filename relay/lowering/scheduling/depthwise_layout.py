@@ -1,8 +1,9 @@
 """What the depthwise convolution by dot products reads: weights, initial accumulators, and tables of where things lie.
 
-A block is 64 lanes of codes: 64 channels of one pixel, or, of the channels that are left, 32 of pixels in two rows, or
-16 of pixels in four. Rows and channels unfold so that whole registers are used whatever the number of channels. Four
-vectors of accumulators belong to a block: lane i of 128-bit part p of vector s is lane 16 * p + 4 * s + i of the codes.
+A block is a register of codes, of 64 or 16 lanes: 64 channels of one pixel, or, of the channels that are left, 32 of
+pixels in two rows, or 16 of pixels in four. Rows and channels unfold so that whole registers are used whatever the
+number of channels. Four vectors of accumulators belong to a block: lane i of 128-bit part p of vector s is lane
+16 * p + 4 * s + i of the codes.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from relay.lowering.shaped import shape_of
 from relay.target import LANES, CpuCosts, CpuTarget
 
 GROUP = 4
-WIDTH = 64
-PARTS = 4
+VECTORS = 4
+"""Vectors of accumulators of a block."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,10 @@ def image_of(conv: Convolution, padding: Padding | None) -> Image:
 
 @dataclass(frozen=True)
 class Section:
-    """`blocks` blocks of channels from `first` on, each of pixels in `rows` rows; `lanes` of 16 channels are read."""
+    """`blocks` blocks of `width` lanes: of channels from `first` on, each of pixels in `rows` rows; `lanes` of 16
+    channels are read."""
 
+    width: int
     first: int
     blocks: int
     rows: int
@@ -57,25 +60,23 @@ class Section:
     @property
     def channels(self) -> int:
         """Channels of a block."""
-        return WIDTH // self.rows
+        return self.width // self.rows
 
     def part(self, number: int) -> tuple[int, int]:
         """The row and the first channel of one part of 16 lanes."""
         return number * LANES // self.channels, number * LANES % self.channels
 
 
-def sections(channels: int) -> list[Section]:
-    """All channels; the last 16 overlap others where they must."""
-    whole, left = divmod(channels, WIDTH)
-    result = [Section(0, whole, 1)] if whole else []
-    if left >= WIDTH // 2:
-        result.append(Section(channels - left, 1, 2))
-        left -= WIDTH // 2
-    if left >= LANES:
-        result.append(Section(channels - left, 1, 4))
-        left -= LANES
+def sections(channels: int, width: int) -> list[Section]:
+    """All channels, in blocks of `width` lanes; the last 16 overlap others where they must."""
+    whole, left = divmod(channels, width)
+    result = [Section(width, 0, whole, 1)] if whole else []
+    for rows in (2, 4):
+        if left >= width // rows >= LANES:
+            result.append(Section(width, channels - left, 1, rows))
+            left -= width // rows
     if left:
-        result.append(Section(max(channels - LANES, 0), 1, 4, min(channels, LANES)))
+        result.append(Section(width, max(channels - LANES, 0), 1, width // LANES, min(channels, LANES)))
     return result
 
 
@@ -84,13 +85,31 @@ class Layout:
     """How a convolution reads its image. In each group of four rows of taps that has a free place, the codes of row
     `copied` stand there once more: a weight that does not fit 8 bits is the sum of two then. `second`: the columns of
     taps (group, column) that need another dot product for that all the same. `strip`: output rows of a strip: all
-    blocks of channels go over the same rows of the image while these are near."""
+    blocks of channels go over the same rows of the image while these are near. `width`: lanes of a block; `unsigned`:
+    what the dot product takes as data."""
 
     conv: Convolution
     image: Image
     copied: int
     second: frozenset[tuple[int, int]]
     strip: int = 1
+    width: int = 64
+    unsigned: bool = True
+
+    @property
+    def parts(self) -> int:
+        """Parts of 128 bits of a register of codes."""
+        return self.width // LANES
+
+    @property
+    def sections(self) -> list[Section]:
+        """All channels."""
+        return sections(self.conv.outputs, self.width)
+
+    @property
+    def offset(self) -> int:
+        """What the codes that the dot product takes have too much."""
+        return 128 * (self.unsigned - self.conv.data.unsigned)
 
     @property
     def groups(self) -> int:
@@ -129,12 +148,12 @@ class Layout:
     @property
     def block_sums(self) -> int:
         """Initial accumulators of a block for one combination of kinds of rows."""
-        return len(self.column_kinds) * WIDTH
+        return len(self.column_kinds) * self.width
 
     @property
     def block_bytes(self) -> int:
         """Weights of a block for one combination of kinds of rows: those that fit, then those of `second`."""
-        return (self.groups * self.conv.kernel_columns + len(self.second)) * GROUP * WIDTH
+        return (self.groups * self.conv.kernel_columns + len(self.second)) * GROUP * self.width
 
     def record(self, section: Section) -> int:
         """Numbers per turn in the tables."""
@@ -142,14 +161,22 @@ class Layout:
 
     def table_of(self, section: Section) -> int:
         """Where the section's table starts."""
-        every = sections(self.conv.outputs)
+        every = self.sections
         return sum(self.strips * self.steps(s) * self.record(s) for s in every[: every.index(section)])
+
+
+def width_of(conv: Convolution, target: CpuTarget) -> int:
+    """Lanes of a block; 0 where the target lacks the instructions, or other ones are faster."""
+    if target.packs and target.whole_dots:
+        return 64
+    dot = target.dot(GROUP)
+    return LANES if dot is not None and dot.by_lane and conv.kernel_rows > 1 else 0
 
 
 def fits(conv: Convolution, image: Image, target: CpuTarget) -> bool:
     """Whether this schedule can be used: 8-bit codes, the instructions, taps that are neither many nor all outside."""
     codes = not conv.is_float and conv.data.element == conv.kernel.element == i8
-    if not codes or not (target.packs and target.whole_dots) or conv.kernel_rows > 8 or conv.kernel_columns > 8:
+    if not codes or not width_of(conv, target) or conv.kernel_rows > 8 or conv.kernel_columns > 8:
         return False
     if not conv.kernel.unsigned and conv.kernel.zero_point != 0:
         return False
@@ -158,20 +185,23 @@ def fits(conv: Convolution, image: Image, target: CpuTarget) -> bool:
     return len(layout.column_kinds) <= 5 and all(end > first for _, _, first, end in kinds)
 
 
-def best_strip(conv: Convolution, image: Image, costs: CpuCosts) -> int:
+def best_strip(conv: Convolution, image: Image, target: CpuTarget) -> int:
     """Rows of a strip that stay near, with which the fewest rows are computed twice."""
+    costs, width = target.costs, width_of(conv, target)
     row = (image.columns * conv.strides[0] + conv.out_columns) * conv.channels
     most = max(min(conv.out_rows // costs.least_strips, costs.strip_bytes // row), 1)
-    return min(range(most, 0, -1), key=lambda strip: rows_done(conv, costs, strip))
+    return min(range(most, 0, -1), key=lambda strip: rows_done(conv, costs, strip, width))
 
 
-def rows_done(conv: Convolution, costs: CpuCosts, strip: int) -> float:
+def rows_done(conv: Convolution, costs: CpuCosts, strip: int, width: int) -> float:
     """Rows of blocks that are computed with strips of so many rows, and what it takes to start each."""
-    strips, every = -(-conv.out_rows // strip), sections(conv.outputs)
+    strips, every = -(-conv.out_rows // strip), sections(conv.outputs, width)
     return strips * sum(s.blocks * (-(-strip // s.rows) * s.rows + costs.strip_start_rows) / s.rows for s in every)
 
 
-def layout_of(conv: Convolution, image: Image, kernels: Sequence[Array], strip: int) -> Layout:
+def layout_of(
+    conv: Convolution, image: Image, kernels: Sequence[Array], strip: int, width: int, unsigned: bool
+) -> Layout:
     """The layout for these weights: the copied row is that of the most weights that do not fit."""
     outside = np.zeros((conv.kernel_rows, conv.kernel_columns), np.int64)
     for kernel in kernels:
@@ -182,7 +212,7 @@ def layout_of(conv: Convolution, image: Image, kernels: Sequence[Array], strip: 
     if conv.kernel_rows % GROUP and copied // GROUP == conv.kernel_rows // GROUP:
         left[copied] = 0
     second = {(int(i) // GROUP, int(j)) for i, j in zip(*np.nonzero(left), strict=True)}
-    return Layout(conv, image, copied, frozenset(second), strip)
+    return Layout(conv, image, copied, frozenset(second), strip, width, unsigned)
 
 
 def pack_depthwise_dot(layout: Layout, kernel: Array, bias: Array | None) -> Packed:
@@ -193,7 +223,7 @@ def pack_depthwise_dot(layout: Layout, kernel: Array, bias: Array | None) -> Pac
     tables: list[Array] = []
     initial: list[Array] = []
     sums = _sums(layout, true, np.zeros(conv.outputs, np.int32) if bias is None else bias.reshape(-1))
-    for section in sections(conv.outputs):
+    for section in layout.sections:
         places: dict[tuple[int, ...], tuple[int, int]] = {}
         for strip, step in product(range(layout.strips), range(layout.steps(section))):
             rows = layout.rows(section, strip, step)
@@ -218,7 +248,7 @@ def _lines(layout: Layout, row: int) -> list[int]:
 
 def _sums(layout: Layout, true: Array, bias: Array) -> Array:
     """[kind of row][kind of column][channel]: the bias, and what takes the data's zero point off, by taps inside."""
-    zero_point = layout.conv.data.zero_point + (0 if layout.conv.data.unsigned else 128)
+    zero_point = layout.conv.data.zero_point + layout.offset
     sums = [
         [true[first:end, left:right].sum(axis=(0, 1)) for _, _, left, right in layout.column_kinds]
         for _, _, first, end in layout.row_kinds
@@ -235,10 +265,10 @@ def _channels(section: Section, part: int) -> Array:
 def _initial(layout: Layout, section: Section, kinds: Sequence[int], sums: Array) -> Array:
     """Blocks of [kind of column][vector][part][lane]."""
     parts: list[Array] = []
-    for part in range(PARTS):
+    for part in range(layout.parts):
         chosen = np.minimum(_channels(section, part), layout.conv.outputs - 1)
         parts.append(sums[kinds[section.part(part)[0]]][:, chosen])
-    lanes = np.array(parts).reshape(PARTS, -1, section.blocks, PARTS, LANES // PARTS)
+    lanes = np.array(parts).reshape(layout.parts, -1, section.blocks, VECTORS, LANES // VECTORS)
     return lanes.transpose(2, 1, 3, 0, 4).reshape(-1)
 
 
@@ -246,8 +276,8 @@ def _weights(layout: Layout, section: Section, kinds: Sequence[int], true: Array
     """Blocks of [group][column][vector][part][lane][row], those of taps outside zero, then the second ones."""
     conv = layout.conv
     _, columns, channels = true.shape
-    by_row = np.zeros((layout.groups * GROUP, columns, PARTS, section.blocks, LANES), np.int64)
-    for part in range(PARTS):
+    by_row = np.zeros((layout.groups * GROUP, columns, layout.parts, section.blocks, LANES), np.int64)
+    for part in range(layout.parts):
         _, _, first, end = layout.row_kinds[kinds[section.part(part)[0]]]
         chosen = _channels(section, part)
         taken = np.where(chosen < channels, true[:, :, np.minimum(chosen, channels - 1)], 0)
@@ -261,5 +291,5 @@ def _weights(layout: Layout, section: Section, kinds: Sequence[int], true: Array
     second = [missing.reshape(layout.groups, GROUP, *missing.shape[1:])[g, :, j] for g, j in sorted(layout.second)]
     plain = fitting.reshape(layout.groups, GROUP, *fitting.shape[1:]).transpose(0, 2, 1, 3, 4, 5)
     every = np.concatenate([plain.reshape(-1, *plain.shape[2:]), np.array(second).reshape(-1, *plain.shape[2:])])
-    lanes = every.reshape(len(every), GROUP, PARTS, section.blocks, PARTS, LANES // PARTS)
+    lanes = every.reshape(len(every), GROUP, layout.parts, section.blocks, VECTORS, LANES // VECTORS)
     return lanes.transpose(3, 0, 4, 2, 5, 1).astype(np.int8).reshape(-1)
