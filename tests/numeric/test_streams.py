@@ -156,6 +156,20 @@ def test_a_cache_is_updated_where_it_is():
             assert (other.states["a"] == 5).all() and not np.array_equal(state, other.states["a"])
 
 
+def test_a_number_that_is_given_back():
+    """The copy of a tensor without axes."""
+    text = """
+    func.func @main(%x: tensor<f32>, %s: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+      %y = relay.add %x, %s : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      func.return %y, %s : tensor<f32>, tensor<f32>
+    }"""
+    executable = relay.build(relay.IRModule.parse(text))
+    np.testing.assert_array_equal(executable.run(np.float32(2), np.float32(3)), [5, 3])
+    stream = executable.stream({"out1": "arg1"})
+    stream.set_states({"arg1": np.float32(7)})
+    assert [float(np.asarray(stream.run(np.float32(x)))) for x in (1, 2)] == [8, 9]
+
+
 def test_the_interpreter_starts_states_as_the_executable_does():
     module, given = relay.frontend.from_tflite(recurrent()), frames("recurrent", 1)[0]
     found = built("recurrent").run(given)

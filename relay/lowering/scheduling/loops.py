@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 
 from xdsl.dialects import memref
@@ -28,7 +28,7 @@ def emit_copy(builder: LoopBuilder, op: memref.CopyOp, *, flat: bool | None = No
     """memref.copy: element by element; both as one dimension, by default where they are contiguous. Into a view whose
     offsets are computed: into its source, at these offsets."""
     source, target = op.source, op.destination
-    offsets: Sequence[Index] = [0] * len(shape_of(target))
+    offsets: list[Index] = []
     if isinstance(view := target.owner, memref.SubviewOp) and view.offsets:
         given = iter(view.offsets)
         offsets = [next(given) if each == DYNAMIC else each for each in int_values(view.static_offsets)]
@@ -36,9 +36,11 @@ def emit_copy(builder: LoopBuilder, op: memref.CopyOp, *, flat: bool | None = No
     elif all(contiguous(v.type) for v in (source, target)) if flat is None else flat:
         source, target = builder.flatten(source), builder.flatten(target)
     with ExitStack() as stack:
-        indices = [stack.enter_context(builder.loop(0, d, independent=True))[0] for d in shape_of(source)]
-        places = [builder.plus(at, index) for at, index in zip(offsets, indices, strict=False)]
-        builder.store(builder.load(source, indices), target, places)
+        places = [stack.enter_context(builder.loop(0, d, independent=True))[0] for d in shape_of(source)]
+        value = builder.load(source, places)
+        if offsets:
+            places = [builder.plus(at, place) for at, place in zip(offsets, places, strict=True)]
+        builder.store(value, target, places)
 
 
 def over(
