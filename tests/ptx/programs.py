@@ -52,7 +52,7 @@ def model(name: str, target: str = "cuda") -> Program:
 def group_product(name: str) -> Program:
     """A product by groups of warps, which tests of one tile choose; the integers are the interpreter's of relay."""
     net, tile = {
-        "tma": (product("int8", "int8", 200, 640, 80), GroupTile(128, 64, 8, 1, 4)),
+        "tma": (product("int8", "int8", 200, 640, 48), GroupTile(128, 64, 8, 1, 4)),
         "tma-unsigned": (product("uint8", "int8", 128, 512, 144), GroupTile(64, 128, 4, 1, 3)),
         "cp.async": (convolution("int8", "int8", 80), GroupTile(128, 64, 8, 1, 4)),
     }[name]
@@ -62,3 +62,18 @@ def group_product(name: str) -> Program:
         patch.setattr(tiles, "SPLITS", (1,))
         module = net.module()
         return Program(relay.build(module, target=TARGET), net.inputs, [*run(module, net.inputs)])
+
+
+@cache
+def convolution_of_warps() -> Program:
+    """By mma.sync, for any chip from sm_80 on; the integers are the interpreter's of relay."""
+    net = convolution("int8", "int8", 80)
+    module = net.module()
+    return Program(relay.build(module, target="cuda"), net.inputs, [*run(module, net.inputs)])
+
+
+def program(name: str) -> Program:
+    """One of those above."""
+    if name in ("digits", "warps"):
+        return digits() if name == "digits" else convolution_of_warps()
+    return group_product(name)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.numeric.test_models_compiled import close
 from tests.ptx.interpreter import run
-from tests.ptx.programs import Program, digits, group_product, model
+from tests.ptx.programs import Program, convolution_of_warps, digits, group_product, model
 
 
 def check(program: Program) -> None:
@@ -18,6 +18,12 @@ def check(program: Program) -> None:
 
 def test_digits():
     check(digits())
+
+
+def test_a_convolution_of_warps():
+    program = convolution_of_warps()
+    assert "mma.sync" in program.executable.get_source("ptx")
+    check(program)
 
 
 def test_kws():
