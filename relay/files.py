@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from io import BufferedReader, BytesIO
 from pathlib import Path
@@ -43,8 +43,12 @@ def read_rest(file: BufferedReader | BytesIO) -> bytes:
     try:
         return file.read()
     except MemoryError:
-        size = file.seek(0, os.SEEK_END)
-        raise OSError(errno.ENOMEM, f"its {size} bytes do not fit into memory") from None
+        raise too_large(file.seek(0, os.SEEK_END)) from None
+
+
+def too_large(size: int) -> OSError:
+    """The error of a file of so many bytes."""
+    return OSError(errno.ENOMEM, f"its {size} bytes do not fit into memory")
 
 
 def folder_of(path: object) -> Path:
@@ -71,12 +75,12 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
     return [folder / name for name in files]
 
 
-def replace_file(path: str | Path, data: bytes) -> None:
-    """`replace_files` of one file."""
+def replace_file(path: str | Path, *data: bytes | memoryview) -> None:
+    """`replace_files` of one file, given in pieces."""
     replace_files({Path(path): data})
 
 
-def replace_files(files: Mapping[Path, bytes]) -> None:
+def replace_files(files: Mapping[Path, bytes | Sequence[bytes | memoryview]]) -> None:
     """Put files in place once all are written, so that nobody sees half of one; never one in place of a device or a
     pipe. Raises InvalidArgument where it cannot be."""
     written: list[Path] = []
@@ -88,7 +92,7 @@ def replace_files(files: Mapping[Path, bytes]) -> None:
             scratch = path.with_name(f".{path.name}.{os.getpid()}.{get_ident()}")
             written.append(scratch)  # before it is there: an interrupt may come right after
             with open(scratch, "xb") as file:
-                file.write(data)
+                file.writelines([data] if isinstance(data, bytes) else data)
                 file.flush()
                 os.fsync(file.fileno())
         for path, scratch in zip(files, written, strict=True):

@@ -1,7 +1,7 @@
 """A folder of compiled code by key, for builds to come: safe under several writers, bounded, never needed.
 
 What is read is run. So a file is taken only if it and the folder belong to this user, if nobody else may write to them,
-and if it was written under the key that it is looked up by: its first 32 bytes are the SHA-256 of the key and the data.
+and if it was written under the key that it is looked up by: it begins with the SHA-256 of the key and the data.
 
 `RELAY_CACHE_DIR` names the folder; `off` means that there is none. By default it is `relay` in `XDG_CACHE_HOME`, or in
 `~/.cache`. `RELAY_CACHE_BYTES` bounds it (default: 1 GiB): what was not used for longest goes first.
@@ -16,12 +16,16 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
+from mmap import mmap
 from pathlib import Path
 from typing import NamedTuple
 
+from relay.mapping import contents, pieces, used
+
 FOLDER, LIMIT = "RELAY_CACHE_DIR", "RELAY_CACHE_BYTES"
 DEFAULT_LIMIT = 1 << 30
-SUM_BYTES = 32
+SUM_BYTES = 64
+"""The SHA-256, and zeros: what is mapped begins at a multiple of 64 bytes."""
 OURS = re.compile(r"\w+-[0-9a-f]{64}|\.\w+-[0-9a-f]{64}\.\d+\.\d+")
 """Names of what is kept, as `key_of` makes them, and of what is being written."""
 
@@ -44,6 +48,11 @@ class Store:
 
     def get(self, key: str) -> bytes | None:
         """What was put under the key; None if nothing was, or it is damaged or cannot be read."""
+        found = self.view(key)
+        return None if found is None else bytes(found)
+
+    def view(self, key: str) -> memoryview | None:
+        """The same as a view of bytes that are mapped if they are many."""
         try:
             found = self._read(key)
         except (OSError, MemoryError):
@@ -51,13 +60,14 @@ class Store:
         path = self.folder / key
         with suppress(OSError):  # a file system that is read only
             os.utime(path)
-        if _sum(key, memoryview(found)[SUM_BYTES:]) != found[:SUM_BYTES]:
+        data = memoryview(found)[SUM_BYTES:]
+        if _sum(key, data) != found[:SUM_BYTES]:
             with suppress(OSError):
                 path.unlink()
             return None
-        return found[SUM_BYTES:]
+        return data
 
-    def _read(self, key: str) -> bytes:
+    def _read(self, key: str) -> bytes | mmap:
         """The file of the key. Raises OSError, also if somebody else owns it or the folder, or may write to them."""
         folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -69,15 +79,18 @@ class Store:
             status = os.fstat(descriptor)
             if not (_only_ours(check) and _only_ours(status) and stat.S_ISREG(status.st_mode)):
                 raise PermissionError(f"{self.folder / key} is not only this user's")
-            return file.read()
+            return contents(file)
 
-    def put(self, key: str, data: bytes) -> None:
-        """Keep the bytes, if that can be done: nobody sees half of them, and a full disk is no error."""
+    def put(self, key: str, *data: bytes | memoryview) -> None:
+        """Keep the bytes in their order, if that can be done: nobody sees half of them, a full disk is no error."""
         scratch = self.folder / f".{key}.{os.getpid()}.{threading.get_ident()}"
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with open(scratch, "wb", opener=_private) as file:
-                file.write(_sum(key, data) + data)
+                file.write(_sum(key, *data))
+                for part in data:
+                    file.write(part)
+                    used(len(part))
             scratch.replace(self.folder / key)
             self.trim()
         except OSError:
@@ -119,11 +132,13 @@ class Store:
         return count, deleted
 
 
-def _sum(key: str, data: bytes | memoryview) -> bytes:
+def _sum(key: str, *data: bytes | memoryview) -> bytes:
     """What a file begins with."""
     digest = sha256(key.encode() + b"\0")
-    digest.update(data)
-    return digest.digest()
+    for part in data:
+        for piece in pieces(part):
+            digest.update(piece)
+    return digest.digest().ljust(SUM_BYTES, b"\0")
 
 
 def _only_ours(status: os.stat_result) -> bool:
@@ -162,11 +177,12 @@ def _limit() -> int:
     return int(given) if given.isdecimal() else DEFAULT_LIMIT
 
 
-def key_of(kind: str, *parts: str | bytes) -> str:
+def key_of(kind: str, *parts: str | bytes | mmap) -> str:
     """A key of these parts, each told from the next."""
     digest = sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
         digest.update(len(data).to_bytes(8, "little"))
-        digest.update(data)
+        for piece in pieces(data):
+            digest.update(piece)
     return f"{kind}-{digest.hexdigest()}"

@@ -17,7 +17,17 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 RELAY = HERE.parents[1] / "relay"
 PACKAGE = "relay_mlir_runtime"
-PARTS = ("runtime", "validation", "doors.py", "errors.py", "files.py", "plug_ins.py", "sizes.py", "store.py")
+PARTS = (
+    "runtime",
+    "validation",
+    "doors.py",
+    "errors.py",
+    "files.py",
+    "mapping.py",
+    "plug_ins.py",
+    "sizes.py",
+    "store.py",
+)
 """Rooms and files that import nothing but each other (the linter holds that)."""
 NAMED = re.compile(rf"\brelay\.(?=(?:{'|'.join(part.removesuffix('.py') for part in PARTS)})\b)")
 DOOR = '''"""Runs models that relay-mlir compiled and saved, without it: `load("model.relay").run(image)`."""

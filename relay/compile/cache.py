@@ -19,6 +19,7 @@ from functools import cache, cached_property, partial
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.util import find_spec
+from mmap import mmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,8 @@ import numpy as np
 from relay.arguments import is_list, is_mapping
 from relay.compile.request import Recipe, Request
 from relay.errors import RelayError
-from relay.files import read_file
+from relay.files import open_file
+from relay.mapping import UNRELEASED, contents, used
 from relay.plug_ins import installed
 from relay.runtime import Executable, Library, archive, processor
 from relay.runtime.device import DeviceLibrary
@@ -48,18 +50,23 @@ _ELSEWHERE = b"\n\x08location\x12"
 """Stands in ONNX files whose weights are in other files: a key of `external_data`, and the tag of its value."""
 
 
-def content_of(model: IRModule | str | bytes) -> IRModule | bytes | None:
+def content_of(model: IRModule | str | bytes) -> IRModule | bytes | mmap | None:
     """The model, or the bytes of its file; None if they cannot be read, or other files hold its weights."""
     if not isinstance(model, str):
         return model
     try:
-        data = read_file(model)
+        with open_file(model) as file:
+            data = contents(file)
     except (OSError, ValueError):
         return None
-    return None if _ELSEWHERE in data else data
+    for start in range(0, len(data), UNRELEASED):
+        if data.find(_ELSEWHERE, start, start + UNRELEASED + len(_ELSEWHERE)) >= 0:
+            return None
+        used(UNRELEASED)
+    return data
 
 
-def key(content: IRModule | bytes, recipe: Recipe) -> str | None:
+def key(content: IRModule | bytes | mmap, recipe: Recipe) -> str | None:
     """What a build is kept under; None if it depends on what cannot be told."""
     from xdsl.dialects.func import FuncOp
 
@@ -71,7 +78,7 @@ def key(content: IRModule | bytes, recipe: Recipe) -> str | None:
         return None
     if not _plain((*ctx.config.values(), *recipe.frontend.values())) or (others := plug_ins()) is None:
         return None
-    if not isinstance(content, bytes) and (
+    if not isinstance(content, bytes | mmap) and (
         REQUESTS in content.op.attributes
         or any(
             isinstance(op, FuncOp) and "compiler" in op.attributes and op.body.blocks
@@ -114,13 +121,13 @@ def _array(value: npt.ArrayLike) -> tuple[str, str, str]:
     return str(array.dtype), str(np.shape(value)), sha256(array.reshape(-1).view(np.uint8).data).hexdigest()
 
 
-def _parts(model: IRModule | bytes) -> list[str | bytes]:
+def _parts(model: IRModule | bytes | mmap) -> list[str | bytes | mmap]:
     """All of the model: a module's text says only a part of its weights."""
-    if isinstance(model, bytes):
+    if isinstance(model, bytes | mmap):
         return [model]
     from relay.dialects.attributes import WeightAttr
 
-    parts: list[str | bytes] = [model.to_text()]
+    parts: list[str | bytes | mmap] = [model.to_text()]
     for op in model.op.walk():
         for attr in (*op.properties.values(), *op.attributes.values()):
             if isinstance(attr, WeightAttr):
@@ -170,21 +177,23 @@ def plug_ins() -> list[str] | None:
 class LazyRebuild:
     """An executable that was not built this time: it is built when its texts or files are asked for."""
 
-    def __init__(self, build: Callable[[IRModule | bytes], Executable], content: IRModule | bytes):
-        self.build, self.content = build, content if isinstance(content, bytes) else content.clone()
+    def __init__(self, build: Callable[[IRModule | bytes], Executable], content: IRModule | bytes | mmap):
+        self.build, self.content = build, content if isinstance(content, bytes | mmap) else content.clone()
 
     @cached_property
     def library(self) -> Library:
         """That of the executable."""
-        return self.build(self.content).library
+        return self.build(bytes(self.content) if isinstance(self.content, mmap) else self.content).library
 
 
-def find(key: str, content: IRModule | bytes, build: Callable[[IRModule | bytes], Executable]) -> Executable | None:
+def find(
+    key: str, content: IRModule | bytes | mmap, build: Callable[[IRModule | bytes], Executable]
+) -> Executable | None:
     """The executable kept under the key; `build` makes it anew, for its sources."""
     kept = store()
     rebuilt = LazyRebuild(build, content)
     more: Mapping[str, Callable[[], str]] = {}
-    if not isinstance(content, bytes):
+    if not isinstance(content, bytes | mmap):
         from relay.lowering import externals
 
         more = externals.sources(content.op)
@@ -195,7 +204,7 @@ def _loaded(
     kept: Store, key: str, rebuilt: Callable[[], Library], more: Mapping[str, Callable[[], str]] | None = None
 ) -> Executable | None:
     """The executable under the key; `rebuilt` builds it anew, for its sources but those that are known: `more`."""
-    data = kept.get(key)
+    data = kept.view(key)
     if data is None:
         return None
     try:
@@ -235,7 +244,7 @@ def keep(key: str, executable: Executable) -> None:
     """Keep the executable under the key, if there is code of a machine."""
     kept = store()
     if kept is not None and executable.library.code:
-        kept.put(key, archive.pack(executable.parts()))
+        kept.put(key, *archive.pieces(executable.parts()))
 
 
 def keeps(executable: Executable) -> bool:
@@ -272,7 +281,7 @@ def keyed(request: Request) -> KeyedRequest | None:
     if not _plain([value for _, value in options]):
         return None
     content = model if isinstance(model, bytes) else content_of(os.fspath(model))
-    if not isinstance(content, bytes):
+    if not isinstance(content, bytes | mmap):
         return None
     machine = [platform.machine(), sys.platform, sorted(processor.flags()), processor.model()]
     if (others := plug_ins()) is None:

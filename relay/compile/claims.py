@@ -45,6 +45,7 @@ from relay.dialects.element_types import is_float
 from relay.dialects.op import is_tensor, shape, tensor
 from relay.lowering.plan_memory import root
 from relay.lowering.shaped import buffer_of, is_buffer, shape_of
+from relay.mapping import used
 from relay.module import IRModule
 
 VERSION = 2
@@ -165,6 +166,7 @@ def call_of(claims: Claims, op: CallOp, function: FuncOp) -> Json:
                 codes = array.dtype.kind in "iu" and array.dtype.itemsize == 1
                 known = weights if codes else projections if array.dtype.kind == "f" else None
                 row["weights"][str(number)] = known(claims, product, array) if known else {}
+                used(array.nbytes)
                 continue
         row["constants"][str(number)] = claims.array(array)
     return row

@@ -5,12 +5,16 @@ from __future__ import annotations
 import gc
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from mmap import mmap
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 from relay.arguments import whole
 from relay.compile import cache
 from relay.compile.request import Request
+from relay.mapping import build_files
+from relay.store import store
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -93,6 +97,15 @@ def build(
     request = Request(
         mod, target, params, pipeline, opt_level, frontend, external, exact, progress, max_variants, records
     )
+    kept = store()
+    with build_files(None if kept is None else kept.folder):
+        executable = _found_or_built(request)
+    executable.num_threads = num_threads
+    return executable
+
+
+def _found_or_built(request: Request) -> Executable:
+    """The executable of a request, from the cache where it can be."""
     keyed = cache.keyed(request)
     executable = None if keyed is None else cache.lookup_by_request(keyed, rebuild)
     if executable is None:
@@ -102,7 +115,6 @@ def build(
             executable, kept = compile_model(request)
         if keyed is not None and kept is not None and keyed == cache.keyed(request):  # the file is as it was
             cache.remember_request(keyed, kept)
-    executable.num_threads = num_threads
     return executable
 
 
@@ -143,5 +155,7 @@ def rebuild(request: Request) -> Executable:
     from relay.passes import PassContext
     from relay.passes.context import activated
 
+    if isinstance(request.model, mmap):
+        request = replace(request, model=bytes(request.model))
     with gc_paused(), activated(PassContext()):
         return compile_model(request)[0]

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DenseResourceAttr,
+    DictionaryAttr,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+)
 from xdsl.dialects.func import CallOp
 from xdsl.utils.hints import isa
 
 from relay import signature
-from relay.dialects.attributes import Array, int_values, to_numpy
+from relay.dialects.attributes import Array, int_values, share_memory, to_numpy
 from relay.errors import RelayError
 from relay.lowering import externals
 from relay.lowering.llvm.parallel import threaded
@@ -72,6 +81,13 @@ def describe(
     if rows := externals.describe(module.op, params):
         graph["externals"] = rows
     return graph, params
+
+
+def share_constants(module: ModuleOp, params: Mapping[str, Array]) -> None:
+    """Have the constants that were packed for the executable share its memory, where a build has two of each."""
+    for row in _rows(module, "relay.constants"):
+        if isinstance(value := row.data["value"], DenseResourceAttr):
+            share_memory(value, params[_string(row, "name")])
 
 
 def _describe(info: signature.TensorInfo) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from relay.compile.workers import Compilation
 from relay.errors import InvalidArgument
 from relay.frontend import import_model, saved_model
 from relay.frontend.importing.sizes import UnknownSizes
+from relay.mapping import release
 from relay.module import IRModule, arrays
 from relay.passes import PassContext, Pipeline
 from relay.passes.checking import ENTRY_OF_LOWERING, verify
@@ -71,6 +72,7 @@ class Building(Runner):
                 self.described = signature.read(function)
             self.claims = backend_of(self.code.target).prepare(self.mod, self.code)
         super().apply(step, info)
+        release()
         self.done += 1
         if (
             step in self.recipe.pipeline

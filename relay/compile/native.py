@@ -10,7 +10,7 @@ from xdsl.passes import ModulePass
 
 from relay.compile.assemble import Backend, Planned
 from relay.compile.claims import Claims, place_tensors, read_formulas
-from relay.compile.manifest import describe
+from relay.compile.manifest import describe, share_constants
 from relay.compile.work import Work
 from relay.compile.workers import Compilation
 from relay.lowering import externals
@@ -65,7 +65,9 @@ class Native(Backend[CpuTarget]):
         files = partial(export, module, graph, params, target, code.level)
         counts = partial(_profiled, module, target, code.level, planned.work)
         library = Library(found.shared_object(), sources, externals.artifacts(module.op), files, counts)
-        return Executable(json.dumps(graph), library, params, claims=place_tensors(planned.claims, module).pack())
+        executable = Executable(json.dumps(graph), library, params, claims=place_tensors(planned.claims, module).pack())
+        share_constants(module.op, executable.params)
+        return executable
 
 
 def _profiled(module: IRModule, machine: CpuTarget, effort: int, work: Work) -> dict[str, Any]:

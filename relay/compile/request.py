@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from mmap import mmap
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 class Request:
     """The arguments of `relay.build` that decide what is built; see there."""
 
-    model: IRModule | ModuleOp | str | PathLike[str] | bytes
+    model: IRModule | ModuleOp | str | PathLike[str] | bytes | mmap
     target: str | Target = "llvm"
     params: Mapping[str, npt.ArrayLike] | None = None
     pipeline: Pipeline | Sequence[ModulePass] | str | None = None

@@ -7,6 +7,7 @@ import json
 import os
 import platform
 from collections.abc import Mapping
+from mmap import mmap
 from os import PathLike
 from typing import IO, Any, NamedTuple, TypeVar, cast, get_origin
 
@@ -14,8 +15,9 @@ import numpy as np
 
 from relay.errors import InvalidArgument, Malformed
 from relay.files import open_file
+from relay.mapping import contents
 from relay.runtime import container, processor, tensors
-from relay.runtime.memory import Array, aligned_bytes
+from relay.runtime.memory import ALIGNMENT, Array, address, aligned_bytes
 
 Part = TypeVar("Part")
 
@@ -35,18 +37,23 @@ class Saved(NamedTuple):
 
 def pack(saved: Saved) -> bytes:
     """The bytes of the file."""
+    return b"".join(pieces(saved))
+
+
+def pieces(saved: Saved) -> list[bytes | memoryview]:
+    """The bytes of the file in pieces: constants are not copied."""
     offsets = {row["name"]: int(row["offset"]) for row in saved.graph["constants"]}
-    parts = {
+    parts: dict[str, container.Part] = {
         "graph.json": json.dumps(saved.graph).encode(),
         "code.so": saved.code,
-        "constants.safetensors": tensors.pack(saved.params, offsets, int(saved.graph["constants_bytes"])),
+        "constants.safetensors": tensors.pieces(saved.params, offsets, int(saved.graph["constants_bytes"])),
     }
     if saved.artifacts:
         parts["artifacts.json"] = json.dumps(list(saved.artifacts)).encode()
         parts.update({f"artifacts/{number}": data for number, data in enumerate(saved.artifacts.values())})
     if saved.claims:
         parts["claims"] = saved.claims
-    return container.pack(parts)
+    return container.pieces(parts)
 
 
 def path_of(path: object) -> str:
@@ -63,10 +70,13 @@ Source = str | PathLike[str] | bytes | bytearray | memoryview | IO[bytes]
 """A saved executable: a path, its bytes, or what is open for bytes."""
 
 
-def aligned(data: bytes | bytearray | memoryview) -> Array:
-    """A copy of the bytes that `unpack` takes."""
+def aligned(data: bytes | bytearray | memoryview | mmap) -> Array:
+    """The bytes as `unpack` takes them: a copy, but of what can be read only and starts at a multiple of 64."""
+    given = np.frombuffer(data, np.uint8)
+    if not given.flags.writeable and address(given) % ALIGNMENT == 0:
+        return given
     memory = aligned_bytes(len(data))
-    memory[:] = np.frombuffer(data, np.uint8)
+    memory[:] = given
     return memory
 
 
@@ -82,20 +92,18 @@ def read(source: Source) -> tuple[dict[str, memoryview], str]:
         if not isinstance(data, bytes):
             raise InvalidArgument("load", f"{source!r} gives no bytes", "open it with 'rb'")
         return container.unpack(aligned(data).data, "<bytes>"), "<bytes>"
-    path, size = path_of(source), 0
+    path = path_of(source)
     try:
         with open_file(path) as file:
             if file.read(len(container.MAGIC)) != container.MAGIC:  # of any size
                 raise Malformed(path, "is no saved executable")
             file.seek(0)
-            size = os.fstat(file.fileno()).st_size
-            memory = aligned_bytes(size)
-            size = file.readinto(memory.data)
+            memory = aligned(contents(file))
     except OSError as error:
         raise InvalidArgument(path, f"cannot be read: {error.strerror}") from None
     except MemoryError:
-        raise InvalidArgument(path, f"has {size} bytes, which do not fit into memory") from None
-    return container.unpack(memory[:size].data, path), path
+        raise InvalidArgument(path, "cannot be read: its bytes do not fit into memory") from None
+    return container.unpack(memory.data, path), path
 
 
 def unpack(data: Array, where: str, here: bool = True) -> Saved:

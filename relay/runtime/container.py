@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import cast
 
 from relay.errors import Malformed
+from relay.mapping import pieces as pieces_of
 
 MAGIC = b"\x93RELAY\r\n"
 """The first byte is no text; the last two show whether line ends were changed on the way."""
@@ -25,26 +26,46 @@ WRONG = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError
 """What JSON that nobody here wrote raises: numbers out of bounds, other types, missing keys, endless brackets."""
 
 
-def pack(parts: Mapping[str, bytes]) -> bytes:
+Part = bytes | Sequence[bytes | memoryview]
+"""The bytes of a part, or pieces of them in their order."""
+
+
+def pack(parts: Mapping[str, Part]) -> bytes:
     """The container of these parts, in their order."""
+    return b"".join(pieces(parts))
+
+
+def pieces(parts: Mapping[str, Part]) -> list[bytes | memoryview]:
+    """The container in pieces: large parts are not copied."""
+    rows_of = {name: [part] if isinstance(part, bytes) else part for name, part in parts.items()}
+    sizes = {name: sum(map(len, row)) for name, row in rows_of.items()}
+    sums = {name: _digest(row).hex() for name, row in rows_of.items()}
     offsets, table = [0] * len(parts), b""
     for _ in range(8):  # the table's size depends on the offsets, and they on it
-        rows = [
-            [name, offset, len(part), sha256(part).hexdigest()]
-            for (name, part), offset in zip(parts.items(), offsets, strict=True)
-        ]
+        rows = [[name, offset, sizes[name], sums[name]] for name, offset in zip(parts, offsets, strict=True)]
         table = json.dumps(rows).encode()
         found, end = list[int](), HEADER.size + len(table)
-        for part in parts.values():
+        for size in sizes.values():
             found.append(-(-end // ALIGNMENT) * ALIGNMENT)
-            end = found[-1] + len(part)
+            end = found[-1] + size
         if found == offsets:
             break
         offsets = found
-    file = bytearray(HEADER.pack(MAGIC, VERSION, len(table), sha256(table).digest()) + table)
-    for offset, part in zip(offsets, parts.values(), strict=True):
-        file += bytes(offset - len(file)) + part
-    return bytes(file)
+    file: list[bytes | memoryview] = [HEADER.pack(MAGIC, VERSION, len(table), sha256(table).digest()) + table]
+    end = HEADER.size + len(table)
+    for offset, (name, row) in zip(offsets, rows_of.items(), strict=True):
+        file += [bytes(offset - end), *row]
+        end = offset + sizes[name]
+    return file
+
+
+def _digest(row: Sequence[bytes | memoryview]) -> bytes:
+    """The SHA-256 of what is in pieces."""
+    digest = sha256()
+    for part in row:
+        for piece in pieces_of(part):
+            digest.update(piece)
+    return digest.digest()
 
 
 def unpack(file: memoryview, where: str) -> dict[str, memoryview]:
@@ -62,7 +83,7 @@ def unpack(file: memoryview, where: str) -> dict[str, memoryview]:
     try:
         for name, offset, length, digest in cast(list[tuple[str, int, int, str]], json.loads(bytes(table))):
             part = file[offset : offset + length]
-            if offset < 0 or len(part) != length or sha256(part).hexdigest() != digest:
+            if offset < 0 or len(part) != length or _digest([part]).hex() != digest:
                 raise Malformed(where, f"is damaged: its part {name} is not what was written")
             parts[name], end = part, max(end, offset + length)
     except WRONG as error:

@@ -355,14 +355,14 @@ class DynamicExecutable(Executable):
         names = ", ".join(f"{symbol.name}=..." for symbol in self.interface.symbols)
         raise Unsupported(what, "each size has its own", f"variant({names}).{what}")
 
-    def to_bytes(self) -> bytes:
+    def pieces(self) -> Sequence[bytes | memoryview]:
         """What `save` writes: the variants that are prepared or were last used, over one block of constants. Raises
         InvalidArgument where nothing is built."""
         keys = self._all()
         if not keys:
             hint = f"prepare({', '.join(f'{symbol.name}=[...]' for symbol in self.interface.symbols)}) comes first"
             raise InvalidArgument("save", "nothing is built yet", hint)
-        return variants.pack(self.interface, {key: self._variant(key).parts() for key in keys})
+        return variants.pieces(self.interface, {key: self._variant(key).parts() for key in keys})
 
 
 def loaded(parts: Mapping[str, memoryview], where: str) -> DynamicExecutable:

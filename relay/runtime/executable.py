@@ -20,6 +20,7 @@ from numpy import ndarray
 from relay.doors import door
 from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
 from relay.files import folder_of, replace_file, write_folder
+from relay.mapping import room, used
 from relay.runtime import archive
 from relay.runtime.container import WRONG
 from relay.runtime.library import Library
@@ -118,8 +119,10 @@ class Executable:
         self._acquire, self._release = self._lock.acquire, self._lock.release
 
     def _assemble(self) -> Array:
-        """The constants, each where the plan put it."""
-        blob = aligned_bytes(int(self._graph["constants_bytes"]))
+        """The constants, each where the plan put it, and `params` as views of them."""
+        size = int(self._graph["constants_bytes"])
+        if (blob := room(size)) is None:
+            blob = aligned_bytes(size)
         for entry in self._graph["constants"]:
             name, shape, dtype, offset = entry["name"], entry["shape"], np.dtype(entry["dtype"]), int(entry["offset"])
             array = np.require(self._param(name), requirements=["C"])
@@ -128,6 +131,9 @@ class Executable:
                 raise InvalidArgument(f"params['{name}']", wrong)
             flat = array.reshape(-1).view(np.uint8)
             blob[offset : offset + flat.size] = flat
+            used(flat.size)
+            self._params[name] = blob[offset : offset + flat.size].view(dtype).reshape(array.shape)
+            self._params[name].flags.writeable = False
         return blob
 
     @property
@@ -482,14 +488,13 @@ class Executable:
     def save(self, file: str | PathLike[str] | SupportsWrite[bytes]) -> None:
         """Write one file that `relay.runtime.load` reads: graph, code, constants, what external compilers made;
         for this kind of CPU. `file` is a path, or open for bytes. Raises InvalidArgument where it cannot be written."""
-        data = self.to_bytes()
         if not isinstance(file, str | PathLike) and callable(write := getattr(file, "write", None)):
             try:
-                write(data)
+                write(self.to_bytes())
             except TypeError:
                 raise InvalidArgument("save", f"{file!r} takes no bytes", "open it with 'wb'") from None
             return
-        replace_file(archive.path_of(file), data)
+        replace_file(archive.path_of(file), *self.pieces())
 
     export_library = save
     """TVM's name."""
@@ -517,7 +522,11 @@ class Executable:
 
     def to_bytes(self) -> bytes:
         """What `save` writes, which `relay.runtime.load` reads."""
-        return archive.pack(self.parts())
+        return b"".join(self.pieces())
+
+    def pieces(self) -> Sequence[bytes | memoryview]:
+        """What `save` writes, in pieces of which the large ones share the executable's memory."""
+        return archive.pieces(self.parts())
 
     def parts(self) -> archive.Saved:
         """The parts of what `save` writes. Raises Unsupported for a machine whose shared objects are not made here."""

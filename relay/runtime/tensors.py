@@ -36,6 +36,11 @@ KINDS = {short: np.dtype(name) for name, short in DTYPES.items()}
 
 def pack(arrays: Mapping[str, Array], offsets: Mapping[str, int], size: int) -> bytes:
     """The arrays, those of `offsets` there in the first `size` bytes, the others behind them at multiples of 64."""
+    return b"".join(pieces(arrays, offsets, size))
+
+
+def pieces(arrays: Mapping[str, Array], offsets: Mapping[str, int], size: int) -> list[bytes | memoryview]:
+    """What `pack` gives, in pieces: arrays are not copied."""
     placed = sorted((offset, name) for name, offset in offsets.items())
     end = size
     for name in arrays:
@@ -43,24 +48,25 @@ def pack(arrays: Mapping[str, Array], offsets: Mapping[str, int], size: int) -> 
             end = -(-end // ALIGNMENT) * ALIGNMENT
             placed.append((end, name))
             end += arrays[name].nbytes
-    data, header = bytearray(end), dict[str, dict[str, Any]]()
+    data, header = list[bytes | memoryview](), dict[str, dict[str, Any]]()
     last = 0
     for offset, name in [*placed, (end, "")]:
         if offset > last:
             row = {"dtype": "U8", "shape": [offset - last], "data_offsets": [last, offset]}
             header[f"{PADDING}{len(header)}"] = row
+            data.append(bytes(offset - last))
             last = offset
         if name:
             array = np.ascontiguousarray(arrays[name])
             if array.dtype.name not in DTYPES:
                 raise Unsupported(f"constant '{name}'", f"of {array.dtype} cannot be saved")
             last = offset + array.nbytes
-            data[offset:last] = array.reshape(-1).view(np.uint8).data
+            data.append(array.reshape(-1).view(np.uint8).data)
             row = {"dtype": DTYPES[array.dtype.name], "shape": [*arrays[name].shape], "data_offsets": [offset, last]}
             header[f"__{name}" if name.startswith("__") else name] = row
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-(len(text) + 8) % ALIGNMENT)
-    return len(text).to_bytes(8, "little") + text + bytes(data)
+    return [len(text).to_bytes(8, "little") + text, *data]
 
 
 def unpack(part: Array, where: str) -> tuple[dict[str, Array], Array]:

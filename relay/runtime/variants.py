@@ -4,7 +4,7 @@ once, by the hash of its bytes."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from typing import Any
@@ -19,8 +19,8 @@ from relay.runtime.memory import Array
 TABLE = "dynamic.json"
 
 
-def pack(interface: Interface, saved: Mapping[Key, archive.Saved]) -> bytes:
-    """The bytes of the file."""
+def pieces(interface: Interface, saved: Mapping[Key, archive.Saved]) -> Sequence[bytes | memoryview]:
+    """The bytes of the file in pieces: constants are not copied."""
     block: dict[str, Array] = {}
     rows: list[dict[str, Any]] = []
     codes: dict[str, bytes] = {}
@@ -35,8 +35,8 @@ def pack(interface: Interface, saved: Mapping[Key, archive.Saved]) -> bytes:
         codes |= {f"code/{number}": parts.code, f"claims/{number}": parts.claims}
         codes |= {f"artifacts/{number}/{i}": data for i, data in enumerate(parts.artifacts.values())}
     table = {**interface.to_json(), "variants": rows}
-    shared = {TABLE: json.dumps(table).encode(), "constants.safetensors": tensors.pack(block, {}, 0)}
-    return container.pack(shared | codes)
+    constants = tensors.pieces(block, {}, 0)
+    return container.pieces({TABLE: json.dumps(table).encode(), "constants.safetensors": constants, **codes})
 
 
 def hash_of(array: Array) -> str:

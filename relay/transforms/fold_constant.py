@@ -16,6 +16,7 @@ from relay.dialects.attributes import dtype_of, elements, to_numpy
 from relay.dialects.element_types import StoredType
 from relay.dialects.op import DYNAMIC, TensorOp, shape, tensor
 from relay.interpreters import evaluate, has_meaning
+from relay.mapping import spilled
 from relay.module import is_constant
 from relay.passes import Pass
 from relay.transforms.legalization import own
@@ -67,7 +68,7 @@ def fold(op: TensorOp) -> None:
     label: StringAttr | None = sources[0].label if isinstance(op, relay.ReshapeOp) else None
     constants: list[Operation] = []
     for array in results:
-        value = elements(array, label="weight" if label is None else label.data)
+        value = elements(spilled(array), label="weight" if label is None else label.data)
         constants.append(relay.ConstantOp.make([], {"value": value, "label": label}, like=op))
     Rewriter.insert_op(constants, InsertPoint.before(op))
     Rewriter.replace_op(op, [], [constant.results[0] for constant in constants])

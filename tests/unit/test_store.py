@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from relay.store import Store, key_of, store
+from relay.store import SUM_BYTES, Store, key_of, store
 
 
 def test_what_is_put_is_found(tmp_path: Path):
@@ -34,7 +34,7 @@ def test_damage_is_a_miss(damage: str, tmp_path: Path):
 
 
 def test_what_was_not_used_for_longest_goes_first(tmp_path: Path):
-    kept, keys = Store(tmp_path, 4 * 132), [key_of("test", str(number)) for number in range(6)]
+    kept, keys = Store(tmp_path, 4 * (SUM_BYTES + 100)), [key_of("test", str(number)) for number in range(6)]
     for number, key in enumerate(keys[:4]):
         kept.put(key, bytes(100))
         os.utime(tmp_path / key, (number, number))
@@ -51,7 +51,7 @@ def test_what_a_killed_writer_left_goes_and_files_of_others_stay(tmp_path: Path)
     for name in (*others, left):
         (tmp_path / name).write_bytes(bytes(100))
         os.utime(tmp_path / name, (0, 0))
-    Store(tmp_path, 150).put(key_of("build", "y"), bytes(100))
+    Store(tmp_path, SUM_BYTES + 150).put(key_of("build", "y"), bytes(100))
     assert sorted(os.listdir(tmp_path)) == sorted([*others, key_of("build", "y")])
 
 

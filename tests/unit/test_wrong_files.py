@@ -136,7 +136,7 @@ def test_files_without_end_and_pipes_are_refused(tmp_path: Path):
     limits = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (1 << 38, limits[1]))  # also where memory is promised without end
     try:
-        with pytest.raises(InvalidArgument, match=r"sparse.bin: has \d+ bytes, which do not fit into memory"):
+        with pytest.raises(InvalidArgument, match=r"sparse.bin: cannot be read: its \d+ bytes do not fit into memory"):
             load(sparse)
         for name, head in (("model.tflite", b"\x1c\0\0\0TFL3"), ("model.mlir", b"// text\n" * 100)):
             sparse = tmp_path / name

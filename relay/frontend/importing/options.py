@@ -17,8 +17,9 @@ from xdsl.ir import OpResult, SSAValue
 from relay.arguments import every, is_sequence, mapping, positive, shown, whole
 from relay.dialects.op import Type, compatible
 from relay.errors import InvalidArgument, Malformed
-from relay.files import read_file
+from relay.files import open_file
 from relay.frontend.importing.builder import Builder, Place, is_value
+from relay.mapping import contents
 
 MAX_ELEMENTS = 1 << 40
 """Of a tensor."""
@@ -34,7 +35,9 @@ def source(model: Source, importer: str) -> tuple[bytes | memoryview, str]:
         return memoryview(model) if isinstance(model, bytearray) else model, "<bytes>"
     try:
         path = Path(fspath(model))
-        return read_file(path), path.name
+        with open_file(path) as file:
+            data = contents(file)
+        return data if isinstance(data, bytes) else memoryview(data), path.name
     except (OSError, TypeError, ValueError) as error:
         raise InvalidArgument(importer, f"cannot read {model!r}: {error}", "pass bytes or a path") from error
 

@@ -10,6 +10,7 @@ from relay.dialects.attributes import Array, elements, to_numpy
 from relay.lowering.bufferize import buffer_type
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.padding import Padding
+from relay.mapping import spilled
 
 
 def is_border(padding: Padding, conv: Convolution) -> bool:
@@ -41,7 +42,7 @@ def constant_of(value: SSAValue) -> arith.ConstantOp | None:
 def packed_constant(call: func.CallOp, weight: arith.ConstantOp, array: Array, kind: str) -> SSAValue:
     """A new constant and its buffer before the call, named after the weight it was made from."""
     name = f"{weight.result.name_hint or 'constant'}.{kind}"
-    attr = elements(array, label=name).resource()
+    attr = elements(spilled(array), label=name).resource()
     constant = arith.ConstantOp.create(result_types=[attr.type], properties={"value": attr}, location=weight.location)
     constant.result.name_hint = name
     buffer = bufferization.ToBufferOp.create(

@@ -14,6 +14,7 @@ from relay.lowering.scheduling.packing import as_matrix, initial_accumulator, pa
 from relay.lowering.scheduling.packing import runs as runs_of_codes
 from relay.lowering.scheduling.padding import Span
 from relay.lowering.scheduling.plan import TileSchedule, data_offset, kernel_offset, needs_sums
+from relay.mapping import spilled
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,9 @@ class Packed:
     weights: Array
     initial: Array
     more: tuple[Array, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", spilled(self.weights))
 
     @property
     def columns(self) -> tuple[Array, ...]:
