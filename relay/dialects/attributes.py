@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -223,13 +223,16 @@ def to_numpy(attr: Attribute) -> Array:
 
 def scalar_attr(value: float | int | np.generic, type: Attribute) -> Attribute:
     """`5 : i32` or `0.5 : f32`."""
-    if isinstance(type, IndexType):
-        return IntegerAttr(int(value), type)
-    if isinstance(type, IntegerType):
-        return IntegerAttr(int(value), cast(IntegerType, type))
+    if type.__class__ is IntegerType or type.__class__ is IndexType:
+        return _integer_attr(int(value), cast(IntegerType, type))
     if is_float(type):
         return FloatAttr(float(value), cast(AnyFloat, type))
     raise InvalidArgument(f"element type {type}", "has no scalars", "")
+
+
+@lru_cache(maxsize=4096)
+def _integer_attr(value: int, type: IntegerType) -> Attribute:
+    return IntegerAttr(value, type)  # made once: it is checked as it is made
 
 
 def ints(values: Sequence[int]) -> DenseArrayBase[IntegerType]:

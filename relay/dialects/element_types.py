@@ -39,6 +39,11 @@ NUMPY_FLOATS = {
     np.dtype("float64"): Float64Type(),
 }
 """The floats that numpy has by itself."""
+NUMPY_TYPES: dict[type[Attribute], np.dtype[Any]] = {
+    **{type.__class__: dtype for dtype, type in NUMPY_FLOATS.items()},
+    IndexType: np.dtype(np.int64),
+}
+"""Classes of element types of which each is one dtype of numpy's."""
 
 
 FEW_BITS = ("int2", "int4", "uint2", "uint4")
@@ -57,7 +62,11 @@ class StoredType(TypeAttribute, ABC):
 
 def element_type(dtype: npt.DTypeLike) -> Attribute:
     """The IR's element type of a numpy dtype: signed integers are signless (`i8`), unsigned ones are `ui8`..."""
-    dtype = np.dtype(dtype)
+    return _element_type(np.dtype(dtype))
+
+
+@cache
+def _element_type(dtype: np.dtype[Any]) -> Attribute:
     if dtype == np.bool_:
         return IntegerType(1)
     if dtype in NUMPY_FLOATS:
@@ -74,6 +83,8 @@ def element_type(dtype: npt.DTypeLike) -> Attribute:
 
 def dtype_of(type: Attribute) -> np.dtype[Any]:
     """The numpy dtype of an element type; the inverse of `element_type`. `index` is int64."""
+    if (known := NUMPY_TYPES.get(type.__class__)) is not None:
+        return known
     match type:
         case IntegerType():
             bits = type.width.data
@@ -84,14 +95,6 @@ def dtype_of(type: Attribute) -> np.dtype[Any]:
                 return np.dtype(("uint" if unsigned else "int") + str(bits))
             if bits in (2, 4):
                 return _of_ml_dtypes(("uint" if unsigned else "int") + str(bits))
-        case IndexType():
-            return np.dtype(np.int64)
-        case Float16Type():
-            return np.dtype(np.float16)
-        case Float32Type():
-            return np.dtype(np.float32)
-        case Float64Type():
-            return np.dtype(np.float64)
         case BFloat16Type():
             return _of_ml_dtypes("bfloat16")
         case StoredType():

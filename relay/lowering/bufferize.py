@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from xdsl.context import Context
 from xdsl.dialects import arith, bufferization, func, memref, scf, tensor
@@ -20,6 +21,7 @@ from relay.lowering.builder import contiguous
 from relay.lowering.call_graph import CallGraph
 from relay.lowering.kernel_constants import hoist_constants
 from relay.lowering.shaped import Buffer, buffer_of
+from relay.lowering.walking import walked
 from relay.passes import Pass
 
 ALIGNMENT = 64
@@ -49,7 +51,7 @@ class Bufferize(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [f for f in op.body.block.ops if isinstance(f, func.FuncOp)]
-        calls = CallGraph(op.walk())
+        calls = CallGraph(walked(op))
         for function in functions:
             if function.sym_visibility is not None and function.body.blocks and calls.of(function):
                 hoist_constants(function, calls.of(function))
@@ -76,8 +78,9 @@ def buffer_type(type: Attribute) -> Attribute:
     return buffer_for(type) if is_tensor(type) else type
 
 
+@lru_cache(maxsize=4096)
 def buffer_for(type: Type) -> Buffer:
-    """`tensor<4xf32>` as `memref<4xf32>`."""
+    """`tensor<4xf32>` as `memref<4xf32>`, made once: types are checked as they are made."""
     return MemRefType(type.element_type, type.get_shape())
 
 

@@ -10,7 +10,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 
 class CallGraph:
-    """The calls among these ops, each with all its regions: `CallGraph(module.walk())`.
+    """The calls among these ops, each with all its regions: `CallGraph(walked(module))`.
 
     Made once by a pass, before it changes anything. Calls may get other operands; a call that another one replaces is
     not followed.

@@ -26,6 +26,7 @@ from relay.lowering.rescale.quotients import find_inverse, find_quotient, rewrit
 from relay.lowering.rescale.sums import find_sum, rewrite_sum
 from relay.lowering.rescale.values import exponent_of, scalars
 from relay.lowering.rescale.wide_products import find_wide, rewrite_wide
+from relay.lowering.walking import walked
 from relay.passes.target_pass import TargetPass
 from relay.target import ATTRIBUTE, Target
 from relay.target.record import NVVM_TOWARD_ZERO
@@ -67,18 +68,18 @@ class ExpandApplyScale(TargetPass):
         return not any(isinstance(inner, ApplyScaleOp) for inner in op.walk())
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        calls = CallGraph(op.walk())
+        calls = CallGraph(walked(op))
         target = self.target(op)
         literal = self.literal or (ATTRIBUTE in op.attributes and not target.fuses)
         total: Counter[str] = Counter()
-        for function in [f for f in op.walk() if isinstance(f, FuncOp)]:
+        for function in [f for f in walked(op) if f.name == FuncOp.name and isinstance(f, FuncOp)]:
             if not literal and target.divides_by_products:
                 multiply_by_inverses(function)
             if not literal:
                 fuse_products(function)
             if not (target.fuses or target.has_vectors) and round_products(function, calls):
                 drop_unused(function, calls.of(function))
-            if any(isinstance(inner, ApplyScaleOp) for inner in function.walk()):
+            if any(inner.name == ApplyScaleOp.name for inner in walked(function)):
                 counts = expand_function(function, calls, target, literal)
                 function.attributes["relay.rescale"] = counted(counts)
                 total += counts

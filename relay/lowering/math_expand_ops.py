@@ -99,7 +99,7 @@ class MathExpandOps(TargetPass):
 
 def expansion(op: Operation, target: Target = UNKNOWN) -> Callable[[], SSAValue] | None:
     """What computes the operation's value before it; None where it stays."""
-    if isinstance(op, arith.DivfOp):
+    if op.name == arith.DivfOp.name and isinstance(op, arith.DivfOp):
         return inverse_root(op, target) or over_constant(op, target)
     if op.name not in SHORT and op.name not in WIDE and op.name != "arith.truncf":
         return None

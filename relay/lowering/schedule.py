@@ -18,6 +18,7 @@ from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.scheduling.record import ATTRIBUTE, entries_of, not_scheduled, write
 from relay.lowering.scheduling.records import Table, attribute_of, processor_of, signature_of, table_of
 from relay.lowering.scheduling.strategy import Emission, Scheduled
+from relay.lowering.walking import walked
 from relay.passes.target_pass import TargetPass
 from relay.target import CpuTarget
 from relay.transforms.dead_ops import erase_dead
@@ -54,7 +55,7 @@ class Schedule(TargetPass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = self.cpu(op)
-        calls = CallGraph(op.walk())
+        calls = CallGraph(walked(op))
         table: Table = table_of(self.records) if self.records else {}
         known = table.get(processor_of(target), {})
         for function in list(op.body.block.ops):

@@ -225,8 +225,8 @@ def own(op: Operation) -> Iterator[Operation]:
     for region in op.regions:
         for block in region.blocks:
             for inner in block.ops:
-                if isinstance(inner, FuncOp) and "compiler" in inner.attributes:
+                if "compiler" in inner.attributes and isinstance(inner, FuncOp):
                     continue
                 yield inner
-                if not isinstance(inner, byoc.Body):
+                if inner.regions and not isinstance(inner, byoc.Body):
                     yield from own(inner)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -55,6 +56,7 @@ def kind(type: Attribute) -> Kind:
     return "unsigned" if type.signedness.data == Signedness.UNSIGNED or type.width.data == 1 else "signed"
 
 
+@lru_cache(maxsize=4096)
 def signless(type: Attribute) -> Attribute:
     """The type without signedness, which lives in the ops from level 2 down; a narrow type as what memory holds."""
     if isinstance(type, StoredType):

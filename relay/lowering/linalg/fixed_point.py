@@ -12,7 +12,9 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from relay.dialects import relay
 from relay.dialects.attributes import to_numpy
 from relay.dialects.tosa import ApplyScaleOp
+from relay.lowering.call_graph import CallGraph
 from relay.lowering.linalg.emitter import Emitter, number
+from relay.lowering.walking import walked
 
 RESHAPES = frozenset({"relay.reshape", "tensor.expand_shape", "tensor.collapse_shape"})
 LOWEST, HIGHEST = -(1 << 31), (1 << 31) - 1
@@ -70,7 +72,7 @@ def may_be_positive(value: SSAValue) -> bool:
     if module is None or not isinstance(function, func.FuncOp):
         return True
     name = function.sym_name.data
-    calls = [op for op in module.walk() if isinstance(op, func.CallOp) and op.callee.root_reference.data == name]
+    calls = CallGraph(walked(module)).by_callee.get(name, ())
     return not calls or any(may_be_positive(call.arguments[number]) for call in calls)
 
 

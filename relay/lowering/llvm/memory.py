@@ -84,22 +84,22 @@ def to_memory(w: FunctionWriter, vector: SSAValue) -> tuple[str, str, str]:
 
 def write_vector_load(w: FunctionWriter, op: Operation) -> None:
     """Consecutive elements, aligned as one or as the attribute `alignment` says."""
-    assert isinstance(op, vector.LoadOp)
-    at, kind = w.address(op.base, op.indices), w.type(op.result)
-    where = f"{w.pointer(op.base)} {at}, align {alignment_of(op, op.result)}"
-    if type_name(scalar_of(op.result.type)) == "i1":
-        bytes = f"<{lanes(op.result.type)} x i8>"
-        w.define(op.result, f"trunc {bytes} {w.emit(f'load {bytes}, {where}')} to {kind}")
+    (base, *indices), (result,) = op.operands, op.results
+    at, kind = w.address(base, indices), w.type(result)
+    where = f"{w.pointer(base)} {at}, align {alignment_of(op, result)}"
+    if kind.endswith(" i1>"):
+        bytes = f"<{lanes(result.type)} x i8>"
+        w.define(result, f"trunc {bytes} {w.emit(f'load {bytes}, {where}')} to {kind}")
     else:
-        w.define(op.result, f"load {kind}, {where}")
+        w.define(result, f"load {kind}, {where}")
 
 
 def write_vector_store(w: FunctionWriter, op: Operation) -> None:
     """Consecutive elements, aligned as one or as the attribute `alignment` says."""
-    assert isinstance(op, vector.StoreOp)
-    at = w.address(op.base, op.indices)
-    type, _, value = to_memory(w, op.vector)
-    w.line(f"store {type} {value}, {w.pointer(op.base)} {at}, align {alignment_of(op, op.vector)}")
+    vector, base, *indices = op.operands
+    at = w.address(base, indices)
+    type, _, value = to_memory(w, vector)
+    w.line(f"store {type} {value}, {w.pointer(base)} {at}, align {alignment_of(op, vector)}")
 
 
 def write_masked_load(w: FunctionWriter, op: Operation) -> None:

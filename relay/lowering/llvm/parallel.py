@@ -112,6 +112,8 @@ class Captured:
 
     def add(self, value: SSAValue) -> None:
         """Capture a value. Views are made anew: of two pointers to the same memory, neither would be `noalias`."""
+        if value in self.constants or value in self.values:
+            return
         owner = value.owner
         if isinstance(owner, ConstantOp):
             self.constants[value] = None

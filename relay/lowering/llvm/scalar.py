@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType
 from xdsl.dialects.llvm import CallIntrinsicOp
 from xdsl.dialects.vector import BroadcastOp, ExtractOp, ShuffleOp
 from xdsl.ir import Operation
@@ -109,8 +111,15 @@ def write_broadcast(w: FunctionWriter, op: Operation) -> None:
 def write_shuffle(w: FunctionWriter, op: Operation) -> None:
     """Lanes of two vectors by number; -1 is any."""
     assert isinstance(op, ShuffleOp)
-    mask = ", ".join("i32 poison" if lane < 0 else f"i32 {lane}" for lane in op.mask.get_values())
-    w.define(op.result, f"shufflevector {w.typed(op.v1)}, {w.typed(op.v2)}, <{len(op.mask)} x i32> <{mask}>")
+    first, second = op.operands
+    w.define(op.results[0], f"shufflevector {w.typed(first)}, {w.typed(second)}, {shuffle_mask(op.mask)}")
+
+
+@lru_cache(maxsize=1024)
+def shuffle_mask(mask: DenseArrayBase[IntegerType]) -> str:
+    """`<2 x i32> <i32 0, i32 poison>`; kept, as a kernel shuffles by few masks, and a mask has up to 128 numbers."""
+    lanes = ", ".join("i32 poison" if lane < 0 else f"i32 {lane}" for lane in mask.get_values())
+    return f"<{len(mask)} x i32> <{lanes}>"
 
 
 def write_extract(w: FunctionWriter, op: Operation) -> None:

@@ -78,18 +78,23 @@ class Lifter:
             return values[value]
 
         for op in block.ops:
-            if isinstance(op, linalg.YieldOp):
+            kind = op.__class__
+            if kind is linalg.YieldOp:
                 return [of(v) for v in (op.operands if results is None else results)]
-            if isinstance(op, arith.ConstantOp):
+            if kind is arith.ConstantOp and isinstance(op, arith.ConstantOp):
                 values[op.result] = self.splat(op)
                 continue
-            if isinstance(op, linalg.IndexOp):
+            if kind is linalg.IndexOp:
                 continue
-            if isinstance(op, arith.IndexCastOp) and isinstance(op.input.owner, linalg.IndexOp):
+            if (
+                kind is arith.IndexCastOp
+                and isinstance(op, arith.IndexCastOp)
+                and isinstance(op.input.owner, linalg.IndexOp)
+            ):
                 attr, type = dense_vector(positions, op.result.type), self.type(op.result.type)
                 values[op.result] = self.builder.constant_attr(attr, type)
                 continue
-            if isinstance(op, llvm.CallIntrinsicOp):
+            if kind is llvm.CallIntrinsicOp and isinstance(op, llvm.CallIntrinsicOp):
                 scalar = op.results[0].type
                 operands = [of(v) if v.type == scalar else v for v in op.args]
                 values[op.results[0]] = self.intrinsic(op, operands)

@@ -50,14 +50,14 @@ class Costs:
         name = op.name
         if name in FREE:
             return 0.0
-        if isinstance(op, scf.ForOp):
+        if name == scf.ForOp.name and isinstance(op, scf.ForOp):
             return self.of_loop(op)[1]
-        if op.results and all(isinstance(result.type, IndexType) for result in op.results):
+        if op.results and all(result.type.__class__ is IndexType for result in op.results):
             return 0.0
         if name.startswith("math.") and name not in FAST_MATH:
             return self.costs.library_call
-        if isinstance(op, vector.LoadOp):
-            return vector_bytes(op.result.type) / self.costs.stream_bandwidth
+        if name == vector.LoadOp.name:
+            return vector_bytes(op.results[0].type) / self.costs.stream_bandwidth
         inside = [sum(map(self.block, region.blocks)) for region in op.regions]
         return max(inside, default=0.0) + 1 / self.costs.loop_issue_width
 
