@@ -27,7 +27,6 @@ from xdsl.dialects.builtin import (
     Signedness,
 )
 from xdsl.ir import Attribute, TypeAttribute
-from xdsl.utils.hints import isa
 
 from relay.errors import InvalidArgument
 
@@ -143,9 +142,9 @@ def is_float(type: Attribute) -> bool:
 
 def is_narrow(type: Attribute) -> bool:
     """Whether only memory has numbers of the type: bf16, floats of 8 bits and less, integers of 2 and 4 bits."""
-    if isa(type, IntegerType):
+    if isinstance(type, IntegerType):
         return type.width.data in (2, 4)
-    return isinstance(type, BFloat16Type | ReducedPrecisionFloatType)
+    return type.__class__ not in NUMPY_TYPES and isinstance(type, BFloat16Type | ReducedPrecisionFloatType)
 
 
 def wide_type(type: Attribute) -> Attribute:

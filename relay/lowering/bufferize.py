@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from xdsl.context import Context
 from xdsl.dialects import arith, bufferization, func, memref, scf, tensor
-from xdsl.dialects.builtin import FunctionType, MemRefType, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import FunctionType, ModuleOp, UnitAttr
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
@@ -20,7 +19,7 @@ from relay.lowering.buffered_loops import convert_while
 from relay.lowering.builder import contiguous
 from relay.lowering.call_graph import CallGraph
 from relay.lowering.kernel_constants import hoist_constants
-from relay.lowering.shaped import Buffer, buffer_of
+from relay.lowering.shaped import Buffer, buffer_of, memref_type
 from relay.lowering.walking import walked
 from relay.passes import Pass
 
@@ -78,10 +77,9 @@ def buffer_type(type: Attribute) -> Attribute:
     return buffer_for(type) if is_tensor(type) else type
 
 
-@lru_cache(maxsize=4096)
 def buffer_for(type: Type) -> Buffer:
-    """`tensor<4xf32>` as `memref<4xf32>`, made once: types are checked as they are made."""
-    return MemRefType(type.element_type, type.get_shape())
+    """`tensor<4xf32>` as `memref<4xf32>`."""
+    return memref_type(type.element_type, *type.get_shape())
 
 
 class FunctionBufferizer:

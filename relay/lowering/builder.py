@@ -19,7 +19,6 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     LocationAttr,
-    MemRefType,
     ModuleOp,
     NoneAttr,
     StringAttr,
@@ -35,7 +34,7 @@ from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstan
 from relay.dialects.arith import CmpfOp, CmpiOp, SelectOp, truth_of
 from relay.dialects.attributes import ints, scalar_attr
 from relay.lowering.dot_products import DotProduct, MatrixProduct, declared
-from relay.lowering.shaped import buffer_of, is_buffer, is_vector, scalar_of, vector_of
+from relay.lowering.shaped import buffer_of, is_buffer, is_vector, memref_type, scalar_of, vector_of
 
 INDEX = IndexType()
 
@@ -71,7 +70,7 @@ class LoopBuilder:
         self.location: LocationAttr | None = None
         self._constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
         self._indices: dict[int, SSAValue] = {}
-        self._dots: dict[DotProduct, SymbolRefAttr] = {}
+        self._dots: dict[tuple[type[DotProduct], int, int, bool], tuple[SymbolRefAttr, Attribute, Attribute]] = {}
         self._anchor: Operation | None = None
 
     def add(self, op: OperationInvT) -> OperationInvT:
@@ -198,7 +197,7 @@ class LoopBuilder:
         dims = type.get_shape()
         if len(dims) == 1:
             return buffer
-        result = MemRefType(type.element_type, [prod(dims)])
+        result = memref_type(type.element_type, prod(dims))
         if not dims:
             return self.add(
                 memref.ExpandShapeOp.create(
@@ -221,7 +220,7 @@ class LoopBuilder:
         return self.add(
             memref.ExpandShapeOp.create(
                 operands=[flat],
-                result_types=[MemRefType(buffer_of(buffer).element_type, shape)],
+                result_types=[memref_type(buffer_of(buffer).element_type, *shape)],
                 properties={"reassociation": groups, "static_output_shape": ints(shape)},
             )
         ).results[0]
@@ -327,14 +326,15 @@ class LoopBuilder:
         """A call of the module's function for products of a kind."""
         sums, codes = accumulator.type, data.type
         assert is_vector(sums) and is_vector(codes)
-        dot = kind(sums, codes, unsigned)
-        if (name := self._dots.get(dot)) is None:
+        key = (kind, id(sums), id(codes), unsigned)
+        if (known := self._dots.get(key)) is None:
             function = self.entry.parent_op()
             module = None if function is None else function.parent_op()
             assert isinstance(module, ModuleOp)
-            name = self._dots[dot] = declared(module, dot)
+            name = declared(module, kind(sums, codes, unsigned))
+            self._dots[key] = known = (name, sums, codes)
         call = func.CallOp.create(
-            operands=[accumulator, data, weights], result_types=[sums], properties={"callee": name}
+            operands=[accumulator, data, weights], result_types=[sums], properties={"callee": known[0]}
         )
         return self.add(call).results[0]
 

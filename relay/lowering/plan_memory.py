@@ -14,7 +14,6 @@ from xdsl.dialects.builtin import (
     DictionaryAttr,
     FunctionType,
     IntegerAttr,
-    MemRefType,
     ModuleOp,
     StringAttr,
     i8,
@@ -24,7 +23,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from relay.dialects.attributes import dtype_of
 from relay.lowering.builder import INDEX
-from relay.lowering.shaped import Buffer, buffer_of, is_buffer
+from relay.lowering.shaped import Buffer, buffer_of, is_buffer, memref_type
 from relay.passes import Pass
 from relay.target import Target, target_of
 from relay.transforms.dead_ops import erase_dead
@@ -68,13 +67,13 @@ def size_of(type: Buffer) -> int:
 
 def bytes_type(size: int) -> Buffer:
     """A memref of bytes."""
-    return MemRefType(i8, [size])
+    return memref_type(i8, size)
 
 
 def view(base: SSAValue, offset: int, type: Buffer, before: Operation) -> SSAValue:
     """The buffer of this type at an offset of a memref of bytes."""
     at = arith.ConstantOp.create(result_types=[INDEX], properties={"value": IntegerAttr(offset, INDEX)})
-    new = memref.ViewOp(base, at, [], MemRefType(type.element_type, type.get_shape()))
+    new = memref.ViewOp(base, at, [], memref_type(type.element_type, *type.get_shape()))
     block = before.parent
     assert block is not None
     for op in (at, new):

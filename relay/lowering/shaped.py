@@ -18,6 +18,12 @@ def vector_of(element: Attribute, lanes: int) -> Vector:
     return VectorType(element, [lanes])
 
 
+@cache
+def memref_type(element: Attribute, *shape: int) -> Buffer:
+    """The type of a memref without a layout, made once."""
+    return MemRefType(element, shape)
+
+
 def is_buffer(type: Attribute) -> TypeGuard[Buffer]:
     """Whether the type is a ranked memref. (`isinstance` asks classes of attributes, which takes ten times as long.)"""
     return type.__class__ is MemRefType

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import cast
 
 import numpy as np
@@ -44,17 +45,15 @@ class Lifter:
     def __init__(self, builder: LoopBuilder, lanes: int):
         self.builder = builder
         self.lanes = lanes
-        self.constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
+        self.constants: dict[Operation, SSAValue] = {}
 
     def type(self, scalar: Attribute) -> Vector:
         return vector_of(scalar, self.lanes)
 
     def splat(self, op: arith.ConstantOp) -> SSAValue:
         """A scalar constant as a vector, at the start of the function."""
-        key = (op.value, op.result.type)
-        if (known := self.constants.get(key)) is None:
-            known = splat_constant(self.builder, op, self.lanes)
-            self.constants[key] = known
+        if (known := self.constants.get(op)) is None:
+            self.constants[op] = known = splat_constant(self.builder, op, self.lanes)
         return known
 
     def emit(
@@ -140,7 +139,11 @@ def vector_constant(builder: LoopBuilder, value: float | int | bool, element: At
 def dense_vector(values: Sequence[float | int | bool], element: Attribute) -> Attribute:
     """`dense<...> : vector<...>`."""
     data = np.asarray(values, dtype_of(element)).tobytes()
-    type = cast(VectorType[IntegerType | AnyFloat], vector_of(element, len(values)))
+    return _dense(data, cast(VectorType[IntegerType | AnyFloat], vector_of(element, len(values))))
+
+
+@lru_cache(maxsize=1024)
+def _dense(data: bytes, type: VectorType[IntegerType | AnyFloat]) -> Attribute:
     return DenseIntOrFPElementsAttr(type, BytesAttr(data))
 
 

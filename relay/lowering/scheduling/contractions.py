@@ -268,7 +268,7 @@ class Contraction(OfWeights[ContractionSchedule]):
         if schedule.flat:
             epilogue.flatten_points()
         conv, kernels = found.form(schedule.one_row)
-        runs = border_runs(conv, padding) if schedule.skip_border_rows else []
+        runs = border_runs(conv, padding) if schedule.skip_border_rows else ()
         data = emit_data(emission, conv, schedule, pads=schedule.pad_in_copy)
         arguments = found.give(
             emission, found.biased([pack_constants(conv, schedule, array, runs) for array in kernels])

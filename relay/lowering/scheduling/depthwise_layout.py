@@ -116,13 +116,13 @@ class Layout:
         return -(-self.conv.kernel_rows // GROUP)
 
     @property
-    def row_kinds(self) -> list[tuple[int, int, int, int]]:
+    def row_kinds(self) -> tuple[tuple[int, int, int, int], ...]:
         """(first, end, first tap, end tap) of output rows that meet the image with the same taps."""
         conv, image = self.conv, self.image
         return spans(image.rows, conv.kernel_rows, conv.strides[0], conv.dilation[0], image.top, conv.out_rows)
 
     @property
-    def column_kinds(self) -> list[tuple[int, int, int, int]]:
+    def column_kinds(self) -> tuple[tuple[int, int, int, int], ...]:
         """The same of columns."""
         conv, image = self.conv, self.image
         return spans(

@@ -10,7 +10,6 @@ from xdsl.dialects import vector
 from xdsl.dialects.builtin import (
     ArrayAttr,
     IntegerAttr,
-    MemRefType,
     i1,
     i64,
 )
@@ -26,7 +25,7 @@ from relay.lowering.scheduling.affine import dims_of, is_identity, uses
 from relay.lowering.scheduling.body import Lifter, can_lift, clone_scalar, dense_vector, vector_constant
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.saturate import match_clamp, saturate
-from relay.lowering.shaped import buffer_of, is_buffer, shape_of, vector_of
+from relay.lowering.shaped import buffer_of, is_buffer, memref_type, shape_of, vector_of
 from relay.target import LANES, CpuTarget
 
 
@@ -159,7 +158,7 @@ class Epilogue:
                 value = self.builder.add(
                     CollapseShapeOp.create(
                         operands=[value],
-                        result_types=[MemRefType(type.element_type, [prod(dims[:-1]), dims[-1]])],
+                        result_types=[memref_type(type.element_type, prod(dims[:-1]), dims[-1])],
                         properties={"reassociation": groups},
                     )
                 ).results[0]

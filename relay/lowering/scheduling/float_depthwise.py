@@ -43,13 +43,13 @@ class Borders:
     image: Image
 
     @property
-    def row_spans(self) -> list[Span]:
+    def row_spans(self) -> tuple[Span, ...]:
         """Output rows that meet the image with the same taps."""
         conv, image = self.conv, self.image
         return spans(image.rows, conv.kernel_rows, conv.strides[0], conv.dilation[0], image.top, conv.out_rows)
 
     @property
-    def column_spans(self) -> list[Span]:
+    def column_spans(self) -> tuple[Span, ...]:
         """Output columns that do."""
         conv, size = self.conv, self.image
         return spans(size.columns, conv.kernel_columns, conv.strides[1], conv.dilation[1], size.left, conv.out_columns)

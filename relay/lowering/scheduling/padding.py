@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import i8, i16
@@ -162,7 +163,8 @@ Span = tuple[int, int, int, int]
 """Output positions and the taps that meet the image there: (first, end, first tap, end tap)."""
 
 
-def spans(size: int, window: int, stride: int, dilation: int, before: int, outputs: int) -> list[Span]:
+@lru_cache(maxsize=256)
+def spans(size: int, window: int, stride: int, dilation: int, before: int, outputs: int) -> tuple[Span, ...]:
     """Runs of output positions whose window meets the image with the same taps."""
     result: list[Span] = []
     for position in range(outputs):
@@ -173,20 +175,20 @@ def spans(size: int, window: int, stride: int, dilation: int, before: int, outpu
             result[-1] = (result[-1][0], position + 1, first, end)
         else:
             result.append((position, position + 1, first, end))
-    return result
+    return tuple(result)
 
 
-def border_runs(conv: Convolution, padding: Padding | None) -> list[Span]:
+def border_runs(conv: Convolution, padding: Padding | None) -> tuple[Span, ...]:
     """The runs of rows of a convolution in zeros around its image, or zero points, if they are few."""
     if padding is None or not padding.of_image or not isinstance(padding.value.owner, arith.ConstantOp):
-        return []
+        return ()
     apart = to_numpy(padding.value.owner.value).item() - conv.data.zero_point
     if apart % 256 if conv.data.element == i8 else apart:
-        return []
+        return ()
     rows, before = shape_of(padding.source)[1], padding.low[1]
     runs = spans(rows, conv.kernel_rows, conv.strides[0], conv.dilation[0], before, conv.out_rows)
     few = len(runs) <= conv.kernel_rows and all(start < stop for _, _, start, stop in runs)
-    return runs if few else []
+    return runs if few else ()
 
 
 def skipping_pays(conv: Convolution, runs: Sequence[Span], costs: CpuCosts) -> bool:
