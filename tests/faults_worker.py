@@ -26,7 +26,7 @@ import numpy as np
 import relay
 from relay.compile.workers import LlvmPool
 from relay.errors import RelayError
-from relay.lowering.codegen import Job, emit
+from relay.lowering.codegen import Job, emit, machine_of
 from relay.target.resolve import resolve
 
 KINDS = {
@@ -53,8 +53,9 @@ func.func @main(%x: tensor<64x4096xf32>) -> tensor<64x4096xf32> {
   return %1 : tensor<64x4096xf32>
 }"""
 X = np.arange(64 * 4096, dtype=np.float32).reshape(64, 4096)
+MACHINE = machine_of(resolve("llvm"))
 JOBS: list[Job] = [
-    (f"define i32 @f{n}(i32 %x) {{\n  %y = mul i32 %x, {n}\n  ret i32 %y\n}}\n", resolve("llvm"), 1) for n in (3, 5)
+    (f"define i32 @f{n}(i32 %x) {{\n  %y = mul i32 %x, {n}\n  ret i32 %y\n}}\n", MACHINE, 1) for n in (3, 5)
 ]
 CODES = [emit(job) for job in JOBS]
 WANTED = 2 * X

@@ -17,12 +17,14 @@ from bisect import insort
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, TYPE_CHECKING, cast
 
 from relay.errors import Unsupported
-from relay.lowering.codegen import Job, NativeCode, emit, key_of_job
+from relay.lowering.codegen import Job, NativeCode, emit, key_of_job, machine_of
 from relay.store import store
-from relay.target import Target
+
+if TYPE_CHECKING:
+    from relay.target import Target
 
 Compile = Callable[[Job], bytes]
 Progress = Callable[[int, int], object]
@@ -39,6 +41,7 @@ class Compilation:
 
     def __init__(self, target: Target, level: int = 3, compile: Compile = emit):
         self.target, self.level = target, level
+        self.machine = machine_of(target)
         self.pool = LlvmPool(compile)
         self.keys: list[str] = []
         self.missing: list[str] = []
@@ -52,7 +55,7 @@ class Compilation:
 
     def add(self, unit: str) -> None:
         """One more module."""
-        job = (unit, self.target, self.level)
+        job = (unit, self.machine, self.level)
         key = key_of_job(job)
         self.keys.append(key)
         if key in self.codes or key in self.missing:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -14,12 +15,26 @@ import llvmlite.binding as llvm
 from relay.errors import Unsupported
 from relay.lowering.elf.shared_object import link
 from relay.store import key_of, store
-from relay.target import Target
+
+if TYPE_CHECKING:
+    from relay.target import Target
 
 LINKED = ("x86_64", "aarch64")
 """Machines of which shared objects are made."""
-Job = tuple[str, Target, int]
-"""Text of a module, target, level of optimization."""
+
+
+class Machine(NamedTuple):
+    """What LLVM is told of a target. Worker processes unpickle it without importing the compiler."""
+
+    triple: str
+    cpu: str
+    features: str
+    relocation: str
+    abi: str
+
+
+Job = tuple[str, Machine, int]
+"""Text of a module, machine, level of optimization."""
 LLVM_LOCK = threading.RLock()
 """One thread at a time calls LLVM, and `fork` waits for it: a child has neither the thread nor what it had begun."""
 _READY: list[bool] = []
@@ -44,7 +59,7 @@ class NativeCode:
     def ir(self) -> str:
         """The optimised text of the whole, made anew."""
         with LLVM_LOCK:
-            return str(_optimised(self.text, self.target, self.level))
+            return str(_optimised(self.text, machine_of(self.target), self.level))
 
     def shared_object(self) -> bytes:
         """The code as Linux's loader takes it; functions called `relay_...` can be looked up. No bytes for a machine
@@ -55,7 +70,12 @@ class NativeCode:
     def assembly(self) -> str:
         """The assembly of the whole, made from the optimised text."""
         with LLVM_LOCK:
-            return _machine(self.target, self.level).emit_assembly(llvm.parse_assembly(self.ir))
+            return _created(machine_of(self.target), self.level).emit_assembly(llvm.parse_assembly(self.ir))
+
+
+def machine_of(target: Target) -> Machine:
+    """What LLVM is told of a CPU."""
+    return Machine(target.triple, target.cpu, target.feature_string, target.relocation, target.abi)
 
 
 def compile_text(text: str, target: Target, level: int = 3) -> NativeCode:
@@ -63,7 +83,7 @@ def compile_text(text: str, target: Target, level: int = 3) -> NativeCode:
 
     The text is our own; what LLVM refuses is a bug reported as Unsupported.
     """
-    job = (text, target, level)
+    job = (text, machine_of(target), level)
     key, kept = key_of_job(job), store()
     code = None if kept is None else kept.get(key)
     if code is None:
@@ -75,18 +95,18 @@ def compile_text(text: str, target: Target, level: int = 3) -> NativeCode:
 
 def key_of_job(job: Job) -> str:
     """What the object code of a job is kept under."""
-    text, target, level = job
-    return key_of("object", text, target.triple, target.cpu, target.feature_string, llvmlite.__version__, str(level))
+    text, machine, level = job
+    return key_of("object", text, machine.triple, machine.cpu, machine.features, llvmlite.__version__, str(level))
 
 
 def emit(job: Job) -> bytes:
-    """Object code of a text for a target, with LLVM's effort of a level."""
-    text, target, level = job
+    """Object code of a text for a machine, with LLVM's effort of a level."""
+    text, machine, level = job
     with LLVM_LOCK:
-        return _machine(target, level).emit_object(_optimised(text, target, level))
+        return _created(machine, level).emit_object(_optimised(text, machine, level))
 
 
-def _optimised(text: str, target: Target, level: int) -> llvm.ModuleRef:
+def _optimised(text: str, machine: Machine, level: int) -> llvm.ModuleRef:
     """The text's module after LLVM's passes of this level."""
     _start()
     try:
@@ -94,12 +114,12 @@ def _optimised(text: str, target: Target, level: int) -> llvm.ModuleRef:
         module.verify()
     except RuntimeError as error:
         raise Unsupported("llvm", f"refused the generated code: {str(error).strip().splitlines()[0]}") from None
-    machine = _machine(target, level)
-    module.triple = target.triple
-    module.data_layout = str(machine.target_data)
+    created = _created(machine, level)
+    module.triple = machine.triple
+    module.data_layout = str(created.target_data)
     options = llvm.PipelineTuningOptions(speed_level=level)
     options.loop_vectorization = options.slp_vectorization = True
-    builder = llvm.create_pass_builder(machine, options)
+    builder = llvm.create_pass_builder(created, options)
     builder.getModulePassManager().run(module, builder)
     return module
 
@@ -112,18 +132,18 @@ def _start() -> None:
             _READY.append(True)
 
 
-def _machine(target: Target, level: int) -> llvm.TargetMachine:
+def _created(machine: Machine, level: int) -> llvm.TargetMachine:
     _start()
-    if target.triple.partition("-")[0] != llvm.get_process_triple().partition("-")[0]:
+    if machine.triple.partition("-")[0] != llvm.get_process_triple().partition("-")[0]:
         llvm.initialize_all_targets()
         llvm.initialize_all_asmprinters()
-    return llvm.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.cpu,
-        features=target.feature_string,
+    return llvm.Target.from_triple(machine.triple).create_target_machine(
+        cpu=machine.cpu,
+        features=machine.features,
         opt=level,
-        reloc=target.relocation,
+        reloc=machine.relocation,
         codemodel="default",
-        abiname=target.abi,
+        abiname=machine.abi,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import subprocess
 import sys
 import threading
 import time
@@ -17,7 +18,7 @@ from relay.compile import native, workers
 from relay.compile.workers import Compilation, LlvmPool
 from relay.errors import Unsupported
 from relay.lowering import program
-from relay.lowering.codegen import compile_text, emit
+from relay.lowering.codegen import compile_text, emit, machine_of
 from relay.target import host
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
@@ -25,7 +26,7 @@ ADD = "define i32 @relay_add(i32 %a) {{\n  %b = add i32 %a, {}\n  ret i32 %b\n}}
 
 
 def jobs(count: int) -> list[workers.Job]:
-    return [(ADD.format(number), host(), 1) for number in range(count)]
+    return [(ADD.format(number), machine_of(host()), 1) for number in range(count)]
 
 
 def answers() -> list[bytes]:
@@ -57,6 +58,11 @@ def compiled(given: Sequence[workers.Job], compile: workers.Compile = emit, prog
         for job in given:
             pool.add(job)
         return pool.finish(progress)
+
+
+def test_helpers_start_without_the_compiler():
+    code = "import sys, relay.compile.workers; print(sorted({'numpy', 'xdsl', 'relay.target'} & {*sys.modules}))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 def test_helpers_do_some(monkeypatch: pytest.MonkeyPatch):
@@ -113,7 +119,9 @@ def test_a_crew_that_is_given_up_leaves_no_process(monkeypatch: pytest.MonkeyPat
 def test_what_llvm_refuses_is_told_once(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(workers, "processors", lambda: 2)
     with pytest.raises(Unsupported, match="llvm: refused the generated code"):
-        compiled([*jobs(2), ("define nonsense", host(), 1), ("define more nonsense", host(), 1)])
+        compiled(
+            [*jobs(2), ("define nonsense", machine_of(host()), 1), ("define more nonsense", machine_of(host()), 1)]
+        )
 
 
 def test_a_program_that_is_no_python_is_not_started(monkeypatch: pytest.MonkeyPatch):
