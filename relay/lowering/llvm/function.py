@@ -13,7 +13,7 @@ from relay.errors import Unsupported
 from relay.lowering.llvm.rows import BINARY, CASTS, INTRINSICS
 from relay.lowering.llvm.types import layout, memory_type, suffix, type_name
 from relay.lowering.program import FunctionText
-from relay.lowering.shaped import buffer_of, is_buffer
+from relay.lowering.shaped import Buffer, buffer_of, is_buffer
 from relay.transforms.location import place
 
 EXTERNALS = "%externals"
@@ -58,6 +58,7 @@ class FunctionWriter:
         self.lines: list[str] = []
         self.names: dict[SSAValue, str] = {}
         self.types: dict[int, str] = {}
+        self.layouts: dict[int, tuple[list[int], int, str]] = {}
         self.counter = 0
         self.label = "entry"
 
@@ -127,8 +128,9 @@ class FunctionWriter:
 
     def emit(self, text: str) -> str:
         """An instruction; returns its result's name."""
-        name = self.fresh()
-        self.line(f"{name} = {text}")
+        self.counter += 1
+        name = f"%v{self.counter}"
+        self.lines.append(f"  {name} = {text}")
         return name
 
     def define(self, result: SSAValue, text: str) -> None:
@@ -163,10 +165,10 @@ class FunctionWriter:
 
     def type(self, value: SSAValue) -> str:
         """The LLVM spelling of the value's type. Types are known by their identity: comparing them takes longer."""
-        found = self.types.get(id(value.type))
+        type = value.type
+        found = self.types.get(id(type))
         if found is None:
-            found = self.index if isinstance(value.type, IndexType) else type_name(value.type)
-            self.types[id(value.type)] = found
+            found = self.types[id(type)] = self.index if isinstance(type, IndexType) else type_name(type)
         return found
 
     def list(self, values: Sequence[SSAValue]) -> str:
@@ -192,8 +194,7 @@ class FunctionWriter:
 
     def address(self, buffer: SSAValue, indices: Sequence[SSAValue], inside: bool = True) -> str:
         """A pointer to an element; LLVM folds the constant part of the index. `inside`: it is known to be in bounds."""
-        type = buffer_of(buffer)
-        strides, offset = layout(type)
+        strides, offset, element = self.memory(buffer_of(buffer))
         total = str(offset) if offset else None
         for index, stride in zip(indices, strides, strict=True):
             term = self.of(index)
@@ -204,11 +205,18 @@ class FunctionWriter:
             total = term if total is None else self.emit(f"add nsw {self.index} {total}, {term}")
         if total is None:
             return self.of(buffer)
-        element = memory_type(type_name(type.element_type))
         flag = "inbounds " if inside else ""
         return self.emit(
             f"getelementptr {flag}{element}, {self.pointer(buffer)} {self.of(buffer)}, {self.index} {total}"
         )
+
+    def memory(self, type: Buffer) -> tuple[list[int], int, str]:
+        """Strides, offset, and the spelling of elements in memory, of a memref that is known by its identity."""
+        found = self.layouts.get(id(type))
+        if found is None:
+            strides, offset = layout(type)
+            found = self.layouts[id(type)] = (strides, offset, memory_type(type_name(type.element_type)))
+        return found
 
     def pointer(self, buffer: SSAValue) -> str:
         """The type of pointers to the memory of a buffer."""

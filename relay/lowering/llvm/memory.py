@@ -69,7 +69,7 @@ def write_alias(w: FunctionWriter, op: Operation) -> None:
 
 def alignment_of(op: Operation, vector: SSAValue) -> int:
     """What a vector's access may assume, in bytes."""
-    known = op.attributes.get("alignment")
+    known = op.attributes.get("alignment") if op.attributes else None
     return known.value.data if isinstance(known, IntegerAttr) else alignment(vector.type)
 
 
