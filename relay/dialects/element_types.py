@@ -142,8 +142,8 @@ def is_float(type: Attribute) -> bool:
 
 def is_narrow(type: Attribute) -> bool:
     """Whether only memory has numbers of the type: bf16, floats of 8 bits and less, integers of 2 and 4 bits."""
-    if isinstance(type, IntegerType):
-        return type.width.data in (2, 4)
+    if type.__class__ is IntegerType:
+        return cast(IntegerType, type).width.data in (2, 4)
     return type.__class__ not in NUMPY_TYPES and isinstance(type, BFloat16Type | ReducedPrecisionFloatType)
 
 
