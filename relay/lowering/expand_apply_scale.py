@@ -17,6 +17,7 @@ from relay.dialects.tosa import ApplyScaleOp
 from relay.lowering.call_graph import CallGraph
 from relay.lowering.linalg.emitter import Emitter, number
 from relay.lowering.linalg.fixed_point import rounding_right_shift
+from relay.lowering.rescale.device_sums import find_device_sum, rewrite_device_sum
 from relay.lowering.rescale.double_products import round_products
 from relay.lowering.rescale.find import find
 from relay.lowering.rescale.forms import drop_unused, erase_arithmetic, rewrite
@@ -50,7 +51,7 @@ class ExpandApplyScale(TargetPass):
     On a target without a unit for floats, a product in float64 that is rounded and clamped to codes becomes a product
     of integers that gives the same codes.
     Where the module's target has multiply-adds that round towards zero (AVX-512, NVIDIA's GPUs), nearly all can be in
-    float32; on these GPUs, sums of codes become integers by additions, too.
+    float32; on these GPUs, codes become floats, and sums of them codes, by instructions that clip, too.
 
     The literal form: where the shift is at least 31, only the product and its first rounding are in i64; the second
     rounding is in i32. `31 - e` is taken to be at least 31: `relay-to-linalg` writes it for exponents that are not
@@ -96,7 +97,10 @@ def expand_function(function: FuncOp, calls: CallGraph, target: Target, literal:
     counts: Counter[str] = Counter()
     if not literal:
         for scale in [s for s in function.walk() if isinstance(s, ApplyScaleOp)]:
-            if (sum := find_sum(scale, calls)) is not None:
+            if target.multiplies_wide and (on_device := find_device_sum(scale, calls)) is not None:
+                counts["f32"] += 3
+                counts["i32"] += rewrite_device_sum(scale, on_device, constants, calls)
+            elif (sum := find_sum(scale, calls)) is not None:
                 counts["f32"] += 1 + len(sum.inner)
                 rewrite_sum(scale, sum, constants, toward_zero == NVVM_TOWARD_ZERO)
     for scale in [s for s in function.walk() if isinstance(s, ApplyScaleOp)]:

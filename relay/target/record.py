@@ -28,6 +28,8 @@ CACHED = frozenset({"sse2", "avx", "neon"})
 HALF_FLOATS = ("avx512fp16", "fullfp16")
 """With any of these, there is arithmetic of f16."""
 NVVM_TOWARD_ZERO = "llvm.nvvm.fma.rz.f"
+NVVM_SATURATE, NVVM_TO_NEAREST = "llvm.nvvm.saturate.f", "llvm.nvvm.f2i.rn"
+"""LLVM's intrinsics of NVIDIA's GPUs that clip a float to 0 to 1, and make an integer of it, ties to even."""
 TOWARD_ZERO = {"avx512f": "llvm.x86.avx512.vfmadd.f32", "fma-rz": NVVM_TOWARD_ZERO}
 """LLVM's intrinsic of a multiply-add of f32 that rounds towards zero, by the feature it needs."""
 WARP = 32

@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 from relay.dialects.gpu import ModuleOp as GpuModuleOp
 from relay.lowering.builder import INDEX
 from relay.lowering.gpu.device_calls import ConvertDeviceCalls, IdOp
-from relay.lowering.gpu.saturating_packs import pack_saturated
+from relay.lowering.gpu.packed_codes import extract_by_dots, pack_saturated
 
 REGISTERS: dict[str, str] = {
     "gpu.thread_id": "tid",
@@ -29,7 +29,8 @@ BARRIER = "llvm.nvvm.barrier.cta.sync.aligned.all"
 class ConvertGpuToNvvm(ConvertDeviceCalls):
     """Turn `gpu.thread_id`, `gpu.block_id`, `gpu.block_dim`, `gpu.grid_dim` and `gpu.barrier` inside `gpu.module` into
     calls of LLVM's intrinsics for NVPTX. Vectors of integers that are clipped and narrowed to codes become words of
-    `cvt.pack.sat`. Loops, memory and other arithmetic stay: the translator to LLVM IR takes them."""
+    `cvt.pack.sat`; codes that are shifted and added to something are taken out of their words by `dp2a`. Loops, memory
+    and other arithmetic stay: the translator to LLVM IR takes them."""
 
     name = "convert-gpu-to-nvvm"
     why = "lowers thread and block indices to NVIDIA's special registers"
@@ -38,6 +39,7 @@ class ConvertGpuToNvvm(ConvertDeviceCalls):
         super().apply(ctx, op)
         for module in [inner for inner in op.body.block.ops if isinstance(inner, GpuModuleOp)]:
             pack_saturated(module)
+            extract_by_dots(module)
 
     def barrier(self, module: GpuModuleOp) -> Sequence[Operation]:
         zero = arith.ConstantOp(IntegerAttr(0, i32))

@@ -36,6 +36,19 @@ class FoundSum:
 
 def find_sum(op: ApplyScaleOp, calls: CallGraph) -> FoundSum | None:
     """`apply_scale(apply_scale(f(a)) +- apply_scale(g(b)))` of two codes a and b, with a form that is proved."""
+    parts = parts_of(op, calls)
+    if parts is None:
+        return None
+    outer, sides, inner = parts
+    form = prove_pair(sides[0][1], sides[1][1], outer, *bounds(op.output))
+    return None if form is None else FoundSum(form, (sides[0][0], sides[1][0]), inner)
+
+
+def parts_of(
+    op: ApplyScaleOp, calls: CallGraph
+) -> tuple[Rescale, tuple[tuple[SSAValue, Side], tuple[SSAValue, Side]], tuple[ApplyScaleOp, ApplyScaleOp]] | None:
+    """The last rescale of a rescaled sum of two rescaled codes, both codes with what the sum gets of them, and their
+    rescales."""
     total = op.value.owner
     if not isinstance(total, arith.AddiOp | arith.SubiOp) or not op.value.has_one_use():
         return None
@@ -48,8 +61,7 @@ def find_sum(op: ApplyScaleOp, calls: CallGraph) -> FoundSum | None:
     sides = _side(left, 1, calls), _side(right, -1 if isinstance(total, arith.SubiOp) else 1, calls)
     if outer is None or sides[0] is None or sides[1] is None:
         return None
-    form = prove_pair(sides[0][1], sides[1][1], outer, *bounds(op.output))
-    return None if form is None else FoundSum(form, (sides[0][0], sides[1][0]), (left, right))
+    return outer, (sides[0], sides[1]), (left, right)
 
 
 def _rescale(op: ApplyScaleOp, calls: CallGraph) -> Rescale | None:

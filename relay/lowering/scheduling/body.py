@@ -24,9 +24,11 @@ LIFTED_INTRINSICS = {
     "llvm.aarch64.neon.sqdmulh.i32": ("llvm.aarch64.neon.sqdmulh.v4i32", 4),
     "llvm.aarch64.neon.sqrshl.i32": ("llvm.aarch64.neon.srshl.v4i32", 4),
     "llvm.nvvm.fma.rz.f": ("", 1),
+    "llvm.nvvm.saturate.f": ("", 1),
+    "llvm.nvvm.f2i.rn": ("", 1),
 }
 """Scalar intrinsics, what does the same in several lanes, and in how many; without a name, there is nothing, and each
-lane is computed by itself. Operands of another type than the result stay scalars."""
+lane is computed by itself. Constants of another type than the result stay scalars."""
 
 
 def can_lift(block: Block) -> bool:
@@ -95,7 +97,7 @@ class Lifter:
                 continue
             if kind is llvm.CallIntrinsicOp and isinstance(op, llvm.CallIntrinsicOp):
                 scalar = op.results[0].type
-                operands = [of(v) if v.type == scalar else v for v in op.args]
+                operands = [of(v) if v.type == scalar or v in values else v for v in op.args]
                 values[op.results[0]] = self.intrinsic(op, operands)
                 continue
             lifted = WIDENED.get(op.name, op.__class__).create(

@@ -1,0 +1,140 @@
+"""Codes in words of 32 bits on NVIDIA's GPUs: how they are packed and taken out.
+
+Integers that are clipped and narrowed to codes are saturated and packed two at a time (`cvt.pack`); where `f2i.rn` gave
+the integers, the assembler makes one instruction of both. A code times a power of two and a constant is a sum of
+products of half words and bytes (`dp2a`), all but one of them zero. Source: PTX ISA, "cvt.pack" and "dp2a".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.dialects import arith, llvm
+from xdsl.dialects.builtin import i1, i8, i32
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from relay.dialects.arith import TruncIOp
+from relay.dialects.attributes import to_numpy
+from relay.dialects.gpu import ModuleOp as GpuModuleOp
+from relay.lowering.builder import LoopBuilder
+from relay.lowering.shaped import is_vector
+
+PACK = "cvt.pack.sat.{codes}.s32.b32 $0, $1, $2, $3;"
+"""The result's bytes are the second number, the first, and the lower two of the third operand."""
+CODES = {"s8": (-128, 127), "u8": (0, 255)}
+WORD = 4
+"""Codes of a word."""
+HALF_WORD = 16
+CLIPS = arith.MaxSIOp | arith.MinSIOp
+SIGNS = {"arith.extsi": "s", "arith.extui": "u"}
+"""How `dp2a` names codes with and without sign."""
+
+
+def pack_saturated(module: GpuModuleOp) -> None:
+    """trunci(minsi(maxsi %x, low), high) : vector<Nxi8>  =>  bitcast (cvt.pack.sat of four lanes) : vector<N/4xi32>"""
+    for op in [op for op in module.walk() if isinstance(op, TruncIOp | arith.TruncIOp)]:
+        source = op.operands[0]
+        if are_words(source, i32) and are_words(op.results[0], i8) and (found := clipped(source)) is not None:
+            b = before(op)
+            lanes = lanes_of(b, found[0])
+            words = [word(b, lanes[start : start + WORD], found[1]) for start in range(0, len(lanes), WORD)]
+            replace(op, b, b.bitcast(b.packed(words), i8, len(lanes)))
+
+
+def extract_by_dots(module: GpuModuleOp) -> None:
+    """addi(shli(ext %x : vector<Nxi8>, n), base)  =>  lane by lane, dp2a(2^n, word, base)"""
+    for op in [op for op in module.walk() if isinstance(op, arith.AddiOp)]:
+        shift, base = op.lhs.owner, splat(op.rhs)
+        if not isinstance(shift, arith.ShLIOp) or base is None or (places := splat(shift.rhs)) is None:
+            continue
+        wide = shift.lhs.owner
+        if not isinstance(wide, Operation) or wide.name not in SIGNS or not are_words(wide.operands[0], i8):
+            continue
+        if 0 <= places < HALF_WORD:
+            b, count = before(op), len(lanes_of_type(op.result))
+            words = lanes_of(b, b.bitcast(wide.operands[0], i32, count // WORD))
+            start = b.constant(base, i32)
+            lanes: list[SSAValue] = []
+            for lane in range(count):
+                factor = np.array(1 << places + HALF_WORD * (lane % 2), np.uint32).view(np.int32)
+                upper = b.constant(lane % WORD // 2, i1)
+                operands = [b.constant(int(factor), i32), words[lane // WORD], upper, start]
+                lanes.append(b.intrinsic(f"llvm.nvvm.idp2a.u.{SIGNS[wide.name]}", operands, i32))
+            replace(op, b, b.packed(lanes))
+
+
+def are_words(value: SSAValue, element: Attribute) -> bool:
+    """Whether the value is a vector of such numbers, as many as codes of whole words."""
+    return is_vector(value.type) and value.type.element_type == element and not len(lanes_of_type(value)) % WORD
+
+
+def clipped(value: SSAValue) -> tuple[SSAValue, str] | None:
+    """What is clipped to a range of codes, less the outermost bounds that saturation gives, and the codes; None if it
+    is not clipped to such a range."""
+    bounds: list[tuple[SSAValue, int]] = []
+    low, high, inner = -(2**31), 2**31 - 1, value
+    while isinstance(owner := inner.owner, CLIPS) and (bound := splat(owner.rhs)) is not None:
+        low, high = (max(low, bound), high) if isinstance(owner, arith.MaxSIOp) else (low, min(high, bound))
+        inner = owner.lhs
+        bounds.append((inner, bound))
+    codes = next((name for name, (least, most) in CODES.items() if least <= low <= high <= most), None)
+    if codes is None:
+        return None
+    for inner, bound in bounds:
+        if bound not in CODES[codes]:
+            break
+        value = inner
+    return value, codes
+
+
+def splat(value: SSAValue) -> int | None:
+    """The number that is in all lanes of a constant."""
+    if not isinstance(value.owner, arith.ConstantOp):
+        return None
+    lanes = to_numpy(value.owner.value).reshape(-1)
+    return int(lanes[0]) if bool((lanes == lanes[0]).all()) else None
+
+
+def lanes_of_type(value: SSAValue) -> range:
+    """The numbers of a vector's lanes."""
+    assert is_vector(value.type)
+    return range(value.type.get_shape()[-1])
+
+
+def lanes_of(b: LoopBuilder, value: SSAValue) -> list[SSAValue]:
+    """The lanes of a vector."""
+    return [b.lane(value, lane) for lane in lanes_of_type(value)]
+
+
+def before(op: Operation) -> LoopBuilder:
+    """What appends operations to a block of their own, from the place in the source of one."""
+    b = LoopBuilder(Block())
+    b.location = op.location
+    return b
+
+
+def replace(op: Operation, b: LoopBuilder, value: SSAValue) -> None:
+    """Put operations in the place of one; `value` is its result."""
+    block, ops = op.parent, list(b.block.ops)
+    assert block is not None
+    for each in ops:
+        each.detach()
+    block.insert_ops_before(ops, op)
+    op.results[0].replace_all_uses_with(value)
+    op.detach()
+    op.erase()
+
+
+def word(b: LoopBuilder, lanes: Sequence[SSAValue], codes: str) -> SSAValue:
+    """Four numbers as the bytes of a word."""
+    upper = pack(b, lanes[3], lanes[2], b.constant(0, i32), codes)
+    return pack(b, lanes[1], lanes[0], upper, codes)
+
+
+def pack(b: LoopBuilder, second: SSAValue, first: SSAValue, rest: SSAValue, codes: str) -> SSAValue:
+    """Two numbers as the lower bytes of a word, saturated, and the lower bytes of another word above them."""
+    op = llvm.InlineAsmOp(PACK.format(codes=codes), "=r,r,r,r", [second, first, rest], [i32], 0)
+    found = b.add(op).res
+    assert found is not None
+    return found

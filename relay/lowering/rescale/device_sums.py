@@ -1,0 +1,226 @@
+"""The rescaled sum of two rescaled codes on NVIDIA's GPUs: codes become floats by the instructions that clip or extract
+them, and the sum is rounded, clipped and packed by one.
+
+    y = rint(fma(u, first, fma(v, second, offset)))        zero point of y in the offset
+
+u and v stand for the codes. One that was just clipped to low..high is `saturate(fma(x, 1 / (high - low), ...))`, 0 for
+low and 1 for high; one from memory is in the upper bits of a float from 256 to 512, put there by a shift and a sum
+(an extraction of the byte does both: IDP.2A). As in `pairs`, the numbers are tried on the pairs of codes whose sums are
+closest to half-way, and what is found on all pairs, in the exact arithmetic of the instructions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import IntegerType, f32, i32
+from xdsl.dialects.llvm import CallIntrinsicOp
+from xdsl.ir import Operation, SSAValue
+
+from relay.dialects.arith import TruncIOp
+from relay.dialects.attributes import Array
+from relay.dialects.tosa import ApplyScaleOp
+from relay.lowering.call_graph import CallGraph
+from relay.lowering.linalg.emitter import Emitter, number
+from relay.lowering.rescale.find import bounds
+from relay.lowering.rescale.forms import erase_arithmetic
+from relay.lowering.rescale.pairs import NEAREST, Rescale, Side
+from relay.lowering.rescale.sums import parts_of
+from relay.lowering.rescale.wide_products import added, find_wide, rewrite_wide
+from relay.target.record import NVVM_SATURATE, NVVM_TO_NEAREST
+from relay.transforms.dead_ops import erase_dead
+
+PLACE = 15
+"""Bits by which a code is shifted: a float from 256 on has as many places behind the point."""
+BASE = 256.0
+UNITS = np.array(sorted(product(range(-2, 3), range(-2, 3), range(-12, 13)), key=lambda units: sum(map(abs, units))))
+"""Units in the last place by which both factors and the offset are tried, least first."""
+CLIPS = arith.MaxSIOp | arith.MinSIOp
+NARROWED = arith.SubiOp | arith.ExtSIOp | arith.ExtUIOp | arith.TruncIOp | TruncIOp | CLIPS
+"""What clips numbers to codes, and makes integers of codes again."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """A code as a float: `floats` for each value (the code less its zero point). `steps`: how many of the float's units
+    the codes are apart, `start`: the value of a float 0. `clip`: the innermost bound of a clipped number, with the
+    numbers of the multiply-add; None for a code from memory."""
+
+    floats: Array
+    values: Array
+    steps: float
+    start: float
+    clip: arith.MaxSIOp | arith.MinSIOp | None
+    scale: np.float32
+    offset: np.float32
+
+
+@dataclass(frozen=True)
+class DeviceSum:
+    """Both codes, and the numbers of the form; the zero point that is added to the result."""
+
+    codes: tuple[Code, Code]
+    operands: tuple[SSAValue, SSAValue]
+    numbers: Array
+    zero_point: int
+
+
+def find_device_sum(op: ApplyScaleOp, calls: CallGraph) -> DeviceSum | None:
+    """`apply_scale(apply_scale(f(a)) +- apply_scale(g(b)))` of two codes a and b, with a form that is proved."""
+    parts = parts_of(op, calls)
+    if parts is None:
+        return None
+    outer, sides, _ = parts
+    first, second = (code_of(value, side) for value, side in sides)
+    if first is None or second is None:
+        return None
+    if first[0].clip is None:  # the last multiply-add is of what is known last
+        first, second, sides = second, first, sides[::-1]
+    zero_point, codes = added(op), (first[0], second[0])
+    numbers = prove(codes, (first[1], second[1]), outer, bounds(op.output), zero_point)
+    return None if numbers is None else DeviceSum(codes, (sides[0][0], sides[1][0]), numbers, zero_point)
+
+
+def code_of(value: SSAValue, side: Side) -> tuple[Code, Side] | None:
+    """The code behind a value as a float, and those of its sides that it can be."""
+    owner = value.owner
+    if isinstance(owner, arith.SubiOp) and number(owner.rhs) is not None:
+        owner = owner.lhs.owner
+    if not isinstance(owner, arith.ExtSIOp | arith.ExtUIOp) or owner.input.type != IntegerType(8):
+        return None
+    unsigned = isinstance(owner, arith.ExtUIOp)
+    every = np.arange(256, dtype=np.uint8).view(np.uint8 if unsigned else np.int8).astype(np.float64)
+    zero_point = float(every[0] - side.values[0])
+    if not isinstance(owner.input.owner, Operation):
+        floats = BASE + every + (0 if unsigned else 128)
+        start = -BASE - (0 if unsigned else 128) - zero_point
+        return Code(floats, side.values, 1.0, start, None, np.float32(0), np.float32(0)), side
+    clip, low, high = clipped(owner.input.owner)
+    if clip is None or not every.min() <= low < high <= every.max():
+        return None
+    known = (every >= low) & (every <= high)
+    for up, down in product(range(5), range(-4, 5)):
+        scale = np.float32(1 / (high - low))
+        scale = (scale.view(np.int32) + np.int32(up)).view(np.float32)
+        offset = np.float32(-low * float(scale))
+        offset = (offset.view(np.int32) + np.int32(down)).view(np.float32) if offset else offset
+        floats = fused(every[known], scale, offset)
+        if floats[every[known] == low][0] <= 0 and floats[every[known] == high][0] >= 1:
+            part = Side(side.values[known], side.added[known], side.factor)
+            floats = np.clip(floats.astype(np.float64), 0, 1)
+            return Code(floats, part.values, high - low, low - zero_point, clip, scale, offset), part
+    return None
+
+
+def clipped(op: Operation) -> tuple[arith.MaxSIOp | arith.MinSIOp | None, float, float]:
+    """The innermost bound of a number that is clipped and narrowed, and the bounds."""
+    low, high, found = -(2.0**31), 2.0**31, None
+    value = op.operands[0] if op.name == "arith.trunci" else None
+    while value is not None and isinstance(owner := value.owner, CLIPS) and (bound := number(owner.rhs)) is not None:
+        low, high = (max(low, bound), high) if isinstance(owner, arith.MaxSIOp) else (low, min(high, bound))
+        found, value = owner, owner.lhs
+    return found, low, high
+
+
+def fused(x: Array, y: Array | np.float32, z: Array | np.float32) -> Array:
+    """`x * y + z` rounded once, of float32 in float64: their products are exact, and a sum that float64 rounds becomes
+    odd in its last place, so that rounding it to float32 is right."""
+    exact = np.asarray(x, np.float64) * np.asarray(y, np.float64)
+    more = np.asarray(z, np.float64)
+    total = exact + more
+    part = total - exact
+    lost = (exact - (total - part)) + (more - part)
+    even = (total.view(np.int64) & 1) == 0
+    return np.where((lost != 0) & even, np.nextafter(total, np.copysign(np.inf, lost)), total).astype(np.float32)
+
+
+def prove(
+    codes: tuple[Code, Code], sides: tuple[Side, Side], outer: Rescale, limits: tuple[int, int], zero_point: int
+) -> Array | None:
+    """(first, second, offset) that are right for every pair, in float32; None if none is found."""
+    sums = sides[0].added[:, None] + sides[1].added[None, :]
+    if bool((np.abs(sums) >= 2**31).any()):
+        return None
+    want = np.clip(outer.of(sums), *limits)
+    factors = [side.factor * outer.scale for side in sides]
+    real = codes[0].values[:, None] * factors[0] + codes[1].values[None, :] * factors[1]
+    hard = np.argpartition(-np.abs(real - np.rint(real)), min(NEAREST, real.size - 1), axis=None)[:NEAREST]
+    rows, columns = np.unravel_index(hard, real.shape)
+    u, v = codes[0].floats[:, None], codes[1].floats[None, :]
+    for numbers in candidates(codes, factors, zero_point):
+        if np.array_equal(evaluate(u[rows, 0], v[0, columns], numbers, limits, zero_point), want[rows, columns]):
+            if np.array_equal(evaluate(u, v, numbers, limits, zero_point), want):
+                return numbers
+    return None
+
+
+def candidates(codes: tuple[Code, Code], factors: list[float], zero_point: int) -> Iterator[Array]:
+    """Numbers near the real ones; the offset goes with the factors."""
+    near = [np.float32(factor * code.steps) for factor, code in zip(factors, codes, strict=True)]
+    for units in UNITS:
+        first, second = (
+            (each.view(np.int32) + np.int32(unit)).view(np.float32) for each, unit in zip(near, units[:2], strict=True)
+        )
+        starts = zip((first, second), codes, strict=True)
+        offset = np.float32(zero_point + sum(float(each) / code.steps * code.start for each, code in starts))
+        yield np.array([first, second, offset + np.spacing(offset) * np.float32(units[2])], np.float32)
+
+
+def evaluate(u: Array, v: Array, numbers: Array, limits: tuple[int, int], zero_point: int) -> Array:
+    """The form's results, less the zero point, clipped."""
+    total = fused(u, numbers[0], fused(v, numbers[1], numbers[2]))
+    return np.clip(np.rint(total) - zero_point, *limits)
+
+
+def rewrite_device_sum(op: ApplyScaleOp, found: DeviceSum, constants: Emitter, calls: CallGraph) -> int:
+    """the sum  =>  f2i.rn(fma(%u, first, fma(%v, second, offset))); returns how many channels of rescales before it
+    were rewritten, which know the bounds of their results no more."""
+    count = 0
+    for code in found.codes:
+        if code.clip is not None and (scale := rescale_before(code.clip.lhs)) is not None:
+            if (wide := find_wide(scale, calls)) is not None:
+                count += sum(array.size for array in wide.factors)
+                rewrite_wide(scale, wide, constants, calls)
+    block = op.parent_block()
+    assert block is not None
+    e = Emitter(block, op.location, constants, op)
+    u, v = (as_float(e, code, value) for code, value in zip(found.codes, found.operands, strict=True))
+    first, second, offset = (e.constant(float(each), f32) for each in found.numbers)
+    total = e(math.FmaOp(u, first, e(math.FmaOp(v, second, offset))))
+    result = e(CallIntrinsicOp(NVVM_TO_NEAREST, [total], [i32]))
+    both, user = op.value.owner, next(iter(op.output.uses)).operation
+    assert isinstance(both, Operation)
+    (user.results[0] if found.zero_point else op.output).replace_all_uses_with(result)
+    dead = [op, both, both.operands[0].owner, both.operands[1].owner]
+    for each in [user, *dead] if found.zero_point else dead:
+        assert isinstance(each, Operation)
+        operands = [*each.operands]
+        each.detach()
+        each.erase()
+        erase_arithmetic([value for value in operands if value.owner not in dead])
+    erase_dead([value.owner for value in found.operands if isinstance(value.owner, Operation)], NARROWED)
+    return count
+
+
+def rescale_before(value: SSAValue) -> ApplyScaleOp | None:
+    """The rescale that gives a number, a zero point added to it or not."""
+    if isinstance(value.owner, arith.AddiOp) and number(value.owner.rhs) is not None:
+        value = value.owner.lhs
+    return value.owner if isinstance(value.owner, ApplyScaleOp) else None
+
+
+def as_float(e: Emitter, code: Code, value: SSAValue) -> SSAValue:
+    """saturate(fma(sitofp %x, scale, offset)), or bitcast(ext %code << 15 + base)"""
+    if code.clip is not None:
+        x = e(arith.SIToFPOp(code.clip.lhs, f32))
+        scale, offset = (e.constant(float(each), f32) for each in (code.scale, code.offset))
+        return e(CallIntrinsicOp(NVVM_SATURATE, [e(math.FmaOp(x, scale, offset))], [f32]))
+    owner = value.owner
+    wide = owner.lhs if isinstance(owner, arith.SubiOp) else value
+    middle = BASE + (0 if isinstance(wide.owner, arith.ExtUIOp) else 128)
+    base = e.constant(int(np.float32(middle).view(np.int32)), i32)
+    return e(arith.BitcastOp(e(arith.AddiOp(e(arith.ShLIOp(wide, e.constant(PLACE, i32))), base)), f32))
