@@ -107,6 +107,17 @@ def dot(kinds: tuple[str, str], a: Values, b: Values, c: Values) -> Values:
     return total
 
 
+def dot_of_halves(half: str, kinds: tuple[str, str], a: Values, b: Values, c: Values) -> Values:
+    """dp2a: the sum of two products of a half word of `a` and a byte of a half of `b`, and `c`."""
+    total = c.astype(np.int32)
+    for place in range(2):
+        x = (a >> np.uint32(16 * place)).astype(np.uint16)
+        y = (b >> np.uint32(8 * place + 16 * (half == "hi"))).astype(np.uint8)
+        x, y = (v.view(f"i{v.itemsize}") if kind == "s32" else v for v, kind in zip((x, y), kinds, strict=True))
+        total = total + x.astype(np.int32) * y.astype(np.int32)
+    return total
+
+
 def leading_zeros(a: Values) -> Values:
     """How many of the highest bits are 0."""
     bits = a.dtype.itemsize * 8
@@ -280,6 +291,9 @@ def computation(opcode: str, count: int) -> Computation | None:
     if root == "dp4a":
         kinds = (words[0], words[1])
         return Computation(("b32", "b32", "s32"), "s32", partial(dot, kinds))
+    if root == "dp2a":
+        half, *kinds = words
+        return Computation(("b32", "b32", "s32"), "s32", partial(dot_of_halves, half, (kinds[0], kinds[1])))
     if opcode.startswith("cvt.pack.sat.") and words[2] in ("s8", "u8") and count == 3:
         return Computation((words[3], words[3], "b32"), "b32", partial(packed, words[2]))
     if root == "cvt" and count == 1 and words[-2] in TYPES:

@@ -100,6 +100,14 @@ def test_dot_products_of_bytes(kinds: str):
     assert np.array_equal(compute(f"dp4a.{kinds}", a, b, c), (factors[0] * factors[1]).sum(axis=1) + c)
 
 
+def test_products_of_half_words():
+    a, b, c = np.array([0x8000FFFF], np.uint32), np.array([0x80FF7F03], np.uint32), np.array([10], np.int32)
+    assert compute("dp2a.lo.u32.s32", a, b, c).tolist() == [0xFFFF * 3 + 0x8000 * 127 + 10]
+    assert compute("dp2a.hi.u32.s32", a, b, c).tolist() == [0xFFFF * -1 + 0x8000 * -128 + 10]
+    assert compute("dp2a.lo.s32.u32", a, b, c).tolist() == [-1 * 3 - 0x8000 * 127 + 10]
+    assert compute("dp2a.hi.s32.u32", a, b, c).tolist() == [-1 * 0xFF - 0x8000 * 0x80 + 10]
+
+
 def test_conversions_saturate():
     x = np.array([np.nan, np.inf, -np.inf, 3e9, -3e9, 2.7, -2.7, 2147483520.0], np.float32)
     wanted = [0, 2**31 - 1, -(2**31), 2**31 - 1, -(2**31), 2, -2, 2147483520]
