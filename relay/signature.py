@@ -38,7 +38,7 @@ from relay.errors import InvalidArgument, Malformed
 
 INPUTS = "relay.inputs"
 OUTPUTS = "relay.outputs"
-KINDS = ("input", "state", "output")
+KINDS = ("input", "state", "output", "count")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,12 +49,15 @@ class TensorInfo:
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     kind: str = "input"
-    """"input", "state" or "output"."""
+    """"input", "state" or "output", or "count": a number that says how much of other outputs is there."""
     scale: float | None = None
     """Real units per step: `real = scale * (code - zero_point)`; None where the numbers are no codes."""
     zero_point: int = 0
     initial: Array | None = None
     """States: what the first run starts with, in the tensor's shape."""
+    count: str = ""
+    """Outputs: the one that says how many indices along `axis` are there; what is behind them means nothing."""
+    axis: int = 0
 
 
 def write(function: FuncOp, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
@@ -77,6 +80,16 @@ def read(function: FuncOp) -> tuple[list[TensorInfo], list[TensorInfo]]:
         _read(function, INPUTS, list(types.inputs), "arg", "input"),
         _read(function, OUTPUTS, list(types.outputs), "out", "output"),
     )
+
+
+def cut(results: Sequence[Array], infos: Sequence[TensorInfo]) -> tuple[Array, ...]:
+    """What a caller gets: results as long as their counts say, without these."""
+    numbers = {info.name: int(array) for info, array in zip(infos, results, strict=True) if info.kind == "count"}
+    pairs = zip(infos, results, strict=True)
+    return tuple(
+        np.take(array, range(numbers[info.count]), info.axis) if info.count else array
+        for info, array in pairs if info.kind != "count"
+    )  # fmt: skip
 
 
 def check(function: FuncOp) -> None:
@@ -110,6 +123,10 @@ def _read(function: FuncOp, key: str, types: list[Attribute], prefix: str, kind:
     names = [info.name for info in infos]
     if len(set(names)) != len(names):
         raise Malformed(where, f"{key} has a name twice")
+    counts = {info.name for info in infos if info.kind == "count"}
+    for info in infos:
+        if info.count and info.count not in counts:
+            raise Malformed(where, f"{info.name} is counted by {info.count!r}, which is no output of the kind count")
     return infos
 
 
@@ -122,6 +139,8 @@ def _to_attribute(info: TensorInfo) -> DictionaryAttr:
     if info.scale is not None:
         row["scale"] = FloatAttr(info.scale, f32)
         row["zero_point"] = IntegerAttr(info.zero_point, i64)
+    if info.count:
+        row["count"], row["axis"] = StringAttr(info.count), IntegerAttr(info.axis, i64)
     if info.initial is not None:
         flat = info.initial.reshape(-1)
         if flat.size and bool((flat == flat[0]).all()):
@@ -143,7 +162,7 @@ def _from_attribute(row: Attribute, type: Attribute, name: str, kind: str, where
         raise Malformed(where, f"the kind of {name} is {kind!r}", f"it is one of {', '.join(KINDS)}")
     try:
         dtype = dtype_of(row.data.get("dtype", element))
-        scale, zero_point, initial = (_number(row, key) for key in ("scale", "zero_point", "initial"))
+        scale, zero_point, initial, axis = (_number(row, key) for key in ("scale", "zero_point", "initial", "axis"))
         return TensorInfo(
             name,
             shape,
@@ -152,6 +171,8 @@ def _from_attribute(row: Attribute, type: Attribute, name: str, kind: str, where
             None if scale is None else float(scale),
             0 if zero_point is None else int(zero_point),
             None if initial is None else np.broadcast_to(initial.astype(dtype), shape),
+            _text(row, "count", "", where),
+            0 if axis is None else int(axis),
         )
     except (InvalidArgument, TypeError, ValueError) as error:
         raise Malformed(f"{where}: {name}", f"dtype, scale, zero_point or initial is wrong: {error}") from None

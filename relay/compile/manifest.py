@@ -91,7 +91,8 @@ def share_constants(module: ModuleOp, params: Mapping[str, Array]) -> None:
 
 
 def _describe(info: signature.TensorInfo) -> dict[str, Any]:
-    return {
+    counted: dict[str, Any] = {"count": info.count, "axis": info.axis} if info.count else {}
+    return counted | {
         "name": info.name,
         "shape": list(info.shape),
         "dtype": str(info.dtype),

@@ -144,7 +144,8 @@ def run(
     block = machine.body(function)
     arguments = check_inputs(functions[function], inputs)
     with np.errstate(all="ignore"):
-        return tuple(np.array(result) for result in machine.block(block, arguments))
+        results = [np.array(result) for result in machine.block(block, arguments)]
+    return signature.cut(results, signature.read(functions[function])[1])
 
 
 def argument_infos(function: FuncOp) -> list[TensorInfo]:

@@ -74,6 +74,8 @@ class Executable:
             self._graph = cast(dict[str, Any], json.loads(graph)) if isinstance(graph, str) else dict(graph)
             self.inputs = [TensorSpec.from_json(entry) for entry in self._graph["inputs"]]
             self.outputs = [TensorSpec.from_json(entry) for entry in self._graph["outputs"]]
+            rows = self._graph["outputs"]
+            self._counts = counts_of(rows) if any("count" in row for row in rows) else None
             self._constants = self._assemble() if constants is None else constants
             self._initial = self._initial_states()
             self._arena_bytes = int(self._graph["arena_bytes"])
@@ -251,6 +253,8 @@ class Executable:
                 table[number] = address(array)
             self._native(frame.pointer)
         self._frames.append(frame)
+        if self._counts is not None:
+            results = cut(results, self._counts)
         return results[0] if len(results) == 1 else tuple(results)
 
     __call__ = run
@@ -264,6 +268,8 @@ class Executable:
         """
         from relay.runtime.stream import Stream, pairs_of  # here: most models have no states
 
+        if self._counts is not None:
+            raise Unsupported("stream", "sizes of outputs follow from values", "run(...) cuts them")
         pairs = pairs_of(self.inputs, self.outputs, states)
         same = {input for input, output in self._graph.get("in_place", ()) if pairs.get(input) == output}
         frame = partial(self._frame, inf)
@@ -296,6 +302,8 @@ class Executable:
         """A run some of whose inputs lie on the first device."""
         self._session = self._session or self._open(0, None)
         results = [result.numpy() for result in self._session.begin(values)]
+        if self._counts is not None:
+            results = cut(results, self._counts)
         return results[0] if len(results) == 1 else tuple(results)
 
     def _frame(self, limit: float) -> Frame:
@@ -378,7 +386,13 @@ class Executable:
         if not isinstance(index, int) or not 0 <= index < len(names):
             raise InvalidArgument(f"output {key!r}", "is unknown", f"the outputs are {', '.join(names)}")
         with self._lock:
-            return self._bind().outputs[index].copy()
+            return self._output(index)
+
+    def _output(self, index: int) -> Array:
+        """A copy of an output of the last bound run, as long as its count says."""
+        outputs = self._bind().outputs
+        row = next((row for row in self._counts or () if row[0] == index), None)
+        return outputs[index].copy() if row is None else cut(outputs, [row])[0].copy()
 
     def benchmark(
         self, *inputs: Given, warmup: int = 3, repeat: int | None = None, seconds: float = 1.0, **named: Given
@@ -535,6 +549,25 @@ class Executable:
             hint = "export(folder) writes its object code"
             raise Unsupported("save", f"no shared object for {self._graph['target']['triple']} is made", hint)
         return archive.Saved(self._graph, library.code, self._params, self._constants, library.artifacts, self.claims)
+
+
+def counts_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, int]]:
+    """For each output that callers get: its number, the axis along which it is cut, and the number of the output that
+    says to how many (-1: it is not cut)."""
+    names = [str(row["name"]) for row in rows]
+    return [
+        (number, int(row.get("axis", 0)), names.index(str(row["count"])) if "count" in row else -1)
+        for number, row in enumerate(rows)
+        if row["kind"] != "count"
+    ]
+
+
+def cut(results: Sequence[Array], counts: Sequence[tuple[int, int, int]]) -> list[Array]:
+    """The outputs that callers get, as long as their counts say."""
+    return [
+        results[number] if by < 0 else results[number][(slice(None),) * axis + (slice(int(results[by])),)].copy()
+        for number, axis, by in counts
+    ]
 
 
 def create(graph: str | Mapping[str, Any], lib: Library, params: Mapping[str, Array]) -> Executable:

@@ -47,6 +47,9 @@ PLAIN: dict[str, Callable[[], Case]] = {
     "SCATTER_ND 'out0': takes no FLOAT32": lambda: three(
         "SCATTER_ND", (f32(1, 1), f32(1), ints(4)), f32(4), "ScatterNdOptions"
     ),
+    "DYNAMIC_UPDATE_SLICE 'out0': takes no FLOAT32": lambda: three(
+        "DYNAMIC_UPDATE_SLICE", (f32(4), f32(2), f32(1)), f32(4), "DynamicUpdateSliceOptions"
+    ),
     "TOPK_V2 'out0': takes no FLOAT32, INT64": lambda: Case(
         "TOPK_V2", [f32(4), ints(1)], [f32(1), T([1], "int64")], "TopKV2Options"
     ),

@@ -248,6 +248,10 @@ MODELS: dict[str, onnx.ModelProto | bytes] = {
     "its branches give": chosen(Given((1,), BOOL), []),
     "collects a result per turn": looped(Given((), LONG), [same("t", "u")], "u"),
     "takes no turn and collects results": looped(const(0, "int64"), [same("t", "u")], "u"),
+    "gives a tensor whose size follows from values": chosen(
+        Given((1,), BOOL), [helper.make_node("NonZero", ["i0"], ["v"])], other="v"
+    ),
+    "compares slices along an axis": model("Unique", f(2, 2), axis=1),
     "its states change their types from turn to turn": looped(
         Given((), LONG), [helper.make_node("Concat", ["s", "s"], ["z"], axis=0)], state=f(2)
     ),

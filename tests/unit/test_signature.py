@@ -90,3 +90,16 @@ def test_numbers_of_another_size_than_described() -> None:
     signature.write(mod["main"], wrong, signature.read(mod["main"])[1])
     with pytest.raises(Malformed, match="a is int8, but described as float32"):
         signature.check(mod["main"])
+
+
+def test_results_are_cut_to_counts() -> None:
+    mod = IRModule.parse(TEXT)
+    inputs, (first, last) = signature.read(mod["main"])
+    counted = replace(first, count="n", axis=1)
+    with pytest.raises(Malformed, match="out0 is counted by 'n', which is no output of the kind count"):
+        signature.write(mod["main"], inputs, [counted, last])
+        signature.read(mod["main"])
+    infos = [counted, last, TensorInfo("n", (), np.dtype(np.int64), "count")]
+    whole = [np.arange(6).reshape(2, 3), np.arange(4), np.asarray(2)]
+    found = signature.cut(whole, infos)
+    assert [each.tolist() for each in found] == [[[0, 1], [3, 4]], [0, 1, 2, 3]]

@@ -55,6 +55,15 @@ class NarrowWeights:
     """Of the codes and of the scales, in the file."""
 
 
+@dataclass(frozen=True)
+class Counted:
+    """Of a tensor whose size follows from values: the axis along which only the first indices count, and how many."""
+
+    axis: int
+    count: SSAValue
+    """A scalar."""
+
+
 class Importer(TensorBuilder):
     """The block under construction, and the value of each name that has one."""
 
@@ -65,6 +74,8 @@ class Importer(TensorBuilder):
         self.subgraph: Subgraph = nowhere
         self.narrow: dict[SSAValue, NarrowWeights] = {}
         """The weights that values are as floats, [inputs, units]: a product reads them as they are."""
+        self.counted: dict[SSAValue, Counted] = {}
+        """Tensors whose size follows from values."""
 
     def define(self, name: str, value: SSAValue) -> None:
         self.frame.values[name] = value

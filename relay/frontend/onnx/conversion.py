@@ -20,6 +20,7 @@ from relay.dialects.op import DYNAMIC, is_tensor
 from relay.errors import Unsupported
 from relay.frontend.importing.conversion import NodeConversion
 from relay.frontend.onnx.builder import Frame, Importer
+from relay.frontend.onnx.counted import follow
 from relay.frontend.onnx.model import STANDARD, Model, check_texts, number_of_dtype
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators import row
@@ -85,6 +86,7 @@ class Conversion(NodeConversion[Importer]):
         for value in values:
             if value is not None:
                 self.check_size(node, value)
+        follow(self.importer, node, values)
         return values
 
     def custom_function(self, node: Node) -> Convert | None:
@@ -199,6 +201,8 @@ class Conversion(NodeConversion[Importer]):
         for proto, value in zip(graph.input, given, strict=True):
             frame.values[proto.name] = value
         found = self.inside(node, frame, graph.node, [each.name for each in graph.output])
+        if any(value in self.importer.counted for value in found):
+            raise node.unsupported("gives a tensor whose size follows from values")
         return [value for value in found if value is not None]
 
     def inside(

@@ -16,12 +16,13 @@ from relay.dialects.op import DYNAMIC, Type, is_tensor
 from relay.dialects.op import tensor as type_of
 from relay.dialects.plug_in import importers
 from relay.errors import InvalidArgument, Malformed, RelayError
-from relay.frontend.importing.function import completed, finished, output_infos
+from relay.frontend.importing.function import completed, finished
 from relay.frontend.importing.options import Source, batch_of, custom_functions, wanted_names
 from relay.frontend.importing.problems import Problems
 from relay.frontend.importing.sizes import Sizes, given_sizes, sized, sizes_known, symbols_of
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.conversion import Conversion
+from relay.frontend.onnx.counted import finished_infos
 from relay.frontend.onnx.model import Model, dtype_of_number, read_model, type_names
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.table import REFUSED, TABLE, Convert
@@ -70,7 +71,8 @@ def imported(
         problems.raise_all()
     importer.leave()
     results = [_output(importer, name, file) for name in wanted]
-    module = finished(importer.block, results, infos, [], output_infos(wanted, results))
+    results, given_infos = finished_infos(importer, wanted, results)
+    module = finished(importer.block, results, infos, [], given_infos)
     return completed(module, symbols_of(inputs), images, file, numerics == "ort")
 
 

@@ -13,10 +13,11 @@ from relay.frontend.onnx.operators import (
     recurrent,
     reduce,
     resizing,
+    selection,
 )
 from relay.frontend.onnx.table import TABLE, row
 
 __all__ = [
     "TABLE", "attention", "constants", "control", "elementwise", "indexing", "movement", "nn", "optimized", "quantized",
-    "recurrent", "reduce", "resizing", "row",
+    "recurrent", "reduce", "resizing", "row", "selection",
 ]  # fmt: skip

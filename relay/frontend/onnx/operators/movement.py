@@ -259,24 +259,6 @@ def one_hot(importer: Importer, node: Node) -> SSAValue:
     return importer.call(relay.OneHotOp, indices, on, off, depth=depth, axis=axis)
 
 
-@op("Compress")
-def compress(importer: Importer, node: Node) -> SSAValue:
-    """The condition decides the size: it must be known."""
-    places = np.flatnonzero(node.array(1))
-    axis, value = node.integer("axis") if node.has("axis") else None, node.input(0)
-    if axis is None:
-        value = importer.reshape(value, [prod(node.static(0))])
-    places = places[places < importer.shape(value)[axis or 0]]
-    return importer.take(value, places, axis or 0)
-
-
-@op("NonZero")
-def non_zero(importer: Importer, node: Node) -> SSAValue:
-    """The size of the result depends on the values: they must be known."""
-    array = node.array(0)
-    return importer.unnamed(np.stack(np.nonzero(np.atleast_1d(array))).astype(np.int64))
-
-
 @op("ReverseSequence")
 def reverse_sequence(importer: Importer, node: Node) -> SSAValue:
     return importer.call(

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 from xdsl.dialects.builtin import i1, i64
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array, element_type
 from relay.dialects.op import TensorOp
 from relay.frontend.importing.formulas import logsumexp
-from relay.frontend.onnx.builder import Importer
+from relay.frontend.onnx.builder import Counted, Importer
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.table import op
 
@@ -120,7 +120,16 @@ def cumulative(importer: Importer, node: Node) -> SSAValue:
 
 @op("TopK")
 def top(importer: Importer, node: Node) -> list[SSAValue]:
-    count = node.integer("k") if node.version < 10 else int(node.scalar(1))
     axis = node.axis(node.integer("axis", -1), node.rank(0))
     smallest = node.version >= 11 and not node.integer("largest", 1)
+    if node.version >= 10 and node.computed(1) and not isinstance(node.input(1).owner, Block):
+        size = node.static(0)[axis]
+        k = importer.reshape(importer.cast(node.input(1), i64), ())
+        k = importer.call(
+            relay.MaximumOp, importer.call(relay.MinimumOp, k, importer.like(size, k)), importer.like(0, k)
+        )
+        found = [*importer.several(relay.TopkOp, node.input(0), k=size, axis=axis, is_ascend=smallest, dtype=i64)]
+        importer.counted |= dict.fromkeys(found, Counted(axis, k))
+        return found
+    count = node.integer("k") if node.version < 10 else int(node.scalar(1))
     return [*importer.several(relay.TopkOp, node.input(0), k=count, axis=axis, is_ascend=smallest, dtype=i64)]
