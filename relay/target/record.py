@@ -285,6 +285,12 @@ class CpuTarget(Processor):
         return self.triple == "c"
 
     @property
+    def adds_products(self) -> bool:
+        """Whether one instruction adds the products of 16 codes by 16 to a number, and loads leave lanes out: Arm's
+        vectors of microcontrollers (MVE). Other kernels are of scalars there, too."""
+        return self.has("mve")
+
+    @property
     def has_threads(self) -> bool:
         """Whether a team of threads can share loops: on Linux."""
         return "linux" in self.triple

@@ -31,6 +31,8 @@ CROSS: dict[str, tuple[str, frozenset[str]]] = {
     "thumbv6m": ("generic", frozenset()),
     "thumbv7m": ("cortex-m3", frozenset()),
     "thumbv7em": ("cortex-m3", frozenset({"dsp"})),
+    "thumbv8m.main": ("cortex-m33", frozenset()),
+    "thumbv8.1m.main": ("cortex-m55", frozenset({"dsp", "mve"})),
     "wasm32": ("generic", frozenset()),
     "x86_64": ("x86-64", frozenset()),
 }
@@ -44,6 +46,9 @@ SHORT = {
     "cortex-m3": "thumbv7m-none-eabi -mcpu=cortex-m3",
     "cortex-m4": "thumbv7em-none-eabi -mcpu=cortex-m4",
     "cortex-m7": "thumbv7em-none-eabi -mcpu=cortex-m7",
+    "cortex-m33": "thumbv8m.main-none-eabi -mcpu=cortex-m33 -mattr=+dsp",
+    "cortex-m55": "thumbv8.1m.main-none-eabi -mcpu=cortex-m55",
+    "riscv32": "riscv32-unknown-elf",
     "riscv64": "riscv64-unknown-linux-gnu",
     "rpi2": "arm-unknown-linux-gnueabihf -mcpu=cortex-a7",
     "rpi3": "aarch64-unknown-linux-gnu -mcpu=cortex-a53 -mattr=-aes,-sha2",

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-from xdsl.dialects import arith, math, memref
-from xdsl.dialects.builtin import i8, i32
+from xdsl.dialects import arith, math, memref, vector
+from xdsl.dialects.builtin import i1, i8, i32
 from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.arith import ExtSIOp, ExtUIOp
@@ -20,6 +20,7 @@ from relay.dialects.attributes import Array
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.indices import below, when
 from relay.lowering.scheduling.bias import add_bias
+from relay.lowering.scheduling.body import dense_vector, vector_constant
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.contractions import OfWeights, weighted_of
 from relay.lowering.scheduling.epilogue import Epilogue
@@ -30,12 +31,16 @@ from relay.lowering.scheduling.padding import Padding
 from relay.lowering.scheduling.picks import Picks, Tuples
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.strategy import Emission, Kernel
-from relay.lowering.shaped import shape_of
+from relay.lowering.shaped import shape_of, vector_of
 
 LARGEST = 8
 """Pixels, or outputs, of a tile, at most."""
 REST = 0.2
 """Loads for each product that code for what a tile leaves over should save."""
+WHOLE = 16
+"""Codes of a vector register."""
+SHORTEST = 6
+"""Codes at least for which it is used."""
 MOST_STEPS = 16
 """Steps of a run that one turn of its loop takes, at most."""
 
@@ -45,7 +50,7 @@ class ScalarProductsSchedule(OpSchedule):
     """`tile`: pixels and outputs whose accumulators are registers; `steps`: products of a run in one turn of the loop
     over it; `flat`: all pixels are one row; `fused`: products of floats are added without being rounded; `band`: of a
     padded image, only the rows that a window covers are copied, once for each row of results; `pairs`: four codes are
-    two pairs of 16 bits, whose products one instruction adds up.
+    two pairs of 16 bits, whose products one instruction adds up; `sums`: so does one with those of 16 codes.
     """
 
     strategy = "scalar_products"
@@ -55,6 +60,7 @@ class ScalarProductsSchedule(OpSchedule):
     fused: bool
     band: bool
     pairs: bool
+    sums: bool
 
 
 @dataclass(frozen=True)
@@ -88,22 +94,26 @@ class ScalarProducts(OfWeights[ScalarProductsSchedule]):
         flat = pick("flat", options := self.found.flat(conv), options[0])
         width = conv.images * conv.out_rows * conv.out_columns if flat else conv.out_columns
         run = run_of(conv)
-        can = kernel.target.has("dsp") and self.takes_pairs
+        can = kernel.target.adds_products and self.takes_sums
+        sums = pick("sums", (True, False) if can else (False,), can)
+        can = kernel.target.has("dsp") and self.takes_pairs and not sums
         pairs = pick("pairs", (True, False) if can else (False,), can)
         tile = pick(
             "tile",
             Tuples(range(1, LARGEST + 1), range(1, 2 if conv.depthwise else LARGEST + 1)),
-            best_tile(conv, width, pairs),
+            best_tile(conv, width, pairs or sums),
         )
         every = range(min(run, 1 if kernel.target.compiled_again else MOST_STEPS), 0, -1)
         divisors = [count for count in every if run % count == 0 and (not pairs or count % 4 == 0)]
-        steps = pick("steps", divisors, divisors[0])
+        steps = WHOLE if sums else pick("steps", divisors, divisors[0])
         pixels, outputs = tile
         taps = conv.kernel_rows * conv.kernel_columns * (1 if conv.depthwise else conv.channels)
         products = self.count * conv.images * conv.out_rows * conv.out_columns * conv.outputs * taps
         loads = (pixels + outputs) * (0.75 if pairs else 1) + 2 / steps
         cycles = round(products * ((0.5 if pairs else 1) + loads / (pixels * outputs)))
-        why = f"{pixels} pixels and {outputs} outputs in scalar registers{', by pairs of codes' if pairs else ''}"
+        cycles = cycles * 4 // WHOLE if sums else cycles
+        how = f", {WHOLE} codes at once" if sums else ", by pairs of codes" if pairs else ""
+        why = f"{pixels} pixels and {outputs} outputs in scalar registers{how}"
         can = conv.is_float and kernel.target.fuses
         fused = pick("fused", (can,), can)
         padding = kernel.waiting.get(conv.data.value)
@@ -116,6 +126,7 @@ class ScalarProducts(OfWeights[ScalarProductsSchedule]):
             fused=fused,
             band=band,
             pairs=pairs,
+            sums=sums,
             cycles=cycles,
             why=why,
         )
@@ -123,8 +134,18 @@ class ScalarProducts(OfWeights[ScalarProductsSchedule]):
     @property
     def takes_pairs(self) -> bool:
         """Whether runs are of whole words of codes of 8 bits, and so are weights."""
+        return run_of(self.conv) % 4 == 0 and self.takes_codes
+
+    @property
+    def takes_sums(self) -> bool:
+        """Whether data and weights have signs, and runs fill a good part of the registers."""
+        return run_of(self.conv) >= SHORTEST and not self.conv.data.unsigned and self.takes_codes
+
+    @property
+    def takes_codes(self) -> bool:
+        """Whether data and weights are codes of 8 bits that lie side by side."""
         conv = self.conv
-        if conv.depthwise or conv.is_float or conv.data.element != i8 or run_of(conv) % 4:
+        if conv.depthwise or conv.is_float or conv.data.element != i8:
             return False
         return all(fits(kernel.astype(np.int16) - conv.kernel.zero_point) for kernel in self.found.kernels)
 
@@ -184,8 +205,8 @@ def run_of(conv: Convolution) -> int:
 
 def pack(conv: Convolution, kernel: Array, schedule: ScalarProductsSchedule) -> Packed:
     """Kernel [o, i, j, c], or [i, j, c], its zero point subtracted, as [block of outputs][step][output]: the last block
-    has fewer. For `pairs`, four steps of an output lie side by side. Differences have 9 bits."""
-    outputs, group = schedule.tile[1], 4 if schedule.pairs else 1
+    has fewer. For `pairs`, four steps of an output lie side by side, for `sums` all. Differences have 9 bits."""
+    outputs, group = (1, 1) if schedule.sums else (schedule.tile[1], 4 if schedule.pairs else 1)
     codes = kernel if conv.is_float else kernel.astype(np.int16) - np.int16(conv.kernel.zero_point)
     matrix = codes.reshape(-1, conv.outputs).T if conv.depthwise else codes.reshape(conv.outputs, -1)
     words = matrix.reshape(conv.outputs, -1, group).swapaxes(0, 1)
@@ -286,17 +307,64 @@ class ScalarProductsEmitter:
             with b.loop(0, taps, carried=rows.args) as (j, columns):
                 data = b.plus(line, b.times(j, conv.dilation[1] * conv.pitch))
                 step = b.times(b.plus(b.times(i, taps), j), self.run)
-                with b.loop(0, self.run, self.schedule.steps, carried=columns.args) as (k, steps):
-                    here = b.plus(weights, b.times(b.plus(step, k), outputs))
-                    if conv.depthwise:
-                        places = b.plus(b.plus(data, output), b.times(k, conv.dilation[1] * conv.pitch))
-                        apart = conv.dilation[1] * conv.pitch
-                    else:
-                        places, apart = b.plus(data, k), 1
-                    steps.next = self.products(steps.args, places, apart, here, pixels, outputs)
-                columns.next = steps.results
+                columns.next = (
+                    self.sums(columns.args, data, b.plus(weights, step), pixels, outputs)
+                    if self.schedule.sums
+                    else self.steps(
+                        columns.args, b.plus(data, output if conv.depthwise else 0), weights, step, pixels, outputs
+                    )
+                )
             rows.next = columns.results
         self.finish(rows.results, point, b.plus(b.times(group, conv.outputs), output), pixels, outputs)
+
+    def steps(
+        self, totals: Sequence[SSAValue], data: Index, weights: Index, step: Index, pixels: int, outputs: int
+    ) -> list[SSAValue]:
+        """The sums after a run, some steps in a turn."""
+        b, conv = self.b, self.conv
+        apart = conv.dilation[1] * conv.pitch if conv.depthwise else 1
+        with b.loop(0, self.run, self.schedule.steps, carried=totals) as (k, loop):
+            here = b.plus(weights, b.times(b.plus(step, k), outputs))
+            loop.next = self.products(loop.args, b.plus(data, b.times(k, apart)), apart, here, pixels, outputs)
+        return loop.results
+
+    def sums(
+        self, totals: Sequence[SSAValue], data: Index, weights: Index, pixels: int, outputs: int
+    ) -> list[SSAValue]:
+        """The sums after a run: whole registers, then what is left."""
+        b, rest = self.b, self.run % WHOLE
+        whole = self.run - rest
+        if whole:
+            with b.loop(0, whole, WHOLE, carried=totals) as (k, loop):
+                loop.next = self.registers(loop.args, b.plus(data, k), b.plus(weights, k), pixels, outputs, WHOLE)
+            totals = loop.results
+        if rest:
+            totals = self.registers(totals, b.plus(data, whole), b.plus(weights, whole), pixels, outputs, rest)
+        return list(totals)
+
+    def registers(
+        self, totals: Sequence[SSAValue], data: Index, weights: Index, pixels: int, outputs: int, lanes: int
+    ) -> list[SSAValue]:
+        """The sums after one register, or its first `lanes`, of each pixel and output."""
+        b, stride = self.b, self.conv.strides[1] * self.conv.pitch
+        codes = [self.register(self.data, b.plus(data, p * stride), lanes) for p in range(pixels)]
+        factors = [self.register(self.weights, b.plus(weights, o * self.depth), lanes) for o in range(outputs)]
+        signed, plain = b.constant(0, i32), b.constant(0, i32)
+        pairs = [(code, factor) for code in codes for factor in factors]
+        return [
+            b.intrinsic("llvm.arm.mve.vmldava.v16i8", [signed, plain, plain, total, *pair], i32)
+            for total, pair in zip(totals, pairs, strict=True)
+        ]
+
+    def register(self, buffer: SSAValue, at: Index, lanes: int) -> SSAValue:
+        """16 codes, or the first `lanes` and zeros."""
+        b = self.b
+        if lanes == WHOLE:
+            return b.vector_load(buffer, [at], WHOLE)
+        first = [lane < lanes for lane in range(WHOLE)]
+        mask = b.constant_attr(dense_vector(first, i1), vector_of(i1, WHOLE))
+        zeros = vector_constant(b, 0, i8, WHOLE)
+        return b.add(vector.MaskedLoadOp(buffer, [b.index(at)], mask, zeros)).result
 
     def products(
         self, totals: Sequence[SSAValue], data: Index, apart: int, weights: Index, pixels: int, outputs: int
