@@ -1,11 +1,13 @@
-"""Models as firmware of Cortex-M boards, run by QEMU: `python -m benchmarks.firmware [MODEL...] [--boards NAME...]`.
+"""Models as firmware of microcontrollers, run by QEMU: `python -m benchmarks.firmware [MODEL...] [--boards NAME...]`.
 
-Of each model two programs are made, of native code (`relay.build(model, target)`) and of exported C, compiled by
-`arm-none-eabi-gcc -O2`. A row has the bytes of flash (code and constants of the model), of memory (arena and static
-data), the instructions of one run, and the largest difference from the interpreter's results, which integers do not
-have. With `-icount`, QEMU takes a nanosecond for each instruction; the boards' counters tick at 25 MHz, so counts are
-multiples of 40. Needs `arm-none-eabi-gcc` and `qemu-system-arm` (Debian: gcc-arm-none-eabi, libnewlib-arm-none-eabi,
-qemu-system-arm).
+Of each model (the digits, a model of spotted words, and those of MLPerf Tiny where they are) two programs are made, of
+native code (`relay.build(model, target)`) and of exported C, compiled by GCC with `-O2`. A row has the bytes of flash
+(code and constants of the model), and what they should be at most (`LIMIT`), of memory (arena and static data), the
+instructions of one run, and the largest difference from the interpreter's results, which integers do not have. With
+`-icount`, QEMU takes a nanosecond for each instruction; counts are multiples of what passes between two ticks of a
+board's timer (50 at most). Needs `arm-none-eabi-gcc`, `riscv64-unknown-elf-gcc`, `qemu-system-arm` and
+`qemu-system-riscv32` (Debian: gcc-arm-none-eabi, libnewlib-arm-none-eabi, gcc-riscv64-unknown-elf,
+picolibc-riscv64-unknown-elf, qemu-system-arm, qemu-system-misc); boards without theirs are left out.
 """
 
 from __future__ import annotations
@@ -25,29 +27,87 @@ from typing import Any
 import numpy as np
 
 import relay
+from benchmarks.speech import speech
 from relay import signature
 from relay.byoc.c import export_c
 from relay.dialects.attributes import Array
 from relay.frontend import from_tflite
 from relay.interpreters import run as interpret
+from relay.module import IRModule
+from relay.viewer.summary import summary
 
 ROOT = Path(__file__).parents[1]
-BOARD = ROOT / "tests" / "numeric" / "cortex_m"
+STARTS = ROOT / "tests" / "numeric" / "cortex_m"
 DIGITS = ROOT / "examples" / "digits" / "digits_int8.tflite"
-BOARDS = {"cortex-m3": "mps2-an385", "cortex-m4": "mps2-an386", "cortex-m7": "mps2-an500"}
-"""QEMU's machine by the name of the processor, which is the target."""
+MODELS = ROOT.parent / "shared" / "models"
+TINY = [MODELS / f"{name}_int8.tflite" for name in ("ad01", "kws", "resnet8", "vww_96")]
+SPEECH = Path("speech")
+"""No file: `benchmarks.speech`."""
+LIMIT = (1.15, 16 << 10)
+"""Of flash: this part of a model's weights, and so many bytes more."""
 KINDS = ("native", "c")
-PER_TICK = 40
-FLOATS = ("cortex-m4", "cortex-m7")
-"""Those with a unit for floats, of which C is told, too."""
 LARGEST = 1e-5
 """Of a difference of floats; integers are codes, of which one step is more."""
+
+
+@dataclass(frozen=True)
+class Board:
+    """A machine of QEMU: where its code and its data are, how often its timer ticks while QEMU runs 10^9 instructions,
+    the flags of its processor, and how its programs are made and run."""
+
+    machine: str
+    code: int
+    data: int
+    ticks: int
+    flags: Sequence[str]
+    tools: tuple[str, str] = ("arm-none-eabi-gcc", "qemu-system-arm")
+    start: str = "start.c"
+    library: str = "-specs=nosys.specs"
+
+    @property
+    def places(self) -> list[str]:
+        """Options of a linker for where code and data are."""
+        return [f"-Wl,--defsym=code_at={self.code}", f"-Wl,--defsym=data_at={self.data}"]
+
+    @property
+    def missing(self) -> list[str]:
+        """Its tools that are not installed."""
+        return [tool for tool in self.tools if shutil.which(tool) is None]
+
+
+def _cortex(name: str, machine: str, floats: bool, code: int = 0, data: int = 0x20000000, ticks: int = 25) -> Board:
+    flags = ["-mthumb", f"-mcpu={name}", *(["-mfloat-abi=softfp"] if floats else [])]
+    return Board(machine, code, data, ticks * 10**6, flags)
+
+
+BOARDS = {
+    "cortex-m3": _cortex("cortex-m3", "mps2-an385", floats=False),
+    "cortex-m4": _cortex("cortex-m4", "mps2-an386", floats=True),
+    "cortex-m7": _cortex("cortex-m7", "mps2-an500", floats=True),
+    "cortex-m33": _cortex("cortex-m33", "mps2-an505", True, 0x10000000, 0x38000000, 20),
+    "cortex-m55": _cortex("cortex-m55", "mps3-an547", True, ticks=32),
+    "riscv32": Board(
+        "virt",
+        0x80000000,
+        0x80400000,
+        10**9,
+        ["-march=rv32imac", "-mabi=ilp32"],
+        ("riscv64-unknown-elf-gcc", "qemu-system-riscv32"),
+        "start_riscv.c",
+        "-specs=picolibc.specs",
+    ),
+}
+"""By the name of the target."""
+MODELS_HERE = [DIGITS, SPEECH, *(path for path in TINY if path.exists())]
 TIMEOUT = 900
-FLASH = (".text", ".rodata", ".data", ".ARM")
+FLASH = (".text", ".rodata", ".srodata", ".data", ".sdata", ".ARM")
+MEMORY = (".bss", ".sbss", ".data", ".sdata")
 MAIN = """#include <stdint.h>
 #include "model.h"
 #include "given.h"
 void print(const char *text);
+void start_ticks(void);
+uint32_t ticks(void);
 %(arena)s
 static void number(uint32_t value) {
   char text[12];
@@ -65,12 +125,9 @@ static void show(const void *data, uint32_t size) {
   }
 }
 int main(void) {
-  volatile uint32_t *counter = (volatile uint32_t *)0x40028018;
-  *(volatile uint32_t *)0xE000ED88 |= 0xFu << 20; /* the unit for floats, where there is one */
-  __asm__ volatile("dsb\\n isb");
-  const uint32_t start = *counter;
+  start_ticks();
   const int status = %(call)s;
-  number(*counter - start);
+  number(ticks());
 %(shown)s
   return status;
 }
@@ -79,10 +136,11 @@ int main(void) {
 
 @dataclass(frozen=True)
 class Row:
-    """What one program takes, in bytes and instructions; `off`: the largest difference from the interpreter's results,
-    as a part of the largest of each."""
+    """What one program takes, in bytes and instructions; `limit`: of flash; `off`: the largest difference from the
+    interpreter's results, as a part of the largest of each."""
 
     flash: int
+    limit: int
     memory: int
     instructions: int
     off: float
@@ -96,22 +154,27 @@ def done(command: Sequence[str], folder: Path) -> str:
     return ended.stdout + ended.stderr
 
 
+def read(model: Path) -> IRModule:
+    """The module of a file, or the model of spotted words."""
+    return speech() if model == SPEECH else from_tflite(model)
+
+
 def row(model: Path, kind: str, processor: str) -> Row:
     """Make and run one program."""
-    module = from_tflite(model)
+    module, board = read(model), BOARDS[processor]
     inputs, outputs = signature.read(module["main"])
     random = np.random.default_rng(0)
     data = [drawn(random, info.shape, info.dtype) for info in inputs]
     wanted = interpret(module, data)
-    machine = ["-mthumb", f"-mcpu={processor}", "-O2", "-ffreestanding"]
-    if processor in FLOATS:
-        machine.append("-mfloat-abi=softfp")
+    gcc, qemu = board.tools
+    machine = [*board.flags, "-O2", "-ffreestanding"]
+    limit = int(LIMIT[0] * summary(module).weight_bytes) + LIMIT[1]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         arena, first, planned = "", list[str](), 0
         if kind == "c":
             export_c(module, folder, name="model")
-            done(["arm-none-eabi-gcc", "-std=c99", *machine, "-ffp-contract=off", "-c", "model.c"], folder)
+            done([gcc, "-std=c99", *machine, board.library, "-ffp-contract=off", "-c", "model.c"], folder)
         else:
             executable = relay.build(module, target=processor)
             executable.export(folder, "model")
@@ -129,28 +192,23 @@ def row(model: Path, kind: str, processor: str) -> Row:
         shown = "\n".join(f"  show(out_{n}, sizeof out_{n});" for n in range(len(sizes)))
         call = f"model_run({', '.join(names)})"
         (folder / "main.c").write_text(MAIN % {"arena": arena, "call": call, "shown": shown})
-        sections = re.findall(r"^(\.\S+)\s+(\d+)", done(["arm-none-eabi-size", "-A", "model.o"], folder), re.MULTILINE)
+        sections = re.findall(
+            r"^(\.\S+)\s+(\d+)", done([gcc.replace("gcc", "size"), "-A", "model.o"], folder), re.MULTILINE
+        )
         flash = sum(int(size) for section, size in sections if section.startswith(FLASH))
-        memory = planned + sum(int(size) for section, size in sections if section.startswith((".bss", ".data")))
-        files = ["main.c", "model.o", str(BOARD / "start.c"), "-T", str(BOARD / "mps2.ld")]
-        link = ["-nostartfiles", "-fno-tree-loop-distribute-patterns", "-specs=nosys.specs", "-lm", "-o", "model.elf"]
-        done(["arm-none-eabi-gcc", *machine, *files, *link], folder)
-        board = [
-            "-M",
-            BOARDS[processor],
-            "-icount",
-            "shift=0",
-            "-nographic",
-            "-semihosting-config",
-            "enable=on,target=native",
-        ]
-        ticks, codes = done(["qemu-system-arm", *board, "-kernel", "model.elf"], folder).split()
+        memory = planned + sum(int(size) for section, size in sections if section.startswith(MEMORY))
+        files = ["main.c", "model.o", str(STARTS / board.start), "-T", str(STARTS / "mps2.ld")]
+        link = ["-nostartfiles", "-fno-tree-loop-distribute-patterns", board.library, "-lm", "-o", "model.elf"]
+        done([gcc, *machine, *files, *board.places, *link], folder)
+        options = ["-icount", "shift=0", "-nographic", "-semihosting-config", "enable=on,target=native"]
+        options += ["-bios", "none"] if board.machine == "virt" else []
+        ticks, codes = done([qemu, "-M", board.machine, *options, "-kernel", "model.elf"], folder).split()
     rest, off = bytes.fromhex(codes), 0.0
     for expected in map(np.asarray, wanted):
         result = np.frombuffer(rest[: expected.nbytes], expected.dtype).reshape(expected.shape).astype(np.float64)
         difference = np.abs(result - expected).max() / max(float(np.abs(expected.astype(np.float64)).max()), 1.0)
         off, rest = float(np.maximum(off, difference)), rest[expected.nbytes :]
-    return Row(flash, memory, int(ticks) * PER_TICK, off)
+    return Row(flash, limit, memory, int(ticks) * 10**9 // board.ticks, off)
 
 
 def drawn(random: np.random.Generator, shape: Sequence[int], type: np.dtype[Any]) -> Array:
@@ -168,23 +226,25 @@ def _array(name: str, array: Array) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.firmware", description=__doc__, allow_abbrev=False)
-    parser.add_argument("models", nargs="*", type=Path, default=[DIGITS], help="default: the digits")
+    parser.add_argument("models", nargs="*", type=Path, default=MODELS_HERE, help="files, or 'speech'")
     parser.add_argument("--boards", nargs="+", choices=[*BOARDS], default=[*BOARDS])
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=[*KINDS])
     given = parser.parse_args(arguments)
-    if missing := [tool for tool in ("arm-none-eabi-gcc", "qemu-system-arm") if shutil.which(tool) is None]:
-        print(f"{', '.join(missing)}: not installed; Debian: gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm")
+    boards = [name for name in given.boards if not BOARDS[name].missing]
+    for name in sorted({*given.boards} - {*boards}):
+        print(f"{name}: {', '.join(BOARDS[name].missing)} not installed", file=sys.stderr)
+    if not boards:
         return 2
-    print("| model | processor | program | flash | memory | instructions, millions | results |")
-    print("|---|---|---|---|---|---|---|")
+    print("| model | processor | program | flash | limit | memory | instructions, millions | results |")
+    print("|---|---|---|---|---|---|---|---|")
     right = True
     for model in given.models:
-        for board in given.boards:
+        for board in boards:
             for kind in given.kinds:
                 found = row(model, kind, board)
                 right &= found.off <= LARGEST
                 off = "equal" if found.off == 0 else f"{'' if found.off <= LARGEST else 'DIFFERENT: '}{found.off:.1g}"
-                bytes_of = f"{found.flash} | {found.memory}"
+                bytes_of = f"{found.flash} | {found.limit} | {found.memory}"
                 print(
                     f"| {model.stem} | {board} | {kind} | {bytes_of} | {found.instructions / 1e6:.3f} | {off} |",
                     flush=True,

@@ -26,7 +26,7 @@ def host() -> CpuTarget:
 CROSS: dict[str, tuple[str, frozenset[str]]] = {
     "aarch64": ("generic", frozenset({"neon"})),
     "arm": ("generic", frozenset()),
-    "riscv32": ("generic-rv32", frozenset({"m", "a", "c"})),
+    "riscv32": ("sifive-e31", frozenset({"m", "a", "c"})),
     "riscv64": ("generic-rv64", frozenset({"m", "a", "f", "d", "c"})),
     "thumbv6m": ("generic", frozenset()),
     "thumbv7m": ("cortex-m3", frozenset()),

@@ -1,4 +1,4 @@
-/* Start of a bare Cortex-M program on QEMU's mps2 boards: vectors, memory, semihosting. */
+/* Start of a bare Cortex-M program on QEMU's mps2 and mps3 boards: vectors, memory, semihosting, the core's timer. */
 #include <stdint.h>
 
 extern uint32_t data_source, data_start, data_end, bss_start, bss_end, stack_top;
@@ -24,8 +24,25 @@ static void leave(int32_t status)
         ;
 }
 
+/* The core's timer counts 24 bits down at the core's clock. */
+static volatile uint32_t *const timer = (volatile uint32_t *)0xE000E010;
+
+void start_ticks(void)
+{
+    timer[1] = 0xFFFFFF;
+    timer[2] = 0;
+    timer[0] = 5;
+}
+
+uint32_t ticks(void)
+{
+    return 0xFFFFFF - timer[2];
+}
+
 void reset(void)
 {
+    *(volatile uint32_t *)0xE000ED88 |= 0xFu << 20; /* the unit for floats and vectors, where there is one */
+    __asm__ volatile("dsb\n isb");
     for (uint32_t *to = &data_start, *from = &data_source; to < &data_end;)
         *to++ = *from++;
     for (uint32_t *to = &bss_start; to < &bss_end;)
