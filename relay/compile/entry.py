@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 from relay.arguments import whole
 from relay.compile import cache
+from relay.compile.limit import check_memory
 from relay.compile.request import Request
 from relay.mapping import build_files
 from relay.store import store
@@ -47,6 +48,7 @@ def build(
     exact: bool | None = None,
     num_threads: int = 1,
     max_variants: int | None = None,
+    memory_limit: SupportsIndex | None = None,
     progress: bool | None = None,
 ) -> Executable:
     """Compile a module, or the model in a file (or its bytes), for a target. A file `x.mlir` holds a module's text, and
@@ -65,8 +67,10 @@ def build(
     `records` are schedules that `relay.tune` measured: kernels that they know run by them (docs/schedules.md).
     `external` names external compilers that get what they take first, and `exact=True` lets them take only what
     gives the same integers: `relay.build_external_compiler` with its defaults. A run uses up to `num_threads` threads;
-    `Executable.num_threads` can be set later, too. `progress` shows how far the build is: by default on a
-    terminal and in a notebook, if it takes longer than a second; a bar with rich, else text. Raises RelayError.
+    `Executable.num_threads` can be set later, too. `memory_limit` is how many bytes the arena may take: where it takes
+    more, the error names the layer that needs most, and `Executable.graph["layers"]` has the bytes of all. `progress`
+    shows how far the build is: by default on a terminal and in a notebook, if it takes longer than a second; a bar with
+    rich, else text. Raises RelayError.
     """
     if isinstance(mod, bytearray | memoryview):
         mod = bytes(mod)
@@ -100,6 +104,8 @@ def build(
     kept = store()
     with build_files(None if kept is None else kept.folder):
         executable = _found_or_built(request)
+    if memory_limit is not None:
+        check_memory(executable, memory_limit)
     executable.num_threads = num_threads
     return executable
 

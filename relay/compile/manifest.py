@@ -20,6 +20,7 @@ from xdsl.dialects.func import CallOp
 from xdsl.utils.hints import isa
 
 from relay import signature
+from relay.compile.layers import layers
 from relay.dialects.attributes import Array, int_values, share_memory, to_numpy
 from relay.errors import RelayError
 from relay.lowering import externals
@@ -70,6 +71,7 @@ def describe(
             {"name": _string(row, "name"), **{k: _int(row, k) for k in ("offset", "size", "first", "last")}}
             for row in _rows(module.op, "relay.buffers")
         ],
+        "layers": layers(main, target),
         "arena_bytes": arena_bytes,
         "constants_bytes": constants_bytes,
         "constants": constants,

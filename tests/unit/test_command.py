@@ -346,3 +346,9 @@ def test_targets_with_a_name_resolve_to_machines_that_exist():
     board = "fp asimd evtstrm crc32 cpuid".split()  # /proc/cpuinfo of a Raspberry Pi 4
     needed = {processor.SPELLINGS.get(feature, feature) for feature in resolve("rpi4").features - processor.UNUSED}
     assert needed <= {*board}
+
+
+def test_the_command_shows_layers(capsys: Capture):
+    assert main(["inspect", DIGITS, "--memory", "cortex-m4", "--json"]) == 0
+    layers = json.loads(capsys.readouterr().out)["layers"]
+    assert layers == relay.build(DIGITS, "cortex-m4").graph["layers"]

@@ -12,9 +12,10 @@ from relay.tools.command import options
 @click.command("inspect", cls=options.ModelCommand)
 @click.argument("file", type=options.MODEL, metavar="FILE|MODEL")
 @options.import_options
+@click.option("--memory", metavar="TARGET", help="also the memory of each layer in code for a target, which is built")
 @options.JSON
 @click.pass_obj
-def command(manner: options.Manner, file: str, as_json: bool, **chosen: Any) -> None:
+def command(manner: options.Manner, file: str, memory: str | None, as_json: bool, **chosen: Any) -> None:
     """Show inputs, outputs, operators with their work, and weights; exit code 1 for what cannot be imported."""
     build, _ = options.arguments_of(chosen)
     if options.is_saved(file):
@@ -23,5 +24,12 @@ def command(manner: options.Manner, file: str, as_json: bool, **chosen: Any) -> 
         return
     from relay.viewer.summary import summary
 
-    found = summary(options.module(file, build))
-    options.show({"file": file, **found.to_json()}, str(found), as_json)
+    found, layers = summary(options.module(file, build)), list[dict[str, Any]]()
+    if memory is not None:
+        executable = options.executable(file, {**build, "target": memory}, manner)
+        layers = executable.graph.get("layers", layers)
+    lines = [["", "memory", "kernel", "layer"]]
+    lines += [["", str(row["bytes"]), row["kernel"], row["layer"]] for row in layers]
+    table = f"\n\n{options.rows(lines, frozenset({1}))}" if layers else ""
+    told = {"layers": layers} if layers else {}
+    options.show({"file": file, **found.to_json(), **told}, f"{found}{table}", as_json)

@@ -106,6 +106,8 @@ MODEL_OPTIONS = (
                  help="optimization level, 0 to 4; integers never depend on it (default: 2)"),
     click.option("--num-threads", type=click.IntRange(1), metavar="N", default=1,
                  help="threads that a run may use (default: 1)"),
+    click.option("--memory-limit", type=click.IntRange(0), metavar="BYTES",
+                 help="an error names the layer with the peak where the arena takes more"),
     click.option("--records", multiple=True, type=MODEL, metavar="FILE",
                  help="schedules that relay tune found; several files are joined"),
 )  # fmt: skip
@@ -145,7 +147,7 @@ def input_options(function: F) -> F:
 def arguments_of(chosen: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Of a command's options those of `relay.build`, with the importer's; and the rest."""
     build: dict[str, Any] = {}
-    for key in ("target", "batch", "opt_level", "num_threads"):
+    for key in ("target", "batch", "opt_level", "num_threads", "memory_limit"):
         if (value := chosen.pop(key, None)) is not None and (key, value) != ("target", "llvm"):
             build[key] = value
     if "target" in build:
