@@ -23,6 +23,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
 
+from relay.compile.pipeline import optimize
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, element_type, elements, ints, tensor_type
 from relay.dialects.op import TensorOp
@@ -383,3 +384,20 @@ class Choosy(Legalization):
 NO_PATTERNS: list[type[Legalization]] = []
 RESTLESS: list[type[Legalization]] = [Restless]
 CHOOSY: list[type[Legalization]] = [Choosy]
+
+
+def test_on_a_gpu_an_update_at_a_computed_place_is_scattered() -> None:
+    """Nothing on the host reads where it goes."""
+    types = "(tensor<2x8x4xf32>, tensor<2x3x4xf32>, tensor<3xi32>) -> tensor<2x8x4xf32>"
+    mod = IRModule.parse(
+        f"""func.func @main(%x: tensor<2x8x4xf32>, %u: tensor<2x3x4xf32>, %s: tensor<3xi32>) -> tensor<2x8x4xf32> {{
+          %r = relay.dynamic_update_slice %x, %u, %s : {types}
+          func.return %r : tensor<2x8x4xf32>
+        }}"""
+    )
+    made, rng = optimize(mod, "cuda"), np.random.default_rng(0)
+    assert "dynamic_update_slice" not in made.to_text() and "dynamic_update_slice" in optimize(mod, "llvm").to_text()
+    for start in ([0, -4, 0], [0, 2, 9], [7, 6, 0]):
+        given = [rng.standard_normal(shape).astype(np.float32) for shape in ((2, 8, 4), (2, 3, 4))]
+        given.append(np.asarray(start, np.int32))
+        np.testing.assert_array_equal(run(made, given)[0], run(mod, given)[0])
