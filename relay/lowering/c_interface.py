@@ -15,6 +15,7 @@ from relay.errors import InvalidArgument, Unsupported
 from relay.lowering.c_stream import Parameter, declarations
 from relay.lowering.codegen import compile_text
 from relay.lowering.exported_regions import Regions, plain
+from relay.lowering.exported_texts import cmake, readme
 from relay.lowering.llvm_ir import translate
 from relay.module import IRModule
 from relay.target import CpuTarget
@@ -183,7 +184,8 @@ int32_t {name}_run(void *arena, {self.parameters});
 def export(
     module: IRModule, graph: Mapping[str, Any], params: Mapping[str, Array], target: CpuTarget, effort: int, name: str
 ) -> dict[str, bytes]:
-    """The files of a planned module, by name: object code, header, and what external compilers made, in C. Raises
+    """The files of a planned module, by name: object code, header, what external compilers made, in C, a README
+    (`NAME.md`: the folder may be a program's, with a README.md of its own) and a library for CMake. Raises
     InvalidArgument for a bad name, Unsupported for what no C functions run."""
     interface = Interface(name, graph, params, target, Regions.of(module.op, name))
     main = len(interface.tensors) + 2
@@ -199,6 +201,9 @@ def export(
         arguments = ", ".join(parameter for parameter, _ in interface.tensors)
         text = regions.code(f'#include "{name}.h"\n') + regions.runner(interface.parameters, arguments)
         files[f"{name}_regions.c"] = text.encode()
+    sources = [file for file in files if file.endswith(".c")]
+    files[f"{name}.md"] = readme(name, graph, target.alignment, interface.tensors).encode()
+    files[f"{name}.cmake"] = cmake(name, sources, [f"{name}.o"]).encode()
     return files
 
 

@@ -514,7 +514,8 @@ class Executable:
     """TVM's name."""
 
     def export(self, folder: str | PathLike[str], name: str = "relay_model") -> list[Path]:
-        """Write `NAME.o`, object code for the target with the weights inside, and `NAME.h`, how C calls it; the paths.
+        """Write `NAME.o`, object code for the target with the weights inside, `NAME.h`, how C calls it, `NAME.md`, what
+        it is, and `NAME.cmake`, a library for CMake; the paths.
 
         Nothing has to be started or loaded; what the code calls of the C library and libm, a linker finds. With parts
         that external compilers made, `NAME_regions.c` starts their devices by the vendors' C functions (see

@@ -16,6 +16,7 @@ import pytest
 import relay
 from benchmarks import firmware
 from relay import signature
+from relay.byoc.c import export_c
 from relay.byoc.c.emit import constants_of
 from relay.dialects.attributes import Array, to_numpy
 from relay.errors import InvalidArgument, RelayError, Unsupported
@@ -176,7 +177,8 @@ def on_linux(machine: Machine, model: tuple[Path, Array, Array], folder: Path) -
     machine.skip()
     path, inputs, expected = model
     executable = relay.build(path, target=machine.target)
-    assert [file.name for file in executable.export(folder)] == ["relay_model.o", "relay_model.h"]
+    kinds = [file.name.removeprefix("relay_model") for file in executable.export(folder)]
+    assert kinds == [".o", ".h", ".md", ".cmake"]
     (folder / "main.c").write_text(LINUX)
     strict = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-static", "-O1"]
     run([*machine.linker, *strict, *types(executable), "main.c", "relay_model.o", "-lm", "-o", "model"], folder)
@@ -187,6 +189,43 @@ def on_linux(machine: Machine, model: tuple[Path, Array, Array], folder: Path) -
 @pytest.mark.parametrize("machine", MACHINES)
 def test_digits_on_linux(machine: str, tmp_path: Path):
     on_linux(MACHINES[machine], digits(20), tmp_path)
+
+
+PROJECT = """cmake_minimum_required(VERSION 3.16)
+project(program C)
+include(digits/digits.cmake)
+add_executable(program main.c)
+target_link_libraries(program PRIVATE digits)
+"""
+PROGRAM = """#include "digits.h"
+#include <stdio.h>
+static int8_t in[DIGITS_INPUT_0_COUNT], out[DIGITS_OUTPUT_0_COUNT];
+%s
+int main(void) {
+  if (fread(in, sizeof in, 1, stdin) != 1 || %s) return 1;
+  return fwrite(out, sizeof out, 1, stdout) != 1;
+}
+"""
+ARENA = "static _Alignas(DIGITS_ARENA_ALIGNMENT) unsigned char arena[DIGITS_ARENA_BYTES];"
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None or shutil.which("make") is None, reason="Debian: cmake, make")
+@pytest.mark.parametrize("kind", ["object", "c"])
+def test_exports_are_libraries_for_cmake(kind: str, tmp_path: Path):
+    if kind == "c":
+        export_c(relay.frontend.from_tflite(DIGITS), tmp_path / "digits", "digits")
+        program = PROGRAM % ("", "digits_run(in, out)")
+    else:
+        relay.build(DIGITS).export(tmp_path / "digits", "digits")
+        program = PROGRAM % (ARENA, "digits_run(arena, in, out)")
+    (tmp_path / "main.c").write_text(program)
+    (tmp_path / "CMakeLists.txt").write_text(PROJECT)
+    run(["cmake", "-B", "build", "-G", "Unix Makefiles"], tmp_path)
+    run(["cmake", "--build", "build"], tmp_path)
+    found = run(["build/program"], tmp_path, DATA["int8_images"][0].tobytes())
+    assert np.array_equal(np.frombuffer(found, np.int8), DATA["int8_out"][0].reshape(-1))
+    readme = next((tmp_path / "digits").glob("*.md")).read_text()
+    assert all(f"`{name}`" in readme for name in ("input_0", "output_0"))
 
 
 @pytest.mark.slow

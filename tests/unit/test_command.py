@@ -337,7 +337,10 @@ def test_the_page_runs_and_names_every_command(tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     for line in page.split("```")[1].splitlines()[1:]:
         assert main(shlex.split(line)[1:]) == 0, line
-    assert {file.name for file in tmp_path.iterdir()} == {"examples", "digits.relay", "digits.o", "digits.h"}
+    assert {file.name for file in tmp_path.iterdir()} == {
+        "examples",
+        *(f"digits.{kind}" for kind in ("relay", "o", "h", "md", "cmake")),
+    }
 
 
 def test_targets_with_a_name_resolve_to_machines_that_exist():

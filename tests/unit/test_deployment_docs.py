@@ -80,5 +80,5 @@ def test_the_c_for_a_board(tmp_path: Path):
         assert done.returncode == 0, done.stdout + done.stderr
     image = np.random.default_rng(0).integers(-128, 128, (1, 8, 8, 1)).astype(np.int8)
     run = [str(emulator), "-cpu", "cortex-a72", "-L", "/usr/aarch64-linux-gnu"] if board else ["env"]
-    done = subprocess.run([*run, "build/digits"], cwd=tmp_path, input=image.tobytes(), capture_output=True)
+    done = subprocess.run([*run, "build/program"], cwd=tmp_path, input=image.tobytes(), capture_output=True)
     assert [*map(int, done.stdout.split())] == np.asarray(relay.build(DIGITS).run(image)).reshape(-1).tolist()

@@ -213,7 +213,7 @@ def test_bound_inputs_and_what_has_a_build_of_its_own(tmp_path: Path):
     assert [row["n"] for row in exe.variants] == [1, 3]
     with pytest.raises(Unsupported, match=r"each size has its own; variant\(n=...\).export"):
         exe.export(tmp_path)
-    assert {path.suffix for path in exe.variant(n=1).export(tmp_path)} == {".o", ".h"}
+    assert {path.suffix for path in exe.variant(n=1).export(tmp_path)} == {".o", ".h", ".md", ".cmake"}
     assert exe.profile(x, x, seconds=0.01) is not None
 
 

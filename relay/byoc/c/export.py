@@ -17,6 +17,7 @@ from relay.byoc.partitioning.compile_external import CompileExternal
 from relay.errors import InvalidArgument
 from relay.lowering.c_stream import Parameter, declarations
 from relay.lowering.exported_regions import Regions, prototypes
+from relay.lowering.exported_texts import cmake
 from relay.module import IRModule
 from relay.passes.info import as_module
 from relay.signature import TensorInfo
@@ -28,7 +29,8 @@ BASE_ALIGNMENT = 8
 def export_c(
     mod: IRModule | ModuleOp, folder: str | PathLike[str], name: str = "model", function: str = "main"
 ) -> list[Path]:
-    """Write a function of the module as `name.c`, `name.h` and a README.md that tells how to call it; their paths.
+    """Write a function of the module as `name.c`, `name.h`, a README.md that tells how to call it, and `name.cmake`,
+    a library for CMake; their paths.
 
     The C is C99 without any library but memcpy (and math.h where the model computes floats), with the weights as
     `static const` arrays; integers equal the interpreter's. The module is not changed. For a partitioned module,
@@ -47,6 +49,9 @@ def export_c(
     }
     if model.regions.functions:
         texts[f"{name}_regions.c"] = model.regions.code(f'#include "{name}.h"\n')
+    sources = [file for file in texts if file.endswith(".c")]
+    options = ["-std=c99", "-O2", "-ffp-contract=off"]
+    texts[f"{name}.cmake"] = cmake(name, sources, [], options)
     for file, text in texts.items():
         (target / file).write_text(text)
     return [target / file for file in texts]
