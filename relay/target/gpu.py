@@ -12,19 +12,21 @@ CUDA_TRIPLE, OPENCL_TRIPLE = "nvptx64-nvidia-cuda", "spirv64v1.2-unknown-unknown
 DEFAULT_CHIP = "sm_80"
 MATMUL = ("tf32", "f16", "bf16")
 """What factors of products of floats can be rounded to."""
-NONE = frozenset[str]()
+OPENCL_FEATURES = frozenset({"dot"})
+"""What devices of OpenCL may have: `dot` needs cl_khr_integer_dot_product."""
 
 
 def resolve_gpu(target: str, words: Sequence[str] = ()) -> GpuTarget:
     """`"cuda"` is any NVIDIA GPU from sm_80 on, `"cuda -arch=sm_90a"` one of its kind, `"cuda -matmul=tf32"` rounds the
     factors of products of floats (also to f16, bf16), `"cuda -mattr=-mma"` leaves a feature unused; `"opencl"` any
-    device that takes SPIR-V 1.2. Raises Unsupported for another chip, InvalidArgument for other options. `words`: those
-    of the text to read, if not all."""
+    device that takes SPIR-V 1.2, `"opencl -mattr=+dot"` one with integer dot products, too. Raises Unsupported for
+    another chip, InvalidArgument for other options. `words`: those of the text to read, if not all."""
     words = words or target.split()
     if words[:1] == ["opencl"]:
-        if words[1:]:
-            raise InvalidArgument(f"target {target!r}", f"has the option {words[1]}", "opencl has none")
-        return GpuTarget(OPENCL_TRIPLE, "", frozenset(), "opencl")
+        given = [f"-mattr=+{name}" for name in sorted(OPENCL_FEATURES)]
+        if unknown := [word for word in words[1:] if word not in given]:
+            raise InvalidArgument(f"target {target!r}", f"has the option {unknown[0]}", f"there is {', '.join(given)}")
+        return GpuTarget(OPENCL_TRIPLE, "", frozenset(word.partition("+")[2] for word in words[1:]), "opencl")
     options = {"-arch": DEFAULT_CHIP, "-matmul": "", "-mattr": ""}
     for word in words[1:]:
         option, _, value = word.partition("=")
@@ -55,12 +57,11 @@ def check_gpu(target: GpuTarget, where: str) -> None:
     """Raise InvalidArgument for what no text of a target gives: another triple, features that the chip does not have,
     anything but a triple of OpenCL, products that are rounded to nothing that is known."""
     chip = target.chip
-    triple, features = (OPENCL_TRIPLE, NONE) if chip is None else (CUDA_TRIPLE, chip.features)
+    triple, features = (OPENCL_TRIPLE, OPENCL_FEATURES) if chip is None else (CUDA_TRIPLE, chip.features)
     if target.triple != triple:
         raise InvalidArgument(where, f"has triple = {target.triple!r}", f"of {target.kind} it is {triple}")
     if unknown := sorted(target.features - features):
-        hint = f"there are {', '.join(sorted(features))}" if features else f"{target.kind} has none"
-        raise InvalidArgument(where, f"has the feature {unknown[0]!r}", hint)
+        raise InvalidArgument(where, f"has the feature {unknown[0]!r}", f"there are {', '.join(sorted(features))}")
     if chip is None and target.cpu:
         raise InvalidArgument(where, f"has cpu = {target.cpu!r}", f"{target.kind} has none")
     if target.matmul and (target.matmul not in MATMUL or not target.has("mma")):

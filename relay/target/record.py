@@ -351,6 +351,11 @@ class GpuTarget(Processor):
         return "" if self.chip is None else self.chip.ptx
 
     @property
+    def extensions(self) -> str:
+        """SPIR-V's extensions that the code may ask for."""
+        return "+SPV_KHR_integer_dot_product" if self.kind == "opencl" and self.dots else ""
+
+    @property
     def function_attributes(self) -> str:
         return ""
 

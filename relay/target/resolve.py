@@ -172,7 +172,7 @@ def _spelled(target: Target) -> str:
 def _spelled_gpu(target: GpuTarget) -> str:
     check_gpu(target, "target")
     if target.kind == "opencl":
-        return target.kind
+        return " ".join([target.kind, *(f"-mattr=+{name}" for name in sorted(target.features))])
     unused = ",".join(f"-{name}" for name in sorted(CHIPS[target.cpu].features - target.features))
     words = [target.kind, f"-arch={target.cpu}"]
     words += [f"-matmul={target.matmul}"] if target.matmul else []

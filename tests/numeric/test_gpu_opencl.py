@@ -39,10 +39,13 @@ def digits() -> Executable:
     return relay.build(DIGITS / "digits_int8.tflite", target="opencl")
 
 
-def check(path: Path) -> None:
+DOTS = "opencl -mattr=+dot"
+
+
+def check(path: Path, target: str = "opencl") -> None:
     if not path.exists():
         pytest.skip(f"the model {path.stem} is not here")
-    executable = relay.build(path, target="opencl")
+    executable = relay.build(path, target=target)
     inputs, outputs = golden_of(path)
     for given, wanted in zip(inputs, outputs, strict=True):
         for result, want in zip(outputs_of(executable, *given), wanted, strict=True):
@@ -97,6 +100,13 @@ def test_model_on_a_device(name: str):
     check(MODELS / f"{name}.tflite")
 
 
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("name", [n if n == "kws_int8" else pytest.param(n, marks=pytest.mark.slow) for n in ALL])
+def test_dot_products_on_a_device(name: str):
+    """Those of Intel's runtime: cl_khr_integer_dot_product."""
+    check(MODELS / f"{name}.tflite", DOTS)
+
+
 def validate(executable: Executable, folder: Path) -> None:
     if VALIDATOR is None:
         pytest.skip("spirv-val is not installed (package spirv-tools)")
@@ -108,6 +118,12 @@ def validate(executable: Executable, folder: Path) -> None:
 
 def test_spirv_of_digits_is_valid(tmp_path: Path):
     validate(digits(), tmp_path)
+
+
+def test_spirv_of_dot_products_is_valid(tmp_path: Path):
+    executable = relay.build(DIGITS / "digits_int8.tflite", target=DOTS)
+    assert b"SPV_KHR_integer_dot_product" in executable.library.code
+    validate(executable, tmp_path)
 
 
 @pytest.mark.parametrize("name", EACH)

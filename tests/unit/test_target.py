@@ -50,6 +50,7 @@ TEXTS = [
     "cuda -costs=processors=30",
     "cuda -arch=sm_75 -mattr=-shuffle",
     "opencl",
+    "opencl -mattr=+dot",
 ]
 
 
@@ -93,7 +94,10 @@ def texts(draw: st.DrawFn) -> str:
         gone = draw(st.lists(st.sampled_from(("dot", "shuffle", "fma-rz")), unique=True))
         options = [f"-arch={draw(st.sampled_from(sorted(CHIPS)))}", *(f"-mattr={','.join(f'-{x}' for x in gone)}",)]
         costs = draw(st.sampled_from(["", " -costs=step=3", " -costs=finished_sum=0.3,processors=7"]))
-        return draw(st.sampled_from(["opencl", " ".join(["cuda", *draw(st.permutations(options))])])) + costs
+        return (
+            draw(st.sampled_from(["opencl", "opencl -mattr=+dot", " ".join(["cuda", *draw(st.permutations(options))])]))
+            + costs
+        )
     machine = draw(st.sampled_from(sorted(FEATURES)))
     names = draw(st.lists(st.sampled_from(FEATURES[machine]), max_size=3, unique=True))
     cpu = draw(st.sampled_from(CPUS.get(machine, ("",))))
@@ -116,7 +120,7 @@ def test_any_text_is_made_again_of_its_target(text: str):
 @pytest.mark.parametrize(
     "target",
     [
-        GpuTarget(OPENCL_TRIPLE, "", frozenset({"dot"}), "opencl"),
+        GpuTarget(OPENCL_TRIPLE, "", frozenset({"mma"}), "opencl"),
         GpuTarget(OPENCL_TRIPLE, "pvc", frozenset(), "opencl"),
         GpuTarget(CUDA_TRIPLE, "sm_80", frozenset({"wgmma"})),
         GpuTarget(CUDA_TRIPLE, "sm_75", frozenset(), matmul="tf32"),
@@ -183,7 +187,7 @@ def test_what_is_for_cpus_refuses_a_gpu_and_the_other_way_round():
         ('{kind = "cuda", cpu = "sm_80", features = "+wgmma"}', "has the feature 'wgmma'; there are async-copy, dot"),
         ('{kind = "cuda", cpu = "sm_80", features = "+mma", matmul = "f8"}', "has matmul = 'f8'; there are tf32"),
         ('{kind = "cuda", cpu = "sm_75", matmul = "tf32"}', "has matmul = 'tf32'; there are tf32, f16, bf16, where"),
-        ('{kind = "opencl", features = "+dot"}', "has the feature 'dot'; opencl has none"),
+        ('{kind = "opencl", features = "+mma"}', "has the feature 'mma'; there are dot"),
         ('{kind = "opencl", cpu = "x"}', "has cpu = 'x'; opencl has none"),
         ('{triple = "garbage"}', "has triple = 'garbage', which is not known; known are"),
         ('{triple = "x86_64-pc-windows-msvc"}', "has triple = 'x86_64-pc-windows-msvc', which is of Windows or macOS"),

@@ -44,6 +44,7 @@ def compile_kernels(text: str, target: GpuTarget, level: int = 3) -> DeviceCode:
         "features": target.feature_string,
         "level": level,
         "format": format,
+        "extensions": target.extensions,
     }
     line = json.dumps(options)
     kept = store()

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from xdsl.context import Context
 from xdsl.dialects import arith, llvm
-from xdsl.dialects.builtin import IntegerAttr, i32, i64
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32, i64
 from xdsl.dialects.gpu import DimensionEnum
 from xdsl.ir import Attribute, Operation
 
 from relay.dialects.gpu import ModuleOp as GpuModuleOp
 from relay.lowering.builder import INDEX
-from relay.lowering.gpu.device_calls import ConvertDeviceCalls, IdOp
+from relay.lowering.gpu.device_calls import ConvertDeviceCalls, IdOp, replace
 
 FUNCTIONS: dict[str, str] = {
     "gpu.thread_id": "_Z12get_local_idj",
@@ -22,6 +23,13 @@ FUNCTIONS: dict[str, str] = {
 }
 """OpenCL's functions by their mangled names, as LLVM's SPIR-V knows them."""
 BARRIER = "_Z7barrierj"
+DOTS: dict[str, str] = {
+    "llvm.nvvm.idp4a.s.s": "_Z20dot_4x8packed_ss_intjj",
+    "llvm.nvvm.idp4a.s.u": "_Z20dot_4x8packed_su_intjj",
+    "llvm.nvvm.idp4a.u.s": "_Z20dot_4x8packed_us_intjj",
+    "llvm.nvvm.idp4a.u.u": "_Z21dot_4x8packed_uu_uintjj",
+}
+"""Dot products of four bytes, of cl_khr_integer_dot_product, without the sum that they are added to."""
 LOCAL_FENCE = 1
 """OpenCL's CLK_LOCAL_MEM_FENCE."""
 DIMENSIONS = {DimensionEnum.X: 0, DimensionEnum.Y: 1, DimensionEnum.Z: 2}
@@ -30,11 +38,25 @@ DIMENSIONS = {DimensionEnum.X: 0, DimensionEnum.Y: 1, DimensionEnum.Z: 2}
 @dataclass(frozen=True)
 class ConvertGpuToLlvmSpv(ConvertDeviceCalls):
     """Turn `gpu.thread_id`, `gpu.block_id`, `gpu.block_dim`, `gpu.grid_dim` and `gpu.barrier` inside `gpu.module` into
-    calls of OpenCL's functions, which the module declares. Loops, memory and arithmetic stay: the translator to LLVM
-    IR takes them."""
+    calls of OpenCL's functions, which the module declares, and `idp4a` into `dot_4x8packed` and a sum. Loops, memory
+    and other arithmetic stay: the translator to LLVM IR takes them."""
 
     name = "convert-gpu-to-llvm-spv"
     why = "lowers thread and block indices to calls of OpenCL C functions"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        super().apply(ctx, op)
+        for module in [inner for inner in op.body.block.ops if isinstance(inner, GpuModuleOp)]:
+            for inner in [*module.walk()]:
+                if isinstance(inner, llvm.CallIntrinsicOp) and inner.intrin.data in DOTS:
+                    replace(inner, self.dot(module, inner))
+
+    def dot(self, module: GpuModuleOp, op: llvm.CallIntrinsicOp) -> Sequence[Operation]:
+        """The dot product of two factors, and its sum with the third."""
+        name, (x, y, start) = DOTS[op.intrin.data], op.args
+        declare(module, name, i32, arguments=2)
+        product = llvm.CallOp(name, x, y, return_type=i32)
+        return product, arith.AddiOp(start, product.results[0])
 
     def barrier(self, module: GpuModuleOp) -> Sequence[Operation]:
         declare(module, BARRIER, llvm.LLVMVoidType())
@@ -49,8 +71,10 @@ class ConvertGpuToLlvmSpv(ConvertDeviceCalls):
         return number, call, arith.IndexCastOp(call.results[0], INDEX)
 
 
-def declare(module: GpuModuleOp, name: str, result: Attribute) -> None:
-    """Declare a function of one i32, once."""
+def declare(module: GpuModuleOp, name: str, result: Attribute, arguments: int = 1) -> None:
+    """Declare a function of i32s, once."""
     block = module.body.block
     if not any(isinstance(other, llvm.FuncOp) and other.sym_name.data == name for other in block.ops):
-        block.add_op(llvm.FuncOp(name, llvm.LLVMFunctionType([i32], result), linkage=llvm.LinkageAttr("external")))
+        block.add_op(
+            llvm.FuncOp(name, llvm.LLVMFunctionType([i32] * arguments, result), linkage=llvm.LinkageAttr("external"))
+        )

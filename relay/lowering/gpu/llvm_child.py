@@ -1,7 +1,7 @@
 """The process that compiles for GPUs: LLVM ends the process that it runs in where it cannot compile something.
 
-Reads a line of JSON (`triple`, `cpu`, `features`, `level`, `format`: assembly or bin) and LLVM IR text; writes what
-LLVM makes of it. Imports nothing but llvmlite: it starts often.
+Reads a line of JSON (`triple`, `cpu`, `features`, `level`, `format`: assembly or bin, `extensions` of SPIR-V) and LLVM
+IR text; writes what LLVM makes of it. Imports nothing but llvmlite: it starts often.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ import sys
 import llvmlite.binding as llvm
 
 
-def compiled(text: str, triple: str, cpu: str, features: str, level: int, format: str) -> bytes:
+def compiled(text: str, triple: str, cpu: str, features: str, level: int, format: str, extensions: str) -> bytes:
     """The code of the module."""
+    if extensions:
+        llvm.set_option("", f"--spirv-ext={extensions}")
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     module = llvm.parse_assembly(text)
