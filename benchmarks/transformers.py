@@ -1,9 +1,9 @@
 """Transformers with random weights, against other runtimes: `python -m benchmarks.transformers [NAME...]`.
 
-The models are ONNX files that this writes. Encoders are quantized where products read: unsigned codes per tensor for
-data, signed ones per output channel for weights, floats for biases, residual sums, normalizations, and scores. Their
-scales are those of a run of the float model. Peers run as in `benchmarks.compare`, whose options follow the names; the
-ratios are the better peer's time over ours, and `--kernels` says where our own time goes.
+The models are ONNX files that this writes. Encoders are of floats (`_f32`), or quantized where products read: unsigned
+codes per tensor for data, signed ones per output channel for weights, floats for biases, residual sums, normalizations,
+and scores. Their scales are those of a run of the float model. Peers run as in `benchmarks.compare`, whose options
+follow the names; the ratios are the better peer's time over ours, and `--kernels` says where our own time goes.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ from relay.tools.peers import Array
 
 @dataclass(frozen=True)
 class Encoder:
-    """`layers` blocks of attention and two products, as of BERT, over `tokens` rows of `width`."""
+    """`layers` blocks of attention and two products, as of BERT, over `tokens` rows of `width`; `codes`: quantized."""
 
     layers: int
     width: int
     heads: int
     inner: int
     tokens: int
+    codes: bool = True
 
     def model(self) -> onnx.ModelProto:
         """Inputs: the rows, and numbers that are added to the scores of each key."""
-        graph = Graph()
+        graph = Graph(codes=self.codes)
         x = graph.input("rows", graph.random.normal(size=(1, self.tokens, self.width)))
         mask = graph.input("mask", np.zeros((1, 1, 1, self.tokens)))
         x = graph.norm(x)
@@ -93,7 +94,12 @@ MODELS: dict[str, Encoder | FourBits] = {
     "bert_base_384": Encoder(12, 768, 12, 3072, 384),
     "minilm_128": Encoder(6, 384, 12, 1536, 128),
     "minilm_384": Encoder(6, 384, 12, 1536, 384),
+    "bert_base_128_f32": Encoder(12, 768, 12, 3072, 128, codes=False),
+    "bert_base_384_f32": Encoder(12, 768, 12, 3072, 384, codes=False),
+    "minilm_128_f32": Encoder(6, 384, 12, 1536, 128, codes=False),
+    "minilm_384_f32": Encoder(6, 384, 12, 1536, 384, codes=False),
     "encoder_small": Encoder(1, 64, 2, 128, 24),
+    "encoder_small_f32": Encoder(1, 64, 2, 128, 24, codes=False),
     "four_bits_1": FourBits(16, 4096, 1, True),
     "four_bits_32": FourBits(16, 4096, 32, True),
     "four_bits_32_int8": FourBits(16, 4096, 32, False),
@@ -103,8 +109,10 @@ MODELS: dict[str, Encoder | FourBits] = {
 
 @dataclass
 class Graph:
-    """An ONNX graph while it is written, and every value of a run of it in float32, for the scales."""
+    """An ONNX graph while it is written, and every value of a run of it in float32, for the scales. Without `codes`,
+    nothing is quantized."""
 
+    codes: bool = True
     nodes: list[onnx.NodeProto] = field(default_factory=list[onnx.NodeProto])
     constants: list[onnx.TensorProto] = field(default_factory=list[onnx.TensorProto])
     inputs: list[str] = field(default_factory=list[str])
@@ -142,6 +150,8 @@ class Graph:
 
     def quantized(self, value: str) -> str:
         """As codes from 0 to 255 and back, by the range of the value."""
+        if not self.codes:
+            return value
         data = self.values[value]
         low, high = min(float(data.min()), 0.0), max(float(data.max()), 1e-6)
         scale = (high - low) / 255
@@ -152,16 +162,22 @@ class Graph:
         return found
 
     def dense(self, x: str, outputs: int) -> str:
-        """A product with random weights, signed codes with a scale per output, and a bias."""
+        """A product with random weights, as `weights`, and a bias."""
         inputs = self.values[x].shape[-1]
-        weights = self.random.standard_normal((inputs, outputs), np.float32) / np.float32(sqrt(inputs))
+        matrix = self.weights(self.random.standard_normal((inputs, outputs), np.float32) / np.float32(sqrt(inputs)))
+        bias = self.constant(self.random.normal(0, 0.1, outputs).astype(np.float32))
+        return self.op("Add", self.op("MatMul", x, matrix), bias)
+
+    def weights(self, weights: Array) -> str:
+        """Weights [inputs, outputs] as signed codes with a scale per output."""
+        if not self.codes:
+            return self.constant(weights)
         scales = np.max(np.abs(weights), axis=0) / np.float32(127)
-        zeros = self.constant(np.zeros(outputs, np.int8))
+        zeros = self.constant(np.zeros(len(weights.T), np.int8))
         codes = self.constant(np.rint(weights / scales).astype(np.int8))
         matrix = self.node("DequantizeLinear", [codes, self.constant(scales), zeros], axis=1)
         self.values[matrix] = weights
-        bias = self.constant(self.random.normal(0, 0.1, outputs).astype(np.float32))
-        return self.op("Add", self.op("MatMul", x, matrix), bias)
+        return matrix
 
     def norm(self, x: str) -> str:
         """LayerNormalization of each row, scaled and moved."""

@@ -277,3 +277,41 @@ def test_nothing_of_the_library_is_called(target: str, tmp_path: Path):
     assert b"relay_model_run" in code
     for name in (b"expf", b"erff", b"logf", b"log2", b"sinf", b"pow", b"rint", b"fma", b"floor", b"round"):
         assert name not in code, name
+
+
+FORMS = {
+    "quotient": ("%x", "relay.divide %x, %r", "relay.multiply %x, %c", "relay.multiply %d, %h"),
+    "product": ("%x", "relay.multiply %x, %s", "relay.multiply %h, %x", "relay.multiply %d, %c"),
+    "another": ("%y", "relay.divide %x, %r", "relay.multiply %y, %c", "relay.multiply %d, %h"),
+}
+"""GELU as exporters write it, and of two values, which is something else."""
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_gelu_is_one_function(form: str):
+    factor, inside, first, last = FORMS[form]
+    x = np.concatenate([np.linspace(-9, 9, 4003), [-0.0, 1e30, -1e30, np.inf, np.nan]]).astype(np.float32)
+    type = f"tensor<{x.size}xf32>"
+
+    def step(name: str, call: str) -> str:
+        operands = call.partition(" ")[2].split(", ")
+        kinds = ["tensor<f32>" if each in ("%r", "%s", "%h", "%o") else type for each in operands]
+        return f"  {name} = {call} : ({', '.join(kinds)}) -> {type}\n"
+
+    numbers = {"%r": 2**0.5, "%s": 0.5**0.5, "%h": 0.5, "%o": 1.0}
+    lines = [f"  {name} = relay.constant dense<{np.float32(n):.9e}> : tensor<f32>\n" for name, n in numbers.items()]
+    calls = {"%a": inside, "%b": "relay.erf %a", "%c": "relay.add %b, %o", "%d": first, "%e": last}
+    text = "".join([*lines, *(step(name, call) for name, call in calls.items())])
+    module = IRModule.parse(
+        f"func.func @main(%x: {type}, %y: {type}) -> {type} {{\n{text}  func.return %e : {type}\n}}"
+    )
+    y = x if factor == "%x" else np.ones_like(x)
+    found = build(module)(x, y)
+    assert isinstance(found, np.ndarray)
+    wanted = np.array([0.5 * b * math.erfc(-a / math.sqrt(2)) for a, b in zip(x.tolist(), y.tolist(), strict=True)])
+    near = np.abs(x) < 10
+    assert np.abs(found[near] - wanted[near]).max() <= 2.4e-7
+    if factor == "%x":  # the tail of the normal distribution keeps its digits, which `1 + erf` would lose
+        tail = (x < -4) & (x > -6)
+        assert np.abs(found[tail] / wanted[tail] - 1).max() < 1e-3
+        assert found[-5:-3].tolist() == [0.0, np.float32(1e30)] and found[-2] == np.inf and np.isnan(found[-1])

@@ -131,7 +131,9 @@ def test_an_onnx_model_is_compared(tmp_path: Path):
     assert row["median_s"] > 0 and "from_reference" not in row
 
 
-@pytest.mark.parametrize(("name", "bound"), [("encoder_small", 2e-3), ("four_bits_small", 1e-6)])
+@pytest.mark.parametrize(
+    ("name", "bound"), [("encoder_small", 2e-3), ("encoder_small_f32", 2e-6), ("four_bits_small", 1e-6)]
+)
 def test_transformers_compute_what_onnx_runtime_says(tmp_path: Path, name: str, bound: float):
     onnxruntime = pytest.importorskip("onnxruntime", reason="the oracle")
     transformers = pytest.importorskip("benchmarks.transformers", reason="needs the package onnx")

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import arith as wide
 from relay.lowering.math.arithmetic import Arithmetic
-from relay.lowering.math.polynomials import ERF, EXP, EXP_LONG, EXP_SHORT, LOG, LOG_ERFC, LOG_LONG
+from relay.lowering.math.polynomials import ERF, EXP, EXP_LONG, EXP_SHORT, LOG, LOG_ERFC, LOG_LONG, LOG_TAIL
 from relay.lowering.shaped import scalar_of
 
 LN2 = np.log(np.longdouble(2))
@@ -113,8 +113,8 @@ def exp(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
 
 
 def exp_below(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
-    """`e^x`, -20 < x < -1.8, of f32, where what counts is 1 less this: a shorter polynomial and, where its product is
-    fused, one number for ln(2) are near enough. Nothing is a denormal number."""
+    """`e^x`, -25 < x < -0.6, of f32, where what counts is a number less this: a shorter polynomial and, where its
+    product is fused, one number for ln(2) are near enough. Nothing is a denormal number."""
     one, r = b.number(1.0, e), x
     n, word = rounded(b, x, e, float(1 / LN2))
     for part in (float(LN2),) if b.fuses else SHORT_LN2:
@@ -213,3 +213,11 @@ def erf(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
     far = b.polynomial(at_most(b, e, size, 4.0), LOG_ERFC, e)
     far = b.add(math.CopySignOp(b.minus(one, exp_below(b, far, e)), x))
     return b.select(b.compare(size, "olt", one), near, far)
+
+
+def gelu(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
+    """`x (1 + erf(x / sqrt(2))) / 2` as `max(x, 0) - |x| q`, where q is what the normal distribution has beyond |x|,
+    the exponential function of a polynomial. For f32; from 6.5 on, |x| q is 3e-10."""
+    size = at_most(b, e, b.add(math.AbsFOp(x)), 6.5)
+    beyond = exp_below(b, b.polynomial(size, LOG_TAIL, e), e)
+    return b.fused(b.add(arith.NegfOp(size)), beyond, at_least(b, e, x, 0.0))

@@ -54,6 +54,23 @@ func.func private @both(%x: memref<16xf32>, %y: memref<1xf64>) {
   func.return
 }
 
+// x * (1 + erf(x / sqrt(2))) / 2 is one function of x: nothing is divided.
+// CHECK-LABEL: func.func private @gelu
+// CHECK:         math.absf %x : vector<16xf32>
+// CHECK-NOT:     arith.divf
+// CHECK:         func.return
+func.func private @gelu(%x: vector<16xf32>) -> vector<16xf32> {
+  %root = arith.constant dense<1.41421354> : vector<16xf32>
+  %one = arith.constant dense<1.0> : vector<16xf32>
+  %half = arith.constant dense<0.5> : vector<16xf32>
+  %0 = arith.divf %x, %root : vector<16xf32>
+  %1 = math.erf %0 : vector<16xf32>
+  %2 = arith.addf %1, %one : vector<16xf32>
+  %3 = arith.mulf %x, %2 : vector<16xf32>
+  %4 = arith.mulf %3, %half : vector<16xf32>
+  func.return %4 : vector<16xf32>
+}
+
 // Few processors round f64 to 16 bits; by way of f32 it is rounded once, as what is lost is kept in the last bit.
 // CHECK-LABEL: func.func private @narrow
 // CHECK:         [[N:%.+]] = arith.truncf [[X:%.+]] : f64 to f32
