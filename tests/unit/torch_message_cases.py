@@ -292,7 +292,7 @@ PROGRAMS: dict[str, bytes] = {
     "takes 1073741824 elements": call("aten.as_strided.default", self=X, size=[1 << 30], stride=[1]),
     "takes some of 1073741824 elements": call("aten.diagonal.default", self=f(1 << 15, 1 << 15)),
     "takes elements outside of [2, 3]": call("aten.as_strided.default", self=X, size=[9], stride=[1]),
-    "a tensor is of unknown size": call("aten.einsum.default", equation="ab->a", tensors=[f("n", 2)]),
+    "takes tensor<?x2xf32>, of unknown size": call("aten.einsum.default", equation="ab->a", tensors=[f("n", 2)]),
     "has 0 spatial axes": call("aten.convolution.default", input=X, weight=X),
     "averages int64": call("aten.avg_pool2d.default", self=i(1, 2, 4, 4), kernel_size=[2]),
     "divides windows that reach over the end": call(

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Block, SSAValue
 
 from relay.dialects.op import DYNAMIC, is_tensor
+from relay.errors import Malformed, RelayError
 from relay.frontend.importing.builder import Builder, Place
 from relay.frontend.importing.options import MAX_ELEMENTS
 from relay.frontend.importing.problems import Problems
@@ -28,6 +29,17 @@ READ_ERRORS = (
     ArithmeticError, AttributeError, IndexError, KeyError, MemoryError, TypeError, ValueError, RecursionError,
 )  # fmt: skip
 """What reading a damaged graph raises."""
+
+
+@contextmanager
+def readable(file: str, what: str) -> Generator[None, None, None]:
+    """Raise Malformed for what reading a damaged file raises."""
+    try:
+        yield
+    except RelayError:
+        raise
+    except READ_ERRORS as error:
+        raise Malformed(file, f"the {what} cannot be read: {type(error).__name__}: {error}") from error
 
 
 @dataclass(slots=True, kw_only=True)

@@ -50,6 +50,8 @@ def einsum(importer: TensorBuilder, equation: str, values: Sequence[SSAValue]) -
     terms = given.split(",")
     if len(terms) != len(values):
         raise importer.at.malformed(f"the equation {equation!r} has {len(terms)} operands, not {len(values)}")
+    for value in values:
+        importer.static(value)
     free = iter("ABCDEFGHIJKLMNOPQRSTUVWXYZ".translate(str.maketrans("", "", given + wanted)))
     hidden = max(importer.rank(v) - len(t.replace("...", "")) for t, v in zip(terms, values, strict=True))
     dots = "".join(next(free) for _ in range(hidden)) if "..." in given else ""

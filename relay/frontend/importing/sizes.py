@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from relay.arguments import every, mapping, positive, shown
-from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
+from relay.dialects.op import DYNAMIC, is_tensor
+from relay.errors import InvalidArgument, Malformed, Unsupported
+from relay.frontend.importing.builder import is_value
 from relay.frontend.importing.options import MAX_ELEMENTS
 from relay.signature import TensorInfo
 from relay.symbols import Symbol
@@ -67,8 +69,9 @@ def given_sizes(
     return found
 
 
-def sized(inputs: Sequence[Sizes], given: Mapping[str, tuple[int, ...]], images: int | None) -> list[Sizes]:
-    """The inputs with the sizes given, and this number of images for each leading size that is open."""
+def sized(inputs: Sequence[Sizes], shapes: object, images: int | None, importer: str, file: str) -> list[Sizes]:
+    """The inputs with the sizes that a caller gives, and this number of images for each leading size that is open."""
+    given = given_sizes(inputs, shapes, images, importer, file)
     found = [replace(each, dims=given.get(each.input, each.dims)) for each in inputs]
     return [
         replace(each, dims=(images, *each.dims[1:])) if images is not None and each.dims[:1] == (-1,) else each
@@ -88,14 +91,18 @@ def symbols_of(inputs: Sequence[Sizes]) -> list[Symbol]:
 
 @contextmanager
 def sizes_known(
-    inputs: Sequence[Sizes], file: str, blames: Callable[[RelayError], bool], small: Mapping[int, TensorInfo] = {}
-) -> Generator[None, None, None]:
-    """Raise UnknownSizes for what cannot be imported while a size is open, if `blames` says that this may be why."""
+    inputs: Sequence[Sizes], file: str, built: Callable[[], Iterable[object]], operators: Sequence[str],
+    small: Mapping[int, TensorInfo] = {},
+) -> Generator[None, None, None]:  # fmt: skip
+    """Raise UnknownSizes for what cannot be imported while a size is open: one of the values that are built then is of
+    unknown size, and no error says, in these words, that an operator cannot be imported."""
     try:
         yield
     except (Malformed, Unsupported) as error:
         first = next((each for each in inputs if each.is_open), None)
-        if first is None or not blames(error):
+        types = [each.type for each in built() if is_value(each)]
+        unknown = any(is_tensor(type) and DYNAMIC in type.get_shape() for type in types)
+        if first is None or not unknown or any(why in str(error) for why in operators):
             raise
         reason = f", which must be known ({error.where}: {error.what})"
         raise unknown_sizes(first, inputs, file, reason, small) from None

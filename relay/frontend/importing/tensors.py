@@ -84,6 +84,28 @@ class TensorBuilder(Builder):
         """The value with another element type; itself where it has that."""
         return value if self.element(value) == element else self.call(relay.CastOp, value, dtype=element)
 
+    def real(self, value: SSAValue) -> SSAValue:
+        """The value as floats: float32 where it has integers."""
+        return value if self.is_float(value) else self.cast(value, f32)
+
+    def add(self, value: SSAValue, bias: SSAValue | None) -> SSAValue:
+        """The sum; the value where there is nothing to add."""
+        return value if bias is None else self.call(relay.AddOp, value, bias)
+
+    def static(self, value: SSAValue, axes: Iterable[int] | None = None) -> list[int]:
+        """The sizes of a tensor, or those along these axes, which must be known."""
+        dims = self.shape(value)
+        found = [*dims] if axes is None else [dims[axis] for axis in axes]
+        if DYNAMIC in found:
+            raise self.at.unsupported(f"takes {value.type}, of unknown size", "give its shapes")
+        return found
+
+    def rows(self, value: SSAValue, rest: int = 1) -> SSAValue:
+        """A matrix whose columns are the last `rest` axes, of known sizes."""
+        count = self.rank(value) - rest
+        outer, columns = self.shape(value)[:count], self.static(value, range(count, count + rest))
+        return self.reshape(value, [DYNAMIC if DYNAMIC in outer else prod(outer), prod(columns)])
+
     def clip(self, value: SSAValue, low: float, high: float) -> SSAValue:
         element = self.element(value)
         return self.call(relay.ClipOp, value, a_min=scalar_attr(low, element), a_max=scalar_attr(high, element))

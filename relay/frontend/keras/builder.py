@@ -6,16 +6,12 @@ The functions of the table get it as their first argument.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import prod
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
-from relay.dialects import relay
 from relay.dialects.attributes import Array, element_type
-from relay.dialects.op import DYNAMIC
 from relay.frontend.importing.tensors import TensorBuilder
 from relay.frontend.keras.node import Argument, Layer, is_array, is_value
 
@@ -56,19 +52,3 @@ class Importer(TensorBuilder):
         if found is None or found.kind not in _RANKS:
             raise self.at.malformed(f"has the operand {str(given)[:80]!r}")
         return found
-
-    def real(self, value: SSAValue) -> SSAValue:
-        """The value as floats: float32 where it has integers."""
-        return value if self.is_float(value) else self.cast(value, f32)
-
-    def rows(self, value: SSAValue, rest: int = 1) -> SSAValue:
-        """A matrix whose columns are the last `rest` axes."""
-        dims = self.shape(value)
-        count = len(dims) - rest
-        if DYNAMIC in dims[count:]:
-            raise self.at.unsupported(f"takes {value.type}, of unknown size", "give its shapes")
-        first = DYNAMIC if DYNAMIC in dims[:count] else prod(dims[:count])
-        return self.reshape(value, [first, prod(dims[count:])])
-
-    def add(self, a: SSAValue, b: SSAValue | None) -> SSAValue:
-        return a if b is None else self.call(relay.AddOp, a, b)

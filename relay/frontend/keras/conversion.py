@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
 from typing import Any, cast
 
+import numpy as np
 from xdsl.ir import SSAValue
 
 from relay.dialects.attributes import dtype_of
 from relay.dialects.op import DYNAMIC, is_tensor
 from relay.errors import Malformed, Unsupported
 from relay.frontend.importing.archives import Json
-from relay.frontend.importing.builder import value_name
+from relay.frontend.importing.builder import is_list, value_name
 from relay.frontend.importing.conversion import DEEPEST, NodeConversion
 from relay.frontend.keras.archive import CONTAINERS, Archive, is_operation, with_paths
 from relay.frontend.keras.builder import Importer
-from relay.frontend.keras.node import Argument, Layer, array_of, is_list, is_row, values_in
+from relay.frontend.keras.node import Argument, Layer, is_row, values_in
 from relay.frontend.keras.operators import REFUSED, TABLE
 
 MOST_RESULTS = 8
 """Of a layer that cannot be imported, whose number of outputs is not known."""
 Key = tuple[str, int]
 """A call: the layer's name, and which of its calls."""
+Calls = dict[Key, list[SSAValue]]
+"""The results of the calls of a model so far."""
 MASKED = frozenset(
     "LSTM GRU SimpleRNN Bidirectional TimeDistributed MultiHeadAttention GroupQueryAttention Attention "
     "AdditiveAttention GlobalAveragePooling1D Softmax".split()
@@ -30,24 +34,6 @@ MASKED = frozenset(
 """Layers that leave masked steps out."""
 UNMASKED = frozenset({"Flatten", "Lambda"})
 """Layers whose result has no mask."""
-
-
-@dataclass(slots=True)
-class Calls:
-    """The calls of one model: the layer of each, its path and arguments."""
-
-    rows: dict[str, tuple[int, Json, str]]
-    """Number, description and path of each layer by its name."""
-    given: dict[Key, list[SSAValue]]
-    """The results of the calls so far."""
-
-    def nodes(self, name: str) -> list[Json]:
-        return cast("list[Json]", self.rows[name][1]["inbound_nodes"])
-
-    def output(self, given: tuple[str, int, int]) -> tuple[Key, int]:
-        """The call and the place of an output: there, calls of Functional models count from 1."""
-        name, number, place = given
-        return (name, number - (self.rows[name][1]["class_name"] == "Functional")), place
 
 
 @dataclass(slots=True)
@@ -80,42 +66,29 @@ class Conversion(NodeConversion[Importer]):
         return values
 
     def functional(self, row: Json, path: str, inputs: Sequence[SSAValue]) -> list[SSAValue]:
+        """Each call behind those that it depends on; what a call makes possible goes before what waits already."""
         config: Json = row["config"]
-        rows = {str(each["config"]["name"]): (i, each, own) for i, (each, own) in enumerate(with_paths(row, path))}
-        calls = Calls(rows, {})
+        layers = {str(each["config"]["name"]): (i, each, own) for i, (each, own) in enumerate(with_paths(row, path))}
         names = histories(config["input_layers"])
         if len(names) != len(inputs):
             raise self.importer.at.malformed(f"calls a model of {len(names)} inputs with {len(inputs)}")
-        for (name, number, _), value in zip(names, inputs, strict=True):
-            calls.given[name, number] = [value]
-        wanted = [calls.output(each) for each in histories(config["output_layers"])]
-        for key, _ in wanted:
-            self.resolve(calls, key)
-        return [calls.given[key][place] for key, place in wanted]
-
-    def resolve(self, calls: Calls, wanted: Key) -> None:
-        """Build a call, and before it those that it depends on."""
-        pending: list[Key] = [wanted]
-        waiting: set[Key] = set()
-        while pending:
-            key = name, number = pending[-1]
-            if key in calls.given:
-                pending.pop()
-                continue
-            index, row, path = calls.rows[name]
-            if number < 0:
-                raise IndexError(f"call {number} of {name!r}")
-            node = calls.nodes(name)[number]
-            needs = [need for need in _keys([node["args"], node["kwargs"]]) if need not in calls.given]
-            if not needs:
-                arguments = [self.argument(calls, each) for each in node["args"]]
-                keywords = {str(k): self.argument(calls, each) for k, each in cast(Json, node["kwargs"]).items()}
-                calls.given[key] = self.call(row, index, path, arguments, keywords)
-            elif key in waiting:
-                raise ValueError(f"{name!r} depends on itself")
-            else:
-                waiting.add(key)
-                pending += needs
+        given: Calls = {(name, number): [value] for (name, number, _), value in zip(names, inputs, strict=True)}
+        nodes = {(name, i): n for name, (_, each, _) in layers.items() for i, n in enumerate(each["inbound_nodes"])}
+        sorter = TopologicalSorter({key: _keys([node["args"], node["kwargs"]]) for key, node in nodes.items()})
+        sorter.prepare()
+        ready = [*sorter.get_ready()]
+        while ready:
+            key = ready.pop()
+            if key not in given:
+                arguments = [self.argument(given, each) for each in nodes[key]["args"]]
+                keywords = {str(k): self.argument(given, each) for k, each in nodes[key]["kwargs"].items()}
+                index, each, own = layers[key[0]]
+                given[key] = self.call(each, index, own, arguments, keywords)
+            sorter.done(key)
+            ready += sorter.get_ready()
+        wanted = histories(config["output_layers"])  # calls of Functional models count from 1 there
+        keys = [(name, number - (layers[name][1]["class_name"] == "Functional")) for name, number, _ in wanted]
+        return [given[key][place] for key, (_, _, place) in zip(keys, wanted, strict=True)]
 
     def argument(self, calls: Calls, given: object) -> Argument:
         """The value of a serialized argument."""
@@ -127,11 +100,11 @@ class Conversion(NodeConversion[Importer]):
         match given.get("class_name"):
             case "__keras_tensor__":
                 name, number, place = history(config["keras_history"])
-                value = calls.given[name, number][place]
+                value = calls[name, number][place]
                 self.check(value, config, name)
                 return value
             case "__tensor__" | "__numpy__":
-                return array_of(config)
+                return np.asarray(config["value"], np.dtype(str(config.get("dtype", "float32"))))
             case "__slice__":
                 return slice(*(self.argument(calls, config[each]) for each in ("start", "stop", "step")))
             case "__ellipsis__":
@@ -143,10 +116,9 @@ class Conversion(NodeConversion[Importer]):
         """Hold a value against what the file says of it."""
         if value in self.unknown or not is_tensor(value.type):
             return
-        dims, sizes = value.type.get_shape(), cast("list[int | None]", declared["shape"])
+        dims, sizes, dtype = value.type.get_shape(), declared["shape"], str(declared["dtype"])
         pairs = zip(dims, sizes, strict=False)
         differ = any(size not in (None, own) and own != DYNAMIC for own, size in pairs) and not self.resized
-        dtype = str(declared["dtype"])
         if len(dims) != len(sizes) or differ or dtype_of(value.type.element_type).name != dtype:
             what = f"gives {value.type}, which is {sizes} {dtype} in the file"
             raise Malformed(f"{self.archive.file}: layer {name[:120]!r}", what)
@@ -155,21 +127,14 @@ class Conversion(NodeConversion[Importer]):
         self, row: Json, index: int, path: str, arguments: Sequence[Argument], keywords: Mapping[str, Argument]
     ) -> list[SSAValue]:
         """Build one call; where that cannot be, remember why and go on as if it had been."""
-        kind = str(row["class_name"])
-        layer = Layer(
-            self.archive.file,
-            self.archive,
-            f"ops.{kind}" if is_operation(row) else kind,
-            index,
-            row["config"],
-            self.archive.place(path, kind, str(row["config"]["name"])) if path else "",
-            arguments,
-            keywords,
-        )
-        given = values_in([*arguments, dict(keywords)])
+        kind, archive, config = str(row["class_name"]), self.archive, row["config"]
+        name = f"ops.{kind}" if is_operation(row) else kind
+        path = archive.place(path, kind, str(config["name"])) if path else ""
+        layer = Layer(archive.file, archive, name, index, config, path, arguments, keywords)
         if kind in CONTAINERS and str(row.get("module")).startswith("keras"):
             self.begin(layer)
             return self.model(row, layer.path, values_in([*arguments]), layer.where)
+        given = values_in([*arguments, dict(keywords)])
         found = self.tried(layer, range(MOST_RESULTS), lambda: self.results(layer, row, given), by_caller=False)
         if kind not in UNMASKED and not self.masked.isdisjoint(given) or layer.config.get("mask_zero") is True:
             self.masked.update(found)
@@ -190,8 +155,7 @@ class Conversion(NodeConversion[Importer]):
             return None
         if layer.keywords.get("training") is True and layer.kind not in ("CenterCrop", "Resizing"):
             raise layer.unsupported("is called in training mode", "call it with training=False")
-        mask = layer.keywords.get("mask")
-        if (mask is not None and values_in([mask])) or (layer.kind in MASKED and not self.masked.isdisjoint(given)):
+        if values_in([layer.keywords.get("mask")]) or (layer.kind in MASKED and not self.masked.isdisjoint(given)):
             raise layer.unsupported("leaves out steps by a mask", "cut the sequences instead, without mask_zero")
         _check_types(layer)
         found = self.called(layer, lambda: convert(self.importer, layer), by_caller=False)
@@ -203,24 +167,24 @@ class Conversion(NodeConversion[Importer]):
 
 def _check_types(layer: Layer) -> None:
     """Raise Unsupported for element types other than float32, and for ways of quantization other than int8."""
-    for key, found in _policies(layer.config.get("dtype")):
+    for key, found in _policies(layer.entry("dtype")):
         if key == "mode" and found != "int8":
             raise layer.unsupported(f"is quantized as {found[:40]}", "int8 is supported: model.quantize('int8')")
         if key != "mode" and found != "float32" and layer.kind != "InputLayer" and not layer.kind.startswith("ops."):
             raise layer.unsupported(f"computes in {found[:40]}", "load the model with the dtype policy float32")
 
 
-def _policies(given: object) -> list[tuple[str, str]]:
+def _policies(given: object) -> Iterator[tuple[str, str]]:
     """The element types and ways of quantization in a dtype policy, or in a map of them by path."""
     if isinstance(given, str):
-        return [("name", given)]
-    if not is_row(given) or not is_row(config := given.get("config")):
-        return []
-    own = [(key, str(config[key])) for key in ("name", "source_name", "mode") if config.get(key) is not None]
-    if given.get("class_name") == "DTypePolicyMap":
-        rows: object = config.get("policy_map")
-        return [each for part in rows.values() for each in _policies(part)] if is_row(rows) else []
-    return [each for each in own if each[0] != "name" or len(own) == 1]
+        yield "name", given
+    if is_row(given) and is_row(config := given.get("config")):
+        if given.get("class_name") == "DTypePolicyMap":
+            for part in config["policy_map"].values():
+                yield from _policies(part)
+            return
+        own = [(key, str(config[key])) for key in ("source_name", "mode") if config.get(key) is not None]
+        yield from own or _policies(config.get("name"))
 
 
 def history(given: object) -> tuple[str, int, int]:
@@ -244,10 +208,7 @@ def histories(given: object) -> list[tuple[str, int, int]]:
 
 def _keys(given: object) -> list[Key]:
     """The calls that serialized arguments are results of."""
-    if is_list(given):
-        return [key for each in given for key in _keys(each)]
-    if not is_row(given):
-        return []
-    if given.get("class_name") == "__keras_tensor__":
+    if is_row(given) and given.get("class_name") == "__keras_tensor__":
         return [history(given["config"]["keras_history"])[:2]]
-    return [key for each in given.values() for key in _keys(each)]
+    inner = [*given.values()] if is_row(given) else given if is_list(given) else []
+    return [key for each in inner for key in _keys(each)]

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
-from struct import error as StructError
-from struct import unpack_from
+from struct import calcsize, unpack_from
 from typing import Any
 
 import numpy as np
 
 from relay.dialects.attributes import Array
 from relay.errors import Malformed, Unsupported
-from relay.frontend.importing.options import MAX_ELEMENTS
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 MOST_NODES = 1 << 20
 """Headers, nodes of trees and names that are visited in a file."""
 _CONTINUATION, _SYMBOL_TABLE = 0x10, 0x11
 """Types of messages of an object header."""
-_NOWHERE = (1 << 64) - 1
 _SAVE = "load it with Keras and save it again"
 
 
@@ -36,16 +33,12 @@ class Hdf5:
         self._groups: dict[int, dict[str, int]] = {}
         if bytes(data[:8]) != SIGNATURE:
             raise Malformed(where, "is no HDF5 file", _SAVE)
-        try:
-            version, offsets, lengths = data[8], data[13], data[14]
-            if version > 1:
-                raise Unsupported(where, f"is an HDF5 file with a superblock of version {version}", _SAVE)
-            if (offsets, lengths) != (8, 8):
-                raise Unsupported(where, f"has offsets of {offsets} and lengths of {lengths} bytes", _SAVE)
-            start = 24 + 4 * version
-            base, self.root = self._read("<Q", start)[0], self._read("<Q", start + 40)[0]
-        except (IndexError, StructError) as error:
-            raise Malformed(where, f"the superblock cannot be read: {error}") from None
+        version, offsets, lengths = self._read("<B4xBB", 8)
+        if version > 1:
+            raise Unsupported(where, f"is an HDF5 file with a superblock of version {version}", _SAVE)
+        if (offsets, lengths) != (8, 8):
+            raise Unsupported(where, f"has offsets of {offsets} and lengths of {lengths} bytes", _SAVE)
+        base, self.root = self._read("<Q32xQ", 24 + 4 * version)
         if base:
             raise Unsupported(where, "does not begin at its base address", _SAVE)
 
@@ -62,10 +55,7 @@ class Hdf5:
         address = self._find(path)
         if address is None:
             raise Malformed(f"{self.where}: {path}", "is not in the file")
-        try:
-            return self._dataset(address, f"{self.where}: {path}")
-        except (IndexError, StructError, ValueError) as error:
-            raise Malformed(f"{self.where}: {path}", f"cannot be read: {error}") from None
+        return self._dataset(address, f"{self.where}: {path}")
 
     def _find(self, path: str) -> int | None:
         address = self.root
@@ -77,8 +67,8 @@ class Hdf5:
         return address
 
     def _read(self, format: str, address: int) -> tuple[Any, ...]:
-        if address >= len(self.data):
-            raise StructError(f"address {address} is behind the end")
+        if address + calcsize(format) > len(self.data):
+            raise Malformed(self.where, f"address {address} is behind the end")
         return unpack_from(format, self.data, address)
 
     def _count(self, more: int) -> None:
@@ -107,20 +97,17 @@ class Hdf5:
         """The addresses of a group's members by name; nothing for what is no group."""
         if address not in self._groups:
             found: dict[str, int] = {}
-            try:
-                for kind, start, _ in self._messages(address):
-                    if kind == _SYMBOL_TABLE:
-                        tree, heap = self._read("<QQ", start)
-                        self._tree(tree, self._heap(heap), found, 256)
-            except (IndexError, StructError, ValueError) as error:
-                raise Malformed(self.where, f"a group cannot be read: {error}") from None
+            for kind, start, _ in self._messages(address):
+                if kind == _SYMBOL_TABLE:
+                    tree, heap = self._read("<QQ", start)
+                    self._tree(tree, self._heap(heap), found, 256)
             self._groups[address] = found
         return self._groups[address]
 
     def _heap(self, address: int) -> memoryview:
         signature, size, _, start = self._read("<4s4xQQQ", address)
         if signature != b"HEAP":
-            raise ValueError(f"there is no heap of names at {address}")
+            raise Malformed(self.where, f"there is no heap of names at {address}")
         return self.data[start : start + size]
 
     def _tree(self, address: int, names: memoryview, found: dict[str, int], above: int) -> None:
@@ -129,17 +116,17 @@ class Hdf5:
         signature, kind, level, used = self._read("<4sBBH", address)
         if signature == b"TREE":
             if kind or level >= above:
-                raise ValueError(f"the node at {address} is of kind {kind} and level {level}")
+                raise Malformed(self.where, f"the node at {address} is of kind {kind} and level {level}")
             for number in range(used):
                 self._tree(self._read("<Q", address + 32 + 16 * number)[0], names, found, level)
             return
         if signature != b"SNOD" or above > 255:
-            raise ValueError(f"there is no node of a tree at {address}")
+            raise Malformed(self.where, f"there is no node of a tree at {address}")
         self._count(used)
         for number in range(used):
             place, target = self._read("<QQ", address + 8 + 40 * number)
             text = bytes(names[place : place + 256]).partition(b"\0")[0]
-            found[text.decode()] = target
+            found[text.decode("utf-8", "replace")] = target
 
     def _dataset(self, address: int, where: str) -> Array:
         dims: tuple[int, ...] | None = None
@@ -159,17 +146,17 @@ class Hdf5:
                 case _:
                     pass
         if dims is None or dtype is None or not layout:
-            raise ValueError("it has no shape, element type or place")
+            raise Malformed(where, "is no dataset: it has no shape, element type or place")
         version, kind = self._read("<BB", layout)
         if version != 3 or kind > 1:
             raise Unsupported(where, "is not stored in one piece", _SAVE)
         start, size = self._read("<QQ", layout + 2) if kind else (layout + 4, self._read("<H", layout + 2)[0])
         count = prod(dims)
-        if count > MAX_ELEMENTS or size < count * dtype.itemsize or (count and start == _NOWHERE):
-            raise ValueError(f"{list(dims)} elements of {dtype} in {size} bytes")
         if not count:
             return np.zeros(dims, dtype)
-        found = np.frombuffer(self.data[start : start + count * dtype.itemsize], dtype).reshape(dims)
+        if size < count * dtype.itemsize or start + size > len(self.data):
+            raise Malformed(where, f"has {list(dims)} elements of {dtype} in {size} bytes at {start}")
+        found = np.frombuffer(self.data, dtype, count, start).reshape(dims)
         return found if found.flags.aligned else found.copy()
 
     def _dtype(self, address: int, where: str) -> np.dtype[Any]:

@@ -13,18 +13,16 @@ from tempfile import TemporaryDirectory
 from typing import Any, SupportsIndex, cast
 
 import numpy as np
-from xdsl.ir import SSAValue
 
-from relay.dialects.op import DYNAMIC, is_tensor
-from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
+from relay.errors import InvalidArgument, Malformed, Unsupported
 from relay.frontend.importing.archives import Json
 from relay.frontend.importing.builder import value_name
-from relay.frontend.importing.conversion import READ_ERRORS
+from relay.frontend.importing.conversion import readable
 from relay.frontend.importing.formats import is_keras_model
 from relay.frontend.importing.function import completed, finished, output_infos
 from relay.frontend.importing.options import Source, batch_of, one_of, source
 from relay.frontend.importing.problems import Problems
-from relay.frontend.importing.sizes import Sizes, given_sizes, sized, sizes_known, symbols_of
+from relay.frontend.importing.sizes import Sizes, sized, sizes_known, symbols_of
 from relay.frontend.keras.archive import CONTAINERS, Archive, layers_of
 from relay.frontend.keras.builder import Importer
 from relay.frontend.keras.conversion import Conversion, histories
@@ -58,13 +56,8 @@ def from_keras(
     images = None if batch is None else batch_of(batch, "from_keras")
     archive = Archive(*saved(model))
     given = one_of(shapes, shape_dict)
-    try:
+    with readable(archive.file, "model"):
         return _module(archive, images, given)
-    except RelayError:
-        raise
-    except READ_ERRORS as error:
-        what = f"the model cannot be read: {type(error).__name__}: {error}"
-        raise Malformed(archive.file, what) from error
 
 
 def saved(model: object) -> tuple[bytes, str]:
@@ -92,74 +85,53 @@ def _inputs(model: Json, file: str) -> list[tuple[str, Json]]:
     if kind not in CONTAINERS or not module.startswith("keras"):
         hint = "write it as a Functional or Sequential model"
         raise Unsupported(file, f"is a model of the class {kind[:80]!r}, whose call is Python code", hint)
+    rows = [row["config"] for row in layers_of(model)]
     if kind == "Functional":
-        rows = {str(row["config"]["name"]): row["config"] for row in layers_of(model)}
-        return [(name, rows[name]) for name, _, _ in histories(model["config"]["input_layers"])]
-    first = layers_of(model)[0]
-    if first["class_name"] == "InputLayer":
-        return [(str(first["config"]["name"]), first["config"])]
+        named = {str(config["name"]): config for config in rows}
+        return [(name, named[name]) for name, _, _ in histories(model["config"]["input_layers"])]
+    if layers_of(model)[0]["class_name"] == "InputLayer":
+        return [(str(rows[0]["name"]), rows[0])]
     shape: object = model["config"].get("build_input_shape")
     if not shape:
         raise Unsupported(file, "is not built: its shapes are not known", _BUILT)
     return [("input", {"batch_shape": shape, "dtype": "float32"})]
 
 
-def _sizes(model: Json, file: str) -> tuple[list[TensorInfo], list[Sizes]]:
-    """The inputs: types, and sizes as far as they are known."""
-    infos, found = list[TensorInfo](), list[Sizes]()
-    for name, config in _inputs(model, file):
-        where = f"{file}: input {name[:120]!r}"
-        dtype = str(config.get("dtype"))
-        if dtype not in DTYPES:
-            raise Unsupported(where, f"has the element type {dtype[:40]}", "use numbers")
-        if config.get("sparse") or config.get("ragged") or config.get("optional"):
-            raise Unsupported(where, "is sparse, ragged or optional", "make it a plain Input")
-        shape = config.get("batch_shape")
-        if not is_list(shape) or not all(each is None or (isinstance(each, int) and each > 0) for each in shape):
-            raise Malformed(where, f"has the shape {str(shape)[:80]}")
-        dims = tuple(-1 if each is None else each for each in cast("list[int | None]", shape))
-        names = tuple("batch" if not axis else f"{name}.{axis}" for axis in range(len(dims)))
-        found.append(Sizes(name, dims, names))
-        infos.append(TensorInfo(name, dims, np.dtype(dtype)))
-    return infos, found
+def _sizes(name: str, config: Json, file: str) -> tuple[TensorInfo, Sizes]:
+    """An input: its type, and its sizes as far as they are known."""
+    where, dtype = f"{file}: input {name[:120]!r}", str(config.get("dtype"))
+    if dtype not in DTYPES:
+        raise Unsupported(where, f"has the element type {dtype[:40]}", "use numbers")
+    if config.get("sparse") or config.get("ragged") or config.get("optional"):
+        raise Unsupported(where, "is sparse, ragged or optional", "make it a plain Input")
+    shape = config.get("batch_shape")
+    if not is_list(shape) or not all(each is None or (isinstance(each, int) and each > 0) for each in shape):
+        raise Malformed(where, f"has the shape {str(shape)[:80]}")
+    dims = tuple(-1 if each is None else each for each in cast("list[int | None]", shape))
+    names = tuple("batch" if not axis else f"{name}.{axis}" for axis in range(len(dims)))
+    return TensorInfo(name, dims, np.dtype(dtype)), Sizes(name, dims, names)
 
 
 def _module(archive: Archive, images: int | None, shapes: object) -> IRModule:
     file, model = archive.file, archive.model
-    infos, inputs = _sizes(model, file)
-    inputs = sized(inputs, given_sizes(inputs, shapes, images, "from_keras", file), images)
-    infos = [replace(info, shape=each.dims) for info, each in zip(infos, inputs, strict=True)]
-    importer = Importer([info.name for info in infos])
+    rows = [_sizes(name, config, file) for name, config in _inputs(model, file)]
+    inputs = sized([sizes for _, sizes in rows], shapes, images, "from_keras", file)
+    infos = [replace(info, shape=each.dims) for (info, _), each in zip(rows, inputs, strict=True)]
+    importer, problems = Importer([info.name for info in infos]), Problems(file)
     archive.find_layers(model)
-    problems = Problems(file)
     conversion = Conversion(archive, importer=importer, problems=problems)
     conversion.resized = images is not None or bool(shapes)
-    arguments: list[SSAValue] = []
     for info in infos:
-        arguments.append(importer.entry_argument(info))
-        arguments[-1].name_hint = value_name(info.name)
-
-    def is_open(error: RelayError) -> bool:
-        types = [each.type for each in [*arguments, *conversion.built]]
-        unknown = any(is_tensor(type) and DYNAMIC in type.get_shape() for type in types)
-        return unknown and "is not supported" not in str(error)
-
-    with sizes_known(inputs, file, is_open):
-        results = conversion.model(model, "", arguments, file)
+        conversion.built.append(importer.entry_argument(info))
+        conversion.built[-1].name_hint = value_name(info.name)
+    with sizes_known(inputs, file, lambda: conversion.built, ["is not supported"]):
+        results = conversion.model(model, "", [*conversion.built], file)
         problems.raise_all()
     if not results:
         raise InvalidArgument(file, "has no outputs")
     importer.leave()
-    names = _names(model, len(results))
+    names = [str(layers_of(model)[-1]["config"]["name"])] * len(results)
+    if model["class_name"] == "Functional":
+        names = [name for name, _, _ in histories(model["config"]["output_layers"])]
     module = finished(importer.block, results, infos, [], output_infos(names, results))
     return completed(module, symbols_of(inputs), images, file, quantized=False)
-
-
-def _names(model: Json, count: int) -> list[str]:
-    """The outputs are named after the layers that give them."""
-    config: Json = model["config"]
-    if model["class_name"] == "Functional":
-        names = [name for name, _, _ in histories(config["output_layers"])]
-    else:
-        names = [str(layers_of(model)[-1]["config"]["name"])]
-    return (names * count)[:count]

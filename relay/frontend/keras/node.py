@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, TypeGuard
 
@@ -10,7 +10,6 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from relay.dialects.attributes import Array
-from relay.dialects.op import DYNAMIC
 from relay.frontend.importing.archives import Json
 from relay.frontend.importing.builder import is_list, is_value
 from relay.frontend.importing.fields import Fields
@@ -128,14 +127,6 @@ class Layer(Fields):
     def _rank(self, value: SSAValue) -> int:
         return len(self.sizes_of(value, "the input", None, known=False))
 
-    def static(self, value: SSAValue, axes: Iterable[int] | None = None) -> list[int]:
-        """The sizes of a tensor, or those along these axes, which must be known."""
-        dims = self.sizes_of(value, "the input", None, known=False)
-        found = [*dims] if axes is None else [dims[axis] for axis in axes]
-        if DYNAMIC in found:
-            raise self.unsupported(f"takes {value.type}, of unknown size", "give its shapes")
-        return found
-
     @property
     def last(self) -> bool:
         """Whether channels are the last axis."""
@@ -146,8 +137,3 @@ class Layer(Fields):
         for name, wanted in names.items():
             if (found := self.entry(name)) not in (None, wanted):
                 raise self.unsupported(f"{name} is {str(found)[:80]}")
-
-
-def array_of(config: Json) -> Array:
-    """A constant tensor among the arguments of a call."""
-    return np.asarray(config["value"], np.dtype(str(config.get("dtype", "float32"))))

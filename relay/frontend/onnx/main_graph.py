@@ -12,14 +12,14 @@ from xdsl.ir import SSAValue
 
 from relay.arguments import mapping
 from relay.dialects.attributes import Array, dtype_of, element_type
-from relay.dialects.op import DYNAMIC, Type, is_tensor
+from relay.dialects.op import DYNAMIC, Type
 from relay.dialects.op import tensor as type_of
 from relay.dialects.plug_in import importers
-from relay.errors import InvalidArgument, Malformed, RelayError
+from relay.errors import InvalidArgument, Malformed
 from relay.frontend.importing.function import completed, finished
 from relay.frontend.importing.options import Source, batch_of, custom_functions, wanted_names
 from relay.frontend.importing.problems import Problems
-from relay.frontend.importing.sizes import Sizes, given_sizes, sized, sizes_known, symbols_of
+from relay.frontend.importing.sizes import Sizes, sized, sizes_known, symbols_of
 from relay.frontend.onnx.builder import Importer
 from relay.frontend.onnx.conversion import Conversion
 from relay.frontend.onnx.counted import finished_infos
@@ -50,7 +50,7 @@ def imported(
     fixed = _arrays(constants, graph, file)
     dtypes, inputs = _inputs(model, {*fixed}, problems)
     problems.raise_all()
-    inputs = sized(inputs, given_sizes(inputs, shapes, batch, "from_onnx", file), images)
+    inputs = sized(inputs, shapes, images, "from_onnx", file)
     infos = [TensorInfo(each.input, each.dims, dtype) for each, dtype in zip(inputs, dtypes, strict=True)]
     importer = Importer(model, _names(graph), numerics)
     results_of = _results(model)
@@ -66,7 +66,8 @@ def imported(
     wanted = wanted_names(outputs, names, [each.name for each in graph.output], "from_onnx", file)
     for name, array in fixed.items():
         importer.frame.values[name] = importer.constant(array, name)
-    with sizes_known(inputs, file, lambda error: _is_open(importer, error), _deciding(infos)):
+    refused = ("the operator is not supported", *(why for why, _ in REFUSED.values()))
+    with sizes_known(inputs, file, importer.frame.values.values, refused, _deciding(infos)):
         conversion.nodes(needed(graph.node, wanted))
         problems.raise_all()
     importer.leave()
@@ -74,13 +75,6 @@ def imported(
     results, given_infos = finished_infos(importer, wanted, results)
     module = finished(importer.block, results, infos, [], given_infos)
     return completed(module, symbols_of(inputs), images, file, numerics == "ort")
-
-
-def _is_open(importer: Importer, error: RelayError) -> bool:
-    """Whether a node may have failed because a size is not known, and none because of its operator."""
-    return any(
-        is_tensor(value.type) and DYNAMIC in value.type.get_shape() for value in importer.frame.values.values()
-    ) and not any(why in str(error) for why in ("the operator is not supported", *(why for why, _ in REFUSED.values())))
 
 
 def _deciding(infos: Sequence[TensorInfo]) -> dict[int, TensorInfo]:

@@ -70,10 +70,6 @@ class Importer(TensorBuilder):
         anything = Block(arg_types=[TensorType(element, [])]).args[0]
         return self.like(given, anything)
 
-    def real(self, value: SSAValue) -> SSAValue:
-        """The value as floats: float32 where it has integers."""
-        return value if self.is_float(value) else self.cast(value, F32)
-
     def typed(self, value: SSAValue, dtype: np.dtype[Any] | None) -> SSAValue:
         """The value with the element type that is asked for, if one is."""
         return value if dtype is None else self.cast(value, element_type(dtype))

@@ -17,13 +17,13 @@ from typing import Any, SupportsIndex, cast
 from xdsl.ir import SSAValue
 
 from relay import symbols
-from relay.dialects.op import DYNAMIC, Type, is_tensor
-from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
-from relay.frontend.importing.conversion import READ_ERRORS
+from relay.dialects.op import Type
+from relay.errors import InvalidArgument, Malformed, Unsupported
+from relay.frontend.importing.conversion import readable
 from relay.frontend.importing.function import completed, finished, output_infos
 from relay.frontend.importing.options import Source, batch_of, custom_functions, one_of, source, wanted_names
 from relay.frontend.importing.problems import Problems
-from relay.frontend.importing.sizes import Sizes, given_sizes, sized, sizes_known, symbols_of
+from relay.frontend.importing.sizes import Sizes, sized, sizes_known, symbols_of
 from relay.frontend.torch.archive import Archive, Json, dtype_of_number
 from relay.frontend.torch.builder import Importer
 from relay.frontend.torch.conversion import Conversion, tensor_names
@@ -64,12 +64,8 @@ def from_pytorch(
     images = None if batch is None else batch_of(batch, "from_pytorch")
     archive = Archive(*_saved(model))
     given = one_of(shapes, shape_dict)
-    try:
+    with readable(archive.file, "graph"):
         return _Program(archive).module(images, given, numerics, custom_ops, outputs)
-    except RelayError:
-        raise
-    except READ_ERRORS as error:
-        raise Malformed(archive.file, f"the graph cannot be read: {type(error).__name__}: {error}") from error
 
 
 def _saved(model: object) -> tuple[bytes, str]:
@@ -166,7 +162,7 @@ class _Program:
         problems = Problems(self.file)
         infos, inputs = self.sizes(problems)
         problems.raise_all()
-        inputs = sized(inputs, given_sizes(inputs, shapes, images, "from_pytorch", self.file), images)
+        inputs = sized(inputs, shapes, images, "from_pytorch", self.file)
         infos = [replace(info, shape=each.dims) for info, each in zip(infos, inputs, strict=True)]
         importer = Importer(self.types)
         custom: Mapping[str, Convert] = {}
@@ -191,7 +187,7 @@ class _Program:
             if name in live and name not in conversion.values:
                 conversion.define(name, importer.constant(self.archive.array(weight), weight))
         given: Json = {**self.graph, "nodes": [each for number, each in enumerate(nodes) if number in live]}
-        with sizes_known(inputs, self.file, lambda error: _is_open(conversion, error)):
+        with sizes_known(inputs, self.file, conversion.values.values, ["the operator is not supported"]):
             conversion.graph(given)
             problems.raise_all()
         importer.leave()
@@ -249,13 +245,6 @@ def _ranged(symbol: symbols.Symbol, row: Json | None) -> symbols.Symbol:
     low, high = row.get("min_val"), row.get("max_val")
     maximum = high if isinstance(high, int) and 0 < high < 1 << 40 else None
     return replace(symbol, minimum=max(low, 1) if isinstance(low, int) else 1, maximum=maximum)
-
-
-def _is_open(conversion: Conversion, error: RelayError) -> bool:
-    """Whether a node may have failed because the size of a value is not known, and none because of its operator."""
-    tensors = [each.type for each in conversion.values.values() if isinstance(each, SSAValue)]
-    unknown = any(is_tensor(type) and DYNAMIC in type.get_shape() for type in tensors)
-    return unknown and "the operator is not supported" not in str(error)
 
 
 def _needed(nodes: Sequence[Json], wanted: Sequence[str]) -> set[object]:

@@ -14,7 +14,7 @@ from relay.frontend.importing.formulas import Scalar, logsumexp
 from relay.frontend.importing.functions import ACTIVATIONS, elu, glu, shrunk, softplus
 from relay.frontend.keras.builder import Importer
 from relay.frontend.keras.node import Layer
-from relay.frontend.keras.table import layer, op, output, wrapped
+from relay.frontend.keras.table import layer, output, wrapped
 
 Formula = Callable[[Scalar, Layer], Scalar]
 
@@ -50,7 +50,7 @@ FORMULAS: dict[str, Formula] = {
     "elu": lambda x, n: elu(x, n.real("alpha", 1.0)),
     "exponential": lambda x, n: x.exp(),
     "gelu": _gelu,
-    "glu": lambda x, n: glu(x, n.axis(n.integer("axis", -1), len(n.static(x.value)))),
+    "glu": lambda x, n: glu(x, n.axis(n.integer("axis", -1), len(x.importer.static(x.value)))),
     "hard_shrink": lambda x, n: (x.of(relay.AbsOp) > n.real("threshold", 0.5)).choose(x, 0.0, x),
     "hard_silu": lambda x, n: ACTIVATIONS["hard_swish"](x),
     "hard_tanh": lambda x, n: x.between(-1.0, 1.0),
@@ -73,9 +73,9 @@ FORMULAS: dict[str, Formula] = {
     "threshold": lambda x, n: (x > n.real("threshold", 0.0)).choose(x, n.real("default_value", 0.0), x),
 }
 """By their names in Keras; parameters are those of the layer or operation, or Keras's defaults."""
-_CLASSES = {"".join(part.title() for part in name.split("_")): name for name in FORMULAS}
-_CLASSES["SquarePlus"] = "squareplus"
-_LAYERS: dict[str, Formula] = {
+_CLASSES: dict[str, Formula] = {
+    **{f"ops.{''.join(part.title() for part in name.split('_'))}": formula for name, formula in FORMULAS.items()},
+    "ops.SquarePlus": FORMULAS["squareplus"],
     "ELU": FORMULAS["elu"],
     "LeakyReLU": lambda x, n: x.of(relay.LeakyReluOp, alpha=n.real("negative_slope", 0.3)),
     "ReLU": _relu,
@@ -92,14 +92,9 @@ def activated(importer: Importer, node: Layer, value: SSAValue | None = None, na
     return FORMULAS[given](Scalar(importer, importer.real(x)), node.inner("Activation", name, {})).value
 
 
-@op(*_CLASSES)
-def operation(importer: Importer, node: Layer) -> SSAValue:
-    return FORMULAS[_CLASSES[node.operation]](Scalar(importer, importer.real(node.x)), node).value
-
-
-@layer(*_LAYERS)
+@layer(*_CLASSES)
 def activation(importer: Importer, node: Layer) -> SSAValue:
-    return _LAYERS[node.kind](Scalar(importer, node.value()), node).value
+    return _CLASSES[node.kind](Scalar(importer, importer.real(node.x)), node).value
 
 
 @layer("PReLU")

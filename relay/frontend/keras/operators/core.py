@@ -1,12 +1,13 @@
-"""Products with weights, embeddings, and layers that give their input back. Source: keras/src/layers/core.
+"""Products with weights, attention, embeddings, and layers that give their input back.
 
 Quantized ones multiply codes: `code = clamp(rint(x * (127 / (max |x| + epsilon))), -127, 127)` for each row, found at
 run time; the sum of products of codes in 32 bits, divided by the product of both scales.
+Source: keras/src/layers/core, keras/src/layers/attention.
 """
 
 from __future__ import annotations
 
-from math import prod
+from math import prod, sqrt
 
 import numpy as np
 from xdsl.dialects.builtin import f32, i8, i32
@@ -14,12 +15,12 @@ from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array
-from relay.frontend.importing.formulas import Scalar, nearest_even
-from relay.frontend.importing.products import einsum
+from relay.frontend.importing.formulas import Scalar, nearest_even, truths
+from relay.frontend.importing.products import einsum, product, scaled
 from relay.frontend.keras.builder import Importer
-from relay.frontend.keras.node import Layer, is_row
+from relay.frontend.keras.node import Layer, is_row, values_in
 from relay.frontend.keras.operators.activations import activated
-from relay.frontend.keras.table import REFUSED, layer
+from relay.frontend.keras.table import REFUSED, TABLE, layer
 
 _WHY = {
     "runs Python code of its own": "Lambda JaxLayer FlaxLayer TorchModuleWrapper TFSMLayer",
@@ -71,20 +72,10 @@ def _product(importer: Importer, node: Layer, x: SSAValue, kernel: Array, scale:
     return (Scalar(importer, importer.cast(sums, f32)) / (own * factor)).value
 
 
-@layer("Dense")
-def dense(importer: Importer, node: Layer) -> SSAValue:
-    return _contracted(importer, node, "...x,xy->...y", "y" if node.flag("use_bias", True) else None)
-
-
-@layer("EinsumDense")
-def einsum_dense(importer: Importer, node: Layer) -> SSAValue:
-    return _contracted(importer, node, node.word("equation").replace(" ", ""), node.entry("bias_axes"))
-
-
 def _contracted(importer: Importer, node: Layer, equation: str, bias_axes: object) -> SSAValue:
     """The input times a kernel: a product of matrices where the axes that are summed are the last of the input."""
     x, names = importer.real(node.value()), ["bias"] * (bias_axes is not None)
-    given, _, wanted = equation.partition("->")
+    given, _, wanted = equation.replace(" ", "").partition("->")
     left, _, right = given.partition(",")
     hidden = importer.rank(x) - len(left.replace("...", ""))
     dots = "".join(each for each in "ABCDEFGHIJ" if each not in left)[:hidden] if "..." in left else ""
@@ -108,9 +99,12 @@ def _contracted(importer: Importer, node: Layer, equation: str, bias_axes: objec
     elif scale is not None:
         raise node.unsupported(f"multiplies codes by the equation {equation[:80]!r}", "sum over the last axes")
     else:
-        node.static(x)
         found = einsum(importer, f"{left},{right}->{wanted}", [x, importer.weight(node, "kernel", kernel)])
     return activated(importer, node, importer.add(found, bias))
+
+
+TABLE["Dense"] = lambda i, node: _contracted(i, node, "...x,xy->...y", "y" if node.flag("use_bias", True) else None)
+TABLE["EinsumDense"] = lambda i, node: _contracted(i, node, node.word("equation"), node.entry("bias_axes"))
 
 
 @layer("Embedding")
@@ -125,3 +119,87 @@ def embedding(importer: Importer, node: Layer) -> SSAValue:
         for name, each in weights.items()
     )
     return importer.call(relay.DivideOp, importer.cast(found, f32), *scale) if scale else found
+
+
+def _weighed(
+    importer: Importer, node: Layer, scores: SSAValue, mask: SSAValue | None, value: SSAValue, least: float
+) -> list[SSAValue]:
+    """The softmax of the scores [batch, heads, queries, keys] that count, times the values; and that softmax. A mask
+    [batch, (heads,) queries, keys] says which count, the order of the steps, and a window around each."""
+    window, causal = node.entry("sliding_window"), node.keywords.get("use_causal_mask") is True
+    rank = importer.rank(scores)
+    kept = [] if mask is None else [truths(importer, mask)]
+    kept = [importer.call(relay.ExpandDimsOp, each, axis=1) if importer.rank(each) < rank else each for each in kept]
+    if causal or window is not None:
+        rows, columns = importer.static(scores, (rank - 2, rank - 1))
+        distance = np.arange(rows)[:, None] - np.arange(columns)
+        far = (np.abs(distance) >= window) if isinstance(window, int) else False
+        kept.append(importer.unnamed(~((causal & (distance < 0)) | far)))
+    for each in kept:
+        scores = importer.call(relay.WhereOp, each, scores, importer.like(least, scores))
+    weights = importer.call(relay.SoftmaxOp, scores, beta=1.0, axis=rank - 1)
+    return [product(importer, weights, value), weights]
+
+
+def _dense(importer: Importer, node: Layer, part: str, x: SSAValue, equation: str, axes: str, **more: str) -> SSAValue:
+    """One of the products with weights that an attention holds."""
+    inner = node.inner("EinsumDense", part, more, x)
+    return _contracted(importer, inner, equation, axes if node.flag("use_bias", True) else None)
+
+
+@layer("MultiHeadAttention", "GroupQueryAttention")
+def multi_head_attention(importer: Importer, node: Layer) -> SSAValue | list[SSAValue]:
+    """Heads of queries may share those of keys and values."""
+    query, value = (node.value(place, name) for place, name in enumerate(("query", "value")))
+    key = node.optional(2, "key") or value
+    if node.entry("attention_axes") not in (None, [1]) or importer.rank(query) != 3 or importer.rank(value) != 3:
+        raise node.unsupported(f"attends along other axes than the second of {query.type}")
+    for each in ("query_mask", "value_mask", "key_mask"):
+        if node.keywords.get(each) is not None:
+            raise node.unsupported(f"is given {each}", "give attention_mask")
+    parts = "" if node.kind == "MultiHeadAttention" else "_"
+    q, k, v = (
+        importer.transpose(_dense(importer, node, f"{parts}{name}_dense", x, "abc,cde->abde", "de"), (0, 2, 1, 3))
+        for name, x in (("query", query), ("key", key), ("value", value))
+    )
+    scale = 1 / sqrt(importer.shape(q)[-1])
+    mask, shown = node.optional(6, "attention_mask"), node.keywords.get("return_attention_scores") is True
+    if mask is None and not shown and node.entry("sliding_window") is None:
+        causal = {"causal": 0} if node.keywords.get("use_causal_mask") is True else {}
+        found = [importer.call(relay.AttentionOp, q, k, v, scale=scale, **causal)]
+    else:  # of a row that a mask leaves without keys, Keras gives the mean of the values: the op gives 0
+        if (times := importer.shape(q)[1] // max(importer.shape(k)[1], 1)) > 1:
+            k, v = (importer.call(relay.RepeatOp, each, repeats=times, axis=1) for each in (k, v))
+        scores = product(importer, scaled(importer, q, scale), importer.transpose(k, (0, 1, 3, 2)))
+        found = _weighed(importer, node, scores, mask, v, -3e38)
+    heads = importer.transpose(found[0], (0, 2, 1, 3))
+    if node.flag("use_gate"):
+        gate = _dense(importer, node, "_gate_dense", query, "abc,cde->abde", "de", activation="sigmoid")
+        heads = importer.call(relay.MultiplyOp, heads, gate)
+    result = _dense(importer, node, f"{parts}output_dense", heads, "abcd,cde->abe", "e")
+    return [result, found[1]] if shown else result
+
+
+@layer("Attention", "AdditiveAttention")
+def attention(importer: Importer, node: Layer) -> SSAValue | list[SSAValue]:
+    """`softmax(score(query, key)) @ value`; the score is a product, or a sum of tanh."""
+    values = values_in(node.argument(0, "inputs"))
+    if len(values) not in (2, 3):
+        raise node.malformed(f"takes {len(values)} tensors, not 2 or 3")
+    query, value, key = (*values, values[1])[:3]
+    additive, concat = node.kind == "AdditiveAttention", node.one_of("score_mode", ("dot", "concat")) == "concat"
+    names = ["scale"] * node.flag("use_scale", additive) + ["concat_score_weight"] * concat
+    weights = {name: Scalar(importer, importer.weight(node, name, each)) for name, each in node.weights(*names).items()}
+    scale = weights.get("scale")
+    if additive or concat:
+        a, b = (importer.expand_dims(each, [axis]) for axis, each in ((2, query), (1, key)))
+        total = Scalar(importer, a) + Scalar(importer, b)
+        total = total.of(relay.TanhOp) if additive or scale is None else (total * scale).of(relay.TanhOp)
+        total = total * scale if additive and scale is not None else total
+        scores = Scalar(importer, importer.call(relay.SumOp, total.value, axis=[3]))
+        scores = scores * weights["concat_score_weight"] if concat else scores
+    else:
+        scores = Scalar(importer, product(importer, query, importer.transpose(key, (0, 2, 1))))
+        scores = scores if scale is None else scores * scale
+    found = _weighed(importer, node, scores.value, None, value, -1e9)
+    return found if node.keywords.get("return_attention_scores") is True else found[0]

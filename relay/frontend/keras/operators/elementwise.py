@@ -5,6 +5,7 @@ Source: keras/src/ops, layers/merging.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 from math import prod
 
@@ -78,11 +79,6 @@ def logic(importer: Importer, node: Layer) -> SSAValue:
     return importer.call(_LOGIC[node.operation], *given)
 
 
-@op("Where")
-def where(importer: Importer, node: Layer) -> SSAValue:
-    return importer.call(relay.WhereOp, truths(importer, node.value(0, "condition")), *both(importer, node, 1))
-
-
 @op("Clip")
 def clip(importer: Importer, node: Layer) -> SSAValue:
     given = [node.entry(name) for name in ("x_min", "x_max")]
@@ -96,14 +92,6 @@ def matmul(importer: Importer, node: Layer) -> SSAValue:
     if node.operation == "Dot" and max(importer.rank(a), importer.rank(b)) > 2:
         raise node.unsupported(f"multiplies {a.type} by {b.type}", "use keras.ops.matmul")
     return product(importer, a, b)
-
-
-@op("Einsum")
-def contraction(importer: Importer, node: Layer) -> SSAValue:
-    values = importer.promoted(*node.arguments)
-    for value in values:
-        node.static(value)
-    return einsum(importer, node.word("subscripts"), values)
 
 
 @layer(*_MERGED)
@@ -133,7 +121,7 @@ def dot(importer: Importer, node: Layer) -> SSAValue:
         return importer.call(relay.SumOp, importer.call(relay.MultiplyOp, *values), axis=[1], keepdims=True)
     names: list[str] = []
     for letters, value, axis in zip(("cdef", "ghij"), values, axes, strict=True):
-        own = "b" + letters[: len(node.static(value)) - 1]
+        own = "b" + letters[: len(importer.static(value)) - 1]
         names.append(own.replace(own[axis], "z"))
     rest = "".join(each for each in "".join(names) if each not in "bz")
     return einsum(importer, f"{','.join(names)}->b{rest}", values)
@@ -150,27 +138,24 @@ def reduction(importer: Importer, node: Layer) -> SSAValue:
     return importer.call(_REDUCED[name], x, **kept) if importer.rank(x) else x
 
 
-@op("Var", "Std")
-def variance(importer: Importer, node: Layer) -> SSAValue:
-    x = importer.real(node.x)
-    axes = node.axes(x)
+def _variance(importer: Importer, x: SSAValue, axes: list[int], keep: bool) -> SSAValue:
     mean = importer.call(relay.MeanOp, x, axis=axes, keepdims=True)
-    found = importer.call(relay.VarianceOp, x, mean, axis=axes, keepdims=node.flag("keepdims"))
-    return importer.call(relay.SqrtOp, found) if node.operation == "Std" else found
+    return importer.call(relay.VarianceOp, x, mean, axis=axes, keepdims=keep)
 
 
-@op("Logsumexp")
-def log_sum(importer: Importer, node: Layer) -> SSAValue:
-    x = importer.real(node.x)
-    return logsumexp(importer, x, node.axes(x), node.flag("keepdims"))
+_OF_FLOATS: dict[str, Callable[[Importer, SSAValue, list[int], bool], SSAValue]] = {
+    "Logsumexp": logsumexp,
+    "Norm": lambda i, x, axes, keep: norm(i, x, 2, lambda kind, each: i.call(kind, each, axis=axes, keepdims=keep)),
+    "Std": lambda i, x, axes, keep: i.call(relay.SqrtOp, _variance(i, x, axes, keep)),
+    "Var": _variance,
+}
 
 
-@op("Norm")
-def vector_norm(importer: Importer, node: Layer) -> SSAValue:
-    """The root of the sum of squares."""
+@op(*_OF_FLOATS)
+def reduction_of_floats(importer: Importer, node: Layer) -> SSAValue:
     node.refuse({"ord": 2})
-    kept = {"axis": node.axes(node.x), "keepdims": node.flag("keepdims")}
-    return norm(importer, importer.real(node.x), 2, lambda kind, value: importer.call(kind, value, **kept))
+    x = importer.real(node.x)
+    return _OF_FLOATS[node.operation](importer, x, node.axes(x), node.flag("keepdims"))
 
 
 @op("Argmax", "Argmin")
@@ -179,7 +164,7 @@ def position(importer: Importer, node: Layer) -> SSAValue:
     x, kind = node.x, relay.ArgmaxOp if node.operation == "Argmax" else relay.ArgminOp
     if node.entry("axis") is None:
         node.refuse({"keepdims": False})
-        x = importer.reshape(x, [prod(node.static(x))])
+        x = importer.reshape(x, [prod(importer.static(x))])
     return importer.call(kind, x, dtype=i32, axis=node.axes(x), keepdims=node.flag("keepdims"))
 
 
@@ -191,15 +176,13 @@ def cumulative(importer: Importer, node: Layer) -> SSAValue:
 
 
 TABLE.update({
-    "ops.Argsort": lambda importer, node: importer.call(
-        relay.ArgsortOp, node.x, axis=node.along(node.x, -1), dtype=i32
-    ),
-    "ops.Cast": lambda importer, node: importer.cast(node.x, element_type(np.dtype(node.word("dtype")))),
-    "ops.OnesLike": lambda importer, node: importer.call(relay.OnesLikeOp, node.x),
-    "ops.Sort": lambda importer, node: importer.call(relay.SortOp, node.x, axis=node.along(node.x, -1)),
-    "ops.TopK": lambda importer, node: importer.several(
-        relay.TopkOp, node.x, k=node.integer("k"), axis=importer.rank(node.x) - 1, dtype=i32
-    ),
-    "ops.ZerosLike": lambda importer, node: importer.call(relay.ZerosLikeOp, node.x),
-    **{f"ops.{name}": lambda importer, node: node.x for name in ("StopGradient", "Copy", "Identity")},
+    "ops.Argsort": lambda i, node: i.call(relay.ArgsortOp, node.x, axis=node.along(node.x, -1), dtype=i32),
+    "ops.Cast": lambda i, node: i.cast(node.x, element_type(np.dtype(node.word("dtype")))),
+    "ops.Einsum": lambda i, node: einsum(i, node.word("subscripts"), i.promoted(*node.arguments)),
+    "ops.OnesLike": lambda i, node: i.call(relay.OnesLikeOp, node.x),
+    "ops.Sort": lambda i, node: i.call(relay.SortOp, node.x, axis=node.along(node.x, -1)),
+    "ops.TopK": lambda i, node: i.several(relay.TopkOp, node.x, k=node.integer("k"), axis=-1, dtype=i32),
+    "ops.Where": lambda i, node: i.call(relay.WhereOp, truths(i, node.value(0, "condition")), *both(i, node, 1)),
+    "ops.ZerosLike": lambda i, node: i.call(relay.ZerosLikeOp, node.x),
+    **{f"ops.{name}": lambda _, node: node.x for name in ("StopGradient", "Copy", "Identity")},
 })  # fmt: skip

@@ -33,7 +33,7 @@ def reshape(importer: Importer, node: Layer) -> SSAValue:
     first, *dims = importer.shape(x)
     if -1 in target:
         rest = prod(size for size in target if size != -1)
-        target[target.index(-1)] = prod(node.static(x, range(1, len(dims) + 1))) // rest if rest else 0
+        target[target.index(-1)] = prod(importer.static(x, range(1, len(dims) + 1))) // rest if rest else 0
     return importer.shaped(x, [-1 if first == DYNAMIC else first, *target])
 
 
@@ -96,17 +96,11 @@ def stack(importer: Importer, node: Layer) -> SSAValue:
     return importer.stack(values, node.along(values[0], 0, more=1))
 
 
-@op("Unstack")
-def unstack(importer: Importer, node: Layer) -> list[SSAValue]:
-    x, axis = node.x, node.along(node.x, 0)
-    return [importer.row(x, index, axis) for index in range(node.static(x)[axis])]
-
-
 @op("Split")
 def split(importer: Importer, node: Layer) -> list[SSAValue]:
     """At places, or into equal parts."""
     x, given, axis = node.x, node.entry("indices_or_sections"), node.along(node.x, 0)
-    (size,) = node.static(x, [axis])
+    (size,) = importer.static(x, [axis])
     if isinstance(given, int) and (given < 1 or size % given):
         raise node.malformed(f"splits {size} elements into {given} parts")
     places = range(0, size, size // given)[1:] if isinstance(given, int) else node.integers("indices_or_sections")
@@ -126,12 +120,6 @@ def tile(importer: Importer, node: Layer) -> SSAValue:
     x, times = node.x, node.integers("repeats")
     x = importer.expand_dims(x, range(len(times) - importer.rank(x)))
     return importer.call(relay.TileOp, x, reps=[1] * (importer.rank(x) - len(times)) + times)
-
-
-@layer("RepeatVector")
-def repeat_vector(importer: Importer, node: Layer) -> SSAValue:
-    row = importer.call(relay.ExpandDimsOp, node.value(), axis=1)
-    return importer.call(relay.RepeatOp, row, repeats=node.integer("n"), axis=1)
 
 
 def _or_flat(importer: Importer, node: Layer, x: SSAValue) -> tuple[SSAValue, int]:
@@ -155,16 +143,8 @@ def take(importer: Importer, node: Layer) -> SSAValue:
 
 @op("BroadcastTo")
 def broadcast_to(importer: Importer, node: Layer) -> SSAValue:
-    node.static(node.x)
+    importer.static(node.x)
     return importer.broadcast(node.x, node.integers("shape"))
-
-
-@op("Flip")
-def flip(importer: Importer, node: Layer) -> SSAValue:
-    x = node.x
-    for axis in node.axes(x):
-        x = importer.call(relay.ReverseOp, x, axis=[axis])
-    return x
 
 
 @op("OneHot")
@@ -191,7 +171,7 @@ def get_item(importer: Importer, node: Layer) -> SSAValue:
     at = keys.index(...)
     keys[at : at + 1] = [slice(None)] * missing
     old = [key for key in keys if key is not None]
-    bounds = {axis: _bound(node, x, axis, key) for axis, key in enumerate(old) if key != slice(None)}
+    bounds = {axis: _bound(importer, node, x, axis, key) for axis, key in enumerate(old) if key != slice(None)}
     gone = [axis for axis, key in enumerate(old) if isinstance(key, int)]
     x = importer.slice(x, bounds)
     x = importer.call(relay.SqueezeOp, x, axis=gone) if gone else x
@@ -199,9 +179,9 @@ def get_item(importer: Importer, node: Layer) -> SSAValue:
     return importer.expand_dims(x, [place for place, key in enumerate(kept) if key is None])
 
 
-def _bound(node: Layer, x: SSAValue, axis: int, key: object) -> tuple[int, int, int]:
+def _bound(importer: Importer, node: Layer, x: SSAValue, axis: int, key: object) -> tuple[int, int, int]:
     """Begin, end and step along an axis."""
-    (size,) = node.static(x, [axis])
+    (size,) = importer.static(x, [axis])
     if isinstance(key, slice):
         begin, end, step = key.indices(size)
         return begin, min(begin, end) if step < 0 else max(begin, end), step
@@ -217,18 +197,23 @@ def full_like(importer: Importer, node: Layer) -> SSAValue:
         raise node.malformed(f"has the fill value {str(number)[:40]}")
     dtype = node.entry("dtype")
     element = importer.element(x) if dtype is None else element_type(np.dtype(str(dtype)))
-    zeros = importer.cast(importer.call(relay.ZerosLikeOp, x), element)
-    return importer.call(relay.AddOp, zeros, importer.like(number, zeros))
+    x = importer.cast(x, element)
+    return importer.call(relay.FullLikeOp, x, importer.like(number, x))
 
 
 TABLE.update({
-    "Concatenate": lambda importer, node: _joined(importer, node, importer.promoted(*node.values())),
-    "Permute": lambda importer, node: importer.reordered(
-        node.value(), lambda array: array.transpose([0, *node.integers("dims")])
+    "Concatenate": lambda i, node: _joined(i, node, i.promoted(*node.values())),
+    "Permute": lambda i, node: i.reordered(node.value(), lambda array: array.transpose([0, *node.integers("dims")])),
+    "RepeatVector": lambda i, node: i.call(
+        relay.RepeatOp, i.stack([node.value()], 1), repeats=node.integer("n"), axis=1
     ),
-    "ops.Concatenate": lambda importer, node: _joined(importer, node, _operands(importer, node)),
-    "ops.ExpandDims": lambda importer, node: importer.expand_dims(
-        node.x, node.axes_of(node.integers("axis"), importer.rank(node.x) + len(node.integers("axis")))
+    "ops.Concatenate": lambda i, node: _joined(i, node, _operands(i, node)),
+    "ops.ExpandDims": lambda i, node: i.expand_dims(
+        node.x, node.axes_of(node.integers("axis"), i.rank(node.x) + len(node.integers("axis")))
     ),
-    "ops.Ravel": lambda importer, node: importer.shaped(node.x, [-1]),
+    "ops.Flip": lambda i, node: i.call(relay.ReverseOp, node.x, axis=node.axes(node.x)),
+    "ops.Ravel": lambda i, node: i.shaped(node.x, [-1]),
+    "ops.Unstack": lambda i, node: [
+        i.row(node.x, index, axis) for axis in [node.along(node.x, 0)] for index in range(i.static(node.x)[axis])
+    ],
 })  # fmt: skip

@@ -9,7 +9,6 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
-from relay.dialects.attributes import Array
 from relay.dialects.op import DYNAMIC
 from relay.frontend.importing.formulas import Scalar
 from relay.frontend.importing.recurrent import States, gates, unrolled
@@ -55,23 +54,17 @@ def _step(importer: Importer, node: Layer, weights: dict[str, SSAValue]) -> Call
     return {"LSTM": lstm, "GRU": gru, "SimpleRNN": simple}[node.kind]
 
 
-def _variables(importer: Importer, node: Layer) -> dict[str, SSAValue]:
-    """The variables of the cell; those of a GRU that resets after the product have a bias of each product."""
-    arrays: dict[str, Array] = node.inner(node.kind, "cell", {}).weights(
-        "kernel", "recurrent_kernel", *["bias"] * node.flag("use_bias", True)
-    )
-    if "bias" in arrays and arrays["bias"].ndim == 2:
-        arrays["bias"], arrays["recurrent_bias"] = arrays["bias"]
-    return {name: importer.weight(node, name, each) for name, each in arrays.items()}
-
-
 @layer("LSTM", "GRU", "SimpleRNN")
 def recurrent(importer: Importer, node: Layer) -> list[SSAValue]:
     """The outputs, or the last one, and the last states if they are asked for."""
     node.refuse({"stateful": False})
     x = node.value(0, "sequences")
-    batch, steps, _ = node.static(x)
-    weights, count = _variables(importer, node), _STATES[node.kind]
+    batch, steps, _ = importer.static(x)
+    names = ("kernel", "recurrent_kernel", *["bias"] * node.flag("use_bias", True))
+    arrays, count = node.inner(node.kind, "cell", {}).weights(*names), _STATES[node.kind]
+    if "bias" in arrays and arrays["bias"].ndim == 2:  # of a GRU that resets after the product: one of each product
+        arrays["bias"], arrays["recurrent_bias"] = arrays["bias"]
+    weights = {name: importer.weight(node, name, each) for name, each in arrays.items()}
     rows = importer.call(relay.MatmulOp, importer.rows(x), weights["kernel"], out_dtype=f32)
     rows = importer.add(rows, weights.get("bias"))
     rows = importer.reshape(rows, [batch, steps, importer.shape(rows)[1]])
@@ -120,7 +113,7 @@ def time_distributed(importer: Importer, node: Layer) -> SSAValue:
     """The layer for all steps as one batch."""
     x = node.value()
     batch, *dims = importer.shape(x)
-    steps, *rest = node.static(x, range(1, len(dims) + 1))
+    steps, *rest = importer.static(x, range(1, len(dims) + 1))
     folded = importer.reshape(x, [DYNAMIC if batch == DYNAMIC else batch * steps, *rest])
     found = output(importer, wrapped(node, "layer", "layer", folded))
     return importer.reshape(found, [batch, steps, *importer.shape(found)[1:]])

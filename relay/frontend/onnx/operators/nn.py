@@ -251,6 +251,4 @@ def gemm(importer: Importer, node: Node) -> SSAValue:
 
 @op("Einsum")
 def contraction(importer: Importer, node: Node) -> SSAValue:
-    for number in range(len(node.values)):
-        node.static(number)
     return einsum(importer, node.word("equation"), node.inputs())

@@ -25,22 +25,18 @@ from relay.frontend.torch.table import Result, aten, of_vectors
 
 def times_transposed(importer: Importer, a: SSAValue, b: SSAValue, bias: SSAValue | None = None) -> SSAValue:
     """`a @ b.T + bias` for a matrix b; rows of any rank are one product."""
-
-    def biased(found: SSAValue) -> SSAValue:
-        return found if bias is None else importer.call(relay.AddOp, found, bias)
-
     dims, out = list(importer.shape(a)), importer.shape(b)[0]
     if len(dims) == 1:
         row = times_transposed(importer, importer.reshape(a, [1, *dims]), b, bias)
         return importer.reshape(row, [out])
     if not importer.is_float(a):
-        return biased(product(importer, a, importer.transpose(b, (1, 0))))
+        return importer.add(product(importer, a, importer.transpose(b, (1, 0))), bias)
     element = importer.element(a)
     if len(dims) > 2 and dims.count(DYNAMIC) > 1:
-        return biased(importer.call(relay.BatchMatmulOp, a, b, transpose_b=True, out_dtype=element))
+        return importer.add(importer.call(relay.BatchMatmulOp, a, b, transpose_b=True, out_dtype=element), bias)
     rows = importer.reshape(a, [-1 if DYNAMIC in dims[:-1] else prod(dims[:-1]), dims[-1]])
     found = importer.call(relay.MatmulOp, rows, b, transpose_b=True, out_dtype=element)
-    return importer.reshape(biased(found), [*dims[:-1], out])
+    return importer.reshape(importer.add(found, bias), [*dims[:-1], out])
 
 
 @aten("linear")
@@ -88,10 +84,7 @@ def outer(importer: Importer, node: Node) -> SSAValue:
 
 @aten("einsum")
 def contraction(importer: Importer, node: Node) -> SSAValue:
-    values = node.values("tensors")
-    for value in values:
-        node.sizes_of(value, "a tensor", None, known=True)
-    return einsum(importer, node.word("equation"), values)
+    return einsum(importer, node.word("equation"), node.values("tensors"))
 
 
 def _batched(importer: Importer, value: SSAValue, rank: int) -> tuple[SSAValue, bool]:
