@@ -44,9 +44,6 @@ PLAIN: dict[str, Callable[[], Case]] = {
         "REVERSE_SEQUENCE", f32(2, 2), f32(2), f32(2, 2), "ReverseSequenceOptions"
     ),
     "the input has rank 0": lambda: one("MATRIX_DIAG", f32(), f32(1, 1), "MatrixDiagOptions"),
-    "DYNAMIC_UPDATE_SLICE 'out0': takes no FLOAT32": lambda: three(
-        "DYNAMIC_UPDATE_SLICE", (f32(2), f32(1), f32(1)), f32(2), "DynamicUpdateSliceOptions"
-    ),
     "SCATTER_ND 'out0': takes no FLOAT32": lambda: three(
         "SCATTER_ND", (f32(1, 1), f32(1), ints(4)), f32(4), "ScatterNdOptions"
     ),
