@@ -398,6 +398,6 @@ def test_on_a_gpu_an_update_at_a_computed_place_is_scattered() -> None:
     made, rng = optimize(mod, "cuda"), np.random.default_rng(0)
     assert "dynamic_update_slice" not in made.to_text() and "dynamic_update_slice" in optimize(mod, "llvm").to_text()
     for start in ([0, -4, 0], [0, 2, 9], [7, 6, 0]):
-        given = [rng.standard_normal(shape).astype(np.float32) for shape in ((2, 8, 4), (2, 3, 4))]
+        given: list[Array] = [rng.standard_normal(shape).astype(np.float32) for shape in ((2, 8, 4), (2, 3, 4))]
         given.append(np.asarray(start, np.int32))
         np.testing.assert_array_equal(run(made, given)[0], run(mod, given)[0])
