@@ -1,7 +1,9 @@
 """What NVIDIA's assembler makes of the kernels of models: `python -m benchmarks.ptxas MODEL.tflite ...` prints a table,
-for `--batch` images at once and the `--chips` that are named.
+for `--batch` images at once and the `--chips` that are named. With `--kernels`, a row for each launch: instructions of
+machine code, and how many blocks a processor of an H100 has at once.
 
-`ptxas` is part of CUDA, and of the package `nvidia-cuda-nvcc` of PyPI. No GPU is needed.
+`ptxas` is part of CUDA, and of the package `nvidia-cuda-nvcc` of PyPI; `nvdisasm`, which prints machine code, is in
+`nvidia-cuda-nvdisasm`. No GPU is needed.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +26,13 @@ ENTRY = re.compile(r"Compiling entry function '(\w+)' for '(\w+)'")
 SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 USED = re.compile(r"Used (\d+) registers(?:, used \d+ barriers)?(.*)")
 SHARED = re.compile(r"(\d+) bytes smem")
+SECTION = re.compile(r"\.text\.(\w+):")
+INSTRUCTION = re.compile(r"\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)")
+REGISTERS, SHARED_BYTES, THREADS, BLOCKS, PROCESSORS = 1 << 16, 228 << 10, 2048, 32, 132
+"""Of a processor of an H100, and how many it has (CUDA C++ Programming Guide, "Technical Specifications per Compute
+Capability")."""
+RESERVED = 1 << 10
+"""Bytes of shared memory that the system takes for each block."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +49,54 @@ class Kernel:
 
 def find_ptxas() -> str | None:
     """The assembler's path: of the system, or of the Python package in this environment."""
-    if (found := shutil.which("ptxas")) is not None:
+    return find_tool("ptxas")
+
+
+def find_tool(name: str) -> str | None:
+    """The path of one of CUDA's tools."""
+    if (found := shutil.which(name)) is not None:
         return found
-    places = Path(sysconfig.get_path("purelib")).glob("nvidia/*/bin/ptxas")
+    places = Path(sysconfig.get_path("purelib")).glob(f"nvidia/*/bin/{name}")
     return next((str(path) for path in places), None)
+
+
+def instructions(ptx: str, chip: str, tool: str, disassembler: str) -> dict[str, int]:
+    """How many instructions of machine code each kernel has, those that do nothing left out."""
+    with tempfile.TemporaryDirectory() as folder:
+        code = f"{folder}/kernels.cubin"
+        subprocess.run([tool, f"-arch={chip}", "-", "-o", code], input=ptx, text=True, check=True)
+        text = subprocess.run([disassembler, "-c", code], capture_output=True, text=True, check=True).stdout
+    found: dict[str, int] = {}
+    name = ""
+    for line in text.splitlines():
+        if (section := SECTION.match(line)) is not None:
+            name = section[1]
+            found[name] = 0
+        elif (one := INSTRUCTION.match(line)) is not None and one[1] != "NOP":
+            found[name] += 1
+    return found
+
+
+def resident(registers: int, threads: int, shared: int) -> int:
+    """Blocks that a processor of an H100 has at once."""
+    by_registers = REGISTERS // (-(-registers // 8) * 8 * threads)
+    return min(by_registers, SHARED_BYTES // (shared + RESERVED), THREADS // threads, BLOCKS)
+
+
+def kernels(path: Path, tool: str, disassembler: str, batch: int, chip: str) -> Iterator[str]:
+    """A row for each kernel of a model, as it is launched first."""
+    yield "| kernel | threads | blocks | registers | shared, bytes | instructions | blocks of a processor | waves |"
+    yield "|---|---|---|---|---|---|---|---|"
+    executable = relay.build(path, target=f"cuda -arch={chip}", batch=batch)
+    text = executable.get_source("ptx")
+    found = {kernel.name: kernel for kernel in assemble(text, chip, tool)}
+    counts = instructions(text, chip, tool, disassembler)
+    for name, row in {row["kernel"]: row for row in reversed(executable.graph["device"]["launches"])}.items():
+        (blocks, _, _), (threads, _, _) = row["grid"], row["block"]
+        registers, shared = found[name].registers, found[name].shared + row["shared"]
+        together = resident(registers, threads, shared)
+        numbers = [threads, blocks, registers, shared, counts[name], together]
+        yield f"| {name} | {' | '.join(map(str, numbers))} | {blocks / (together * PROCESSORS):.2f} |"
 
 
 def assemble(ptx: str, chip: str, tool: str) -> list[Kernel]:
@@ -98,11 +152,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--chips", nargs="+", default=CHIPS)
+    parser.add_argument("--kernels", action="store_true", help="a row for each kernel, for the last of the chips")
     parser.add_argument("models", nargs="+", type=Path)
     arguments = parser.parse_args()
-    tool = find_ptxas()
+    tool, disassembler = find_ptxas(), find_tool("nvdisasm")
     if tool is None:
         sys.exit("ptxas: is not installed; pip install nvidia-cuda-nvcc")
+    if arguments.kernels:
+        if disassembler is None:
+            sys.exit("nvdisasm: is not installed; pip install nvidia-cuda-nvdisasm")
+        for path in arguments.models:
+            for line in kernels(path, tool, disassembler, arguments.batch, arguments.chips[-1]):
+                print(line, flush=True)
+        return
     for line in table(arguments.models, tool, arguments.batch, arguments.chips):
         print(line, flush=True)
 

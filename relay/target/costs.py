@@ -139,8 +139,8 @@ class GpuCosts:
     """Clocks that a block takes besides its steps."""
     launch: int = 2500
     """Clocks of another kernel that waits for this one."""
-    finished_sum: float = 1 / 8
-    """Clocks of a processor for what follows a sum: 8 instructions at 64 a clock."""
+    finished_sum: float = 1 / 16
+    """Clocks of a processor for what follows a sum: 8 instructions at 128 a clock, of 6 to 11 that are counted."""
     registers: int = 1 << 16
     """Registers of 32 bits of a processor."""
     most_sums: int = 64

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import relay
-from benchmarks.ptxas import CHIPS, assemble, find_ptxas, parse
+from benchmarks.ptxas import CHIPS, assemble, find_ptxas, find_tool, instructions, parse
 from relay.lowering.gpu.formats import FLOATS
 from tests.numeric.test_models_compiled import DIGITS
 from tests.numeric.test_models_interpreted import ALL, LARGE, MODELS
@@ -34,6 +34,22 @@ def test_digits_are_taken():
 @pytest.mark.parametrize("name", [*ALL, *LARGE])
 def test_model_is_taken(name: str, chip: str):
     check(MODELS / f"{name}.tflite", chip)
+
+
+RESULTS = {"conv2d_1": 761, "conv2d_9": 818, "conv2d_10": 473, "conv2d_12": 1428}
+"""Instructions of kernels of ResNet-50 for 128 images, by ptxas 13.0 (docs/gpu.md): 1 x 1 convolutions, the last one
+with a residual sum."""
+
+
+@pytest.mark.slow
+def test_results_take_few_instructions():
+    tool, disassembler, path = find_ptxas(), find_tool("nvdisasm"), MODELS / "resnet50_224_int8.tflite"
+    if tool is None or disassembler is None or not path.exists():
+        pytest.skip("ptxas, nvdisasm or the model is not here")
+    text = relay.build(path, target="cuda -arch=sm_90a", batch=128).get_source("ptx")
+    found = instructions(text, "sm_90a", tool, disassembler)
+    counts = {name: found[f"{name}_kernel"] for name in RESULTS}
+    assert all(counts[name] <= 1.03 * most for name, most in RESULTS.items()), counts
 
 
 @pytest.mark.slow

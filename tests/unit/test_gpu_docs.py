@@ -56,5 +56,5 @@ def test_strategies_are_those_of_the_registry():
 def test_passes_are_those_of_the_pipelines():
     named = re.findall(r"`([a-z]+(?:-[a-z]+)+)`", PAGE.partition("## Without a GPU")[0])
     names = {step.name for target in ("cuda", "opencl") for step in relay.default_pipeline(target)}
-    assert set(named) - {"mlir-opt", "pip install relay-mlir"} <= names
+    assert set(named) - {"mlir-opt", "intel-opencl-rt"} <= names
     assert {name for name in names if "gpu" in name} <= set(named)
