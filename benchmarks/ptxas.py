@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import relay
 
@@ -91,7 +92,10 @@ def kernels(path: Path, tool: str, disassembler: str, batch: int, chip: str) -> 
     text = executable.get_source("ptx")
     found = {kernel.name: kernel for kernel in assemble(text, chip, tool)}
     counts = instructions(text, chip, tool, disassembler)
-    for name, row in {row["kernel"]: row for row in reversed(executable.graph["device"]["launches"])}.items():
+    launches: dict[str, Any] = {}
+    for row in executable.graph["device"]["launches"]:
+        launches.setdefault(row["kernel"], row)
+    for name, row in launches.items():
         (blocks, _, _), (threads, _, _) = row["grid"], row["block"]
         registers, shared = found[name].registers, found[name].shared + row["shared"]
         together = resident(registers, threads, shared)

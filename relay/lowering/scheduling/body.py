@@ -97,7 +97,8 @@ class Lifter:
                 continue
             if kind is llvm.CallIntrinsicOp and isinstance(op, llvm.CallIntrinsicOp):
                 scalar = op.results[0].type
-                operands = [of(v) if v.type == scalar or v in values else v for v in op.args]
+                stay = [v.type != scalar and isinstance(v.owner, arith.ConstantOp) for v in op.args]
+                operands = [v if alone else of(v) for v, alone in zip(op.args, stay, strict=True)]
                 values[op.results[0]] = self.intrinsic(op, operands)
                 continue
             lifted = WIDENED.get(op.name, op.__class__).create(
