@@ -111,4 +111,4 @@ def tile_cycles(problem: Problem, costs: CpuCosts, vectors: int, pixels: int) ->
         costs.accumulator_latency,
         0.0 if near else weights / costs.second_level_bandwidth,
     )
-    return problem.steps * (step + costs.idle_load * loads) + costs.tile_start
+    return problem.steps * (step + costs.idle_load * loads) + costs.tile_start / problem.parts
