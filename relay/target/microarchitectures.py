@@ -53,6 +53,11 @@ def _row(name: str, cpus: str, first: int, second: int, **costs: float) -> Micro
     return MicroArchitecture(name, tuple(cpus.split()), caches, known)
 
 
+WIDE = {"issue_width": 8.0, "multiplies_per_cycle": 4.0, "loads_per_cycle": 3.0}
+"""Arm's large cores with four vector units: instructions, vector products and loads that start in a cycle, as their
+software optimization guides say; for Apple's, what LLVM's model of it has."""
+NARROW = {"issue_width": 2.0, "multiplies_per_cycle": 1.0, "loads_per_cycle": 1.0}
+"""The same of Arm's small cores, which start two instructions in order."""
 GENERIC = _row("generic", "", 32, 1024)
 """Any CPU that no row names."""
 ROWS: Sequence[MicroArchitecture] = [
@@ -62,10 +67,17 @@ ROWS: Sequence[MicroArchitecture] = [
     _row("Emerald Rapids", "emeraldrapids", 48, 2048),
     _row("Alder Lake", "alderlake", 48, 1280),
     _row("Neoverse N1", "neoverse-n1", 64, 1024),
-    _row("Neoverse V1", "neoverse-v1", 64, 1024),
-    _row("Neoverse V2", "neoverse-v2 grace", 64, 2048),
-    _row("Cortex-A53", "cortex-a53", 32, 512),
+    _row("Neoverse N2", "neoverse-n2", 64, 1024),
+    _row("Neoverse V1", "neoverse-v1", 64, 1024, **WIDE),
+    _row("Neoverse V2", "neoverse-v2 grace", 64, 2048, **WIDE),
+    _row("Cortex-A53", "cortex-a53", 32, 512, **NARROW),
+    _row("Cortex-A55", "cortex-a55", 32, 128, **NARROW),
+    _row("Cortex-A72", "cortex-a72", 32, 1024, issue_width=3.0, loads_per_cycle=1.0),
     _row("Cortex-A76", "cortex-a76 cortex-a76ae", 64, 512),
+    _row("Cortex-A78", "cortex-a78 cortex-a78ae", 64, 256, issue_width=6.0),
+    _row("Cortex-X1", "cortex-x1 cortex-x1c", 64, 1024, **WIDE),
+    _row("Cortex-X3", "cortex-x3", 64, 1024, **WIDE),
+    _row("Apple M1", "apple-m1", 128, 12288, **WIDE),
     _row("Cortex-M4", "cortex-m4", 0, 0),
     _row("Cortex-M7", "cortex-m7", 16, 0),
     _row("Cortex-M33", "cortex-m33", 0, 0),

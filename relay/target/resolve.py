@@ -39,6 +39,8 @@ CROSS: dict[str, tuple[str, frozenset[str]]] = {
 """CPU and features by the first word of a triple, where a target names no others. For a generic processor of Arm's
 microcontrollers, LLVM orders instructions without regard to how many registers there are."""
 SHORT = {
+    "android": "aarch64-unknown-linux-android",
+    "apple-m1": "aarch64-unknown-linux-gnu -mcpu=apple-m1",
     "aarch64": "aarch64-unknown-linux-gnu",
     "arm64": "aarch64-unknown-linux-gnu",
     "armv7l": "arm-unknown-linux-gnueabihf -mcpu=cortex-a7",
@@ -48,6 +50,14 @@ SHORT = {
     "cortex-m7": "thumbv7em-none-eabi -mcpu=cortex-m7",
     "cortex-m33": "thumbv8m.main-none-eabi -mcpu=cortex-m33 -mattr=+dsp",
     "cortex-m55": "thumbv8.1m.main-none-eabi -mcpu=cortex-m55",
+    "graviton2": "aarch64-unknown-linux-gnu -mcpu=neoverse-n1",
+    "graviton3": "aarch64-unknown-linux-gnu -mcpu=neoverse-v1",
+    "graviton4": "aarch64-unknown-linux-gnu -mcpu=neoverse-v2",
+    "jetson-nano": "aarch64-unknown-linux-gnu -mcpu=cortex-a57",
+    "jetson-orin": "aarch64-unknown-linux-gnu -mcpu=cortex-a78ae",
+    "jetson-xavier": "aarch64-unknown-linux-gnu -mcpu=carmel",
+    "pixel6": "aarch64-unknown-linux-android -mcpu=cortex-x1",
+    "pixel8": "aarch64-unknown-linux-android -mcpu=cortex-x3",
     "riscv32": "riscv32-unknown-elf",
     "riscv64": "riscv64-unknown-linux-gnu",
     "rpi2": "arm-unknown-linux-gnueabihf -mcpu=cortex-a7",
@@ -58,8 +68,8 @@ SHORT = {
     "wasm32": "wasm32-unknown-unknown",
     "x86_64": "x86_64-unknown-linux-gnu",
 }
-"""What the names of processors and boards stand for. Raspberry Pis have a system of 64 bits from 3 on; those
-of 3 and 4 were made without the cryptographic extension that their cores usually have."""
+"""What the names of processors, boards and phones stand for, phones by their largest core. Raspberry Pis have a system
+of 64 bits from 3 on; those of 3 and 4 were made without the cryptographic extension that their cores usually have."""
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64", "armv6l": "arm", "armv7": "arm", "armv7a": "arm", "armv7l": "arm"}
 """What other tools begin a triple with, and what it begins with here."""
 FOREIGN = ("apple", "darwin", "macos", "ios", "windows", "win32", "msvc", "cygwin", "uefi")

@@ -202,6 +202,31 @@ def test_instructions_are_counted_and_no_number_is_converted_alone(capsys: pytes
 
 
 @needs_aarch64
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="the plugin that counts is compiled by gcc")
+@pytest.mark.parametrize(
+    "target",
+    [
+        "pixel8",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("android", "rpi3", "jetson-orin", "apple-m1")),
+    ],
+)
+def test_objects_for_boards_and_phones_give_the_integers(target: str):
+    assert aarch64.row(aarch64.DIGITS, target).equal
+
+
+@needs_aarch64
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="the plugin that counts is compiled by gcc")
+@pytest.mark.parametrize("target", ["graviton2", "graviton4"])
+@pytest.mark.parametrize("name", ["mobilenet_v2_1.0_224_quant", "tf2_mobilenet_v2_1.0_224_ptq", "resnet50_224_int8"])
+def test_large_models_give_the_integers_of_the_interpreter(name: str, target: str):
+    if not (path := MODELS / f"{name}.tflite").exists():
+        pytest.skip(f"the model {name} is not here")
+    found = aarch64.row(path, target)
+    assert found.equal and found.conversions == 0
+
+
+@needs_aarch64
 def test_floats_are_close(tmp_path: Path):
     data = np.load(DIGITS / "digits_test.npz")
     images = np.ascontiguousarray(data["images"][:20], np.float32)
