@@ -16,6 +16,7 @@ from relay.dialects.attributes import Array
 from relay.exploration.tuning import DrawSchedules
 from relay.interpreters import run
 from relay.passes import PassContext, PassInstrument
+from relay.runtime import processor
 from relay.target import CpuTarget
 from tests.numeric.c_sources import Exported
 from tests.numeric.compiled_modules import Net
@@ -97,7 +98,8 @@ def test_words_hold_all_codes():
     net = Net(81)
     data, weights = drawn(net, (1, 1024, 32, 32), 4, False)
     net.result("", net.add(dialect.WeightOnlyDenseOp, [net.argument(data), *map(net.constant, weights)], {}))
-    assert len(relay.build(net.module()).to_bytes()) < 0.8 * weights[0].size
+    target = "x86_64-unknown-linux-gnu -mcpu=cascadelake"  # dot products of bytes leave out the zero points
+    assert len(relay.build(net.module(), target).to_bytes()) < 0.8 * weights[0].size
 
 
 def test_threads_share_the_channels():
@@ -112,6 +114,8 @@ def test_threads_share_the_channels():
 @pytest.mark.parametrize("features", ["", "+avx2,+fma,+avxvnni", "+avx2,+fma"])
 def test_data_of_eight_bits(features: str):
     """A promise that data are codes times a scale of their block: these are multiplied, where bytes can be."""
+    if missing := processor.lacks(frozenset(features.replace("+", "").split(",")) - {""}):
+        pytest.skip(f"this processor lacks {', '.join(missing)}")
     rng, net, wanted = np.random.default_rng(5), Net(82), list[Array]()
     for rows, channels, blocks, block in SIZES:
         data, weights = drawn(net, (rows, channels, blocks, block), 4, rows % 2 == 0)

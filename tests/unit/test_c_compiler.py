@@ -150,7 +150,7 @@ def test_states_are_in_the_header(tmp_path: Path):
         TensorInfo("s", (4,), np.dtype("int8"), "state", initial=np.full(4, -3)),
     ]
     describe(mod["main"], infos, [TensorInfo("s", (4,), np.dtype("int8"), "state")])
-    header, code, _ = export_c(mod, tmp_path)
+    header, code, *_ = export_c(mod, tmp_path)
     assert "extern const int8_t model_initial_1[MODEL_INPUT_1_COUNT];" in header.read_text()
     assert "const int8_t model_initial_1[] = {\n    -3, -3, -3, -3,\n};" in code.read_text()
 

@@ -18,9 +18,9 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import Float64Type, i32, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg.ops import GenericOp
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from relay.dialects.arith import TruncIOp
+from relay.dialects.arith import FPToSIOp, SIToFPOp, TruncIOp
 from relay.dialects.attributes import Array
 from relay.lowering.call_graph import CallGraph
 from relay.lowering.linalg.emitter import Emitter, number
@@ -35,6 +35,8 @@ AROUND = 2
 UNITS = (0, 1, -1, 2, -2)
 """Units of the last place by which multipliers are changed."""
 WORD = 32
+PARTS = arith.FPToSIOp | FPToSIOp | math.RoundOp | arith.MulfOp | arith.SIToFPOp | SIToFPOp
+"""What a product consists of. Parsed text has our classes of conversions, which take vectors, too."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Product:
     call of the function, of one channel or of all."""
 
     op: arith.MulfOp
-    end: arith.FPToSIOp
+    end: Operation
     x: SSAValue
     multipliers: list[Array]
     shift: int
@@ -63,12 +65,12 @@ def round_products(function: FuncOp, calls: CallGraph) -> bool:
 def find_product(op: arith.MulfOp, calls: CallGraph) -> Product | None:
     """The integers of a product; None if it is none of an i32 and constants below one, or they do not exist."""
     converted, steps = op.lhs.owner, followers(op, ["math.round", "arith.fptosi"])
-    if op.result.type != Float64Type() or steps is None or not isinstance(converted, arith.SIToFPOp):
+    if op.result.type != Float64Type() or steps is None or not isinstance(converted, arith.SIToFPOp | SIToFPOp):
         return None
     end, scales = steps[-1], scales_of(op.rhs, calls)
-    if converted.input.type != i32 or not isinstance(end, arith.FPToSIOp) or end.result.type != i32 or not scales:
+    if converted.input.type != i32 or end.results[0].type != i32 or not scales:
         return None
-    low, high = bounds(end.result)
+    low, high = bounds(end.results[0])
     every = np.concatenate(scales)
     if not (0 < high - low < LEVELS and 2.0**-30 <= every.min() and every.max() < 1):
         return None
@@ -130,5 +132,5 @@ def rewrite_product(found: Product, constants: Emitter, calls: CallGraph) -> Non
     else:
         half = e.constant(1 << shift - 1, i64)
         result = e(TruncIOp(e(arith.ShRSIOp(e(arith.AddiOp(product, half)), e.constant(shift, i64))), i32))
-    found.end.result.replace_all_uses_with(result)
-    erase_dead([found.end], arith.FPToSIOp | math.RoundOp | arith.MulfOp | arith.SIToFPOp)
+    found.end.results[0].replace_all_uses_with(result)
+    erase_dead([found.end], PARTS)
