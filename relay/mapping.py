@@ -15,7 +15,6 @@ from contextvars import ContextVar
 from io import BufferedReader
 from mmap import ACCESS_READ, MADV_DONTNEED, mmap
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
@@ -39,6 +38,8 @@ class NamelessFile:
     """A file without a name, mapped; it is gone with the last array in it. Raises OSError."""
 
     def __init__(self, folder: Path, size: int):
+        from tempfile import TemporaryFile  # here: programs that only run what was built do not need it
+
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with TemporaryFile(dir=folder) as file:
             file.truncate(size)

@@ -232,7 +232,7 @@ def scalar_attr(value: float | int | np.generic, type: Attribute) -> Attribute:
 
 @lru_cache(maxsize=4096)
 def _integer_attr(value: int, type: IntegerType) -> Attribute:
-    return IntegerAttr(value, type)  # made once: it is checked as it is made
+    return IntegerAttr(value, type)  # cached: xDSL verifies every attribute that is constructed
 
 
 def ints(values: Sequence[int]) -> DenseArrayBase[IntegerType]:

@@ -42,7 +42,7 @@ NUMPY_TYPES: dict[type[Attribute], np.dtype[Any]] = {
     **{type.__class__: dtype for dtype, type in NUMPY_FLOATS.items()},
     IndexType: np.dtype(np.int64),
 }
-"""Classes of element types of which each is one dtype of numpy's."""
+"""The numpy dtype of each class of element types that has exactly one."""
 
 
 FEW_BITS = ("int2", "int4", "uint2", "uint4")

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Fields(Place):
-    """Settings that are left out, or None, are what an operator says they are then."""
+    """Settings of a node by name, checked; one that is missing or None takes the default that its reader gives."""
 
     __slots__ = ()
     FIELD: ClassVar[str] = ""

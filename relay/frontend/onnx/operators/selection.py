@@ -30,7 +30,7 @@ class Selection:
         return self.noted(self.importer.taken(value, self.places, axis), axis)
 
     def noted(self, value: SSAValue, axis: int = 0) -> SSAValue:
-        """The value, of which so many count along an axis."""
+        """The value, after noting that only the first `count` elements along the axis are valid."""
         self.importer.counted[value] = Counted(axis, self.count)
         return value
 
