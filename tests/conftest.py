@@ -34,6 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gc.disable()  # until all is collected
     settings.register_profile("same", derandomize=True, deadline=None)
     examples = 20 if config.getoption("--seconds") else 1500  # the fewer, the sooner the time is looked at
     settings.register_profile("new", max_examples=examples, deadline=None, database=None)
@@ -46,6 +47,7 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 10, 10)
+    gc.enable()
 
 
 def seconds_of(item: pytest.Item) -> float:

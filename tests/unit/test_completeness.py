@@ -32,9 +32,8 @@ def test_op_round_trips_in_a_test(op: type[Operation]):
     assert re.search(rf"// CHECK: (\S+ = )?\"?{re.escape(op.name)}\b", TESTS, re.MULTILINE)
 
 
-@pytest.mark.parametrize("op", [*OPS, *UPSTREAM], ids=name_of)
-def test_op_is_documented(op: type[Operation]):
-    assert op.__doc__ and len(op.__doc__) > 3
+def test_every_op_is_documented():
+    assert not [op.name for op in (*OPS, *UPSTREAM) if not op.__doc__ or len(op.__doc__) < 4]
 
 
 @pytest.mark.parametrize("name", PASSES)
@@ -45,10 +44,9 @@ def test_pass_has_a_filecheck_test(name: str):
     assert any(re.search(rf"-p [\"']?([^|']*,)?{name}\b", run) for run in runs), "no RUN line runs the pass"
 
 
-@pytest.mark.parametrize("name", PASSES)
-def test_pass_is_documented(name: str):
-    cls = PASSES[name]()
-    assert cls.__doc__ and not cls.__doc__.startswith(f"{cls.__name__}(")
+def test_every_pass_is_documented():
+    classes = [factory() for factory in PASSES.values()]
+    assert not [cls for cls in classes if not cls.__doc__ or cls.__doc__.startswith(f"{cls.__name__}(")]
 
 
 def test_every_filecheck_test_checks():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,34 +21,27 @@ from relay.transforms.one_table import is_pointwise
 from tests.ops.examples import FILES, functions
 
 
-def written() -> Iterator[TensorOp]:
-    """Every op of the files whose types are known, but those that become other ones, whose facts they have."""
-    for path in FILES:
-        for function in functions(path):
-            for op in function.body.walk():
-                values = (*op.operands, *op.results)
-                named = op.name.startswith(("relay.", "qnn.")) and not isinstance(op, DynamicOp)
-                if named and isinstance(op, TensorOp) and op.operands and all(map(is_static, values)):
-                    yield op
+@cache
+def ops_of(path: Path) -> list[TensorOp]:
+    """Every op of a file whose types are known, but those that become other ones, whose facts they have."""
+    return [
+        op
+        for function in functions(path)
+        for op in function.body.walk()
+        if op.name.startswith(("relay.", "qnn.")) and not isinstance(op, DynamicOp)
+        if isinstance(op, TensorOp) and op.operands and all(map(is_static, (*op.operands, *op.results)))
+    ]
+
+
+def stem(path: Path) -> str:
+    return path.stem
+
+
+in_each_file = pytest.mark.parametrize("path", FILES, ids=stem)
 
 
 def is_static(value: SSAValue) -> bool:
     return is_tensor(value.type) and DYNAMIC not in shape(value)
-
-
-OPS = list(written())
-MOVING = [op for op in OPS if op.origin in (Origin.MOVED, Origin.SELECTED)]
-AVERAGING = [op for op in OPS if op.origin is Origin.AVERAGED]
-COMPUTING = [
-    op
-    for op in OPS
-    if op.origin is Origin.COMPUTED
-    and {tensor(value).element_type for value in (*op.data_operands(), *op.results)} in ({f32}, {i32}, {i8})
-]
-
-
-def named(op: TensorOp) -> str:
-    return op.name
 
 
 def numbers_of(rng: np.random.Generator, dtype: np.dtype[Any], count: int) -> Array:
@@ -126,25 +121,35 @@ def renamed(op: TensorOp, rng: np.random.Generator) -> tuple[list[Array], list[A
     return wanted, list(after)
 
 
-@pytest.mark.parametrize("op", MOVING, ids=named)
-def test_elements_are_those_of_the_data(op: TensorOp):
-    for wanted, got in zip(*renamed(on_floats(op), np.random.default_rng(1)), strict=True):
-        np.testing.assert_array_equal(got, wanted)
+@in_each_file
+def test_elements_are_those_of_the_data(path: Path):
+    for op in ops_of(path):
+        if op.origin in (Origin.MOVED, Origin.SELECTED):
+            for wanted, got in zip(*renamed(on_floats(op), np.random.default_rng(1)), strict=True):
+                np.testing.assert_array_equal(got, wanted, op.name)
 
 
-@pytest.mark.parametrize("op", COMPUTING, ids=named)
-def test_no_op_moves_its_data_without_saying_so(op: TensorOp):
-    wanted, got = renamed(op, np.random.default_rng(2))
-    same = all(np.array_equal(a, b) for a, b in zip(wanted, got, strict=True)) and any(a.size > 1 for a in wanted)
-    assert not same, f"{op.__class__.__name__} gives elements of its data as they are: its ORIGIN is MOVED or SELECTED"
+def is_of_one_type(op: TensorOp) -> bool:
+    return {tensor(value).element_type for value in (*op.data_operands(), *op.results)} in ({f32}, {i32}, {i8})
 
 
-@pytest.mark.parametrize("op", AVERAGING, ids=named)
-def test_means_have_weights_that_sum_to_one(op: TensorOp):
-    rng, op = np.random.default_rng(3), on_floats(op)
-    numbers = rng.standard_normal(count_of(op))
-    (got,), (moved,) = (evaluate(op, operands(op, {}, n)) for n in (numbers, 3 * numbers + 7))
-    np.testing.assert_allclose(moved, 3 * got + 7, rtol=1e-4, atol=1e-4)
+@in_each_file
+def test_no_op_moves_its_data_without_saying_so(path: Path):
+    for op in ops_of(path):
+        if op.origin is Origin.COMPUTED and is_of_one_type(op):
+            wanted, got = renamed(op, np.random.default_rng(2))
+            same = all(map(np.array_equal, wanted, got)) and any(a.size > 1 for a in wanted)
+            assert not same, f"{op.name} gives elements of its data as they are: its ORIGIN is MOVED or SELECTED"
+
+
+@in_each_file
+def test_means_have_weights_that_sum_to_one(path: Path):
+    for op in ops_of(path):
+        if op.origin is Origin.AVERAGED:
+            rng, real = np.random.default_rng(3), on_floats(op)
+            numbers = rng.standard_normal(count_of(real))
+            (got,), (moved,) = (evaluate(real, operands(real, {}, n)) for n in (numbers, 3 * numbers + 7))
+            np.testing.assert_allclose(moved, 3 * got + 7, rtol=1e-4, atol=1e-4, err_msg=op.name)
 
 
 def random_operands(op: TensorOp, rng: np.random.Generator) -> list[Array]:
@@ -165,9 +170,14 @@ def data_positions(op: TensorOp) -> list[int]:
     return [position for position, value in enumerate(op.operands) if value in data]
 
 
-@pytest.mark.parametrize("op", [op for op in OPS if op.ELEMENTWISE], ids=named)
-def test_elementwise_ops_read_one_place(op: TensorOp):
-    rng = np.random.default_rng(4)
+@in_each_file
+def test_elementwise_ops_read_one_place(path: Path):
+    for op in ops_of(path):
+        if op.ELEMENTWISE:
+            reads_one_place(op, np.random.default_rng(4))
+
+
+def reads_one_place(op: TensorOp, rng: np.random.Generator):
     old = random_operands(op, rng)
     for position in data_positions(op):
         dims = old[position].shape
@@ -176,24 +186,28 @@ def test_elementwise_ops_read_one_place(op: TensorOp):
                 place = tuple(int(i) for i in np.unravel_index(int(flat), dims))
                 for found in differing(op, old, position, place):
                     found[place] = False
-                    assert not found.any()
+                    assert not found.any(), op.name
 
 
-@pytest.mark.parametrize("op", [op for op in OPS if is_pointwise(op)], ids=named)
-def test_elementwise_ops_take_tensors_of_any_rank(op: TensorOp):
+@in_each_file
+def test_elementwise_ops_take_tensors_of_any_rank(path: Path):
     """Tables of their results are computed so (`relay.transforms.one_table`)."""
-    old = random_operands(op, np.random.default_rng(7))
-    if {array.shape for array in old} == {shape(op.results[0])}:
-        (wanted,), (got,) = evaluate(op, old), evaluate(op, [array.reshape(-1) for array in old])
-        np.testing.assert_array_equal(got, wanted.reshape(-1))
+    for op in filter(is_pointwise, ops_of(path)):
+        old = random_operands(op, np.random.default_rng(7))
+        if {array.shape for array in old} == {shape(op.results[0])}:
+            (wanted,), (got,) = evaluate(op, old), evaluate(op, [array.reshape(-1) for array in old])
+            np.testing.assert_array_equal(got, wanted.reshape(-1), op.name)
 
 
-WITH_AXIS = [op for op in OPS if op.ALONG_AXIS or (op.ELEMENTWISE and "axis" in op.properties)]
-
-
-@pytest.mark.parametrize("op", WITH_AXIS, ids=named)
-def test_numbers_along_an_axis_move_with_it(op: TensorOp):
+@in_each_file
+def test_numbers_along_an_axis_move_with_it(path: Path):
     """What an elementwise op has an axis for stands in `ALONG_AXIS`: if it turns with the data, so do the results."""
+    for op in ops_of(path):
+        if op.ALONG_AXIS or (op.ELEMENTWISE and "axis" in op.properties):
+            turns_with_its_data(op)
+
+
+def turns_with_its_data(op: TensorOp):
     assert isinstance(axis := op.properties["axis"], IntegerAttr) and op.ALONG_AXIS
     names = [name for name, _ in op.get_irdl_definition().operands]
     old = random_operands(op, np.random.default_rng(6))
@@ -211,15 +225,20 @@ def test_numbers_along_an_axis_move_with_it(op: TensorOp):
     ]
     other = op.__class__.make(op.operands, properties)
     for wanted, got in zip(evaluate(op, old), evaluate(other, new), strict=True):
-        np.testing.assert_array_equal(got, turned(wanted))
+        np.testing.assert_array_equal(got, turned(wanted), op.name)
 
 
 def independent(op: TensorOp) -> list[int]:
     return [axis for axis in range(rank(op.results[0])) if op.independent_along(axis)]
 
 
-@pytest.mark.parametrize("op", [op for op in OPS if independent(op)], ids=named)
-def test_indices_along_an_axis_are_independent(op: TensorOp):
+@in_each_file
+def test_indices_along_an_axis_are_independent(path: Path):
+    for op in filter(independent, ops_of(path)):
+        indices_are_independent(op)
+
+
+def indices_are_independent(op: TensorOp):
     old = random_operands(op, np.random.default_rng(5))
     for axis, position in product(independent(op), data_positions(op)):
         dims, wanted = old[position].shape, shape(op.results[0])
@@ -227,4 +246,4 @@ def test_indices_along_an_axis_are_independent(op: TensorOp):
             continue
         for index in range(dims[axis]):
             for found in differing(op, old, position, (*[slice(None)] * axis, index)):
-                assert not np.delete(found, index, axis).any()
+                assert not np.delete(found, index, axis).any(), op.name

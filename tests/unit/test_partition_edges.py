@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import StringAttr
 from xdsl.interpreter import Interpreter
-from xdsl.interpreters.arith import ArithFunctions
-from xdsl.interpreters.scf import ScfFunctions
 
 from relay.byoc.partitioning.compile_external import CompileExternal
 from relay.byoc.partitioning.inline_partitions import InlinePartitions
@@ -51,6 +49,9 @@ def test_control_flow(known: Known, text: str, go: bool):
 
 def ran(mod: IRModule, given: tuple[object, ...]) -> tuple[object, ...]:
     """What xDSL's own interpreter makes of `main`."""
+    from xdsl.interpreters.arith import ArithFunctions  # the package takes long to import
+    from xdsl.interpreters.scf import ScfFunctions
+
     interpreter = Interpreter(mod.op)
     register(interpreter)
     interpreter.register_implementations(ScfFunctions())

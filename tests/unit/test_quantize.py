@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -19,14 +20,27 @@ from relay.dialects.attributes import ints, to_numpy
 from relay.errors import InvalidArgument
 from relay.interpreters import run
 from relay.module import IRModule
-from relay.quantize import EqualizeLayers, Quantize, QuantizeAnnotate, QuantizeCalibrate, QuantizeRealize, stayed
+from relay.quantize import (
+    Calibration,
+    EqualizeLayers,
+    Quantize,
+    QuantizeAnnotate,
+    QuantizeCalibrate,
+    QuantizeRealize,
+    stayed,
+)
 from relay.quantize.report import integer_share
 from tests.unit.quantize_models import Net, calibrated, samples, small
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 FLOAT = small()
 DATA = samples(8)
-CALIBRATION = calibrated(FLOAT, DATA)
+
+
+@cache
+def calibration() -> Calibration:
+    """Of `FLOAT` on `DATA`."""
+    return calibrated(FLOAT, DATA)
 
 
 def names(mod: IRModule) -> list[str]:
@@ -39,7 +53,7 @@ def noise(mod: IRModule, other: IRModule = FLOAT) -> float:
 
 
 def test_all_of_it_becomes_the_ops_that_quantised_models_import_to():
-    mod = Quantize(calibration=CALIBRATION)(FLOAT)
+    mod = Quantize(calibration=calibration())(FLOAT)
     mod.verify()
     assert names(mod) == [
         *("qnn.quantize", "qnn.conv2d", "relay.nn.bias_add", "qnn.requantize"),
@@ -51,7 +65,7 @@ def test_all_of_it_becomes_the_ops_that_quantised_models_import_to():
 
 
 def test_compiled_equals_interpreted():
-    mod = Quantize(calibration=CALIBRATION, io="codes")(FLOAT)
+    mod = Quantize(calibration=calibration(), io="codes")(FLOAT)
     executable = relay.build(mod)
     (info,) = executable.inputs
     assert info.dtype == np.int8
@@ -61,7 +75,7 @@ def test_compiled_equals_interpreted():
 
 
 def test_weights_are_symmetric_per_channel_and_biases_int32():
-    mod = Quantize(calibration=CALIBRATION)(FLOAT)
+    mod = Quantize(calibration=calibration())(FLOAT)
     found = 0
     for op in mod["main"].body.block.ops:
         if isinstance(op, qnn.Conv2dOp | qnn.DenseOp):
@@ -79,7 +93,7 @@ def test_weights_are_symmetric_per_channel_and_biases_int32():
 
 
 def test_per_tensor_weights():
-    mod = Quantize(calibration=CALIBRATION, per_channel=False)(FLOAT)
+    mod = Quantize(calibration=calibration(), per_channel=False)(FLOAT)
     assert "kernel_scale = dense" not in str(mod) and noise(mod) < 0.1
 
 
@@ -117,7 +131,7 @@ def test_layers_left_in_float():
     ],
 )
 def test_what_is_skipped_stays_float(option: str, value: tuple[str, ...], kept: list[str]):
-    mod = replace(Quantize(calibration=CALIBRATION), **{option: value})(FLOAT)
+    mod = replace(Quantize(calibration=calibration()), **{option: value})(FLOAT)
     mod.verify()
     floats = [n.removeprefix("relay.nn.") for n in names(mod) if n.startswith("relay.nn.")]
     assert [n for n in floats if n in ("conv2d", "dense", *kept)] == kept
@@ -143,15 +157,17 @@ def test_what_is_not_there_is_an_error(annotate: QuantizeAnnotate, message: str)
 
 
 def test_simulation_stays_near_the_integers():
-    fake = Quantize(calibration=CALIBRATION, simulate=True)(FLOAT)
+    fake = Quantize(calibration=calibration(), simulate=True)(FLOAT)
     assert "qnn.conv2d" not in str(fake) and "relay.nn.conv2d" in str(fake)
-    assert noise(fake) > 0 and noise(fake, Quantize(calibration=CALIBRATION)(FLOAT)) < 3 / 256
+    assert noise(fake) > 0 and noise(fake, Quantize(calibration=calibration())(FLOAT)) < 3 / 256
 
 
 def test_the_passes_one_by_one_are_the_composition():
     one = QuantizeAnnotate(skip_layers=(1,))(FLOAT)
-    two = QuantizeCalibrate(data=CALIBRATION, method="mse")(one)
-    assert str(QuantizeRealize()(two)) == str(Quantize(calibration=CALIBRATION, skip_layers=(1,), method="mse")(FLOAT))
+    two = QuantizeCalibrate(data=calibration(), method="mse")(one)
+    assert str(QuantizeRealize()(two)) == str(
+        Quantize(calibration=calibration(), skip_layers=(1,), method="mse")(FLOAT)
+    )
 
 
 def test_bias_correction_takes_out_the_mean_error():
@@ -206,12 +222,12 @@ def test_equalization_changes_nothing_but_the_ranges():
 
 
 def test_skipped_weights_keep_their_float_results_exactly():
-    mod = Quantize(calibration=CALIBRATION, skip_layers=(0, 1, 2, 3))(FLOAT)
+    mod = Quantize(calibration=calibration(), skip_layers=(0, 1, 2, 3))(FLOAT)
     assert str(mod) == str(FLOAT)
 
 
 def test_a_second_run_is_the_same():
-    first, second = (Quantize(calibration=CALIBRATION, method="kl")(FLOAT).to_text(weights=True) for _ in range(2))
+    first, second = (Quantize(calibration=calibration(), method="kl")(FLOAT).to_text(weights=True) for _ in range(2))
     assert first == second
 
 
@@ -221,11 +237,11 @@ def test_options_have_a_text():
 
 
 def test_build_config_stands_for_the_pass():
-    with relay.BuildConfig(quantize_model=True, quantize_start_layer=1, quantize_calibration=CALIBRATION):
+    with relay.BuildConfig(quantize_model=True, quantize_start_layer=1, quantize_calibration=calibration()):
         pipeline = relay.default_pipeline()
         assert str(pipeline[0]) == "quantize{from_layer=1}"
         executable = relay.build(FLOAT)
-    wanted = run(Quantize(calibration=CALIBRATION, from_layer=1)(FLOAT), [DATA[0]])[0]
+    wanted = run(Quantize(calibration=calibration(), from_layer=1)(FLOAT), [DATA[0]])[0]
     assert np.abs(np.asarray(executable.run(DATA[0])) - wanted).max() < 2 / 256
     assert not np.array_equal(np.asarray(executable.run(DATA[0])), run(FLOAT, [DATA[0]])[0])
     with pytest.raises(InvalidArgument, match="has nothing to calibrate with"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +27,17 @@ NET = tiny()
 MOD = NET.done(NET.dense(NET.flat(NET.clip(NET.conv(NET.input, 3))), 4))
 ANNOTATED = QuantizeAnnotate()(MOD)
 DATA = samples(6, dims=(1, 4, 4, 2))
-WHOLE = calibrate(ANNOTATED, DATA, features=FEATURES)
+
+
+@cache
+def whole() -> Calibration:
+    return calibrate(ANNOTATED, DATA, features=FEATURES)
 
 
 def test_compiled_values_are_those_of_the_interpreter():
     other = calibrated(MOD, DATA)
-    assert set(other.values) == set(WHOLE.values) and WHOLE.samples == 6
-    for name, found in WHOLE.values.items():
+    assert set(other.values) == set(whole().values) and whole().samples == 6
+    for name, found in whole().values.items():
         assert found.low == pytest.approx(other.values[name].low, rel=1e-4, abs=1e-5)
         assert found.high == pytest.approx(other.values[name].high, rel=1e-4, abs=1e-5)
         means, wanted = found.means, other.values[name].means
@@ -40,7 +45,7 @@ def test_compiled_values_are_those_of_the_interpreter():
 
 
 def test_moments_are_sums_of_products_of_what_the_weights_see():
-    found = WHOLE.moments["layer0"]
+    found = whole().moments["layer0"]
     x = np.stack([np.pad(sample[0], ((1, 1), (1, 1), (0, 0))) for sample in DATA])
     rows = [x[n, i : i + 3, j : j + 3].reshape(-1) for n in range(6) for i in range(4) for j in range(4)]
     assert found.rows == 96 and np.allclose(found.total[0], np.stack(rows).T @ np.stack(rows), rtol=1e-4, atol=1e-4)
@@ -63,14 +68,14 @@ def test_saved_and_resumed_in_the_middle_is_identical(tmp_path: Path):
     calibrate(ANNOTATED, DATA, features=FEATURES, limit=4, checkpoint=path)
     assert Calibration.load(path).samples == 4
     resumed = calibrate(ANNOTATED, DATA, features=FEATURES, resume=path)
-    assert resumed.to_json() == WHOLE.to_json()
+    assert resumed.to_json() == whole().to_json()
     for options in ({"method": "kl"}, {"method": "moving-average"}):
         one = Quantize(calibration=resumed, rounding="adaptive", method=options["method"])(MOD)
-        other = Quantize(calibration=WHOLE, rounding="adaptive", method=options["method"])(MOD)
+        other = Quantize(calibration=whole(), rounding="adaptive", method=options["method"])(MOD)
         assert one.to_text(weights=True) == other.to_text(weights=True)
-    WHOLE.save(path)
+    whole().save(path)
     from_file = Quantize(statistics=str(path))(MOD)
-    assert from_file.to_text(weights=True) == Quantize(calibration=WHOLE)(MOD).to_text(weights=True)
+    assert from_file.to_text(weights=True) == Quantize(calibration=whole())(MOD).to_text(weights=True)
 
 
 def test_a_checkpoint_is_there_when_a_sample_fails(tmp_path: Path):
@@ -84,7 +89,7 @@ def test_a_checkpoint_is_there_when_a_sample_fails(tmp_path: Path):
 def test_an_executor_gives_the_same_as_none():
     with ThreadPoolExecutor(2) as executor:
         found = calibrate(ANNOTATED, iter(DATA), features=FEATURES, executor=executor)
-    assert found.to_json() == WHOLE.to_json()
+    assert found.to_json() == whole().to_json()
 
 
 def test_samples_in_every_form_and_progress():
@@ -111,17 +116,17 @@ def test_a_wrong_sample_is_named(sample: Array, message: str, monkeypatch: pytes
 def test_adaptive_rounding_needs_its_moments_and_helps():
     with pytest.raises(InvalidArgument, match="did not remember moments"):
         Quantize(calibration=calibrated(MOD, DATA), rounding="adaptive")(MOD)
-    adaptive = Quantize(calibration=WHOLE, rounding="adaptive")(MOD)
-    assert adaptive.to_text(weights=True) != Quantize(calibration=WHOLE)(MOD).to_text(weights=True)
+    adaptive = Quantize(calibration=whole(), rounding="adaptive")(MOD)
+    assert adaptive.to_text(weights=True) != Quantize(calibration=whole())(MOD).to_text(weights=True)
 
 
 def test_a_calibration_of_something_else_is_refused(tmp_path: Path):
     net = tiny()
     other = net.done(net.dense(net.flat(net.clip(net.conv(net.input, 3))), 5))
     with pytest.raises(InvalidArgument, match="is of another module, or of other weights"):
-        Quantize(calibration=WHOLE)(other)
+        Quantize(calibration=whole())(other)
     empty = calibrate(other, [])
-    assert calibrate(ANNOTATED, DATA[:1], resume=empty).fingerprint == WHOLE.fingerprint
+    assert calibrate(ANNOTATED, DATA[:1], resume=empty).fingerprint == whole().fingerprint
     (tmp_path / "x.json").write_text('{"format": 2}')
     with pytest.raises(Malformed, match="is no calibration that was saved"):
         Calibration.load(tmp_path / "x.json")
@@ -151,7 +156,7 @@ def test_what_would_fail_late_fails_before_a_sample_runs(tmp_path: Path):
             step(MOD)
     assert not read
     with pytest.raises(InvalidArgument, match="cannot be written"):
-        WHOLE.save(tmp_path / "none" / "x.json")
+        whole().save(tmp_path / "none" / "x.json")
     nothing: Any = 5
     with pytest.raises(InvalidArgument, match="5 are no samples"):
         calibrate(ANNOTATED, nothing)

@@ -82,17 +82,12 @@ def test_dialect_has_its_name(name: str):
     assert UNIVERSE.all_dialects[name]().name == name
 
 
-@pytest.mark.parametrize("name", PASSES)
-def test_pass_has_its_name(name: str):
-    cls = all_passes()[name]()
-    assert issubclass(cls, ModulePass) and cls.name == name
-
-
-@pytest.mark.parametrize("name", PASSES)
-def test_pass_is_found_where_relay_has_it(name: str):
-    """In `relay.transform`, by the name of its class."""
-    cls = all_passes()[name]()
-    assert getattr(relay.transform, cls.__name__) is cls and cls.__name__ in dir(relay.transform)
+def test_every_pass_has_its_name_and_is_found_in_relay_transform():
+    """By the name of its class."""
+    for name in PASSES:
+        cls = all_passes()[name]()
+        assert issubclass(cls, ModulePass) and cls.name == name
+        assert getattr(relay.transform, cls.__name__) is cls and cls.__name__ in dir(relay.transform)
 
 
 @pytest.mark.parametrize("name", TARGETS)
