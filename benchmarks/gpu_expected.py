@@ -14,7 +14,7 @@ from pathlib import Path
 from xdsl.dialects import func
 
 import relay
-from relay.frontend import from_tflite
+from relay.frontend import from_onnx, from_tflite
 from relay.lowering.bufferize import Bufferize
 from relay.lowering.expand_apply_scale import ExpandApplyScale
 from relay.lowering.gpu.matrix import Matrix
@@ -54,32 +54,36 @@ class Row:
 
 def rows(path: Path, target: GpuTarget, name: str, batch: int) -> Iterator[Row]:
     """The calls of a model's @main, in order."""
-    module = relay.optimize(from_tflite(path, batch=batch), name)
+    read = from_onnx if path.suffix == ".onnx" else from_tflite
+    module = relay.optimize(read(path, batch=batch), name)
     module = Pipeline([RelayToLinalg(), ExpandApplyScale(), Bufferize()])(module)
     clock, memory = CLOCKS[target.cpu]
     functions = {f.sym_name.data: f for f in module.op.body.block.ops if isinstance(f, func.FuncOp)}
-    known: dict[str, tuple[Matrix, int] | None] = {}
+    known: dict[str, tuple[Matrix | None, int, int]] = {}
     costs = target.costs
     for call in module["main"].body.block.ops:
         if not isinstance(call, func.CallOp):
             continue
         callee = call.callee.string_value()
         if callee not in known:
-            known[callee] = product_of(functions[callee], call, target)
-        m, clocks = known[callee] or (None, None)
+            known[callee] = launches_of(functions[callee], call, target)
+        m, clocks, launches = known[callee]
         bytes = sum(size_of(value.type) for value in call.arguments if is_buffer(value.type))
-        launches = 1 if m is None else 1 + (m.splits > 1) + (m.gathered is not None)
-        if clocks is None:
-            clocks = bytes / (costs.processors * costs.copy_bandwidth)
-        yield Row(callee, m, launches, max(clocks / clock, bytes / memory) + costs.launch / clock)
+        work = clocks if m is not None else bytes / (costs.processors * costs.copy_bandwidth)
+        waits = (1 if m is not None else launches) * costs.launch
+        yield Row(callee, m, launches, max(work / clock, bytes / memory) + waits / clock)
 
 
-def product_of(function: func.FuncOp, call: func.CallOp, target: GpuTarget) -> tuple[Matrix, int] | None:
-    """The product of a function that matrix units compute, if it has one, and the clocks that it takes."""
+def launches_of(function: func.FuncOp, call: func.CallOp, target: GpuTarget) -> tuple[Matrix | None, int, int]:
+    """The product of a function that matrix units compute, if it has one, the clocks that it takes with all of its
+    launches but one, and how many launches the function has."""
+    product, clocks, launches = None, 0, 0
     for strategy, schedule in FunctionScheduler(function, [call], target).decide().values():
+        launches += 1
         if isinstance(strategy, Products) and isinstance(schedule, ProductSchedule):
-            return strategy.tiled(schedule), schedule.cycles
-    return None
+            product, clocks = strategy.tiled(schedule), schedule.cycles
+            launches += (product.splits > 1) + (product.gathered is not None)
+    return product, clocks, launches
 
 
 def table(path: Path, name: str, batch: int) -> Iterator[str]:

@@ -365,7 +365,7 @@ class GpuTarget(Processor):
 
     @property
     def takes_rows_in_turn(self) -> bool:
-        return False
+        return self.shuffles
 
     @property
     def takes_weights_in_blocks(self) -> bool:

@@ -10,6 +10,7 @@ from typing import TypeVar
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from xdsl.dialects.builtin import BoolAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.parser import Parser
 from xdsl.passes import ModulePass
@@ -18,7 +19,8 @@ import relay
 from relay import signature
 from relay.compile.assemble import Signature
 from relay.compile.gpu import describe_device, gpu_passes
-from relay.dialects.attributes import Array
+from relay.dialects import relay as ops
+from relay.dialects.attributes import Array, ints
 from relay.dialects.context import make_context
 from relay.dialects.gpu import ModuleOp
 from relay.errors import InvalidArgument
@@ -71,6 +73,15 @@ def codes() -> Net:
     net = Net(6)
     x = net.argument(net.numbers("int32", 6, 7, 64))
     net.result("codes", net.requantize(x, 64, "int8"))
+    return net
+
+
+def rows() -> Net:
+    """Rows of codes from which their largest one is taken: each is a team's."""
+    net = Net(7)
+    x = net.argument(net.numbers("int32", 6, 72))
+    least = net.add(ops.MaxOp, [x], {"axis": ints([1]), "keepdims": BoolAttr.from_bool(True)})
+    net.result("rows", net.add(ops.SubtractOp, [x, least], {}))
     return net
 
 

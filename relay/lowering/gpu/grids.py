@@ -52,11 +52,23 @@ def teams(
     b: LoopBuilder, shape: Sequence[int], team: Team, block: int
 ) -> Generator[tuple[list[Index], Members | None, SSAValue | None]]:
     """As `threads`, with a team of them for each point: its member, and whether that is the one that writes."""
-    total, size = prod(shape), team.size
-    if size == 1:
+    if team.size == 1:
         with threads(b, shape, block) as at:
             yield at, None, None
         return
+    with points_of_teams(b, shape, team, block) as (at, members, inside):
+        first = b.add(arith.CmpiOp(b.index(members.member), b.index(0), "eq")).result
+        yield at, members, both(b, [first, inside])
+
+
+@contextmanager
+def points_of_teams(
+    b: LoopBuilder, shape: Sequence[int], team: Team, block: int
+) -> Generator[tuple[list[Index], Members, SSAValue | None]]:
+    """A grid of blocks of so many threads, in which every point of a shape has a team; the `with` block is what each
+    member does. The last one is whether the team's point is one: None where all are. Other teams repeat the last
+    point, as all threads of a block must arrive where one waits."""
+    total, size = prod(shape), team.size
     points = block // size
     with grid(b, -(-total // points), block) as (number, thread):
         point, member = quotient(b, thread, size), remainder(b, thread, size)
@@ -65,11 +77,11 @@ def teams(
             point = b.plus(b.times(quotient(b, thread, WARP), together), remainder(b, thread, together))
             member = quotient(b, remainder(b, thread, WARP), together)
         point = b.plus(b.times(number, points), 0 if points == 1 else point)
-        first: SSAValue | None = b.add(arith.CmpiOp(b.index(member), b.index(0), "eq")).result
+        inside: SSAValue | None = None
         if total % points:
-            first = both(b, [first, below(b, point, total)])
+            inside = below(b, point, total)
             point = binary(b, arith.MinUIOp, point, total - 1)
-        yield unravelled(b, point, shape), Members(b, team, member), first
+        yield unravelled(b, point, shape), Members(b, team, member), inside
 
 
 @contextmanager

@@ -148,7 +148,10 @@ class PointEmitter:
             self.element(value, [self.b.apply(r, dims) for r in map.results]) if any(argument.uses) else value
             for value, map, argument in zip(nest.op.inputs, nest.maps, block.args[:inputs], strict=False)
         ]
-        values += accumulators
+        return self.computed(block, [*values, *accumulators], dims)
+
+    def computed(self, block: Block, values: Sequence[SSAValue], dims: Sequence[Index]) -> list[SSAValue]:
+        """What a region yields for these arguments: vectors where one of them is."""
         if not any(is_vector(value.type) for value in values):
             return clone_scalar(self.b, block, values, dims)
         wide = [v if is_vector(v.type) or is_buffer(v.type) else self.b.broadcast(v, self.lanes) for v in values]

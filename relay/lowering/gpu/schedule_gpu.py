@@ -19,8 +19,10 @@ from relay.lowering.gpu.formats import FLOATS
 from relay.lowering.gpu.points import Producer
 from relay.lowering.gpu.producers import Padded, computed, framed, padded, starts
 from relay.lowering.gpu.strategies import Chosen, choose
+from relay.lowering.gpu.strategies.rows import RowsSchedule, chains_of
 from relay.lowering.gpu.strategies.strategy import Emission, Fused, Kernel, Scheduled
 from relay.lowering.scheduling.given_constants import GivenConstants
+from relay.lowering.scheduling.in_turn import Chain
 from relay.lowering.scheduling.record import Entry, entries_of, not_scheduled, place_of, threads_of, write
 from relay.lowering.shaped import is_buffer
 from relay.passes.target_pass import TargetPass
@@ -94,6 +96,7 @@ class FunctionScheduler:
         self.given = GivenConstants(self.block, calls)
         self.order = list(self.block.ops)
         self.done: list[Operation] = []
+        self.rows = self.find_rows(target)
         self.fused = self.find()
         self.kernel = Kernel(target, self.given, self.fused)
 
@@ -104,19 +107,32 @@ class FunctionScheduler:
             write(self.function, [each.schedule for each in chosen.values()])
         self.emit(chosen)
 
+    def find_rows(self, target: GpuTarget) -> dict[Operation, Chain]:
+        """Chains of operations on the same rows by the last of each, unless the function's attribute asks for other
+        strategies: all but that one are `done`."""
+        named = {entry.strategy for entry in entries_of(self.function)}
+        chains = [] if named - {None, RowsSchedule.strategy} else [*chains_of(self.order, target)]
+        self.done += [op for chain in chains for op in chain.ops[:-1]]
+        return {chain.ops[-1]: chain for chain in chains}
+
     def find(self) -> Fused:
         """Which buffers need no memory, and which fills only start what follows: those are `done`."""
         producers: dict[SSAValue, Producer] = {}
         pending: dict[Operation, list[linalg.FillOp]] = {}
         frames: dict[Operation, tuple[SSAValue, Padded]] = {}
+        kept = {buffer for chain in self.rows.values() for buffer in chain.written}
+        shared = {op for chain in self.rows.values() for op in chain.ops}
         for op in self.order:
-            if not isinstance(op, memref.AllocOp) or not self.here(op.memref):
+            if not isinstance(op, memref.AllocOp) or not self.here(op.memref) or op.memref in kept:
                 continue
             if (copy := padded(op)) is not None:
                 producers[op.memref] = copy
                 self.done += copy.ops
             elif (found := computed(op, self.order)) is not None:
-                producers[op.memref], ops = found
+                nest, ops = found
+                if nest.reduction and any(use.operation in shared for use in op.memref.uses):
+                    continue
+                producers[op.memref] = nest
                 self.done += ops
         for argument in self.block.args:
             found = framed(argument) if is_buffer(argument.type) and self.here(argument) else None
@@ -128,9 +144,11 @@ class FunctionScheduler:
                     self.done += (fill, view)
         for op in self.order:
             if isinstance(op, linalg.FillOp) and op not in self.done and (user := starts(op, self.order)) is not None:
+                if user in shared:
+                    continue
                 pending.setdefault(user, []).append(op)
         self.done += [fill for fills in pending.values() for fill in fills]
-        return Fused(producers, pending, frames)
+        return Fused(producers, pending, frames, self.rows)
 
     def here(self, buffer: SSAValue) -> bool:
         """Whether all that uses a buffer stands in the function's block: nothing does in a branch or a loop."""

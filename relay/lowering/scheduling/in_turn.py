@@ -115,20 +115,21 @@ class Chain:
         self.written: set[SSAValue] = set()
 
     @classmethod
-    def of(cls, first: Scheduled) -> Chain | None:
-        """The longest chain from the operation on, if it is worth one."""
+    def of(cls, first: Scheduled, least: int = LANES, rows: int = 2) -> Chain | None:
+        """The longest chain from the operation on, of rows of so many elements at least, if it is worth one: there are
+        as many rows, or a reduction computes what it joins."""
         op: Operation | None = first
         found: Chain | None = None
         while op is not None and not isinstance(op, scf.ForOp | scf.IfOp | scf.WhileOp | memref.CopyOp):
             if isinstance(op, Scheduled):
-                found = found or cls.start(op)
+                found = found or cls.start(op, least)
                 if found is None or not found.take(op):
                     break
             op = op.next_op
-        return found if found is not None and found.trimmed() else None
+        return found if found is not None and found.trimmed(rows) else None
 
     @classmethod
-    def start(cls, op: Scheduled) -> Chain | None:
+    def start(cls, op: Scheduled, least: int) -> Chain | None:
         """The rows of what the first operation writes, or starts."""
         if isinstance(op, linalg.FillOp):
             users = [use.operation for use in op.outputs[0].uses]
@@ -137,7 +138,7 @@ class Chain:
                 return None
             op = generics[0]
         sizes = extents(op)
-        return cls(tuple(sizes[:-1]), sizes[-1]) if len(sizes) > 1 and sizes[-1] >= LANES else None
+        return cls(tuple(sizes[:-1]), sizes[-1]) if len(sizes) > 1 and sizes[-1] >= least else None
 
     def take(self, op: Scheduled) -> bool:
         """Add an operation, if it runs on the rows and reads no others of what is written here."""
@@ -165,8 +166,9 @@ class Chain:
             return is_identity(map, len(shape_of(value)))
         return not is_buffer(value.type) or root(value) not in {root(other) for other in self.written}
 
-    def trimmed(self) -> bool:
-        """Drop what follows the last operation on whole rows; whether one reads what a reduction gave."""
+    def trimmed(self, rows: int) -> bool:
+        """Drop what follows the last operation on whole rows; whether one reads what a reduction gave, and it is worth
+        a chain."""
         given: set[SSAValue] = set()
         last = 0
         for number, op in enumerate(self.ops):
@@ -179,7 +181,7 @@ class Chain:
                     given.update(op.outputs)
         del self.ops[last:]
         reductions = [op for op in self.ops if isinstance(op, linalg.GenericOp) and is_reduction(op)]
-        return bool(reductions) and (prod(self.outer) > 1 or any(len(op.inputs) > 1 for op in reductions))
+        return bool(reductions) and (prod(self.outer) >= rows or any(len(op.inputs) > 1 for op in reductions))
 
 
 def is_number(op: linalg.GenericOp, outer: tuple[int, ...]) -> bool:

@@ -13,13 +13,25 @@ from relay.lowering.gpu.strategies.elementwise import Elementwise, Pad
 from relay.lowering.gpu.strategies.mma import Mma
 from relay.lowering.gpu.strategies.plain import Copy, Fill, Single
 from relay.lowering.gpu.strategies.reduction import Reduction
+from relay.lowering.gpu.strategies.rows import Rows
 from relay.lowering.gpu.strategies.strategy import Decision, Kernel, Scheduled, Strategy
 from relay.lowering.gpu.strategies.wgmma import Wgmma
 from relay.lowering.gpu.strategies.wgmma_tma import WgmmaTma
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import Entry, OpSchedule, schedules_in
 
-STRATEGIES: Sequence[type[Strategy[Any]]] = (Mma, WgmmaTma, Wgmma, Reduction, Elementwise, Pad, Fill, Copy, Single)
+STRATEGIES: Sequence[type[Strategy[Any]]] = (
+    Mma,
+    WgmmaTma,
+    Wgmma,
+    Rows,
+    Reduction,
+    Elementwise,
+    Pad,
+    Fill,
+    Copy,
+    Single,
+)
 """Of equal costs, the first one's is chosen."""
 
 
@@ -31,8 +43,9 @@ class Chosen(NamedTuple):
 
 
 def matching(op: Scheduled, kernel: Kernel) -> list[Strategy[Any]]:
-    """The strategies that apply to an operation."""
-    return [strategy for kind in STRATEGIES if (strategy := kind.match(op, kernel)) is not None]
+    """The strategies that apply to an operation; of the last one of a chain, those that run the whole chain."""
+    kinds = (Rows,) if op in kernel.fused.rows else STRATEGIES
+    return [strategy for kind in kinds if (strategy := kind.match(op, kernel)) is not None]
 
 
 def choose(op: Scheduled, kernel: Kernel, entry: Entry | None, where: str) -> Chosen:

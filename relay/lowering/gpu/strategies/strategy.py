@@ -21,6 +21,7 @@ from relay.lowering.gpu.points import Producer
 from relay.lowering.gpu.producers import Nest, Padded, nest_of
 from relay.lowering.plan_memory import size_of
 from relay.lowering.scheduling.given_constants import GivenConstants
+from relay.lowering.scheduling.in_turn import Chain
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.shaped import is_buffer
@@ -35,11 +36,13 @@ Scheduled = linalg.GenericOp | linalg.FillOp | memref.CopyOp | scf.ForOp
 @dataclass(frozen=True)
 class Fused:
     """Operations of a function that need no launch: `producers` compute buffers where they are read, `pending` fills
-    start what follows them, `frames` are copies into the midst of a buffer, with what is around them."""
+    start what follows them, `frames` are copies into the midst of a buffer, with what is around them. `rows`: chains of
+    operations on the same rows, by their last one."""
 
     producers: Mapping[SSAValue, Producer]
     pending: Mapping[Operation, Sequence[linalg.FillOp]]
     frames: Mapping[Operation, tuple[SSAValue, Padded]]
+    rows: Mapping[Operation, Chain]
 
     def nest(self, op: linalg.GenericOp) -> Nest:
         """The operation with what it starts from."""
