@@ -43,9 +43,7 @@ def pack_constants(conv: Convolution, schedule: TileSchedule, kernel: Array, run
         return np.concatenate([initial_accumulator(conv, part, offset) for part in kernels])
 
     if conv.is_float:
-        matrix = as_matrix(conv, kernel, 1)
-        zeros = padded(np.zeros(conv.outputs, np.float32))
-        return Packed(pack(matrix, schedule.vectors, 1), np.tile(zeros, max(len(runs), 1)))
+        return pack_floats(conv, schedule.vectors, kernel, max(len(runs), 1))
     group = schedule.codes_per_step
     if group < 4:
         initial = starting(conv.data.zero_point)
@@ -63,3 +61,9 @@ def pack_constants(conv: Convolution, schedule: TileSchedule, kernel: Array, run
         more = (found.weights, found.counts, found.offsets)
     weights = pack(runs_of_codes(conv, codes, group), schedule.vectors, group)
     return Packed(weights.astype(np.int8), initial, more)
+
+
+def pack_floats(conv: Convolution, vectors: int, kernel: Array, runs: int = 1) -> Packed:
+    """Float weights in blocks of so many vectors of channels, and zeros as the initial accumulators of each run."""
+    zeros = padded(np.zeros(conv.outputs, np.float32))
+    return Packed(pack(as_matrix(conv, kernel, 1), vectors, 1), np.tile(zeros, runs))

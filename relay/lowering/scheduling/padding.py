@@ -178,12 +178,17 @@ def spans(size: int, window: int, stride: int, dilation: int, before: int, outpu
     return tuple(result)
 
 
+def is_border(padding: Padding, conv: Convolution) -> bool:
+    """Whether products with what is around the image are zero: it is zero, or the zero point."""
+    if not padding.of_image or not isinstance(padding.value.owner, arith.ConstantOp):
+        return False
+    apart = to_numpy(padding.value.owner.value).item() - conv.data.zero_point
+    return not (apart % 256 if conv.data.element == i8 else apart)
+
+
 def border_runs(conv: Convolution, padding: Padding | None) -> tuple[Span, ...]:
     """The runs of rows of a convolution in zeros around its image, or zero points, if they are few."""
-    if padding is None or not padding.of_image or not isinstance(padding.value.owner, arith.ConstantOp):
-        return ()
-    apart = to_numpy(padding.value.owner.value).item() - conv.data.zero_point
-    if apart % 256 if conv.data.element == i8 else apart:
+    if padding is None or not is_border(padding, conv):
         return ()
     rows, before = shape_of(padding.source)[1], padding.low[1]
     runs = spans(rows, conv.kernel_rows, conv.strides[0], conv.dilation[0], before, conv.out_rows)

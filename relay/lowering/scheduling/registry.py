@@ -9,6 +9,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from relay.lowering.scheduling.attention import Attention
+from relay.lowering.scheduling.blocked_reduction import BlockedReduction
 from relay.lowering.scheduling.contractions import Contraction
 from relay.lowering.scheduling.depthwise import Depthwise
 from relay.lowering.scheduling.depthwise_dot import DepthwiseDot
@@ -39,6 +40,7 @@ STRATEGIES: Sequence[type[Strategy[Any]]] = (
     FloatDepthwise,
     DepthwiseDot,
     Depthwise,
+    BlockedReduction,
     Contraction,
     Attention,
     PackedProduct,

@@ -1,5 +1,6 @@
 // RUN: relay-opt %s -p schedule | filecheck %s
 // RUN: relay-opt %s -p 'attach-target{target="x86_64 -mattr=+avx512f,+avx512vnni"},schedule' | filecheck %s --check-prefix DOT
+// RUN: relay-opt %s -p 'attach-target{target="x86_64 -mcpu=haswell"},schedule' | filecheck %s --check-prefix AVX2
 
 // A product whose weights its caller gives as constants: the weights are packed, [reduction][16 units] in i16, and the
 // accumulators start at minus the zero point times their sums; the fill is gone.
@@ -136,3 +137,33 @@ func.func @pad(%x: memref<2x2xi8>, %r: memref<4x4xi8>) {
 // DOT:           [[X:%.+]] = arith.extui {{%.+}} : vector<16x4xi8> to vector<16x4xi32>
 // DOT-NEXT:      [[W:%.+]] = arith.extsi {{%.+}} : vector<16x4xi8> to vector<16x4xi32>
 // DOT-NEXT:      vector.contract {{.*}} [[X]], [[W]], %accumulator : vector<16x4xi32>, vector<16x4xi32> into vector<16xi32>
+
+// Float weights of more than 24 KiB, on registers of 8 floats: sums go to scratch memory after each block of steps.
+
+// AVX2-LABEL:   func.func private @floats
+// AVX2-SAME:      relay.schedule = {strategy = "blocked_reduction", tile = array<i64: 5, 16>, skip_border = false, steps = 192 : i64, strip = 9 : i64, prefetch_stride = 64 : i64, masks = false
+// AVX2:           [[SUMS:%.+]] = memref.alloca() {alignment = 64 : i64} : memref<144xf32>
+// AVX2:             vector.load [[SUMS]]
+// AVX2:             scf.for
+// AVX2:               memref.prefetch
+// AVX2:               vector.fma
+// AVX2:             vector.store {{%.+}}, [[SUMS]]
+// AVX2:           [[SUM:%.+]] = vector.load [[SUMS]]
+// AVX2-NEXT:      vector.store [[SUM]]
+func.func private @floats(%x: memref<1x5x5x64xf32>, %w: memref<16x3x3x64xf32>, %r: memref<1x3x3x16xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%r : memref<1x3x3x16xf32>)
+  linalg.generic {indexing_maps = [affine_map<(n, y, x, o, i, j, c) -> (n, y + i, x + j, c)>, affine_map<(n, y, x, o, i, j, c) -> (o, i, j, c)>, affine_map<(n, y, x, o, i, j, c) -> (n, y, x, o)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} ins(%x, %w : memref<1x5x5x64xf32>, memref<16x3x3x64xf32>) outs(%r : memref<1x3x3x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %0 = arith.mulf %a, %b : f32
+    %1 = arith.addf %c, %0 : f32
+    linalg.yield %1 : f32
+  }
+  func.return
+}
+func.func @constants(%x: memref<1x5x5x64xf32>, %r: memref<1x3x3x16xf32>) {
+  %w = arith.constant dense<1.0> : tensor<16x3x3x64xf32>
+  %wb = bufferization.to_buffer %w read_only : tensor<16x3x3x64xf32> to memref<16x3x3x64xf32>
+  func.call @floats(%x, %wb, %r) : (memref<1x5x5x64xf32>, memref<16x3x3x64xf32>, memref<1x3x3x16xf32>) -> ()
+  func.return
+}

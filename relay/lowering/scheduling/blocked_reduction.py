@@ -1,0 +1,359 @@
+"""Float convolutions and products whose reduction is cut into blocks, each of which goes over many pixels.
+
+A block has as many steps as keep their weights in the first-level cache while register tiles of all pixels of a strip
+read them; between blocks, the sums of the strip are in scratch memory. So a strip reads each weight once from where it
+lies, where a tile by itself would read all weights of its channels: those of 512 channels take half of a second-level
+cache of 512 KiB, and lose their place to whatever else runs. Each block asks for the weights of the next. Products are
+added in the same order as in one go. The pixels of all rows and images are one row: in narrow images, tiles of a row
+leave a few pixels over that fill no tile. With a block for each tap, pixels whose tap is in the border are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+from xdsl.dialects import arith, memref, vector
+from xdsl.dialects.builtin import i32
+from xdsl.ir import Operation, SSAValue
+
+from relay.lowering.builder import INDEX, Index, LoopBuilder
+from relay.lowering.indices import below, both, quotient, unravelled, when
+from relay.lowering.scheduling import prefetch, sharing
+from relay.lowering.scheduling.contraction import Convolution
+from relay.lowering.scheduling.contractions import OfWeights, weighted_of
+from relay.lowering.scheduling.epilogue import Epilogue, pick_masks
+from relay.lowering.scheduling.matmul import Block
+from relay.lowering.scheduling.packed import pack_floats
+from relay.lowering.scheduling.packing import groups_of, run_length
+from relay.lowering.scheduling.padding import Padding, is_border
+from relay.lowering.scheduling.picks import Picks, Tuples
+from relay.lowering.scheduling.plan import LARGEST, STRIDES, problem_of
+from relay.lowering.scheduling.record import OpSchedule
+from relay.lowering.scheduling.strategy import Emission, Kernel, moved
+from relay.lowering.scheduling.tiles import Problem, choose, tile_cycles
+from relay.lowering.shaped import shape_of
+from relay.target import LANES, CpuCosts
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockedReductionSchedule(OpSchedule):
+    """`tile`: pixels and channels of a register tile; `skip_border`: pixels for which a tap is in the border are left
+    out of that tap's blocks, and the image is not padded; `steps`: of the reduction in a block, at most; `strip`:
+    pixels whose sums are in scratch memory at once; `prefetch_stride`: bytes from one prefetch of the next block's
+    weights to the next, 0 for none; `masks` as of `pick_masks`."""
+
+    strategy = "blocked_reduction"
+    tile: tuple[int, int]
+    skip_border: bool
+    steps: int
+    strip: int
+    prefetch_stride: int
+    masks: bool
+
+    @property
+    def vectors(self) -> int:
+        """Vectors of 16 channels of a tile."""
+        return self.tile[1] // LANES
+
+
+@dataclass(frozen=True)
+class Taps:
+    """The taps of a convolution, each with blocks of its own: `rows` x `columns` of them, `run` steps each. `image`:
+    rows and columns of the image; `before`: those of its border before them; `pixels`: for how many pixels of the
+    result each tap is inside of the image."""
+
+    rows: int
+    columns: int
+    run: int
+    image: tuple[int, int]
+    before: tuple[int, int]
+    pixels: Sequence[int]
+
+
+def taps_of(conv: Convolution, padding: Padding | None) -> Taps:
+    """The taps of a convolution of a padded image that is not written; without `padding`, of an image as it lies in
+    memory, where neighbouring taps are one."""
+    run = run_length(conv) if padding is None else conv.channels
+    taps = conv.kernel_rows, conv.kernel_columns * conv.channels // run
+    image, before = (conv.rows, conv.columns), (0, 0)
+    inside = [[count] * each for count, each in zip((conv.out_rows, conv.out_columns), taps, strict=True)]
+    if padding is not None:
+        (_, *image, _), (_, *before, _) = shape_of(padding.source), padding.low
+        axes = zip(image, before, (conv.out_rows, conv.out_columns), taps, conv.strides, conv.dilation, strict=True)
+        inside = [meeting(*axis) for axis in axes]
+    pixels = [conv.images * rows * columns for rows in inside[0] for columns in inside[1]]
+    return Taps(*taps, run, (image[0], image[1]), (before[0], before[1]), pixels)
+
+
+def meeting(size: int, before: int, outputs: int, taps: int, stride: int, dilation: int) -> list[int]:
+    """For each tap of an axis, the number of results for which it is inside of an image of this size."""
+    starts = [position * stride - before for position in range(outputs)]
+    return [sum(0 <= start + tap * dilation < size for start in starts) for tap in range(taps)]
+
+
+@dataclass(frozen=True)
+class BlockedReduction(OfWeights[BlockedReductionSchedule]):
+    """A float convolution or product of several tiles of pixels, with more weights than stay in the first-level cache.
+
+    Only for registers of 8 floats: there a tile has 16 channels, and reads its weights more often than wider ones."""
+
+    record = BlockedReductionSchedule
+
+    @classmethod
+    def match(cls, op: Operation, kernel: Kernel) -> Self | None:
+        found, target = weighted_of(op, kernel), kernel.target
+        if found is None or found.groups or found.conv.depthwise or not found.conv.is_float:
+            return None
+        if not found.by_points and len(shape_of(found.conv.out)) > 2:
+            return None
+        problem, narrow = problem_of(found.conv, target, 1, flat=True), target.register_bytes == 2 * LANES
+        large = problem.bytes * problem.steps > target.costs.tile_weight_bytes
+        pays = target.has_caches and narrow and large and problem.width > problem.most_pixels(1)
+        return cls(found.op, found) if pays else None
+
+    def decide(self, kernel: Kernel, pick: Picks) -> BlockedReductionSchedule:
+        conv, target, costs = self.found.conv, kernel.target, kernel.target.costs
+        problem, padding = problem_of(conv, target, 1, flat=True), kernel.waiting.get(conv.data.value)
+        tiles, widest = choose(problem, costs), min(LARGEST, problem.width)
+        possible = range(LANES, min(LARGEST, -(-conv.outputs // LANES)) * LANES + 1, LANES)
+        best = (tiles.pixels[-1], tiles.vectors * LANES)
+        pixels, channels = pick("tile", Tuples(range(1, widest + 1), possible), best)
+        tile = pixels, channels
+        size = problem.bytes * channels // LANES
+        most = max(costs.inner_weight_bytes // size, 1)
+        ways = {False: taps_of(conv, None)}
+        if padding is not None and is_border(padding, conv):
+            ways = {True: taps_of(conv, padding), **ways}
+        every = {skip: cycles(problem, costs, tile, taps, even(taps.run, most)) for skip, taps in ways.items()}
+        if padding is not None:
+            every[False] += moved(kernel, padding.source, padding.buffer)
+        skip = pick("skip_border", tuple(ways), min(ways, key=lambda each: every[each]))
+        taps = ways[skip]
+        steps = pick("steps", range(1, taps.run + 1), even(taps.run, most))
+        room = min(max(costs.scratch_bytes // size, 1), problem.width)
+        strip = -(-even(problem.width, room) // pixels) * pixels
+        strip = pick("strip", range(1, room + 1), min(strip, room))
+        strides = tuple(dict.fromkeys((costs.cache_line, *STRIDES, 0)))
+        stride = pick("prefetch_stride", strides, strides[0])
+        masks = pick_masks(pick, target, conv.outputs)
+        total = round(cycles(problem, costs, tile, taps, steps))
+        return BlockedReductionSchedule(
+            tile=tile, skip_border=skip, steps=steps, strip=strip, prefetch_stride=stride, masks=masks, cycles=total,
+            why=f"{total:,} cycles, the least of all",
+        )  # fmt: skip
+
+    def pads(self, schedule: BlockedReductionSchedule) -> Sequence[SSAValue]:
+        return (self.found.conv.data.value,) if schedule.skip_border else ()
+
+    def emit(self, emission: Emission, schedule: BlockedReductionSchedule) -> None:
+        found, conv = self.found, self.found.conv
+        epilogue = found.start(emission, schedule.masks)
+        epilogue.flatten_points()
+        padding = emission.paddings.get(conv.data.value) if schedule.skip_border else None
+        if padding is None:
+            emission.write(conv.data.value)
+        data = emission.builder.flatten(conv.data.value if padding is None else padding.source)
+        packed = found.biased([pack_floats(conv, schedule.vectors, kernel) for kernel in found.kernels])
+        weights, initial, *_ = found.give(emission, packed)
+        taps = taps_of(conv, padding)
+        BlockedReductionEmitter(emission.builder, conv, schedule, taps, data, weights, initial, epilogue).emit()
+
+
+def even(count: int, most: int) -> int:
+    """The size of parts of `count`, of at most `most` and nearly equal."""
+    return -(-count // -(-count // most))
+
+
+def cycles(problem: Problem, costs: CpuCosts, tile: tuple[int, int], taps: Taps, steps: int) -> float:
+    """What the contraction takes with blocks of so many steps."""
+    (pixels, channels), blocks = tile, -(-taps.run // steps)
+    vectors, part = channels // LANES, replace(problem, steps=taps.run / blocks)
+    count = sum(-(-each // pixels) for each in taps.pixels) * blocks
+    sums = pixels * vectors * (1 + 1 / costs.loads_per_cycle)
+    return count * problem.outputs / channels * (tile_cycles(part, costs, vectors, pixels) + sums)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Of `count` pixels of a strip: where the window of each starts in the data, and for each tap the list of pixels
+    that it counts for, `room` from one list to the next, and their number. Behind its end a list repeats its last
+    pixel, for a whole tile: a tile computes the sums of equal pixels alike."""
+
+    count: int
+    room: int
+    places: SSAValue
+    lists: SSAValue
+    counts: SSAValue
+
+
+class BlockedReductionEmitter:
+    """Emits one contraction with its epilogue, whose points are one row."""
+
+    def __init__(
+        self,
+        builder: LoopBuilder,
+        conv: Convolution,
+        schedule: BlockedReductionSchedule,
+        taps: Taps,
+        data: SSAValue,
+        weights: SSAValue,
+        initial: SSAValue,
+        epilogue: Epilogue,
+    ):
+        self.b, self.conv, self.schedule, self.taps, self.epilogue = builder, conv, schedule, taps, epilogue
+        self.data, self.weights, self.initial = data, weights, initial
+        self.depth = taps.rows * taps.columns * taps.run
+        self.lists = taps.rows * taps.columns if schedule.skip_border else 1
+
+    def emit(self) -> None:
+        b, conv = self.b, self.conv
+        points, size = conv.images * conv.out_rows * conv.out_columns, self.schedule.strip
+        whole, rest = divmod(points, size)
+        apart = sharing.of_pixels(conv, conv.outputs)
+        with b.loop(0, whole + bool(rest), independent=True, apart=apart) as (number, _):
+            first = b.times(number, size)
+            if not rest:
+                self.strip(first, size)
+            else:
+                last = whole * size
+                when(b, below(b, number, whole), lambda: self.strip(first, size), lambda: self.strip(last, rest))
+
+    def strip(self, first: Index, count: int) -> None:
+        """So many pixels from the first one on: which of them each tap counts for, then blocks of channels."""
+        b, conv, width = self.b, self.conv, self.schedule.tile[1]
+        tables = self.tables(first, count)
+        apart = sharing.of_blocks(conv, width, self.epilogue.itemsize)
+        for group in groups_of(conv.outputs, self.schedule.vectors):
+            with b.loop(group.first, group.first + group.count, independent=True, apart=apart) as (number, _):
+                last = LANES
+                if group.count == 1:
+                    last = min(LANES, conv.outputs - group.first * width - (group.vectors - 1) * LANES)
+                self.block(tables, first, Block(number, b.times(number, width), group.vectors, last))
+
+    def tables(self, first: Index, count: int) -> Tables:
+        """What is known of the pixels of a strip."""
+        b, conv, (rows, columns) = self.b, self.conv, self.taps.image
+        pixels = self.schedule.tile[0]
+        room = count + pixels - 1
+        places, lists, counts = (self.numbers(size) for size in (count, self.lists * room, self.lists))
+        corners = [self.numbers(count) for _ in "yx"] if self.schedule.skip_border else []
+        with b.loop(0, count) as (m, _):
+            n, y, x = unravelled(b, b.plus(first, m), (conv.images, conv.out_rows, conv.out_columns))
+            y = b.plus(b.times(y, conv.strides[0]), -self.taps.before[0])
+            x = b.plus(b.times(x, conv.strides[1]), -self.taps.before[1])
+            row = b.plus(b.times(n, rows), y)
+            self.keep(b.times(b.plus(b.times(row, columns), x), conv.pitch), places, m)
+            for value, table in zip((y, x), corners, strict=False):
+                self.keep(value, table, m)
+        zero = b.index(0)
+        with b.loop(0, self.lists) as (tap, _):
+            i, j = unravelled(b, tap, (self.taps.rows, self.taps.columns))
+            start = b.times(tap, room)
+            with b.loop(0, count, carried=[zero, zero]) as (m, found):
+                inside = [
+                    below(b, b.plus(self.kept(table, m), b.times(at, dilation)), size)
+                    for table, at, dilation, size in zip(corners, (i, j), conv.dilation, self.taps.image, strict=False)
+                ]
+                length, last = found.args
+                self.keep(m, lists, b.plus(start, length))
+                more, m = b.index(b.plus(length, 1)), b.index(m)
+                if (truth := both(b, inside)) is not None:
+                    more, m = b.select(truth, more, length), b.select(truth, m, last)
+                found.next = [more, m]
+            length, last = found.results
+            for ahead in range(pixels - 1):
+                self.keep(last, lists, b.plus(start, b.plus(length, ahead)))
+            self.keep(length, counts, tap)
+        return Tables(count, room, places, lists, counts)
+
+    def numbers(self, count: int) -> SSAValue:
+        """Memory for so many indices."""
+        return self.b.add(memref.AllocaOp.get(i32, 64, [count])).memref
+
+    def keep(self, number: Index, table: SSAValue, at: Index) -> None:
+        """Write an index to a table."""
+        b = self.b
+        b.store(b.add(arith.IndexCastOp(b.index(number), i32)).result, table, [at])
+
+    def kept(self, table: SSAValue, at: Index) -> SSAValue:
+        """Read an index from a table."""
+        return self.b.add(arith.IndexCastOp(self.b.load(table, [at]), INDEX)).result
+
+    def block(self, tables: Tables, first: Index, block: Block) -> None:
+        """A block of channels of all pixels of a strip."""
+        b, conv, taps, vectors, pixels = self.b, self.conv, self.taps, block.vectors, self.schedule.tile[0]
+        pitch = vectors * LANES
+        sums = b.add(memref.AllocaOp.get(conv.accumulator, 64, [tables.count * pitch])).memref
+        start = [b.vector_load(self.initial, [b.plus(block.channel, v * LANES)], LANES) for v in range(vectors)]
+        with b.loop(0, tables.count) as (m, _):
+            for v, value in enumerate(start):
+                b.vector_store(value, sums, [b.plus(b.times(m, pitch), v * LANES)])
+        with b.loop(0, taps.rows) as (i, _), b.loop(0, taps.columns) as (j, _):
+            tap = b.plus(b.times(i, taps.columns), j)
+            number = tap if self.lists > 1 else 0
+            row = b.times(i, conv.dilation[0] * taps.image[1])
+            base = b.times(b.plus(row, b.times(j, conv.dilation[1])), conv.pitch)
+            length = b.plus(self.kept(tables.counts, number), pixels - 1)
+            for size, count, done in parts(taps.run, self.schedule.steps):
+                with b.loop(0, count) as (k, _):
+                    step = b.plus(b.times(k, size), done)
+                    at = b.plus(
+                        b.times(block.channel, self.depth), b.times(b.plus(b.times(tap, taps.run), step), pitch)
+                    )
+                    with b.loop(0, quotient(b, length, pixels)) as (turn, _):
+                        x = b.times(turn, pixels)
+                        slots = [
+                            self.kept(tables.lists, b.plus(b.times(number, tables.room), b.plus(x, m)))
+                            for m in range(pixels)
+                        ]
+                        ahead = b.plus(base, step)
+                        data = [b.plus(self.kept(tables.places, slot), ahead) for slot in slots]
+                        self.tile(sums, slots, data, at, x, size, vectors, self.share(tables.count, size * pitch, size))
+        with b.loop(0, tables.count) as (m, _):
+            for v in range(vectors):
+                value = b.vector_load(sums, [b.plus(b.times(m, pitch), v * LANES)], LANES)
+                lanes = block.last if v == vectors - 1 else LANES
+                self.epilogue.apply(value, [b.plus(first, m)], b.plus(block.channel, v * LANES), lanes)
+
+    def share(self, count: int, size: int, steps: int) -> prefetch.Share:
+        """What a step asks for of the next block, of `size` elements, where a tap counts for the fewest pixels."""
+        conv = self.conv
+        points = max(count * min(self.taps.pixels) // (conv.images * conv.out_rows * conv.out_columns), 1)
+        return prefetch.share_of(size, points, min(self.schedule.tile[0], points), steps)
+
+    def tile(
+        self,
+        sums: SSAValue,
+        slots: Sequence[SSAValue],
+        data: Sequence[Index],
+        weights: Index,
+        x: Index,
+        size: int,
+        vectors: int,
+        share: prefetch.Share,
+    ) -> None:
+        """One block of `size` steps for some pixels: their sums are read, added to and written."""
+        b, pitch = self.b, vectors * LANES
+        at = [b.plus(b.times(slot, pitch), v * LANES) for slot in slots for v in range(vectors)]
+        following = b.plus(b.plus(weights, size * pitch), b.times(x, share.pixel))
+        with b.loop(0, size, carried=[b.vector_load(sums, [place], LANES) for place in at]) as (k, turn):
+            if self.schedule.prefetch_stride:
+                ahead = b.plus(following, b.times(k, share.step))
+                prefetch.ask(b, self.weights, ahead, share, self.schedule.prefetch_stride)
+            here = b.plus(weights, b.times(k, pitch))
+            columns = [b.vector_load(self.weights, [b.plus(here, v * LANES)], LANES) for v in range(vectors)]
+            turn.next = []
+            for m, start in enumerate(data):
+                value = b.broadcast(b.load(self.data, [b.plus(start, k)]), LANES)
+                for v in range(vectors):
+                    turn.next.append(b.add(vector.FMAOp(value, columns[v], turn.args[m * vectors + v])).results[0])
+        for place, value in zip(at, turn.results, strict=True):
+            b.vector_store(value, sums, [place])
+
+
+def parts(count: int, size: int) -> list[tuple[int, int, int]]:
+    """Parts of `size` of `count`, and one of what is left: (size, how many, where they begin)."""
+    whole, rest = divmod(count, size)
+    return [(size, whole, 0), *([(rest, 1, whole * size)] if rest else [])]
