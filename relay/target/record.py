@@ -191,6 +191,11 @@ class Processor(ABC):
         return self.has("avx512f", "avx512vnni")
 
     @property
+    def multiplies_rows_by_rows(self) -> bool:
+        """Whether of two computed matrices of codes the second one may be [columns, depth]."""
+        return self.whole_dots
+
+    @property
     def saturates_in_libraries(self) -> bool:
         """Whether libraries may saturate sums of two products of uint8 and int8 in 16 bits: on x86 without VNNI, or
         where the processor is not known."""
@@ -366,6 +371,10 @@ class GpuTarget(Processor):
     @property
     def takes_rows_in_turn(self) -> bool:
         return self.shuffles
+
+    @property
+    def multiplies_rows_by_rows(self) -> bool:
+        return self.matrix_units
 
     @property
     def takes_weights_in_blocks(self) -> bool:

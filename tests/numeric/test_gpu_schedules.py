@@ -36,7 +36,7 @@ from relay.lowering.scheduling.record import ATTRIBUTE, OpSchedule, Value, write
 from relay.module import IRModule
 from relay.passes import Pipeline
 from relay.target import GpuTarget, attach, resolve_gpu
-from tests.numeric.compiled_modules import Net, equal
+from tests.numeric.compiled_modules import Net, equal, offsets
 
 TARGET = "cuda -arch=sm_90a"
 MACHINE = resolve_gpu(TARGET)
@@ -85,7 +85,16 @@ def rows() -> Net:
     return net
 
 
-NETS: Sequence[Callable[[], Net]] = (product, convolution, sums, codes)
+def pairs() -> Net:
+    """A stack of products of computed factors that leave remainders, and a rescale."""
+    net = Net(8)
+    x, y = net.argument(net.numbers("uint8", 2, 20, 72)), net.argument(net.numbers("int8", 2, 72, 36))
+    properties = offsets((9, -4)) | {"transpose_b": BoolAttr.from_bool(False)}
+    net.result("pairs", net.requantize(net.add(ops.BatchMatmulOp, [x, y], properties), 36, "int8"))
+    return net
+
+
+NETS: Sequence[Callable[[], Net]] = (product, convolution, sums, codes, rows, pairs)
 
 
 @dataclass(frozen=True)

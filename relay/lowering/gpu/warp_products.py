@@ -68,15 +68,20 @@ class WarpProducts:
         for half in range(tile.depth // TAP):
             left = b.plus(stage, self.left[half])
             a = [self.factors(self.matrices(b.plus(left, 16 * tile.depth * n))) for n in range(tile.row_steps)]
-            self.add_products(a, b.plus(stage, self.right[half]), found)
+            self.add_products(a, self.weights(b.plus(stage, self.right[half])), found)
         return found
 
-    def add_products(self, a: Sequence[Sequence[SSAValue]], right: Index, sums: list[SSAValue]) -> None:
-        """Add products of all rows by all columns, whose weights start at `right`, to sums, and each row's own where
-        weights have a zero point."""
+    def weights(self, right: Index) -> list[list[SSAValue]]:
+        """Two words of each 8 columns, the weights of which start at `right`."""
         b, apart = self.b, 16 // self.m.format.fold * self.tile.depth
         pairs = [self.matrices(b.plus(right, apart * n)) for n in range(self.tile.column_steps // 2)]
-        w = [pair[part : part + 2] for pair in pairs for part in (0, 2)]
+        return [pair[part : part + 2] for pair in pairs for part in (0, 2)]
+
+    def add_products(
+        self, a: Sequence[Sequence[SSAValue]], w: Sequence[Sequence[SSAValue]], sums: list[SSAValue]
+    ) -> None:
+        """Add products of all rows by all columns to sums, and each row's own where weights have a zero point."""
+        b = self.b
         for row, factors in enumerate(a):
             for column, weights in enumerate(w):
                 at = 4 * (row * len(w) + column)
@@ -132,19 +137,19 @@ class FloatProducts(WarpProducts):
             self.joined([self.matrices(b.plus(half, 16 * tile.depth * n)) for half in halves])
             for n in range(tile.row_steps)
         ]
-        self.add_products(a, b.plus(stage, self.right[0]), found)
+        self.add_products(a, self.weights(b.plus(stage, self.right[0])), found)
         return found
 
     def joined(self, halves: Sequence[Sequence[SSAValue]]) -> list[SSAValue]:
         """Words of two numbers each, of a lane's numbers t, t + 4, t + 8 and t + 12 of two rows of 16."""
+        return [self.rounded([words[row], words[row + 2]]) for words in halves for row in range(2)]
+
+    def rounded(self, words: Sequence[SSAValue]) -> SSAValue:
+        """Two floats as one word, as intrinsics take it."""
         b, half = self.b, HALVES[self.m.format.name]
-        found = list[SSAValue]()
-        for words in halves:
-            for row in range(2):
-                two = b.packed([b.add(arith.BitcastOp(words[row + 2 * n], f32)).result for n in range(2)])
-                both = b.add(arith.TruncFOp(two, vector_of(half, 2))).result
-                found.append(both if half == f16 else b.lane(b.bitcast(both, i32, 1), 0))
-        return found
+        two = b.packed([b.add(arith.BitcastOp(word, f32)).result for word in words])
+        both = b.add(arith.TruncFOp(two, vector_of(half, 2))).result
+        return both if half == f16 else b.lane(b.bitcast(both, i32, 1), 0)
 
     def product(self, a: Sequence[SSAValue], w: Sequence[SSAValue], sums: Sequence[SSAValue]) -> list[SSAValue]:
         b, name = self.b, self.m.format.name

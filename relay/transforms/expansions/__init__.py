@@ -73,7 +73,7 @@ class Expand(ExpandRows):
     REPLACES: ClassVar[frozenset[type[Operation]]] = frozenset(EXPANSIONS) - KEPT
 
     def choice(self) -> str:
-        made = "stays" if self.target.whole_dots else "becomes [n, k, m]"
+        made = "stays" if self.target.multiplies_rows_by_rows else "becomes [n, k, m]"
         return f"the second matrix of relay.nn.batch_matmul of codes, [n, m, k], {made}"
 
     def replaces(self, op: Operation) -> bool:

@@ -53,13 +53,13 @@ def leading(new: Expansion, op: relay.MatmulOp | relay.BatchMatmulOp) -> SSAValu
 
 
 def packs(op: relay.MatmulOp | relay.BatchMatmulOp, target: Target) -> bool:
-    """Whether `schedule` packs the second matrix for its micro-kernel."""
+    """Whether kernels take the second matrix as it lies: they pack it, or copy it into shared memory."""
     (rows, inner), (_, columns) = op.matrices()
     if rows < target.costs.packed_rows or columns < LANES:
         return False
     types = [tensor(side).element_type for side in (op.tensor_a, op.tensor_b)]
     codes = all(is_code(type, 8) for type in types) and inner % 4 == 0
-    return isinstance(types[0], Float32Type) or (codes and target.whole_dots)
+    return isinstance(types[0], Float32Type) or (codes and target.multiplies_rows_by_rows)
 
 
 def stacked(new: Expansion, x: SSAValue, outer: tuple[int, ...]) -> SSAValue:

@@ -11,6 +11,7 @@ from xdsl.dialects.func import FuncOp
 from relay.errors import InvalidArgument
 from relay.lowering.gpu.strategies.elementwise import Elementwise, Pad
 from relay.lowering.gpu.strategies.mma import Mma
+from relay.lowering.gpu.strategies.mma_pairs import MmaPairs
 from relay.lowering.gpu.strategies.plain import Copy, Fill, Single
 from relay.lowering.gpu.strategies.reduction import Reduction
 from relay.lowering.gpu.strategies.rows import Rows
@@ -24,6 +25,7 @@ STRATEGIES: Sequence[type[Strategy[Any]]] = (
     Mma,
     WgmmaTma,
     Wgmma,
+    MmaPairs,
     Rows,
     Reduction,
     Elementwise,

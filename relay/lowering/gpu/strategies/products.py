@@ -14,7 +14,7 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import BlockArgument, SSAValue
 
 from relay.dialects.attributes import Array, to_numpy
-from relay.lowering.gpu.formats import FLOATS
+from relay.lowering.gpu.formats import FLOATS, Format
 from relay.lowering.gpu.grids import grid, threads
 from relay.lowering.gpu.matrix import PIXEL, Gathered, Matrix, Product, product_of
 from relay.lowering.gpu.matrix_kernel import MatrixKernel
@@ -177,9 +177,15 @@ def multiplied(op: linalg.GenericOp, kernel: Kernel) -> Product | None:
     argument, given = argument_of(found.conv.kernel.value), kernel.given
     if argument is None or not given.calls or not given.constant(argument):
         return None
-    exact = found.format.exact
-    fits = exact or all(found.format.holds(to_numpy(weight.value)) for weight in given.constants_of(argument))
-    return found if fits else None
+    return found if holds(found.format, argument, given) else None
+
+
+def holds(format: Format, value: SSAValue, given: GivenConstants) -> bool:
+    """Whether a format can hold all that is known of an argument: constants that calls give."""
+    argument = argument_of(value)
+    if format.exact or argument is None or not given.calls or not given.constant(argument):
+        return True
+    return all(format.holds(to_numpy(weight.value)) for weight in given.constants_of(argument))
 
 
 def packed(m: Matrix, given: GivenConstants) -> list[SSAValue]:

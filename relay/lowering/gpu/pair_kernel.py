@@ -1,0 +1,283 @@
+"""Products of two computed factors by the matrix units of single warps: threads copy rows of both into shared memory,
+through registers, and turn the second factor where its columns lie apart.
+
+Other than with constant weights, nothing is packed before, and what zero points make of the sums is summed here: by
+products of ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from math import gcd
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import i32
+from xdsl.ir import SSAValue
+
+from relay.dialects.gpu import BarrierOp
+from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.gpu.dots import ONES, wrapped
+from relay.lowering.gpu.matrix import Matrix, Product
+from relay.lowering.gpu.matrix_kernel import MatrixKernel
+from relay.lowering.gpu.matrix_thread import MatrixThread
+from relay.lowering.gpu.points import PointEmitter
+from relay.lowering.gpu.shared_memory import align
+from relay.lowering.gpu.tiles import CHUNK, Tile
+from relay.lowering.gpu.warp_products import PRODUCTS, FloatProducts, WarpProducts
+from relay.lowering.indices import below, binary, both, quotient, remainder
+
+FOUR = 4
+"""Columns of a turned factor that a thread reads at once; of codes, as many rows."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """`count` products of matrices `[rows, depth]` by `[columns, depth]`, or `[depth, columns]` if `turned`: `product`
+    is one of them."""
+
+    product: Product
+    count: int
+    turned: bool
+
+    def tiled(self, tile: Tile, lanes: int) -> Matrix:
+        """One of the products in tiles."""
+        parts = {field.name: getattr(self.product, field.name) for field in fields(Product)}
+        return Matrix(**parts, tile=tile, splits=1, bulk=False, lanes=lanes, part_lanes=1)
+
+
+class PairKernel(MatrixKernel):
+    """Emits what one thread does for a tile of one of the products, the one that `matrix` is."""
+
+    def __init__(
+        self, builder: LoopBuilder, pair: Pair, matrix: Matrix, points: PointEmitter, factors: Sequence[SSAValue]
+    ):
+        super().__init__(builder, matrix, points, factors)
+        self.pair = pair
+
+    def emit_block(self, block: Index, thread: Index) -> None:
+        """The tile of a block."""
+        b, blocks = self.b, self.m.blocks
+        self.number = quotient(b, block, blocks) if self.pair.count > 1 else 0
+        tile = remainder(b, block, blocks) if self.pair.count > 1 else block
+        at = [self.number] if len(self.m.nest.shape) > 2 else []
+        self.emit(tile, thread, lambda row: [*at, row])
+
+    def products(self) -> tuple[Sequence[SSAValue], Sequence[SSAValue]]:
+        b, t, steps = self.b, self.t, self.m.steps
+        units = CodePairs(t) if self.m.format.exact else FloatPairs(t)
+        copies = PairCopies(t, self.factors, self.pair, self.number)
+        units.prepare()
+        copies.land(copies.load(0), 0)
+        zero = b.constant(0, self.kind)
+        with b.loop(0, steps, carried=[zero] * (self.tile.sums + units.rows)) as (step, state):
+            b.add(BarrierOp.create())
+            following = b.plus(step, 1)
+            loaded = copies.load(following) if steps > 1 else []
+            state.next = units.multiply(t.stage(step), state.args)
+            if loaded:
+                copies.land(loaded, t.stage(following))
+        found = units.finish(state.results)
+        return found[: self.tile.sums], found[self.tile.sums :]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Numbers of a step that a thread copies: `read` gives them for a step, `write` puts them into a stage."""
+
+    read: Callable[[Index], list[SSAValue]]
+    write: Callable[[Index, Sequence[SSAValue]], None]
+
+
+class PairCopies:
+    """Emits the copies of one thread, of the factors of the product with this number."""
+
+    def __init__(self, thread: MatrixThread, factors: Sequence[SSAValue], pair: Pair, number: Index):
+        self.t, self.b, self.m, self.pair, self.product = thread, thread.b, thread.m, pair, number
+        self.size = self.m.format.data
+        self.parts = [*self.rows(factors[0], self.m.rows, thread.first_row, thread.tile.rows, 0, False)]
+        start = thread.tile.rows * thread.tile.depth
+        if pair.turned:
+            self.parts += self.columns(factors[1], start)
+        else:
+            first, columns = thread.first_column, thread.tile.columns
+            self.parts += self.rows(factors[1], self.m.columns, first, columns, start, True)
+
+    def load(self, step: Index) -> list[list[SSAValue]]:
+        """What the thread copies of a step, from memory; zeros where the factors end."""
+        return [part.read(step) for part in self.parts]
+
+    def land(self, loaded: Sequence[Sequence[SSAValue]], stage: Index) -> None:
+        """Write it into a stage, which starts there."""
+        for part, values in zip(self.parts, loaded, strict=True):
+            part.write(stage, values)
+
+    def rows(
+        self, source: SSAValue, count: int, first: Index, rows: int, start: Index, ordered: bool
+    ) -> Iterator[Part]:
+        """The thread's chunk of some rows of a factor that has `count` of them; `ordered`: they are the second factor's
+        columns, which lie as packed weights do."""
+        b, t, depth = self.b, self.t, self.m.depth
+        chunk, together = t.rem(t.number, t.chunks), t.tile.threads // t.chunks
+        piece = gcd(CHUNK // self.size, depth)
+        for number in range(rows // together):
+            row = b.plus(t.div(t.number, t.chunks), number * together)
+            place = b.plus(t.place(row, chunk), start)
+            at = b.plus(first, self.channel(row) if ordered else row)
+            inside = below(b, at, count) if count % rows else None
+            line = at if inside is None else binary(b, arith.MinUIOp, at, count - 1)
+            base = b.times(b.plus(b.times(self.product, count), line), depth)
+            k = b.times(chunk, CHUNK // self.size)
+            yield self.pieces(source, base, k, inside, piece, place)
+
+    def pieces(
+        self, source: SSAValue, base: Index, k: Index, inside: SSAValue | None, piece: int, place: Index
+    ) -> Part:
+        """A chunk in pieces that lie together in memory."""
+        b, t, whole = self.b, self.t, CHUNK // self.size
+
+        def read(step: Index) -> list[SSAValue]:
+            first = b.plus(b.times(step, self.m.deep), k)
+            return [self.known(source, base, b.plus(first, n), 1, inside, piece) for n in range(0, whole, piece)]
+
+        def write(stage: Index, values: Sequence[SSAValue]) -> None:
+            for number, value in enumerate(values):
+                to = b.plus(b.plus(stage, place), number * piece * self.size)
+                b.vector_store(value, t.numbers, [t.div(to, self.size)])
+                align(b.block.last_op, piece * self.size)
+
+        return Part(read, write)
+
+    def known(
+        self, source: SSAValue, base: Index, k: Index, pitch: int, inside: SSAValue | None, count: int
+    ) -> SSAValue:
+        """Neighbours from place `k` of the depth on, which are `pitch` apart; zeros behind its end."""
+        b, depth = self.b, self.m.depth
+        if depth < self.m.packed_depth or self.m.steps > 1:
+            inside = both(b, [inside, below(b, k, depth)])
+            k = binary(b, arith.MinUIOp, k, depth - (count if pitch == 1 else 1))
+        value = b.vector_load(source, [b.plus(base, b.times(k, pitch))], count)
+        align(value.owner, count * self.size)
+        if inside is None:
+            return value
+        return b.select(inside, value, b.broadcast(b.constant(0, self.m.conv.data.element), count))
+
+    def columns(self, source: SSAValue, start: int) -> Iterator[Part]:
+        """The thread's columns of a turned factor, four beside each other, of one or four rows."""
+        b, t, columns = self.b, self.t, self.m.columns
+        groups = t.tile.columns // FOUR
+        together = FOUR if self.size == 1 else 1
+        for number in range(t.tile.depth // FOUR * groups // t.tile.threads):
+            item = b.plus(t.number, number * t.tile.threads)
+            column, k = b.times(t.rem(item, groups), FOUR), b.times(t.div(item, groups), together)
+            at = b.plus(t.first_column, column)
+            inside = below(b, at, columns) if columns % t.tile.columns else None
+            at = at if inside is None else binary(b, arith.MinUIOp, at, columns - FOUR)
+            base = b.plus(b.times(self.product, self.m.depth * columns), at)
+            yield self.turned(source, base, k, inside, column, start)
+
+    def turned(
+        self, source: SSAValue, base: Index, k: Index, inside: SSAValue | None, column: Index, start: int
+    ) -> Part:
+        """Four columns of one row, or codes of four rows, each column's beside each other in a stage."""
+        b, t, together = self.b, self.t, FOUR if self.size == 1 else 1
+        row = self.row(column)
+        chunk, rest = t.div(k, CHUNK // self.size), t.rem(k, CHUNK // self.size)
+        places = [
+            b.plus(b.plus(t.place(b.plus(row, away), chunk), b.times(rest, self.size)), start) for away in (0, 1, 8, 9)
+        ]
+
+        def read(step: Index) -> list[SSAValue]:
+            first = b.plus(b.times(step, self.m.deep), k)
+            lines = [self.known(source, base, b.plus(first, n), self.m.columns, inside, FOUR) for n in range(together)]
+            return self.transposed(lines) if together > 1 else lines
+
+        def write(stage: Index, values: Sequence[SSAValue]) -> None:
+            for number, place in enumerate(places):
+                to = t.div(b.plus(stage, place), self.size)
+                if together > 1:
+                    b.vector_store(values[number], t.numbers, [to])
+                    align(b.block.last_op, FOUR)
+                else:
+                    b.store(b.lane(values[0], number), t.numbers, [to])
+
+        return Part(read, write)
+
+    def transposed(self, lines: Sequence[SSAValue]) -> list[SSAValue]:
+        """Four vectors of four codes each, turned."""
+        b, found = self.b, list[SSAValue]()
+        for half in (0, 2):
+            order = [half, half + 4, half + 1, half + 5]
+            low, high = (b.shuffle(lines[n], lines[n + 1], order) for n in (0, 2))
+            found += [b.shuffle(low, high, [n, n + 1, n + 4, n + 5]) for n in (0, 2)]
+        return found
+
+    def channel(self, row: Index) -> Index:
+        """The column that a row of a stage has, as `Matrix.ordered` has them: of each 32, row 8 i + 2 t + j has column
+        8 t + 2 i + j."""
+        b, t = self.b, self.t
+        i, two, j = t.div(t.rem(row, 32), 8), t.div(t.rem(row, 8), 2), t.rem(row, 2)
+        group = b.times(t.div(row, 32), 32)
+        return b.plus(b.plus(group, b.times(two, 8)), b.plus(b.times(i, 2), j))
+
+    def row(self, column: Index) -> Index:
+        """The row of a stage that has a column, a multiple of four."""
+        b, t = self.b, self.t
+        group = b.times(t.div(column, 32), 32)
+        i, two = t.div(t.rem(column, 8), 2), t.div(t.rem(column, 32), 8)
+        return b.plus(group, b.plus(b.times(i, 8), b.times(two, 2)))
+
+
+class CodePairs(WarpProducts):
+    """Emits what one thread of a warp multiplies: codes. Where the data has a zero point, sums of the second factor's
+    columns follow all others, 4 of each 8 columns."""
+
+    def __init__(self, thread: MatrixThread):
+        super().__init__(thread)
+        self.before = self.tile.sums + self.rows
+        self.rows += 4 * self.tile.column_steps if self.conv.data.zero_point else 0
+
+    def add_products(
+        self, a: Sequence[Sequence[SSAValue]], w: Sequence[Sequence[SSAValue]], sums: list[SSAValue]
+    ) -> None:
+        super().add_products(a, w, sums)
+        if self.conv.data.zero_point:
+            ones = [self.b.constant(ONES, i32)] * 4
+            for column, weights in enumerate(w):
+                at = self.before + 4 * column
+                sums[at : at + 4] = self.product(ones, weights, sums[at : at + 4])
+
+    def finish(self, sums: Sequence[SSAValue]) -> list[SSAValue]:
+        """The sums less what the data's zero point makes of those of the columns."""
+        b, zx, zw = self.b, self.conv.data.zero_point, self.conv.kernel.zero_point
+        if not zx:
+            return list(sums)
+        each = 4 * self.tile.column_steps
+        factor, rest = b.constant(wrapped(-zx), i32), b.constant(wrapped(self.m.depth * zx * zw), i32)
+        offsets = [b.add(arith.MuliOp(sum, factor)).result for sum in sums[self.before :]]
+        offsets = [b.add(arith.AddiOp(offset, rest)).result for offset in offsets]
+        mended = [b.add(arith.AddiOp(sum, offsets[n % each])).result for n, sum in enumerate(sums[: self.tile.sums])]
+        return [*mended, *sums[self.tile.sums : self.before]]
+
+
+class FloatPairs(FloatProducts):
+    """Emits what one thread of a warp multiplies: floats, both of which are rounded here."""
+
+    def weights(self, right: Index) -> list[list[SSAValue]]:
+        return [self.factors(words) for words in super().weights(right)]
+
+    def multiply(self, stage: Index, sums: Sequence[SSAValue]) -> list[SSAValue]:
+        if self.m.format.name == "tf32":
+            return super().multiply(stage, sums)
+        b, tile, found = self.b, self.tile, list(sums)
+        a = [
+            self.joined([self.matrices(b.plus(b.plus(stage, left), 16 * tile.depth * n)) for left in self.left])
+            for n in range(tile.row_steps)
+        ]
+        halves = [WarpProducts.weights(self, b.plus(stage, right)) for right in self.right]
+        w = [[self.rounded(words) for words in columns] for columns in zip(*halves, strict=True)]
+        self.add_products(a, w, found)
+        return found
+
+    def product(self, a: Sequence[SSAValue], w: Sequence[SSAValue], sums: Sequence[SSAValue]) -> list[SSAValue]:
+        return self.four(PRODUCTS[self.m.format.name], [*a, *w, *sums])
