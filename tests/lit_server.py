@@ -1,6 +1,7 @@
-"""The tools that lit runs, without importing all they use anew for each call: a server that has it forks for every one.
+"""lit and the tools that it runs, without importing all they use anew for each call: a server that has it forks for
+every one.
 
-`python lit_server.py SOCKET` says "ready", then serves until its standard input ends. `python -I -S lit_client.py
+`python -m tests.lit_server SOCKET` says "ready", then serves until its standard input ends. `python -I -S lit_client.py
 SOCKET TOOL ARGUMENT...` hands it arguments, environment, folder and standard streams, and exits as the call did.
 """
 
@@ -10,13 +11,37 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import traceback
 from importlib import import_module
+from pathlib import Path
 
-TOOLS = {"relay-opt": "relay.tools.relay_opt", "filecheck": "filecheck.main"}
+from tests.installing import install
+
+ROOT = Path(__file__).parents[1]
+TOOLS = {"relay-opt": "relay.tools.relay_opt", "filecheck": "filecheck.main", "lit": "lit.main"}
 """The modules whose `main` is called."""
+
+
+def start(folder: Path) -> subprocess.Popen[bytes]:
+    """A server at `folder/socket` that has this checkout and the plug-in of the tests, installed into `folder/site`."""
+    install(ROOT / "tests" / "abacus", folder / "site")
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tests.lit_server", folder / "socket"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(folder / "site")])},
+    )
+    assert server.stdout and server.stdout.readline(), "the server of the tools has not started"
+    return server
+
+
+def client(folder: Path, tool: str) -> list[str]:
+    """The command that has a server do a call of a tool."""
+    return [sys.executable, "-I", "-S", str(ROOT / "tests" / "lit_client.py"), str(folder / "socket"), tool]
 
 
 def preload() -> None:
