@@ -72,8 +72,8 @@ def cases(request: pytest.FixtureRequest) -> Cases:
 
 @pytest.fixture(autouse=True)
 def between_pages(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With `--guarded`, whatever a test runs is run so."""
-    if request.config.getoption("--guarded"):
+    """What a test runs is run so where it is marked `guarded`; with `--guarded`, whatever any test runs."""
+    if request.config.getoption("--guarded") or request.node.get_closest_marker("guarded"):
         from relay.runtime import Executable
         from tests import guarded
 

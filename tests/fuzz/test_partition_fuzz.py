@@ -135,6 +135,7 @@ def hashes(seed: int, first: int, last: int) -> str:
     return done.stdout
 
 
+@pytest.mark.ci
 def test_hash_seeds_do_not_matter(known: Known, capsys: pytest.CaptureFixture[str]):
     """This process and one whose sets have another order make the same text of every step."""
     main(range(12), known)

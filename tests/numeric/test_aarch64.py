@@ -27,6 +27,7 @@ from relay.target import CpuTarget
 from tests.numeric.compiled_modules import Net
 from tests.numeric.litert_models import Case, Reference, T
 
+pytestmark = pytest.mark.ci
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "../shared/models"
 DIGITS = ROOT / "examples" / "digits"
@@ -117,9 +118,16 @@ def test_models_are_those_of_litert(name: str, features: str, tmp_path: Path):
 
 
 @needs_aarch64
-@pytest.mark.parametrize("features", ["dotprod", "i8mm"])
 @pytest.mark.parametrize(
-    ("dtype", "weights", "zero"), [("int8", "int8", 0), ("uint8", "uint8", 130), ("uint8", "int8", 0)]
+    ("features", "dtype", "weights", "zero"),
+    [
+        pytest.param("dotprod", "int8", "int8", 0, marks=pytest.mark.slow),  # the digits by default
+        ("dotprod", "uint8", "uint8", 130),
+        ("dotprod", "uint8", "int8", 0),
+        ("i8mm", "int8", "int8", 0),
+        pytest.param("i8mm", "uint8", "uint8", 130, marks=pytest.mark.slow),
+        ("i8mm", "uint8", "int8", 0),
+    ],
 )
 def test_convolutions_are_those_of_the_interpreter(features: str, dtype: str, weights: str, zero: int, tmp_path: Path):
     """Steps that end inside of a register, one pixel that is left, weights that do not fit, sums of data; depthwise:

@@ -128,6 +128,7 @@ def check_model(name: str) -> None:
     assert check(relay.build(path).get_source("asm")) > 0
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", SMALL)
 def test_model_has_no_scalar_multiply(name: str):
     check_model(name)

@@ -12,6 +12,7 @@ from tests.numeric.c_operators import CASES, Cases
 from tests.numeric.c_sources import SANITIZED, Exported
 from tests.numeric.compiled_modules import equal
 
+pytestmark = pytest.mark.ci
 PLAIN = ("-O0",)
 OFTEN = ("movement", "recurrent")
 """Kinds that are sanitized in every run of the tests; the others in the slow ones: sanitizers treble what it takes to

@@ -29,6 +29,7 @@ from tests.numeric.test_models_interpreted import MODELS
 from tests.numeric.test_operators_compiled import FLAVOURS
 from tests.unit.test_build import DATA, DENSE, DIGITS
 
+pytestmark = pytest.mark.ci
 LINUX = """
 #include "relay_model.h"
 #include <stdio.h>
@@ -310,7 +311,7 @@ def undefined_symbols(code: bytes) -> set[str]:
 
 
 @pytest.mark.parametrize("target", ["cortex-m3", "cortex-m4", "cortex-m55", "riscv32"])
-@pytest.mark.parametrize("name", ["ad01_int8", "digits"])
+@pytest.mark.parametrize("name", [pytest.param("ad01_int8", marks=pytest.mark.slow), "digits"])
 def test_integers_need_no_arithmetic_of_a_library(name: str, target: str, tmp_path: Path):
     path = DIGITS if name == "digits" else golden(name, 1)[0]
     relay.build(path, target=target).export(tmp_path)

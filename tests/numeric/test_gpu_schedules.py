@@ -181,6 +181,7 @@ def check(make: Callable[[], Net], data: st.DataObject) -> None:
     assert all(map(equal, results, built.wanted))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("make", NETS)
 @settings(max_examples=3, deadline=None, phases=[Phase.generate], derandomize=True)
 @given(data=st.data())

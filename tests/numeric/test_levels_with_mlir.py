@@ -36,6 +36,7 @@ SLOW = [
 NAMES = [*FAST, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
 
 
+@pytest.mark.ci
 @mlir_runner.needs_mlir
 @pytest.mark.parametrize("name", NAMES)
 def test_mlir_accepts_every_level_of_a_model(name: str):

@@ -19,6 +19,7 @@ from tests.numeric.compiled_modules import Net
 from tests.numeric.litert_comparison import compare_many
 from tests.numeric.litert_shape_cases import CASES
 
+pytestmark = pytest.mark.guarded
 ONE_LOOP = ("tests.numeric.litert_elementwise_cases", "tests.numeric.litert_movement_cases")
 """Where the operators are that take a loop nest or two, for which one model does by default."""
 ALIKE = frozenset(
@@ -155,6 +156,7 @@ def test_convolutions_of_other_codes(flavour: str):
     convolutions(flavour).check()
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("flavour", "target"), on_targets("i8-generic", "u8-x86-64-v3", "f32-x86-64-v3"))
 def test_convolutions_of_plain_targets(flavour: str, target: str):
     convolutions(flavour).check(target_of(target))
@@ -196,6 +198,7 @@ def test_depthwise_convolutions(flavour: str):
     depthwise(flavour).check()
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("flavour", "target"), on_targets("u8-generic", "i8-x86-64-v3"))
 def test_depthwise_convolutions_of_plain_targets(flavour: str, target: str):
     depthwise(flavour).check(target_of(target))
@@ -219,11 +222,15 @@ def products(flavour: str) -> Net:
     return net
 
 
-@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize(
+    "flavour",
+    [pytest.param(f, marks=pytest.mark.slow if f in ("u8", "u8_i8", "i8_i8zp") else ()) for f in FLAVOURS],
+)
 def test_products(flavour: str):
     products(flavour).check()
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("flavour", "target"), on_targets("i8-generic", "u8-x86-64-v3", "f32-x86-64-v3"))
 def test_products_of_plain_targets(flavour: str, target: str):
     products(flavour).check(target_of(target))

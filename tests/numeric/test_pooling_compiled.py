@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
+import pytest
 from xdsl.dialects.builtin import IntegerAttr, StringAttr
 from xdsl.ir import Attribute
 
@@ -14,6 +15,7 @@ from relay.dialects.attributes import Array
 from relay.dialects.op import TensorOp
 from tests.numeric.nn_examples import Example, Make, Rng, array, numbers, pick, random_tests, sizes
 
+pytestmark = pytest.mark.guarded
 DTYPES = ("float32", "int8", "uint8", "int16", "int32")
 
 

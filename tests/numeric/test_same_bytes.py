@@ -12,6 +12,7 @@ import pytest
 from tests.numeric.test_models_interpreted import MODELS
 from tests.unit.test_build import DIGITS
 
+pytestmark = pytest.mark.ci
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import sys, tempfile

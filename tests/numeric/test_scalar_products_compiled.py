@@ -19,6 +19,7 @@ from tests.numeric.test_schedule_attributes import many, results
 from tests.numeric.test_schedules_compiled import with_outlying_weights
 from tests.numeric.test_windows_compiled import windows
 
+pytestmark = pytest.mark.ci
 NETS: dict[str, Callable[[], Net]] = {
     "groups": lambda: many_groups("int8"),
     "sums": sums_of_codes,
@@ -26,6 +27,11 @@ NETS: dict[str, Callable[[], Net]] = {
     "windows": lambda: windows("int8"),
 }
 FLAVOURS = ("i8", "u8", "u8_i8", "i8_i8zp", "i16", "f32")
+
+
+def by_default(*default: str) -> list[object]:
+    """All flavours: these by default, the others in slow runs; by default, each is somewhere."""
+    return [pytest.param(f, marks=() if f in default else pytest.mark.slow) for f in FLAVOURS]
 
 
 @pytest.fixture(autouse=True)
@@ -44,17 +50,17 @@ def test_networks(name: str):
     check(NETS[name]())
 
 
-@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("flavour", by_default("u8_i8", "i16", "f32"))
 def test_products(flavour: str):
     check(products(flavour))
 
 
-@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("flavour", by_default("u8", "i8_i8zp", "f32"))
 def test_convolutions(flavour: str):
     check(convolutions(flavour))
 
 
-@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("flavour", by_default("i8", "i16"))
 def test_depthwise_convolutions(flavour: str):
     check(depthwise(flavour))
 

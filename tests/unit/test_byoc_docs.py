@@ -25,6 +25,7 @@ def python(*args: str, path: Path = ROOT) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *args], cwd=ROOT, env=environment, capture_output=True, text=True)
 
 
+@pytest.mark.ci
 def test_the_examples_run_in_order() -> None:
     blocks = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     assert len(blocks) == 11
@@ -33,6 +34,7 @@ def test_the_examples_run_in_order() -> None:
     assert "systolic: " in done.stdout and "adder" in done.stdout and "multiply" in done.stdout
 
 
+@pytest.mark.ci
 def test_the_command_of_the_page_runs() -> None:
     (arguments,) = re.findall(r"^relay-opt (.*)$", PAGE, re.MULTILINE)
     done = python("-c", f"import shlex, sys; from relay.tools.relay_opt import main; main(shlex.split({arguments!r}))")
@@ -40,6 +42,7 @@ def test_the_command_of_the_page_runs() -> None:
     assert 'byoc.composite "systolic.conv2d"' in done.stdout
 
 
+@pytest.mark.ci
 def test_a_new_package_works_as_it_stands(tmp_path: Path) -> None:
     """Its entry points as an installation writes them, its own tests in a fresh process."""
     package = tmp_path / "relay-dsp"

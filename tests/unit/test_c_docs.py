@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "c_compiler.md").read_text()
 
 
+@pytest.mark.ci
 def test_the_examples_run_in_order(tmp_path: Path):
     if find() is None:
         pytest.skip("no C compiler is installed")

@@ -46,6 +46,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.ci
 @X86
 def test_the_page_certifies_the_digits():
     page = (ROOT / "docs" / "certificates.md").read_text()
@@ -108,6 +109,7 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.ci
 @X86
 def test_what_is_for_another_machine_is_not_checked(other: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PATH", "/nowhere")
@@ -117,6 +119,7 @@ def test_what_is_for_another_machine_is_not_checked(other: Path, monkeypatch: py
     assert "qemu's user mode, which would run it, is not installed" in str(report)
 
 
+@pytest.mark.ci
 @X86
 def test_code_of_another_machine_is_checked_under_an_emulator(other: Path):
     if emulator_of("aarch64-unknown-linux-gnu") is None:
@@ -377,6 +380,7 @@ BRANCH = """%yes = tensor.extract %flag[] : tensor<i1>
   }"""
 
 
+@pytest.mark.ci
 @X86
 def test_tensors_that_the_entry_point_copies_are_followed():
     exe = relay.build(IRModule.parse(BRANCHES.replace("BRANCH", "")))
@@ -389,6 +393,7 @@ def test_tensors_that_the_entry_point_copies_are_followed():
     assert wrong == ["all: output 1 of a run is not that of all formulas together"]
 
 
+@pytest.mark.ci
 @X86
 def test_beside_branches_and_loops_kernels_are_checked():
     text = BRANCHES.replace("BRANCH", BRANCH).replace("return %largest, %x", "return %largest, %chosen")
@@ -407,7 +412,9 @@ FLOAT_PRODUCTS = {
 
 
 @X86
-@pytest.mark.parametrize("name", FLOAT_PRODUCTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name == "padded" else pytest.mark.ci) for name in FLOAT_PRODUCTS]
+)
 def test_products_of_floats_are_compared_with_projections(name: str):
     data, kernel, result, product, options = FLOAT_PRODUCTS[name]
     rng = np.random.default_rng(7)

@@ -24,6 +24,7 @@ from relay.tools.relay_byoc import main
 BOUNDED = 16
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", list(registry.OURS))
 def test_compilers_that_ship_conform(name: str):
     installed(name)

@@ -24,6 +24,7 @@ TEXT, PI = PAGE.split("## Raspberry Pi in ten lines")
 BLOCKS = dict(re.findall(r"^```(\w+)\n(.*?)^```$", PI, re.MULTILINE | re.DOTALL))
 
 
+@pytest.mark.ci
 def test_the_examples_run_in_order(tmp_path: Path):
     blocks = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
     assert len(blocks) == 2
@@ -49,6 +50,7 @@ sys.modules.update(dict.fromkeys(("relay", "xdsl", "llvmlite", "ml_dtypes")))  #
 """
 
 
+@pytest.mark.ci
 def test_the_python_for_a_board(tmp_path: Path):
     """It runs, where there is nothing but numpy, and gives what the executable gave before it was saved."""
     writer().write(tmp_path)

@@ -71,12 +71,14 @@ def test_the_page_shows_the_files_that_the_tool_writes(package: Path) -> None:
     assert groups == {DIALECTS.group: {"dsp": "relay_dsp:DSP"}}
 
 
+@pytest.mark.ci
 def test_the_package_passes_its_own_tests(package: Path, site: Path) -> None:
     """Among them is all that `relay-dialect test` looks at."""
     options = ("-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(package))
     assert "3 passed" in run(sys.executable, "-m", "pytest", *options, str(package / "tests"), site=site, cwd=package)
 
 
+@pytest.mark.ci
 def test_what_follows_runs(site: Path, tmp_path: Path) -> None:
     """In a process, its children, and a shell."""
     types, first, second = [block for block in blocks(PAGE, "python") if block not in files_of(PAGE).values()]
@@ -108,6 +110,7 @@ assert (relay.build(model.SerializeToString()).run(x) == [[100, 100, 100], [-3, 
 """
 
 
+@pytest.mark.ci
 def test_models_with_its_operators_are_built(site: Path, tmp_path: Path) -> None:
     pytest.importorskip("ai_edge_litert", reason="LiteRT's schema builds a file")
     pytest.importorskip("onnx", reason="the package onnx is not installed")

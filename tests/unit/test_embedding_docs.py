@@ -57,6 +57,7 @@ def test_the_conversion_is_small() -> None:
     assert len([line for line in conversion.splitlines() if line.strip()]) < 60
 
 
+@pytest.mark.ci
 def test_without_mlir(tmp_path: Path) -> None:
     """A foreign context takes our dialects and passes; a layer from elsewhere is built and run."""
     first = next(number for number, (_, code) in enumerate(BLOCKS) if "mlir-opt" in code)

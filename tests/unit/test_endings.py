@@ -17,6 +17,7 @@ import pytest
 import relay
 from tests.unit.pass_modules import DATA, DIGITS, ROOT, small
 
+pytestmark = pytest.mark.ci
 START = """
 import atexit, os, signal, sys, threading, time
 import numpy as np

@@ -294,6 +294,7 @@ def test_errors_of_every_kind_can_be_sent():
         assert type(again) is type(error) and str(again) == str(error)
 
 
+@pytest.mark.ci
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_choices_are_tried_on_a_dask_cluster():
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")

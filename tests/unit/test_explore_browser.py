@@ -26,6 +26,7 @@ from relay.viewer import record, report
 from tests.unit.explore_modules import EVIL, TOKEN, adds, evil, served
 from tests.unit.test_explore_graph import BUFFERS, BYOC
 
+pytestmark = pytest.mark.ci
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 TABS = ("changes", "text", "graph", "kinds")
 

@@ -13,6 +13,7 @@ TEXT = (ROOT / "docs" / "explore.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.ci
 def test_the_commands(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch):
     lines = [line for language, code in BLOCKS if language == "sh" for line in code.splitlines()]
     install, serve, report = lines
@@ -24,6 +25,7 @@ def test_the_commands(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyt
     assert main(report.split()[1:]) == 0 and (folder / "digits.html").stat().st_size > 50_000
 
 
+@pytest.mark.ci
 def test_the_python(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     [code] = [code for language, code in BLOCKS if language == "python"]
     monkeypatch.chdir(ROOT)

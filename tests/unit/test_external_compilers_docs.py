@@ -9,6 +9,8 @@ import sys
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
+import pytest
+
 from relay.byoc.registry import OURS, load
 from tests.numeric.external_sessions import installed
 
@@ -16,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "external_compilers.md").read_text()
 
 
+@pytest.mark.ci
 def test_the_examples_run_in_order(tmp_path: Path):
     installed("xnnpack")
     installed("c")

@@ -192,6 +192,7 @@ def feature_sets() -> dict[str, frozenset[str]]:
     }
 
 
+@pytest.mark.ci
 def test_11155_16534_integers_do_not_depend_on_the_processor():
     """Neither do those of other processors: see tests/numeric/test_aarch64.py."""
     codes = np.load(DIGITS.with_name("digits_test.npz"))

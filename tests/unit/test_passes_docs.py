@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 BLOCKS = re.findall(
     r"^```(\w+)\n(.*?)^```$", (ROOT / "docs" / "writing_a_pass.md").read_text(), re.MULTILINE | re.DOTALL
@@ -26,6 +28,7 @@ def test_the_page_is_up_to_date():
     assert done.stdout == (ROOT / "docs" / "passes.md").read_text(), "run python docs/generate.py"
 
 
+@pytest.mark.ci
 def test_the_examples_run_in_order():
     assert {language for language, _ in BLOCKS} == {"python"} and len(BLOCKS) == 6
     done = python("-W", "error::DeprecationWarning", "-c", "\n".join(code for _, code in BLOCKS))

@@ -20,6 +20,7 @@ PAGE = (ROOT / "docs" / "porting_from_tvm.md").read_text()
 PROGRAMS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("number", "said"), [(0, "of 10 runs"), (1, "[[")])
 def test_the_programs_run(
     number: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -13,6 +13,7 @@ TEXT = (ROOT / "docs" / "schedules.md").read_text()
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.ci
 def test_the_python(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.chdir(ROOT)
     for code in BLOCKS:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PRINTED = """Executable for any sizes images; 1 are built, any number of which runs row by row
 1 (1, 10)
@@ -22,6 +24,7 @@ True
 """
 
 
+@pytest.mark.ci
 def test_the_examples_run_in_order(tmp_path: Path):
     page = (ROOT / "docs" / "sizes.md").read_text()
     blocks = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
