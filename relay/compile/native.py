@@ -44,15 +44,16 @@ class Native(Backend[CpuTarget]):
         module, code = planned.module, planned.code
         threads = target.triple if target.has_threads else ""
         repeated = planned.repeated and not externals.called(module.op)
-        whole = program(
+        write = partial(
+            program,
             module.op,
             target.function_attributes,
             threads,
-            ready=code.add,
             index_bits=target.index_bits,
             repeated=repeated,
-        ).text
-        found = code.finish(whole, planned.progress)
+        )
+        write(ready=code.add)
+        found = code.finish(lambda: write().text, planned.progress)  # not kept: it is as large as all modules of code
         graph, params = describe(module, target, *planned.described)
         if repeated:
             graph["repeat"] = {"entry": REPEAT, "team": TEAM_FUNCTIONS}

@@ -67,7 +67,7 @@ class Compilation:
             self.missing.append(key)
             self.pool.add(job)
 
-    def finish(self, whole: str, progress: Progress | None = None) -> NativeCode:
+    def finish(self, whole: Callable[[], str], progress: Progress | None = None) -> NativeCode:
         """The code of all modules, which are the text `whole`. `progress` is told how many are compiled."""
         kept = store()
         for key, code in zip(self.missing, self.pool.finish(progress), strict=True):
@@ -123,7 +123,7 @@ class LlvmPool:
         raises."""
         self._close()
         while (number := self.next()) is not None:
-            self.codes[number] = self.compile(self.jobs[number])
+            self.done(number, self.compile(self.jobs[number]))
             if progress is not None:
                 progress(sum(code is not None for code in self.codes), len(self.jobs))
         for helper in self.helpers:
@@ -136,6 +136,13 @@ class LlvmPool:
             while self._open and not self._waiting:
                 self._changed.wait()
             return self._waiting.pop() if self._waiting else None
+
+    def done(self, number: int, code: bytes | None) -> None:
+        """A module is compiled, or was not by its helper (None). The text of one that is compiled is dropped."""
+        self.codes[number] = code
+        if code is not None:
+            _, machine, level = self.jobs[number]
+            self.jobs[number] = ("", machine, level)
 
     def _close(self) -> None:
         with self._changed:
@@ -169,7 +176,7 @@ class Helper(threading.Thread):
                     pickle.dump(self.pool.jobs[number], tasks, pickle.HIGHEST_PROTOCOL)
                     tasks.flush()
                     answer: object = pickle.load(answers)
-                    self.pool.codes[number] = answer if isinstance(answer, bytes) else None
+                    self.pool.done(number, answer if isinstance(answer, bytes) else None)
                 self.process.kill()  # it may be starting still, and has nothing to do
         except Exception:  # it did not start, died, or is something else: what it did not do is done here
             return

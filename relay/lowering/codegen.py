@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -42,10 +42,10 @@ _READY: list[bool] = []
 
 @dataclass(frozen=True)
 class NativeCode:
-    """A program compiled: relocatable object code of its units, and the text it came from."""
+    """A program compiled: relocatable object code of its units, and its text, which is joined when it is asked for."""
 
     objects: tuple[bytes, ...]
-    text: str
+    text: Callable[[], str] = field(compare=False)
     target: Target
     level: int
 
@@ -59,7 +59,7 @@ class NativeCode:
     def ir(self) -> str:
         """The optimised text of the whole, made anew."""
         with LLVM_LOCK:
-            return str(_optimised(self.text, machine_of(self.target), self.level))
+            return str(_optimised(self.text(), machine_of(self.target), self.level))
 
     def shared_object(self) -> bytes:
         """The code as Linux's loader takes it; functions called `relay_...` can be looked up. No bytes for a machine
@@ -90,7 +90,7 @@ def compile_text(text: str, target: Target, level: int = 3) -> NativeCode:
         code = emit(job)
         if kept is not None:
             kept.put(key, code)
-    return NativeCode((code,), text, target, level)
+    return NativeCode((code,), lambda: text, target, level)
 
 
 def key_of_job(job: Job) -> str:
