@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.interpreter import Interpreter
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import VerifyException
 
@@ -51,9 +51,12 @@ from relay.interpreters import (
     vision,
 )
 from relay.interpreters.func import Machine
-from relay.interpreters.meaning import Meaning, interpreter_functions
+from relay.interpreters.meaning import Meaning
 from relay.module import IRModule
 from relay.signature import TensorInfo
+
+if TYPE_CHECKING:
+    from xdsl.interpreter import Interpreter
 
 KINDS = {
     "Elementwise": elementwise.MEANINGS,
@@ -87,17 +90,14 @@ KINDS = {
 MEANINGS: dict[type[Operation], Meaning] = {op: meaning for rows in KINDS.values() for op, meaning in rows.items()}
 """Every op that means a function of arrays."""
 
-FUNCTIONS = [interpreter_functions(f"{kind}Functions", rows) for kind, rows in KINDS.items()]
-"""The same as xDSL's `InterpreterFunctions`, one class per kind."""
-
 
 def register(interpreter: Interpreter) -> None:
     """Give xDSL's interpreter the meaning of relay, qnn, byoc and func ops, and of those of other packages."""
-    from xdsl.interpreters.func import FuncFunctions  # here: the package imports every dialect that xDSL interprets
+    from relay.interpreters.registration import register_meanings  # here: it imports every dialect that xDSL interprets
 
-    others = [interpreter_functions(name, plug_in.part(name, "meanings")) for name in plug_in.DIALECTS.names()]
-    for each in (*FUNCTIONS, *others, byoc.RegionFunctions, FuncFunctions):
-        interpreter.register_implementations(each())
+    register_meanings(
+        interpreter, {**KINDS, **{name: plug_in.part(name, "meanings") for name in plug_in.DIALECTS.names()}}
+    )
 
 
 def has_meaning(op: Operation) -> bool:

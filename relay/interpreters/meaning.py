@@ -1,4 +1,4 @@
-"""What an interpreter function is, and how tables of them become xDSL's `InterpreterFunctions`."""
+"""What the meaning of an op is: a function of arrays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr
-from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 from xdsl.ir import Attribute, Operation
 
 from relay.dialects import relay
@@ -37,22 +36,6 @@ def apply(meaning: Meaning, op: Operation, operands: Sequence[Array]) -> tuple[A
         return arrays
     types = [tensor(result).element_type for result in op.results]
     return tuple(np.asarray(converted(array, dtype_of(type))) for array, type in zip(arrays, types, strict=True))
-
-
-def interpreter_functions(name: str, meanings: Meanings) -> type[InterpreterFunctions]:
-    """A class that gives xDSL's `Interpreter` every row of the table."""
-
-    def method(op_type: type[Operation], meaning: Meaning) -> object:
-        def run(
-            functions: InterpreterFunctions, interpreter: Interpreter, op: Operation, args: PythonValues
-        ) -> PythonValues:
-            with np.errstate(all="ignore"):
-                return apply(meaning, op, args)
-
-        return impl(op_type)(run)
-
-    members: dict[str, Any] = {t.name.replace(".", "_"): method(t, meaning) for t, meaning in meanings.items()}
-    return register_impls(type(name, (InterpreterFunctions,), members))
 
 
 def along(parameter: Array, axis: int, rank: int) -> Array:

@@ -13,7 +13,6 @@ from xdsl.dialects.builtin import Float64Type, ModuleOp, f32, f64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from relay.dialects.attributes import to_numpy
-from relay.dialects.gpu import ModuleOp as GpuModuleOp
 from relay.lowering.llvm.types import lanes
 from relay.lowering.math import angles, functions, wide
 from relay.lowering.math.arithmetic import Arithmetic
@@ -206,6 +205,6 @@ def arithmetic(op: Operation, target: Target) -> Arithmetic:
 def on_device(op: Operation) -> bool:
     """Whether the operation is inside a `gpu.module`."""
     parent = op.parent_op()
-    while parent is not None and not isinstance(parent, GpuModuleOp):
+    while parent is not None and parent.name != "gpu.module":
         parent = parent.parent_op()
     return parent is not None

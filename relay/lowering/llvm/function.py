@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import IndexType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from relay.dialects.gpu import FuncOp as GpuFuncOp
 from relay.errors import Unsupported
 from relay.lowering.llvm.rows import BINARY, CASTS, INTRINSICS
 from relay.lowering.llvm.types import layout, memory_type, suffix, type_name
 from relay.lowering.program import FunctionText
 from relay.lowering.shaped import Buffer, buffer_of, is_buffer
 from relay.transforms.location import place
+
+if TYPE_CHECKING:
+    from relay.dialects.gpu import FuncOp as GpuFuncOp
 
 EXTERNALS = "%externals"
 """The table of external functions in a public function."""

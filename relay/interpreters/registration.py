@@ -1,0 +1,65 @@
+"""Meanings as xDSL's `InterpreterFunctions`. A build does not need them: they are made when they are registered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from xdsl.interpreter import (
+    Interpreter,
+    InterpreterFunctions,
+    PythonValues,
+    ReturnedValues,
+    TerminatorValue,
+    impl,
+    impl_terminator,
+    register_impls,
+)
+from xdsl.interpreters.func import FuncFunctions
+from xdsl.ir import Operation
+
+from relay.dialects import byoc
+from relay.interpreters.meaning import Meaning, Meanings, apply
+
+
+def register_meanings(interpreter: Interpreter, kinds: Mapping[str, Meanings]) -> None:
+    """Give xDSL's interpreter all these meanings, one class for each kind, and those of regions and functions."""
+    classes = [interpreter_functions(f"{kind}Functions", rows) for kind, rows in kinds.items()]
+    for each in (*classes, RegionFunctions, FuncFunctions):
+        interpreter.register_implementations(each())
+
+
+def interpreter_functions(name: str, meanings: Meanings) -> type[InterpreterFunctions]:
+    """A class that gives xDSL's `Interpreter` every row of the table."""
+
+    def method(op_type: type[Operation], meaning: Meaning) -> object:
+        def run(
+            functions: InterpreterFunctions, interpreter: Interpreter, op: Operation, args: PythonValues
+        ) -> PythonValues:
+            with np.errstate(all="ignore"):
+                return apply(meaning, op, args)
+
+        return impl(op_type)(run)
+
+    members: dict[str, Any] = {t.name.replace(".", "_"): method(t, meaning) for t, meaning in meanings.items()}
+    return register_impls(type(name, (InterpreterFunctions,), members))
+
+
+@register_impls
+class RegionFunctions(InterpreterFunctions):
+    """`byoc.region`, `byoc.composite` and their terminator: a region means its body, whoever will compile it."""
+
+    @impl(byoc.RegionOp)
+    def region(self, interpreter: Interpreter, op: byoc.RegionOp, args: PythonValues) -> PythonValues:
+        return interpreter.run_ssacfg_region(op.body, args, op.name)
+
+    @impl(byoc.CompositeOp)
+    def composite(self, interpreter: Interpreter, op: byoc.CompositeOp, args: PythonValues) -> PythonValues:
+        return interpreter.run_ssacfg_region(op.body, args, op.name)
+
+    @impl_terminator(byoc.YieldOp)
+    def yield_(
+        self, interpreter: Interpreter, op: byoc.YieldOp, args: PythonValues
+    ) -> tuple[TerminatorValue, PythonValues]:
+        return ReturnedValues(args), ()
