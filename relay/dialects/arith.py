@@ -6,6 +6,7 @@ In memory both kinds occur (same names); tell them by `op.name`.
 from __future__ import annotations
 
 from abc import ABC
+from functools import cache
 from typing import ClassVar, Self
 
 from xdsl.dialects import arith
@@ -90,8 +91,9 @@ FLOAT_PREDICATES = (
 )  # fmt: skip
 
 
+@cache
 def truth_of(type: Attribute) -> Attribute:
-    """The type of a comparison's result: i1, or a vector of them."""
+    """The type of a comparison's result: i1, or a vector of them; made once."""
     return VectorType(i1, type.get_shape()) if isinstance(type, VectorType) else i1
 
 

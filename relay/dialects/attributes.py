@@ -42,6 +42,7 @@ from relay.dialects.element_types import (
     element_type,
     is_extended,
     is_float,
+    ranked_type,
     wider,
 )
 from relay.errors import InvalidArgument
@@ -179,7 +180,7 @@ def dense_bytes(array: Array) -> bytes:
 
 def tensor_type(array: Array) -> TensorType[Attribute]:
     """`tensor<shape x element type>` of an array."""
-    return TensorType(element_type(array.dtype), array.shape)
+    return ranked_type(element_type(array.dtype), array.shape)
 
 
 def elements(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None, label: str = "weight") -> WeightAttr:

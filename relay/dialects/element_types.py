@@ -8,7 +8,7 @@ it has; files pack those of 2 and 4 bits (`packed`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cache
+from functools import cache, lru_cache
 from math import prod
 from typing import Any, cast
 
@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     ReducedPrecisionFloatType,
     Signedness,
+    TensorType,
 )
 from xdsl.ir import Attribute, TypeAttribute
 
@@ -59,6 +60,12 @@ class StoredType(TypeAttribute, ABC):
         and that scalar code computes on."""
 
 
+@lru_cache(maxsize=4096)
+def ranked_type(element: Attribute, shape: tuple[int, ...]) -> TensorType[Attribute]:
+    """The type of a tensor, made once: xDSL verifies every attribute that is constructed."""
+    return TensorType(element, shape)
+
+
 def element_type(dtype: npt.DTypeLike) -> Attribute:
     """The IR's element type of a numpy dtype: signed integers are signless (`i8`), unsigned ones are `ui8`..."""
     return _element_type(np.dtype(dtype))
@@ -88,12 +95,8 @@ def dtype_of(type: Attribute) -> np.dtype[Any]:
         case IntegerType():
             bits = type.width.data
             unsigned = type.signedness.data == Signedness.UNSIGNED
-            if bits == 1:
-                return np.dtype(np.bool_)
-            if bits in (8, 16, 32, 64):
-                return np.dtype(("uint" if unsigned else "int") + str(bits))
-            if bits in (2, 4):
-                return _of_ml_dtypes(("uint" if unsigned else "int") + str(bits))
+            if (found := _integer_dtype(bits, unsigned)) is not None:
+                return found
         case BFloat16Type():
             return _of_ml_dtypes("bfloat16")
         case StoredType():
@@ -103,6 +106,14 @@ def dtype_of(type: Attribute) -> np.dtype[Any]:
         case _:
             pass
     raise InvalidArgument(f"element type {type}", "has no numpy dtype", "use i1, (u)i8..64, f16, f32 or f64")
+
+
+@cache
+def _integer_dtype(bits: int, unsigned: bool) -> np.dtype[Any] | None:
+    name = ("uint" if unsigned else "int") + str(bits)
+    if bits in (8, 16, 32, 64):
+        return np.dtype(name)
+    return np.dtype(np.bool_) if bits == 1 else _of_ml_dtypes(name) if bits in (2, 4) else None
 
 
 def dtype_named(name: str) -> np.dtype[Any]:
@@ -283,7 +294,7 @@ def unpacked(data: npt.NDArray[np.uint8], dtype: np.dtype[Any], size: int) -> Ar
 
 def canonical(array: Array) -> Array:
     """The array with zeros in the bits of each byte that its numbers do not have: equal numbers are equal bytes."""
-    if array.dtype.name not in FEW_BITS:
+    if not is_extended(array.dtype) or array.dtype.name not in FEW_BITS:  # numpy makes the name anew each time
         return array
     codes = array.view(np.uint8)
     mask = np.uint8((1 << int(array.dtype.name[-1])) - 1)

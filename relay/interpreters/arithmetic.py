@@ -6,6 +6,7 @@ Source: gemmlowp's fixed-point definitions and TFLite's reference kernels, which
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -58,6 +59,7 @@ def truncating_divide(a: npt.ArrayLike, b: npt.ArrayLike) -> Int64:
     return np.where((numerator < 0) != (denominator < 0), -quotient, quotient)
 
 
+@cache
 def code_range(dtype: Dtype) -> tuple[int, int]:
     """Lowest and highest value of an integer dtype, those of `ml_dtypes` included."""
     bits = int(dtype.name.removeprefix("u").removeprefix("int"))

@@ -28,7 +28,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, Block, Operation, OperationInvT, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OperationInvT, Region, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
 from relay.dialects.arith import CmpfOp, CmpiOp, SelectOp, truth_of
@@ -178,13 +178,16 @@ class LoopBuilder:
         outer, self.block = self.block, body
         state = Loop(list(body.args[1:]))
         yield body.args[0], state
-        self.add(scf.YieldOp(*state.next))
+        self.add(scf.YieldOp.create(operands=state.next))
         self.block = outer
         if isinstance(stop, int) and stop <= start:
             body.erase()
             state.results = list(carried)
             return
-        loop = self.add(scf.ForOp(first, end, stride, carried, body))
+        types = [value.type for value in carried]
+        loop = self.add(
+            scf.ForOp.create(operands=[first, end, stride, *carried], result_types=types, regions=[Region(body)])
+        )
         if independent:
             loop.attributes[INDEPENDENT] = UnitAttr() if apart is None else apart
         state.results = list(loop.results)
@@ -284,7 +287,7 @@ class LoopBuilder:
     def compare(self, a: SSAValue, predicate: str, c: SSAValue) -> SSAValue:
         """A comparison of numbers, or lane by lane."""
         kind = CmpfOp if isinstance(scalar_of(a.type), AnyFloat) else CmpiOp
-        attr = IntegerAttr(kind.PREDICATES.index(predicate), i64)
+        attr = scalar_attr(kind.PREDICATES.index(predicate), i64)
         op = kind.create(operands=[a, c], result_types=[truth_of(a.type)], properties={"predicate": attr})
         return self.add(op).result
 

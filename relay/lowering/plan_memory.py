@@ -73,7 +73,8 @@ def bytes_type(size: int) -> Buffer:
 def view(base: SSAValue, offset: int, type: Buffer, before: Operation) -> SSAValue:
     """The buffer of this type at an offset of a memref of bytes."""
     at = arith.ConstantOp.create(result_types=[INDEX], properties={"value": IntegerAttr(offset, INDEX)})
-    new = memref.ViewOp(base, at, [], memref_type(type.element_type, *type.get_shape()))
+    viewed = memref_type(type.element_type, *type.get_shape())
+    new = memref.ViewOp.create(operands=[base, at.result], result_types=[viewed])
     block = before.parent
     assert block is not None
     for op in (at, new):

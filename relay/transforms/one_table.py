@@ -13,6 +13,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 from relay.dialects import relay
 from relay.dialects.attributes import Array, dtype_of, to_numpy
 from relay.dialects.op import TensorOp, is_tensor, shape, tensor
+from relay.dialects.op import is_code as is_byte
 from relay.interpreters import evaluate
 from relay.module import is_constant
 from relay.transforms.dead_ops import erase_dead
@@ -112,7 +113,7 @@ def is_pointwise(op: Operation) -> bool:
 
 def is_code(value: SSAValue) -> bool:
     """Whether the value is a tensor of 8 bits."""
-    return is_tensor(value.type) and dtype_of(tensor(value).element_type).name in ("int8", "uint8")
+    return is_tensor(value.type) and is_byte(value.type.element_type, 8)
 
 
 def number_of(value: SSAValue, user: Operation) -> Array | None:

@@ -25,6 +25,7 @@ from xdsl.irdl import (
     result_def,
 )
 
+from relay.dialects.element_types import ranked_type
 from relay.dialects.op import TENSOR, TensorOp, Type, is_integer, rank, require, shape, tensor
 from relay.dialects.qnn.parameters import (
     AWAY,
@@ -137,7 +138,7 @@ class RequantizeOp(TensorOp):
         bounds(self, self.min, self.max, self.out_dtype)
         type = tensor(self.input).element_type
         require(is_integer(type) and type.width.data > 1, f"{self.name}: takes integers of 2 bits and more, not {type}")
-        return [TensorType(self.out_dtype, shape(self.input))]
+        return [ranked_type(self.out_dtype, shape(self.input))]
 
 
 @irdl_op_definition

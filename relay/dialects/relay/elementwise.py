@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, SSAValue, TypedAttribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
 from relay.dialects.attributes import dtype_of
+from relay.dialects.element_types import ranked_type
 from relay.dialects.op import TENSOR, Origin, TensorOp, Type, broadcast, is_integer, require, shape, tensor
 
 
@@ -56,7 +57,7 @@ class BinaryOp(TensorOp, ABC):
         return lhs
 
     def infer(self) -> Sequence[Type]:
-        return [TensorType(self.element(), broadcast(self.name, shape(self.lhs), shape(self.rhs)))]
+        return [ranked_type(self.element(), broadcast(self.name, shape(self.lhs), shape(self.rhs)))]
 
 
 class CompareOp(BinaryOp, ABC):
@@ -64,7 +65,7 @@ class CompareOp(BinaryOp, ABC):
 
     def infer(self) -> Sequence[Type]:
         self.element()
-        return [TensorType(i1, broadcast(self.name, shape(self.lhs), shape(self.rhs)))]
+        return [ranked_type(i1, broadcast(self.name, shape(self.lhs), shape(self.rhs)))]
 
 
 @irdl_op_definition
@@ -307,4 +308,4 @@ class CastOp(TensorOp):
         dtype_of(self.dtype)
         small = isinstance(self.dtype, ReducedPrecisionFloatType)
         require(self.saturate is None or small, f"relay.cast: only floats of few bits saturate, not {self.dtype}")
-        return [TensorType(self.dtype, shape(self.input))]
+        return [ranked_type(self.dtype, shape(self.input))]

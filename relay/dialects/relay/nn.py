@@ -23,6 +23,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, r
 from xdsl.utils.exceptions import VerifyException
 
 from relay.dialects.attributes import int_values, ints
+from relay.dialects.element_types import ranked_type
 from relay.dialects.layout import Layout
 from relay.dialects.op import (
     DYNAMIC,
@@ -134,7 +135,7 @@ class Conv2dBase(TensorOp, ABC):
         columns = window(sizes["W"], width, sx, dx, left, right, name)
         sizes |= {"H": rows, "W": columns, "C": out}
         require(out_layout.fits(sizes), f"{name}: {out} output channels are no whole blocks of {out_layout}")
-        return [TensorType(self.out_dtype, out_layout.dims(sizes))]
+        return [ranked_type(self.out_dtype, out_layout.dims(sizes))]
 
     def independent_along(self, axis: int) -> bool:
         return Layout.parse(self.result_layout.data).axes[axis] == "N" == Layout.parse(self.data_layout.data).axes[axis]

@@ -30,7 +30,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.utils.hints import isa
 
 from relay.dialects.attributes import INLINE_BYTES, Array, dtype_of, elements, scalar_attr
-from relay.dialects.element_types import StoredType, converted, is_extended, is_narrow, storage_type
+from relay.dialects.element_types import StoredType, converted, is_extended, is_narrow, ranked_type, storage_type
 from relay.lowering.linalg.reassociation import attribute, reassociation
 
 INDEX = IndexType()
@@ -66,7 +66,7 @@ def signless(type: Attribute) -> Attribute:
     if isa(type, IntegerType):
         return IntegerType(type.width.data)
     if isa(type, TensorType):
-        return TensorType(signless(type.element_type), type.get_shape())
+        return ranked_type(signless(type.element_type), type.get_shape())
     return type
 
 
@@ -180,7 +180,7 @@ class Emitter:
         return self(arith.ConstantOp.create(result_types=[weight.type], properties={"value": attr}))
 
     def empty(self, shape: Sequence[int], element: Attribute) -> SSAValue:
-        return self(tensor.EmptyOp([], TensorType(element, shape)))
+        return self(tensor.EmptyOp([], ranked_type(element, tuple(shape))))
 
     def filled(self, shape: Sequence[int], element: Attribute, value: float | int) -> SSAValue:
         """A tensor of one number."""
@@ -195,8 +195,7 @@ class Emitter:
         block = Block(arg_types=[element(value) for value, _ in every])
         inner = Emitter(block, self.location, self.root)
         results = body(inner, block.args)
-        end = YieldOp(*results)
-        end.location = self.location
+        end = YieldOp.create(operands=results, location=self.location)
         block.add_op(end)
         rank = every[0][1].num_dims
         op = GenericOp(
