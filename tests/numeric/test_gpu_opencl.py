@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -23,6 +24,12 @@ VALIDATOR = shutil.which("spirv-val")
 SMALL = ("ad01_int8", "kws_int8")
 """Models that take a few seconds each: the others take up to a minute and are slow."""
 EACH = [pytest.param(name, marks=() if name in SMALL else pytest.mark.slow) for name in (*ALL, *LARGE)]
+
+
+def marks_on_a_device(name: str) -> Sequence[pytest.MarkDecorator]:
+    """Models of images of 224 x 224 and more are slow."""
+    large = "deeplabv3" in name or "v2" in name or "resnet50" in name
+    return () if name in SMALL else [pytest.mark.slow if large else pytest.mark.ci]
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +102,7 @@ def numbers(spec: TensorSpec, seed: int) -> Array:
 
 
 @pytest.mark.usefixtures("device")
-@pytest.mark.parametrize("name", EACH)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks_on_a_device(name)) for name in (*ALL, *LARGE)])
 def test_model_on_a_device(name: str):
     check(MODELS / f"{name}.tflite")
 

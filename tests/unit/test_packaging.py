@@ -76,7 +76,7 @@ def run(*command: str | Path, cwd: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_sdist_and_wheel_install(tmp_path: Path, clone: Path):
     venv.create(tmp_path / "venv", with_pip=True)
     python = tmp_path / "venv" / "bin" / "python"

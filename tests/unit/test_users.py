@@ -16,7 +16,7 @@ USERS = sorted((Path(__file__).parents[1] / "users").glob("*.sh"))
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("script", USERS, ids=lambda path: path.stem)
 def test_a_user(script: Path, tmp_path: Path, clone: Path):
     (needed,) = re.findall(r"^# needs: \.(\S*)(.*)$", script.read_text(), re.MULTILINE)
