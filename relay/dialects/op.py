@@ -5,11 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from functools import cache
 from typing import ClassVar, Self, TypeGuard
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, NoneAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, OptPropertyDef, ParsePropInAttrDict, base, traits_def
+from xdsl.irdl.declarative_assembly_format import FormatProgram
+from xdsl.parser import Parser
+from xdsl.printer import Printer
 from xdsl.rewriter import Rewriter
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
@@ -64,6 +68,16 @@ class TensorOp(IRDLOperation, ABC):
 
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(Pure())
+
+    def __init_subclass__(cls) -> None:
+        """`assembly_format` is parsed when the first op of the class is parsed or printed: xDSL parses it as the class
+        is defined, which took a tenth of the time of importing the compiler, and most processes print none."""
+        super().__init_subclass__()
+        if isinstance(text := cls.__dict__.get("assembly_format"), str):
+            FORMATS[cls] = text
+            del cls.assembly_format
+            for name, method in (("parse", classmethod(parse_by_syntax)), ("print", print_by_syntax)):
+                setattr(cls, name, method)
 
     @abstractmethod
     def infer(self) -> Sequence[Type]:
@@ -157,6 +171,31 @@ class TensorOp(IRDLOperation, ABC):
         if self.name.partition(".")[0] not in ("relay", "qnn") or self.name == "relay.reinterpret":
             return True
         return self.origin is Origin.MOVED and not self.FILLS
+
+
+FORMATS: dict[type, str] = {}
+"""The `assembly_format` of the subclasses of `TensorOp` that define one."""
+
+
+def format_of(kind: type[Operation]) -> str | None:
+    """The `assembly_format` of a class, its own or an inherited one; None for a class with a parser of its own."""
+    return next((text for each in kind.mro() if (text := FORMATS.get(each)) is not None), None)
+
+
+@cache
+def syntax_of(kind: type[TensorOp]) -> FormatProgram:
+    """The parsed `assembly_format` of a class, its own or an inherited one."""
+    return FormatProgram.from_str(format_of(kind) or "", kind.get_irdl_definition())
+
+
+def parse_by_syntax(kind: type[TensorOp], parser: Parser) -> TensorOp:
+    """What `TensorOp.parse` of a class with an `assembly_format` does."""
+    return syntax_of(kind).parse(parser, kind)
+
+
+def print_by_syntax(op: TensorOp, printer: Printer) -> None:
+    """What `TensorOp.print` of a class with an `assembly_format` does."""
+    syntax_of(type(op)).print(printer, op)
 
 
 def is_tensor(type: Attribute) -> TypeGuard[Type]:

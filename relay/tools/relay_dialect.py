@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from inspect import cleandoc
 
 from relay.dialects import plug_in
+from relay.dialects.op import format_of
 from relay.dialects.plug_in import DIALECTS, known
 from relay.errors import RelayError
 from relay.tools.dialect_checks import CHECKS, MLIR_OPT, check
@@ -48,7 +49,7 @@ def page(name: str) -> str:
     lines = [f"# {plug_in.place_of(name)}"]
     for op in dialect.operations:
         lines += ["", f"## `{op.name}`", "", cleandoc(op.__doc__ or "")]
-        syntax = getattr(op, "assembly_format", None)
+        syntax = format_of(op) or getattr(op, "assembly_format", None)
         lines += ["", f"    {op.name} {syntax}"] if syntax else []
     lines += [f"- type `!{each.name}`: {cleandoc(each.__doc__ or '')}" for each in dialect.attributes]
     for row in patterns_of(dialects=[name]):
