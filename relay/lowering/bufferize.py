@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, bufferization, func, memref, scf, tensor
-from xdsl.dialects.builtin import FunctionType, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import FunctionType, ModuleOp, UnitAttr, i32, i64
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
-from relay.dialects.attributes import int_values, ints
+from relay.dialects.attributes import int_values, ints, scalar_attr
 from relay.dialects.op import DYNAMIC, Type, is_tensor
 from relay.dialects.op import tensor as tensor_of
 from relay.errors import Unsupported
 from relay.lowering.buffered_loops import convert_while
-from relay.lowering.builder import contiguous
+from relay.lowering.builder import contiguous, numbers
 from relay.lowering.call_graph import CallGraph
 from relay.lowering.kernel_constants import hoist_constants
 from relay.lowering.shaped import Buffer, buffer_of, memref_type
@@ -187,8 +187,11 @@ class FunctionBufferizer:
     def allocate(self, value: SSAValue) -> SSAValue:
         """A new buffer for a tensor."""
         type = tensor_of(value)
-        op = memref.AllocOp.get(type.element_type, ALIGNMENT, type.get_shape())
-        op.location = self.at.location
+        op = memref.AllocOp.create(
+            result_types=[buffer_for(type)],
+            properties={"alignment": scalar_attr(ALIGNMENT, i64), "operandSegmentSizes": numbers(i32, (0, 0))},
+            location=self.at.location,
+        )
         self.entry.insert_op_before(op, self.outermost(self.at))
         return op.memref
 
@@ -297,7 +300,15 @@ class FunctionBufferizer:
                 inner.erase()
         region = Region()
         body.move_blocks(region)
-        new = linalg.GenericOp(inputs, outputs, region, op.indexing_maps, op.iterator_types)
+        new = linalg.GenericOp.create(
+            operands=[*inputs, *outputs],
+            properties={
+                "indexing_maps": op.indexing_maps,
+                "iterator_types": op.iterator_types,
+                "operandSegmentSizes": numbers(i32, (len(inputs), len(outputs))),
+            },
+            regions=[region],
+        )
         new.attributes.update(op.attributes)
         self.insert(new)
         for result, buffer in zip(op.results, outputs, strict=True):
