@@ -37,6 +37,8 @@ class Planned:
     """That of the source's operators, for profiles."""
     repeated: bool = False
     """See `Recipe.repeated`."""
+    length: int = 0
+    """See `Recipe.length`."""
 
 
 class Backend(ABC, Generic[T]):

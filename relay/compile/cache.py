@@ -94,10 +94,12 @@ def key(content: IRModule | bytes | mmap, recipe: Recipe) -> str | None:
         "config": sorted((name, repr(value)) for name, value in ctx.config.items()),
         "pipeline": str(recipe.pipeline),
         "repeated": recipe.repeated,
+        "length": recipe.length,
         "compiler": compiler(),
         "plug-ins": others,
     }
-    return key_of(KIND, json.dumps(said), *_parts(content))
+    shorter = () if recipe.shorter is None else _parts(recipe.shorter)
+    return key_of(KIND, json.dumps(said), *_parts(content), *shorter)
 
 
 def _is_reproducible_from_text(step: ModulePass) -> bool:
@@ -265,7 +267,9 @@ def keyed(request: Request) -> KeyedRequest | None:
     other arguments, a context, dialects that a program registers, or arguments that `build` refuses."""
     if any(
         part is not None
-        for part in (request.params, request.pipeline, request.records, request.external, request.exact)
+        for part in (
+            *(request.params, request.pipeline, request.records, request.external, request.exact, request.maximum),
+        )
     ):
         return None
     model, target, opt_level = request.model, request.target, request.opt_level

@@ -13,12 +13,13 @@ from xdsl.dialects.func import FuncOp
 
 from relay import signature, symbols
 from relay.arguments import every, mapping, positive, shown
+from relay.compile.length import bounded, length_of, with_outputs
 from relay.compile.request import Recipe
 from relay.compile.rows import EXTERNAL, blocks_of
 from relay.dialects.attributes import Array
 from relay.dialects.op import DYNAMIC, is_tensor
 from relay.dialects.relay import DynamicOp
-from relay.errors import InvalidArgument, Unsupported
+from relay.errors import InvalidArgument, RelayError, Unsupported
 from relay.module import REQUESTS, IRModule
 from relay.passes.info import as_module
 from relay.runtime import Executable, TensorSpec
@@ -63,7 +64,7 @@ def opened(module: IRModule, recipe: Recipe, compile: Compile) -> DynamicExecuta
     """An executable that specialises the module by `compile`. Raises Unsupported for an input whose numbers decide
     shapes and that is too large."""
     main = module["main"]
-    named = symbols.completed(main, [info.name for info in signature.read(main)[0]])
+    named = bounded(symbols.completed(main, [info.name for info in signature.read(main)[0]]), recipe.maximum)
     symbols.write(main, named)
     interface = interface_of(main, named)
     for index in interface.deciding:
@@ -83,10 +84,12 @@ def opened(module: IRModule, recipe: Recipe, compile: Compile) -> DynamicExecuta
         numbers = {index: values[interface.inputs[index].name] for index in interface.deciding}
         copy = static([sizes[symbol.name] for symbol in named], numbers)
         repeated = interface.serves(sizes.values())
-        return compile(replace(recipe, model=copy, params={}, frontend={}, repeated=repeated))
+        return compile(replace(recipe, model=copy, params={}, frontend={}, repeated=repeated, maximum=None))
 
     interface = blocks_of(interface, lambda rows: static([rows], {}), recipe)
-    return executable_for(interface, specialise, recipe)
+    executable = executable_for(interface, specialise, recipe)
+    serve_any_length(executable, lambda sizes: static([sizes[symbol.name] for symbol in named], {}), recipe, compile)
+    return executable
 
 
 def executable_for(interface: Interface, specialise: Specialise, recipe: Recipe) -> DynamicExecutable:
@@ -98,6 +101,29 @@ def executable_for(interface: Interface, specialise: Specialise, recipe: Recipe)
         if any("repeat" not in executable.variant(**{name: size}).graph for size in interface.blocks):
             executable.interface = interface._replace(blocks=(), why=EXTERNAL)
     return executable
+
+
+def serve_any_length(
+    executable: DynamicExecutable, at: Callable[[Mapping[str, int]], IRModule], recipe: Recipe, compile: Compile
+) -> None:
+    """Build once for a size up to its maximum, if the model can be; the executable says why where it cannot. `at` gives
+    the module for sizes."""
+    interface = length_of(executable.interface, recipe)
+    longest, length = interface.longest, interface.length
+    if longest is not None and length is not None:
+        sizes = interface.sizes(longest)
+        try:
+            longer, shorter = at(sizes), at(sizes | {length.name: length.maximum - 1})
+            shapes = [[info.shape for info in signature.read(each["main"])[1]] for each in (longer, shorter)]
+            interface = with_outputs(interface, *shapes)
+            if interface.length is not None:
+                plain = replace(recipe, model=longer, params={}, frontend={}, maximum=None)
+                executable.keep(longest, compile(replace(plain, shorter=shorter, length=length.maximum)))
+        except RelayError as error:
+            interface = interface._replace(length=None, why=str(error).replace("\n", " "))
+    executable.interface, executable.outputs = interface, interface.outputs
+    if interface.length is not None:
+        executable.for_any_length()
 
 
 def most_variants(recipe: Recipe) -> int:

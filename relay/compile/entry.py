@@ -48,6 +48,7 @@ def build(
     exact: bool | None = None,
     num_threads: int = 1,
     max_variants: int | None = None,
+    maximum: Mapping[str, SupportsIndex] | None = None,
     memory_limit: SupportsIndex | None = None,
     progress: bool | None = None,
 ) -> Executable:
@@ -63,7 +64,8 @@ def build(
     `numerics` names the runtime whose integers are computed, such as "tflm" (docs/numerics.md); it, `outputs` and
     `custom_ops` are the importer's, and `frontend` holds its other options.
     Where sizes stay open the executable builds for each tuple of them when it sees it first, and keeps those of the
-    `max_variants` (default: 8) last used (docs/sizes.md).
+    `max_variants` (default: 8) last used (docs/sizes.md). `maximum` is the largest that sizes may be, by name: the
+    length of a sequence is then known at run time only, where the model allows it.
     `records` are schedules that `relay.tune` measured: kernels that they know run by them (docs/schedules.md).
     `external` names external compilers that get what they take first, and `exact=True` lets them take only what
     gives the same integers: `relay.build_external_compiler` with its defaults. A run uses up to `num_threads` threads;
@@ -99,7 +101,7 @@ def build(
     elif asked:
         frontend = _with_options(frontend, asked)
     request = Request(
-        mod, target, params, pipeline, opt_level, frontend, external, exact, progress, max_variants, records
+        mod, target, params, pipeline, opt_level, frontend, external, exact, progress, max_variants, records, maximum
     )
     kept = store()
     with build_files(None if kept is None else kept.folder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
@@ -15,6 +16,7 @@ from relay.compile import cache
 from relay.compile.assemble import Planned, assemble, backend_of
 from relay.compile.claims import Claims
 from relay.compile.dynamic import is_open, make_static, opened
+from relay.compile.length import bounded
 from relay.compile.manifest import Signature
 from relay.compile.pipeline import (
     PASSES_LOCK,
@@ -29,9 +31,12 @@ from relay.compile.reimported import named_sizes, reimported
 from relay.compile.request import Recipe, Request
 from relay.compile.work import work_of
 from relay.compile.workers import Compilation
+from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument
 from relay.frontend import import_model, saved_model
 from relay.frontend.importing.sizes import UnknownSizes
+from relay.lowering.lengths import mark
+from relay.lowering.schedule import Schedule
 from relay.mapping import release
 from relay.module import IRModule, arrays
 from relay.passes import PassContext, Pipeline
@@ -41,7 +46,9 @@ from relay.passes.info import PassInfo, as_module
 from relay.passes.requests import refuse_pending
 from relay.passes.runner import Runner
 from relay.runtime import Executable
-from relay.target import resolve
+from relay.target import Target, resolve
+from relay.transforms.legalize import Legalize
+from relay.transforms.qnn_patterns.softmax import tables_of_lengths
 
 LLVM_EFFORT = (0, 1, 3, 3, 3)
 """LLVM's optimization level by `opt_level`."""
@@ -60,6 +67,8 @@ class Building(Runner):
         self.progress, self.done = progress, 1
         self.claims = Claims()
         self.type = module["main"].function_type
+        self.shorter: IRModule | None = None
+        self.tables: dict[bytes, Callable[[int], Array]] = {}
 
     def apply(self, step: ModulePass, info: PassInfo) -> None:
         self.progress(self.done, step.name)
@@ -71,6 +80,11 @@ class Building(Runner):
             elif signature.INPUTS in function.attributes:
                 self.described = signature.read(function)
             self.claims = backend_of(self.code.target).prepare(self.mod, self.code)
+        if self.shorter is not None and isinstance(step, Legalize):
+            self.tables = tables_of_lengths(self.mod.op, self.recipe.length)
+        if self.shorter is not None and isinstance(step, Schedule):
+            mark(self.mod.op, self.shorter.op, self.recipe.length, self.tables)
+            self.shorter = None
         super().apply(step, info)
         release()
         self.done += 1
@@ -141,8 +155,19 @@ def resolved(request: Request) -> Recipe:
     with activated(context):
         pipeline = chosen_pipeline(request.pipeline, machine)
     return Recipe(
-        model, machine, weights, pipeline, context, frontend, request.external, request.exact, request.max_variants
-    )
+        model, machine, weights, pipeline, context, frontend, request.external, request.exact, request.max_variants,
+        request.maximum,
+    )  # fmt: skip
+
+
+def _to_kernels(model: IRModule, chosen: Pipeline, machine: Target) -> IRModule:
+    """A copy of a model, lowered as far as its kernels are scheduled."""
+    steps = list(chosen)
+    before = next((number for number, step in enumerate(steps) if isinstance(step, Schedule)), len(steps))
+    module = model.clone()
+    attach_unless(chosen, module, machine)
+    Runner(module.op, **defaults_of(machine)).run(Pipeline(steps[:before]))
+    return module
 
 
 def _rebuilt(recipe: Recipe) -> Executable:
@@ -178,6 +203,8 @@ def _compile(recipe: Recipe, progress: Update = unseen, shown: bool | None = Fal
         raise InvalidArgument("function main", "is only declared", "give it a body")
     if is_open(module, recipe):
         return opened(module, recipe, compile)
+    if recipe.maximum:
+        bounded((), recipe.maximum)
     make_static(module)
     if recipe.external is not None:
         from relay.byoc.composition import build_external_compiler
@@ -188,6 +215,8 @@ def _compile(recipe: Recipe, progress: Update = unseen, shown: bool | None = Fal
         runner = Building(module, code, described, recipe, progress)
         with PASSES_LOCK:
             attach_unless(chosen, module, machine)
+            if recipe.shorter is not None:
+                runner.shorter = _to_kernels(recipe.shorter, chosen, machine)
             try:
                 runner.run(chosen)
             except Found as found:
@@ -204,6 +233,7 @@ def _compile(recipe: Recipe, progress: Update = unseen, shown: bool | None = Fal
             lambda n, total: progress(done + rest * n / total, "code"),
             work,
             recipe.repeated,
+            recipe.length,
         )
         executable = assemble(planned)
     if runner.key is not None:

@@ -57,6 +57,8 @@ class Native(Backend[CpuTarget]):
         graph, params = describe(module, target, *planned.described)
         if repeated:
             graph["repeat"] = {"entry": REPEAT, "team": TEAM_FUNCTIONS}
+        if planned.length:
+            graph["length"] = planned.length
         sources = {
             "mlir": module.to_text,
             "ll": lambda: found.ir,
@@ -66,7 +68,8 @@ class Native(Backend[CpuTarget]):
         files = partial(export, module, graph, params, target, code.level)
         counts = partial(_profiled, module, target, code.level, planned.work)
         library = Library(found.shared_object(), sources, externals.artifacts(module.op), files, counts)
-        executable = Executable(json.dumps(graph), library, params, claims=place_tensors(planned.claims, module).pack())
+        claims = b"" if planned.length else place_tensors(planned.claims, module).pack()
+        executable = Executable(json.dumps(graph), library, params, claims=claims)
         share_constants(module.op, executable.params)
         return executable
 

@@ -12,7 +12,8 @@ from xdsl.dialects.builtin import FunctionType, TensorType
 
 from relay import signature
 from relay.arguments import every, is_list, is_mapping, mapping, shown
-from relay.compile.dynamic import Compile, executable_for, opened, spec_of, with_sizes
+from relay.compile.dynamic import Compile, executable_for, opened, serve_any_length, spec_of, with_sizes
+from relay.compile.length import bounded
 from relay.compile.request import Recipe
 from relay.compile.rows import blocks_of
 from relay.dialects.attributes import Array, element_type
@@ -73,7 +74,8 @@ def reimported(recipe: Recipe, compile: Compile, left: UnknownSizes | None = Non
     inputs, outputs = signature.read(module["main"])
     for index, info in deciding.items():
         inputs.insert(index, info)
-    named = _symbols(asked, inputs)
+    named = bounded(_symbols(asked, inputs), recipe.maximum)
+    asked_for, recipe = recipe, replace(recipe, maximum=None)
     names = {place: symbol.name for symbol in named for place in symbol.places}
 
     def specialise(sizes: Mapping[str, int], values: Mapping[str, Array]) -> Executable:
@@ -91,8 +93,15 @@ def reimported(recipe: Recipe, compile: Compile, left: UnknownSizes | None = Non
     def static(rows: int) -> IRModule:
         return import_model(model, {**plain, **_given(asked, {named[0].name: rows})})
 
+    def at(sizes: Mapping[str, int]) -> IRModule:
+        found = import_model(model, {**plain, **_given(asked, sizes)})
+        found.replace_weights(recipe.params)
+        return found
+
     interface = blocks_of(interface, static, recipe)
-    return executable_for(interface, specialise, recipe)
+    executable = executable_for(interface, specialise, recipe)
+    serve_any_length(executable, at, asked_for, compile)
+    return executable
 
 
 def _symbols(asked: Mapping[str, object], inputs: Sequence[TensorInfo]) -> list[Symbol]:

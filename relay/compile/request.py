@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from mmap import mmap
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -35,6 +35,7 @@ class Request:
     progress: bool | None = None
     max_variants: int | None = None
     records: Records | None = None
+    maximum: Mapping[str, SupportsIndex] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,5 +53,10 @@ class Recipe:
     exact: bool | None = None
     max_variants: int | None = None
     """Of an executable of sizes that are not known."""
+    maximum: Mapping[str, SupportsIndex] | None = None
+    """Of sizes that are not known, by name."""
     repeated: bool = False
     """Whether the code is to have a function for a number of blocks that is known when it runs."""
+    shorter: IRModule | None = None
+    """The same model for a sequence that is one shorter: the code is then for any length up to `length`."""
+    length: int = 0

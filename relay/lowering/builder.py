@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from math import prod
 
 from xdsl.dialects import arith, func, llvm, memref, scf, vector
 from xdsl.dialects.builtin import (
@@ -34,7 +33,7 @@ from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstan
 from relay.dialects.arith import CmpfOp, CmpiOp, SelectOp, truth_of
 from relay.dialects.attributes import ints, scalar_attr
 from relay.lowering.dot_products import DotProduct, MatrixProduct, declared
-from relay.lowering.shaped import buffer_of, is_buffer, is_vector, memref_type, scalar_of, vector_of
+from relay.lowering.shaped import Extent, buffer_of, elements, is_buffer, is_vector, memref_type, scalar_of, vector_of
 
 INDEX = IndexType()
 
@@ -51,6 +50,9 @@ say what several cores move that one core would not (`sharing`)."""
 SHARED = "relay.shared"
 """The attribute of a loop around one `scf.parallel`, whose turns threads share once: each runs its range of them in all
 turns of this loop. What else is inside has no effects."""
+
+TURNS = "relay.turns"
+"""The attribute of a loop whose end is known at run time only: how often it turns at most."""
 
 Index = SSAValue | int
 """A loop index or an offset: a number until it depends on a loop."""
@@ -104,17 +106,23 @@ class LoopBuilder:
     # Index arithmetic
 
     def index(self, value: Index) -> SSAValue:
-        """The index as a value."""
+        """The index as a value; of an extent, its maximum."""
         if not isinstance(value, int):
             return value
+        value = int(value)
         if value not in self._indices:
             self._indices[value] = self.constant(value, INDEX)
         return self._indices[value]
 
+    def length(self, extent: Extent) -> SSAValue:
+        """What an extent is in this run: a multiple of the function's argument of type index."""
+        found = next(argument for argument in self.entry.args if argument.type == INDEX)
+        return found if extent.factor == 1 else self._integers(arith.MuliOp, found, extent.factor)
+
     def plus(self, a: Index, b: Index) -> Index:
         """`a + b`, as a number where both are."""
         if isinstance(a, int) and isinstance(b, int):
-            return a + b
+            return int(a) + int(b)
         if a == 0:
             return b
         if b == 0:
@@ -124,7 +132,7 @@ class LoopBuilder:
     def times(self, a: Index, b: Index) -> Index:
         """`a * b`, as a number where both are."""
         if isinstance(a, int) and isinstance(b, int):
-            return a * b
+            return int(a) * int(b)
         for x, y in ((a, b), (b, a)):
             if x == 0:
                 return 0
@@ -155,20 +163,25 @@ class LoopBuilder:
     @contextmanager
     def loop(
         self,
-        start: int,
+        start: Index,
         stop: Index,
         step: int = 1,
         carried: Sequence[SSAValue] = (),
         independent: bool = False,
         apart: DictionaryAttr | None = None,
+        turns: int | None = None,
     ) -> Generator[tuple[Index, Loop]]:
         """A loop; its body is the `with` block. A single turn makes no loop, no turn nothing. See `Loop` for carried
         values.
 
         `independent`: its turns can run in any order, or at once. Turns may write the same where they write the same
-        values. `apart`: what several cores move that one core would not (`sharing`).
+        values. `apart`: what several cores move that one core would not (`sharing`). `turns`: how often it turns at
+        most, where its end is known at run time only.
         """
-        if isinstance(stop, int) and start < stop <= start + step:
+        if isinstance(stop, Extent):
+            turns, stop = -(-int(stop) // step), self.length(stop)
+        count = stop - start if isinstance(start, int) and isinstance(stop, int) else None
+        if count is not None and 0 < count <= step:
             state = Loop(list(carried))
             yield start, state
             state.results = state.next
@@ -180,7 +193,7 @@ class LoopBuilder:
         yield body.args[0], state
         self.add(scf.YieldOp.create(operands=state.next))
         self.block = outer
-        if isinstance(stop, int) and stop <= start:
+        if count is not None and count <= 0:
             body.erase()
             state.results = list(carried)
             return
@@ -190,6 +203,8 @@ class LoopBuilder:
         )
         if independent:
             loop.attributes[INDEPENDENT] = UnitAttr() if apart is None else apart
+        if turns is not None:
+            loop.attributes[TURNS] = IntegerAttr(turns, i64)
         state.results = list(loop.results)
 
     # Memory
@@ -200,7 +215,7 @@ class LoopBuilder:
         dims = type.get_shape()
         if len(dims) == 1:
             return buffer
-        result = memref_type(type.element_type, prod(dims))
+        result = memref_type(type.element_type, elements(dims))
         if not dims:
             return self.add(
                 memref.ExpandShapeOp.create(

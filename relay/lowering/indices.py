@@ -16,6 +16,13 @@ def binary(b: LoopBuilder, op: type[Operation], x: Index, y: Index) -> SSAValue:
     return b.add(op.create(operands=[b.index(x), b.index(y)], result_types=[INDEX])).results[0]
 
 
+def minus(b: LoopBuilder, x: Index, y: Index) -> Index:
+    """`x - y`."""
+    if isinstance(x, int) and isinstance(y, int):
+        return x - y
+    return x if isinstance(y, int) and y == 0 else b.add(arith.SubiOp(b.index(x), b.index(y))).result
+
+
 def quotient(b: LoopBuilder, x: Index, by: int) -> Index:
     """`x / by`."""
     return x // by if isinstance(x, int) else x if by == 1 else binary(b, arith.DivUIOp, x, by)
@@ -26,7 +33,7 @@ def remainder(b: LoopBuilder, x: Index, by: int) -> Index:
     return x % by if isinstance(x, int) else 0 if by == 1 else binary(b, arith.RemUIOp, x, by)
 
 
-def below(b: LoopBuilder, x: Index, bound: int) -> SSAValue:
+def below(b: LoopBuilder, x: Index, bound: Index) -> SSAValue:
     """Whether `0 <= x < bound`."""
     return b.add(arith.CmpiOp(b.index(x), b.index(bound), "ult")).result
 
@@ -55,6 +62,19 @@ def when(
         b.add(scf.YieldOp())
     b.block = outer
     b.add(scf.IfOp(condition, [], Region(bodies[0]), Region(bodies[1]) if otherwise else None))
+
+
+def either(
+    b: LoopBuilder, condition: SSAValue, do: Callable[[], SSAValue], otherwise: Callable[[], SSAValue]
+) -> SSAValue:
+    """One of two values, of which only that which is chosen is computed."""
+    outer, bodies, values = b.block, [Block(), Block()], list[SSAValue]()
+    for body, part in zip(bodies, (do, otherwise), strict=True):
+        b.block = body
+        values.append(part())
+        b.add(scf.YieldOp(values[-1]))
+    b.block = outer
+    return b.add(scf.IfOp(condition, [values[0].type], Region(bodies[0]), Region(bodies[1]))).results[0]
 
 
 def unravelled(b: LoopBuilder, number: Index, shape: Sequence[int]) -> list[Index]:

@@ -25,6 +25,7 @@ from relay.lowering.llvm.parallel import threaded
 from relay.lowering.llvm.repeat import repeat_text
 from relay.lowering.llvm.scalar import SCALAR
 from relay.lowering.llvm.team import begin_text, team_text
+from relay.lowering.llvm.types import type_name
 from relay.lowering.plan_memory import size_of
 from relay.lowering.program import FunctionText, Program, Units
 from relay.lowering.shaped import buffer_of
@@ -119,11 +120,13 @@ def by_table(function: FuncOp, more: int, forking: bool, counts: bool = False) -
     the ticks of each call, if it `counts` them."""
     name, team = function.sym_name.data, len(function.body.block.args) + more - 1
     count = team + 1 + counts
+    types = [type_name(argument.type) for argument in function.body.block.args]
+    types += ["ptr"] * (count - len(types))
     lines = [f"define void @relay_{name}(ptr %table) #0 {{"]
     for i in range(count):
         lines.append(f"  %a{i} = getelementptr ptr, ptr %table, i64 {i}")
-        lines.append(f"  %p{i} = load ptr, ptr %a{i}, align 8")
+        lines.append(f"  %p{i} = load {types[i]}, ptr %a{i}, align 8")
     if forking:
         lines += begin_text(f"%p{team}")
-    arguments = ", ".join(f"ptr %p{i}" for i in range(count))
+    arguments = ", ".join(f"{types[i]} %p{i}" for i in range(count))
     return "\n".join([*lines, f"  call void @{name}({arguments})", "  ret void", "}"])

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Block, Region
 
 from relay.errors import InvalidArgument
-from relay.lowering.builder import INDEPENDENT, SHARED
+from relay.lowering.builder import INDEPENDENT, SHARED, TURNS
 from relay.lowering.call_graph import CallGraph
 from relay.lowering.scheduling import sharing
 from relay.lowering.scheduling.record import SharedLoop, place_of, threads_of, write_threads
@@ -85,6 +85,7 @@ class Parallelize(Pass):
                 share(each)
         for inner in chain.from_iterable(marked.values()):
             inner.attributes.pop(INDEPENDENT, None)
+            inner.attributes.pop(TURNS, None)
 
     def choose(self, block: Block, costs: Costs) -> tuple[float, list[Shared]]:
         """The loops inside the block that threads should share, and the cycles that this saves."""
@@ -160,7 +161,7 @@ def independent(loop: scf.ForOp, costs: CpuCosts) -> Iterator[scf.ForOp]:
         if not apart(loop, costs):
             return
         inside = [op for op in loop.body.block.ops if op.regions or not isinstance(op, PURE)]
-        if len(inside) != 1 or not isinstance(only := inside[0], scf.ForOp):
+        if len(inside) != 1 or not isinstance(only := inside[0], scf.ForOp) or TURNS in only.attributes:
             return
         loop = only
 

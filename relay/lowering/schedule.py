@@ -13,6 +13,7 @@ from xdsl.ir import Operation
 from relay.errors import InvalidArgument
 from relay.lowering.builder import LoopBuilder
 from relay.lowering.call_graph import CallGraph
+from relay.lowering.lengths import close_extents, open_extents, opened
 from relay.lowering.scheduling.decide import Decisions, decide
 from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.scheduling.record import ATTRIBUTE, entries_of, not_scheduled, write
@@ -75,6 +76,8 @@ class FunctionScheduler:
         known: Mapping[str, str],
     ):
         self.function, self.target, self.tile, self.known = function, target, tile, known
+        if opened(function):
+            open_extents(function)
         self.old = function.body.block
         self.given = GivenConstants(self.old, calls)
 
@@ -82,6 +85,8 @@ class FunctionScheduler:
         if not any(isinstance(op, Scheduled) for op in self.old.walk()):
             if entries_of(self.function) and not any(isinstance(op, EMITTED) for op in self.old.walk()):
                 raise not_scheduled(self.function)
+            if opened(self.function):
+                close_extents(self.function)
             return
         self.found = found = self.recorded() or decide(self.function, self.given, self.target, self.tile)
         write(self.function, found.schedules)
@@ -99,6 +104,8 @@ class FunctionScheduler:
             self.given.narrow()
             self.given.retire_unread()  # flash is scarce; elsewhere certificates read a bias that the sums start from
         self.given.erase_retired()
+        if opened(self.function):
+            close_extents(self.function)
         self.function.properties["function_type"] = FunctionType.from_lists([a.type for a in self.old.args], [])
 
     def recorded(self) -> Decisions | None:

@@ -3,13 +3,78 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TypeGuard
+from math import prod
+from typing import NoReturn, TypeGuard
 
 from xdsl.dialects.builtin import MemRefType, VectorType
 from xdsl.ir import Attribute, SSAValue
 
+from relay.errors import Unsupported
+
 Buffer = MemRefType[Attribute]
 Vector = VectorType[Attribute]
+
+
+class UnknownSize(Unsupported):
+    """A size that is known at run time only was used as a number."""
+
+
+class Extent(int):
+    """A size known at run time only: `factor` times the length of the sequence, and at most this number.
+
+    As a number it is its maximum: what buffers have room for, so that strides are those of the maximum. Loops over it
+    end at run time (`LoopBuilder.loop`). Arithmetic that a count of elements would not survive raises UnknownSize, so
+    that a schedule made for sizes which are known does not take the maximum for the size.
+    """
+
+    factor: int
+
+    def __new__(cls, maximum: int, factor: int = 1) -> Extent:
+        self = super().__new__(cls, maximum)
+        self.factor = factor
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Extent) and int(self) == int(other) and self.factor == other.factor
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((int(self), self.factor, Extent))
+
+    def __mul__(self, other: int) -> int:
+        return self._refuse(other) if isinstance(other, Extent) else Extent(int(self) * other, self.factor * other)
+
+    def __rmul__(self, other: int) -> int:
+        return self if other == 1 else self._refuse(other)
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise UnknownSize("schedule", "computes with a size that is known at run time only")
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _refuse
+    __divmod__ = __rdivmod__ = __truediv__ = __rtruediv__ = __neg__ = _refuse
+
+
+def at_most(size: int) -> int:
+    """The size, of one that is known at run time only its maximum."""
+    return int(size)
+
+
+def elements(shape: tuple[int, ...]) -> int:
+    """How many elements there are, in one row of memory: at run time, where only the leading size is known then; else
+    with the gaps that shorter rows leave."""
+    return prod(shape) if leads(shape) else prod(map(int, shape))
+
+
+def leads(shape: tuple[int, ...]) -> bool:
+    """Whether all elements are neighbours in memory: a size known at run time only has no other size before it."""
+    behind = False
+    for size in shape:
+        if behind and isinstance(size, Extent):
+            return False
+        behind = behind or size != 1
+    return True
 
 
 @cache

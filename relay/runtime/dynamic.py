@@ -17,6 +17,7 @@ from relay.errors import InvalidArgument, Unsupported
 from relay.runtime import archive, container, variants
 from relay.runtime.executable import EXECUTABLES, Executable, certify, executable_of
 from relay.runtime.interface import Interface, Key, positive
+from relay.runtime.lengths import Lengths
 from relay.runtime.library import Library
 from relay.runtime.memory import Array
 from relay.runtime.rows import Rows
@@ -65,6 +66,7 @@ class DynamicExecutable(Executable):
         self._names = {spec.name: index for index, spec in enumerate(self.inputs)}
         self._threads = 1
         self._rows: Rows | None = None
+        self._lengths: Lengths | None = None
         self._exact: dict[int, Executable] = {}  # by number of rows: those prepared or saved
         self.unlock()
         EXECUTABLES.add(self)
@@ -97,13 +99,16 @@ class DynamicExecutable(Executable):
         whose numbers decide shapes is named with a list of its arrays. They are kept until the executable goes, and
         saved. Returns the executable itself."""
         for key in self._keys(sizes):
-            executable = self._variant(key)
-            with self._lock:
-                self._prepared[key] = executable
-                self._recent.pop(key, None)
-                if self.interface.blocks:
-                    self._exact[key.sizes[0]] = executable
+            self.keep(key, self._variant(key))
         return self
+
+    def keep(self, key: Key, executable: Executable) -> None:
+        """Keep what was built for sizes until the executable goes."""
+        with self._lock:
+            self._prepared[key] = executable
+            self._recent.pop(key, None)
+            if self.interface.blocks:
+                self._exact[key.sizes[0]] = executable
 
     def _keys(self, sizes: Mapping[str, Iterable[object]]) -> list[Key]:
         deciding = {self.inputs[index].name: self.inputs[index] for index in self.interface.deciding}
@@ -197,6 +202,9 @@ class DynamicExecutable(Executable):
         """
         if not inputs and not named and self.inputs:
             return self._run_bound()
+        if self._lengths is not None and not named and len(self._prepared) + len(self._saved) == 1:
+            if (results := self._lengths.run_plain(inputs)) is not None:
+                return results
         if self.interface.blocks and not named and (found := self._by_rows(inputs)) is not None:
             return found.run(*inputs)
         return self._for(self._by_number(inputs, named)).run(*inputs, **named)
@@ -205,9 +213,19 @@ class DynamicExecutable(Executable):
 
     def profile(self, *inputs: Given, seconds: float = 1.0, **named: Given) -> Profile:
         """Where the time of a run on these inputs goes; see `Executable.profile`."""
-        return self._for(self._by_number(inputs, named)).profile(*inputs, seconds=seconds, **named)
+        found = self._for(self._by_number(inputs, named))
+        if isinstance(found, Lengths):
+            found = self._variant(self.interface.key(self._by_number(inputs, named)))
+        return found.profile(*inputs, seconds=seconds, **named)
 
-    def _for(self, given: Mapping[int, object]) -> Executable | Rows:
+    def for_any_length(self) -> Lengths:
+        """Runs of any length, by the build for the longest."""
+        longest = self.interface.longest
+        assert longest is not None
+        self._lengths = Lengths(self.interface, self._variant(longest))
+        return self._lengths
+
+    def _for(self, given: Mapping[int, object]) -> Executable | Rows | Lengths:
         """What runs these inputs, which are checked before an executable is built."""
         key = self.interface.key(given)
         found = self._live(key)
@@ -216,6 +234,9 @@ class DynamicExecutable(Executable):
         if self.interface.blocks and key not in self._saved:
             self.interface.checked(key)
             return self._rows or self._in_blocks()
+        if self.interface.fits(key) and (key not in self._saved or key == self.interface.longest):
+            self.interface.checked(key)
+            return self._lengths or self.for_any_length()
         for index, spec in enumerate(self.inputs):
             if index in given:
                 spec.take(cast("Given", given[index]))
@@ -301,12 +322,22 @@ class DynamicExecutable(Executable):
         interface = self.interface
         said = f"at run time, {interface.how}" if interface.blocks else f"a build for each: {interface.why}"
         how = {symbol.name: said.removesuffix(": ") for symbol in interface.symbols}
+        if interface.length is not None:
+            name, maximum, _ = interface.length
+            how = {
+                symbol.name: f"at run time, up to {maximum}"
+                if symbol.name == name
+                else f"1 with any {name}; a build for each other"
+                for symbol in interface.symbols
+            }
         variants = [interface.sizes(key) for key in self._all()]
         return {**interface.to_json(), "how": how, "variants": variants}
 
     def _head(self) -> str:
         names = ", ".join(symbol.name for symbol in self.interface.symbols)
         how = f", any number of which runs {self.interface.how}" if self.interface.blocks else ""
+        if (length := self.interface.length) is not None:
+            how = f", any {length.name} up to {length.maximum} runs by one"
         return f"Executable for any sizes {names}; {len(self._all())} are built{how}"
 
     def __reduce__(self) -> tuple[Callable[..., Executable], tuple[bytes, int]]:

@@ -79,6 +79,7 @@ class Executable:
             self._constants = self._assemble() if constants is None else constants
             self._initial = self._initial_states()
             self._arena_bytes = int(self._graph["arena_bytes"])
+            self._length = int(self._graph.get("length", 0))  # at most; 0 where it is known
             if not 0 <= self._arena_bytes < MOST_BYTES:
                 raise ValueError(f"an arena of {self._arena_bytes} bytes")
             entry_point = str(self._graph["entry"])
@@ -109,6 +110,7 @@ class Executable:
             self._native = self._externals.bound(self._native, self._takes, self._gives)
         self._alone, self._num_threads = self._native, 1
         self._frames: list[Frame] = []
+        self._open_frames: list[Frame] = []
         self.unlock()
         EXECUTABLES.add(self)
         self._bound: Frame | None = None
@@ -199,7 +201,9 @@ class Executable:
         if self._team_functions is not None and not self._foreign:
             team = team_for(self.library, self._team_functions, count)
         if team is not None:
-            native = team.bound(native, len(self.inputs) + len(self.outputs) + 1 + len(self._more()))
+            native = team.bound(
+                native, len(self.inputs) + len(self.outputs) + bool(self._length) + 1 + len(self._more())
+            )
         self._num_threads, self._native = count, native
 
     def run(self, /, *inputs: Given, **named: Given) -> Array | tuple[Array, ...] | None:
@@ -259,6 +263,17 @@ class Executable:
 
     __call__ = run
 
+    def run_for(self, length: int, tensors: Sequence[int]) -> None:
+        """Run code for any length, at most `graph["length"]`, for this one, on tensors at these addresses."""
+        try:
+            frame = self._open_frames.pop()
+        except IndexError:
+            frame = self._frame(-1)
+        count = len(tensors)
+        frame.table[:count], frame.table[count] = tensors, length
+        self._native(frame.pointer)
+        self._open_frames.append(frame)
+
     def stream(self, states: Mapping[str, str] | None = None) -> Stream:
         """Runs in sequence whose states stay in native memory from one to the next; any number may be open.
 
@@ -308,7 +323,9 @@ class Executable:
 
     def _frame(self, limit: float) -> Frame:
         try:
-            return Frame(self._takes, self._gives, self._constants, self._arena_bytes, limit, self._more())
+            return Frame(
+                self._takes, self._gives, self._constants, self._arena_bytes, limit, self._more(), self._length
+            )
         except MemoryError:
             raise Unsupported("run", f"there is no memory for an arena of {self._arena_bytes} bytes") from None
 
@@ -519,12 +536,16 @@ class Executable:
 
         Nothing has to be started or loaded; what the code calls of the C library and libm, a linker finds. With parts
         that external compilers made, `NAME_regions.c` starts their devices by the vendors' C functions (see
-        docs/bring_your_own_codegen.md). Raises Unsupported if one names no such functions, it is for a GPU, or it was
-        loaded from a file; InvalidArgument if the name is no identifier of C or the files cannot be written.
+        docs/bring_your_own_codegen.md). Raises Unsupported if one names no such functions, it is for a GPU or for
+        any length, or it was loaded from a file; InvalidArgument if the name is no identifier of C or the files cannot
+        be written.
         """
         target = folder_of(folder)
         if "device" in self._graph:
             raise Unsupported("export", "a GPU's code has no object files", "save(path) writes one file")
+        if self._length:
+            hint = "build for a length: relay.build(..., shapes={...})"
+            raise Unsupported("export", f"the code is for any length up to {self._length}", hint)
         if self.library.export is None:
             raise Unsupported("export", "what was loaded from a file cannot be exported", "build it again")
         return write_folder(target, self.library.export(name))

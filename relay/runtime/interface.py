@@ -23,6 +23,15 @@ class Key(NamedTuple):
     values: tuple[bytes, ...] = ()
 
 
+class Length(NamedTuple):
+    """A size up to a maximum that one build serves: its name, and the axis of each output that is as long, -1 for none.
+    Other sizes are 1."""
+
+    name: str
+    maximum: int
+    outputs: tuple[int, ...] = ()
+
+
 class Interface(NamedTuple):
     """What is known of the model before its sizes are."""
 
@@ -36,6 +45,8 @@ class Interface(NamedTuple):
     runs in blocks of these sizes, of which one is 1. Empty where each size has a build of its own."""
     why: str = ""
     """Why each size has a build of its own."""
+    length: Length | None = None
+    """The size that is known at run time only, if there is one."""
 
     def to_json(self) -> dict[str, Any]:
         """What `from_json` reads."""
@@ -46,6 +57,7 @@ class Interface(NamedTuple):
             "deciding": self.deciding,
             "blocks": self.blocks,
             "why": self.why,
+            "length": self.length,
         }
 
     @staticmethod
@@ -60,7 +72,13 @@ class Interface(NamedTuple):
         blocks = tuple(int(size) for size in table.get("blocks", ()))
         if blocks and (1 not in blocks or min(blocks) < 1 or len(symbols) != 1 or deciding or not inputs):
             raise ValueError(f"blocks of {blocks} rows")
-        return Interface(inputs, outputs, symbols, deciding, blocks, str(table.get("why", "")))
+        length = None
+        if (row := table.get("length")) is not None:
+            name, maximum, axes = row
+            length = Length(str(name), int(maximum), tuple(int(axis) for axis in axes))
+            if name not in [symbol.name for symbol in symbols] or len(axes) != len(outputs) or maximum < 1:
+                raise ValueError(f"a length {row}")
+        return Interface(inputs, outputs, symbols, deciding, blocks, str(table.get("why", "")), length)
 
     def key(self, given: Mapping[int, object]) -> Key:
         """What the inputs, by number, are for. Raises InvalidArgument where those that share a size disagree, or one
@@ -112,6 +130,23 @@ class Interface(NamedTuple):
     def serves(self, sizes: Iterable[int]) -> bool:
         """Whether a build for these sizes is one of those that any number of rows runs in."""
         return bool(self.blocks) and tuple(sizes)[0] in self.blocks
+
+    @property
+    def longest(self) -> Key | None:
+        """What the build is for that serves any length; None where there is none."""
+        if self.length is None:
+            return None
+        name, maximum, _ = self.length
+        return Key(tuple(maximum if symbol.name == name else 1 for symbol in self.symbols))
+
+    def fits(self, key: Key) -> bool:
+        """Whether the build for any length serves these sizes."""
+        longest = self.longest
+        if longest is None:
+            return False
+        name = self.length.name if self.length is not None else ""
+        rows = zip(self.symbols, key.sizes, longest.sizes, strict=True)
+        return all(size <= most if symbol.name == name else size == 1 for symbol, size, most in rows)
 
     def sizes(self, key: Key) -> dict[str, int]:
         """The sizes by name."""

@@ -57,7 +57,8 @@ Form = tuple[tuple[int, ...], np.dtype[Any]]
 class Frame:
     """What one run needs for itself: an arena, and the table of addresses that the entry point takes.
 
-    The table: inputs, outputs, the constants, the arena, and what else is given (None: room for an address).
+    The table: inputs, outputs, the length if the code is for any, the constants, the arena, and what else is given
+    (None: room for an address).
     `inputs` and `outputs` are arrays that stay in it: for each input of at most `limit` bytes, and for the outputs if
     all together have no more. Of the others, a run puts the addresses into the table itself.
     """
@@ -72,13 +73,17 @@ class Frame:
         arena: int,
         limit: float,
         more: Sequence[Array | None] = (),
+        length: int = 0,
     ):
         self.arena, self.more = aligned_bytes(arena), more
         self.inputs = [aligned_array(form) if bytes_of(form) <= limit else None for form in inputs]
         staged = sum(map(bytes_of, outputs)) <= limit
         self.outputs = [aligned_array(form) for form in outputs] if staged else []
         arrays = [*self.inputs, *(self.outputs or [None] * len(outputs)), constants, self.arena, *more]
-        self.table = (c_uint64 * len(arrays))(*(0 if array is None else address(array) for array in arrays))
+        words = [0 if array is None else address(array) for array in arrays]
+        if length:
+            words.insert(len(inputs) + len(outputs), length)
+        self.table = (c_uint64 * len(words))(*words)
         self.pointer = addressof(self.table)
 
     def write(self, index: int, value: Array) -> None:

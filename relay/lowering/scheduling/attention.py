@@ -16,7 +16,7 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, SSAValue
 
 from relay.lowering.builder import Index, LoopBuilder
-from relay.lowering.indices import below, when
+from relay.lowering.indices import below, minus, remainder, when
 from relay.lowering.scheduling.epilogue import Access, Epilogue, epilogue_of, pick_masks
 from relay.lowering.scheduling.in_turn import InTurnSchedule, Row, RowsInTurn
 from relay.lowering.scheduling.matmul import MatmulEmitter
@@ -27,7 +27,7 @@ from relay.lowering.scheduling.product import Product, ProductEmitter, ProductSc
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.sharing import itemsize
 from relay.lowering.scheduling.strategy import Emission, Kernel, Scheduled, Strategy, moved, started_by
-from relay.lowering.shaped import buffer_of, shape_of
+from relay.lowering.shaped import Extent, at_most, buffer_of, shape_of
 from relay.target import CpuTarget
 
 
@@ -51,6 +51,7 @@ class Attention(Strategy[AttentionSchedule]):
     zeros; `sums`: their operations, the first of which is `op`."""
 
     record = AttentionSchedule
+    any_length = True
     op: linalg.GenericOp
     starts: tuple[linalg.FillOp, linalg.FillOp]
     sums: tuple[linalg.GenericOp, linalg.GenericOp]
@@ -134,7 +135,7 @@ class Attention(Strategy[AttentionSchedule]):
             inner.given.setdefault("flat", True)
             chosen.append(decide_tiles(inner, product.conv, [], target, Around((True,), epilogue=length)))
             inner.finish()
-        count = self.products[0].conv.columns
+        count = at_most(self.products[0].conv.columns)
         rows = pick("rows", range(1, count + 1), self.best_rows(chosen, target))
         turn = self.rows.decide(kernel, pick)
         packing = 2 * moved(kernel, *(product.conv.kernel.value for product in self.products))
@@ -149,8 +150,8 @@ class Attention(Strategy[AttentionSchedule]):
     def best_rows(self, chosen: Sequence[TileSchedule], target: CpuTarget) -> int:
         """As many tiles of queries as have their scores in the first-level cache, and at least one."""
         conv, tile = self.products[0].conv, max(each.tile[0] for each in chosen)
-        tiles = target.costs.scratch_bytes // (tile * conv.outputs * itemsize(self.scores))
-        return min(max(tiles, 1) * tile, conv.columns)
+        tiles = target.costs.scratch_bytes // (tile * at_most(conv.outputs) * itemsize(self.scores))
+        return min(max(tiles, 1) * tile, at_most(conv.columns))
 
     def emit(self, emission: Emission, schedule: AttentionSchedule) -> None:
         for product in self.products:
@@ -187,7 +188,8 @@ class AttentionEmitter:
             for product, tiles in zip(attention.products, schedule.products, strict=True)
         ]
         self.turn = InTurnSchedule(lanes=schedule.lanes, partial=schedule.partial, saturate=schedule.saturate)
-        self.count, self.keys = attention.products[0].conv.columns, attention.products[0].conv.outputs
+        conv = attention.products[0].conv
+        self.count, self.keys = at_most(conv.columns), at_most(conv.outputs)
         self.weights = attention.rows.op.outputs[0]
         self.room: dict[SSAValue, tuple[SSAValue, int]] = {}
 
@@ -198,10 +200,13 @@ class AttentionEmitter:
         self.allocate()
         copies = [self.copied(emitter) for emitter in self.emitters]
         constants = [emitter.constants() for emitter in self.emitters]
-        whole, rest = divmod(self.count, rows)
         with b.loop(0, self.attention.batch, independent=True) as (head, _):
             for emitter in self.emitters:
                 emitter.pack_matrix(head)
+            if isinstance(count := self.attention.products[0].conv.columns, Extent):
+                self.open_blocks(head, b.length(count), copies, constants)
+                return
+            whole, rest = divmod(self.count, rows)
             with b.loop(0, whole + bool(rest)) as (block, _):
                 body = [
                     lambda size=size: self.block(head, b.times(block, rows), size, copies, constants)
@@ -213,6 +218,17 @@ class AttentionEmitter:
                     body[1]()
                 else:
                     when(b, below(b, block, whole), *body)
+
+    def open_blocks(
+        self, head: Index, end: Index, copies: Sequence[SSAValue | None], constants: list[list[SSAValue]]
+    ) -> None:
+        """The blocks of queries of a head, whose number is known at run time only."""
+        b, rows = self.b, self.schedule.rows
+        whole = minus(b, end, remainder(b, end, rows))
+        with b.loop(0, whole, rows) as (start, _):
+            self.block(head, start, rows, copies, constants)
+        left = minus(b, end, whole)
+        when(b, below(b, 0, left), lambda: self.block(head, whole, left, copies, constants))
 
     def allocate(self) -> None:
         """Scratch memory: for scores, and for what the second product sums, of a block; for others, of a row."""
@@ -229,11 +245,16 @@ class AttentionEmitter:
         if schedule.sign_flip == "none" and not schedule.widen:
             if not slack(conv, schedule) or conv.data.value is self.weights:
                 return None
-        size = self.attention.batch * self.schedule.rows * conv.channels + CHUNK
+        size = self.attention.batch * self.schedule.rows * at_most(conv.channels) + CHUNK
         return self.b.add(memref.AllocOp.get(i16 if schedule.widen else i8, 64, [size])).memref
 
     def block(
-        self, head: Index, start: Index, count: int, copies: Sequence[SSAValue | None], constants: list[list[SSAValue]]
+        self,
+        head: Index,
+        start: Index,
+        count: Index,
+        copies: Sequence[SSAValue | None],
+        constants: list[list[SSAValue]],
     ) -> None:
         """`count` queries of a head from one on."""
         b = self.b
@@ -254,7 +275,7 @@ class AttentionEmitter:
         number: int,
         head: Index,
         start: Index,
-        count: int,
+        count: Index,
         source: tuple[SSAValue, Index, SSAValue | None],
         constants: Sequence[SSAValue],
     ) -> None:
@@ -266,13 +287,22 @@ class AttentionEmitter:
             flip = -128 if schedule.sign_flip == "copy" else 0
             extend = extension_of(conv) if schedule.widen else None
             read, write = b.times(row, conv.channels), b.times(first, conv.channels)
-            copy_codes(b, data, read, copy, write, count * conv.channels, flip, extend)
+            if isinstance(conv.channels, Extent):
+                with b.loop(0, count) as (line, _):
+                    ahead = b.times(line, conv.channels)
+                    places = b.plus(read, ahead), copy, b.plus(write, ahead)
+                    copy_codes(b, data, *places, conv.channels, flip, extend)
+            else:
+                copy_codes(b, data, read, copy, write, b.times(count, conv.channels), flip, extend)
             data, row = copy, first
         product = self.attention.products[number]
         written = self.room.get(self.attention.scores) if number == 0 else None
         epilogue = OfBlock(emitter, product, schedule.masks, start, written)
-        part = replace(conv, columns=count, out_columns=count)
-        MatmulEmitter(b, part, schedule, data, constants, epilogue, emitter.place(head, (head,), row)).emit()
+        part, place = conv, emitter.place(head, (head,), row)
+        if isinstance(count, int):
+            part = replace(conv, columns=count, out_columns=count)
+        length = None if isinstance(count, int) else count
+        MatmulEmitter(b, part, schedule, data, constants, epilogue, place, count=length).emit()
 
 
 class OfBlock(Epilogue):

@@ -16,7 +16,7 @@ from relay.dialects.attributes import Array, to_numpy
 from relay.lowering.builder import contiguous
 from relay.lowering.scheduling.affine import coefficients, dims_of
 from relay.lowering.scheduling.epilogue import epilogue_of
-from relay.lowering.shaped import buffer_of, shape_of
+from relay.lowering.shaped import at_most, buffer_of, shape_of
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Convolution:
     @property
     def pitch(self) -> int:
         """Elements from one pixel to the next."""
-        return self.channels + self.others
+        return at_most(self.channels) + self.others
 
     @property
     def is_float(self) -> bool:

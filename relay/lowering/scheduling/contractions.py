@@ -237,6 +237,7 @@ class Contraction(OfWeights[ContractionSchedule]):
     """A convolution or product that mixes all channels: one micro-kernel."""
 
     record = ContractionSchedule
+    any_length = True
 
     @classmethod
     def match(cls, op: Operation, kernel: Kernel) -> Self | None:

@@ -30,7 +30,7 @@ from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.rows import in_vectors
 from relay.lowering.scheduling.saturate import WIDTH, in_order, match_clamp, saturate
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, at_once, estimate
-from relay.lowering.shaped import is_buffer, shape_of
+from relay.lowering.shaped import at_most, elements, is_buffer, leads, shape_of
 from relay.target import LANES, CpuTarget
 
 EXPANDED = ("math.exp", "math.expm1", "math.log", "math.tanh", "math.erf")
@@ -67,6 +67,7 @@ class ElementwiseRows(Strategy[ElementwiseSchedule]):
 
     record = ElementwiseSchedule
     vectors = False
+    any_length = True
     op: linalg.GenericOp
 
     @classmethod
@@ -80,8 +81,9 @@ class ElementwiseRows(Strategy[ElementwiseSchedule]):
         size = prod(sizes) if flat else sizes[-1]
         lanes, saturate = pick_lanes(op.body.block, size, kernel.target, pick)
         overlap = pick("overlap", (True, False) if apart(op) else (False,), apart(op))
-        vectors = vectors_of(size, lanes, at_once(kernel.target, max(lanes)))
-        cycles = estimate(kernel, op, prod(sizes) // size * vectors, 1) if size else 0
+        vectors = vectors_of(at_most(size), lanes, at_once(kernel.target, max(lanes)))
+        known = at_most(size)
+        cycles = estimate(kernel, op, prod(map(at_most, sizes)) // known * vectors, 1) if known else 0
         why = f"{lanes[0]} elements at a time{', all in one row' if flat else ''}"
         return ElementwiseSchedule(flat=flat, lanes=lanes, overlap=overlap, saturate=saturate, cycles=cycles, why=why)
 
@@ -93,9 +95,10 @@ def pick_flat(op: linalg.GenericOp, pick: Picks) -> bool:
     """Whether the operation is one long row; every operand must be whole or a single element."""
     rank = len(op.iterator_types)
     flat = all(
-        not is_buffer(v.type) or (contiguous(v.type) and (is_identity(m.data, rank) or prod(shape_of(v)) == 1))
+        not is_buffer(v.type) or (contiguous(v.type) and (is_identity(m.data, rank) or elements(shape_of(v)) == 1))
         for v, m in zip(op.operands, op.indexing_maps, strict=True)
     )
+    flat = flat and leads(tuple(extents(op)))
     return pick("flat", (True, False) if flat else (False,), flat)
 
 

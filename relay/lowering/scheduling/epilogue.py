@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import prod
 
 from xdsl.dialects import vector
+from xdsl.dialects.arith import IndexCastOp
 from xdsl.dialects.builtin import (
     ArrayAttr,
     IntegerAttr,
     i1,
+    i32,
     i64,
 )
 from xdsl.dialects.linalg import ops as linalg
@@ -25,7 +26,7 @@ from relay.lowering.scheduling.affine import dims_of, is_identity, uses
 from relay.lowering.scheduling.body import Lifter, can_lift, clone_scalar, dense_vector, vector_constant
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.saturate import match_clamp, saturate
-from relay.lowering.shaped import buffer_of, is_buffer, memref_type, shape_of, vector_of
+from relay.lowering.shaped import buffer_of, elements, is_buffer, memref_type, shape_of, vector_of
 from relay.target import LANES, CpuTarget
 
 
@@ -51,7 +52,7 @@ def by_points(accesses: Sequence[Access], rank: int) -> bool:
         is_identity(access.map, rank)
         or dims_of(access.map) == [rank - 1]
         or not is_buffer(access.value.type)
-        or prod(shape_of(access.value)) == 1
+        or elements(shape_of(access.value)) == 1
         for access in accesses
     )
 
@@ -158,7 +159,7 @@ class Epilogue:
                 value = self.builder.add(
                     CollapseShapeOp.create(
                         operands=[value],
-                        result_types=[memref_type(type.element_type, prod(dims[:-1]), dims[-1])],
+                        result_types=[memref_type(type.element_type, elements(dims[:-1]), dims[-1])],
                         properties={"reassociation": groups},
                     )
                 ).results[0]
@@ -177,17 +178,21 @@ class Epilogue:
         count = buffer_of(access.value).get_num_dims()
         return replace(access, map=AffineMap(rank, 0, AffineMap.constant_map(0).results * count))
 
-    def mask(self, lanes: int) -> SSAValue:
+    def mask(self, lanes: Index) -> SSAValue:
         """The first `lanes` of 16."""
+        b = self.builder
+        if not isinstance(lanes, int):
+            numbers = b.constant_attr(dense_vector(range(LANES), i32), vector_of(i32, LANES))
+            return b.compare(numbers, "slt", b.broadcast(b.add(IndexCastOp(lanes, i32)).result, LANES))
         attr = dense_vector([i < lanes for i in range(LANES)], i1)
-        return self.builder.constant_attr(attr, vector_of(i1, LANES))
+        return b.constant_attr(attr, vector_of(i1, LANES))
 
-    def load(self, value: SSAValue, at: Sequence[Index], lanes: int) -> SSAValue:
+    def load(self, value: SSAValue, at: Sequence[Index], lanes: Index) -> SSAValue:
         """16 elements, or the first `lanes` and zeros."""
         b = self.builder
         if lanes == LANES:
             return b.vector_load(value, at, LANES)
-        if not self.masks:
+        if isinstance(lanes, int) and not self.masks:
             return self.load_pieces(value, at, lanes)
         element: Attribute = buffer_of(value).element_type
         number = 0 if dtype_of(element).kind in "iu" else 0.0
@@ -209,18 +214,18 @@ class Epilogue:
         assert result is not None
         return result
 
-    def store(self, vec: SSAValue, target: SSAValue, at: Sequence[Index], lanes: int) -> None:
+    def store(self, vec: SSAValue, target: SSAValue, at: Sequence[Index], lanes: Index) -> None:
         b = self.builder
         if lanes == LANES:
             b.vector_store(vec, target, at)
-        elif not self.masks:
+        elif isinstance(lanes, int) and not self.masks:
             for first, count in pieces(lanes):
                 part = b.shuffle(vec, vec, range(first, first + count))
                 b.vector_store(part, target, [*at[:-1], b.plus(at[-1], first)])
         else:
             b.add(vector.MaskedStoreOp(target, [b.index(i) for i in at], self.mask(lanes), vec))
 
-    def apply(self, accumulators: SSAValue, point: Sequence[Index], channel: Index, lanes: int) -> None:
+    def apply(self, accumulators: SSAValue, point: Sequence[Index], channel: Index, lanes: Index) -> None:
         """Finish 16 (or the first `lanes`) channels of one point and store them."""
         results = [accumulators]
         if self.op is not None:
@@ -253,7 +258,7 @@ class Epilogue:
         """The indices of the operand at a point."""
         return [self.builder.apply(r, dims) for r in access.map.results]
 
-    def operand(self, access: Access, accumulators: SSAValue, dims: Sequence[Index], lanes: int) -> SSAValue:
+    def operand(self, access: Access, accumulators: SSAValue, dims: Sequence[Index], lanes: Index) -> SSAValue:
         """What the body reads there, for 16 (or the first `lanes`) channels; anything for what it does not read."""
         b = self.builder
         if access.value is self.accumulator:
@@ -275,7 +280,7 @@ class Epilogue:
             or not access.used
             or not is_buffer(access.value.type)
             or dims_of(access.map) == [self.rank - 1]
-            or prod(shape_of(access.value)) == 1
+            or elements(shape_of(access.value)) == 1
             for access in self.inputs
         )
 

@@ -27,7 +27,7 @@ from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.rows import in_vectors
 from relay.lowering.scheduling.staged import part
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
-from relay.lowering.shaped import is_buffer
+from relay.lowering.shaped import Extent, at_most, is_buffer
 from relay.target import LANES
 
 WIDEST = 64
@@ -101,6 +101,7 @@ class GatheredRows(Strategy[GatheredSchedule]):
     """Rows at computed places, a vector at a time."""
 
     record = GatheredSchedule
+    any_length = True
     op: linalg.GenericOp
     parts: Gathered
     columns: Columns | None
@@ -110,6 +111,8 @@ class GatheredRows(Strategy[GatheredSchedule]):
         parts = recognise_gathered(op) if isinstance(op, linalg.GenericOp) else None
         if parts is None or not isinstance(op, linalg.GenericOp) or extents(op)[-1] < LEAST:
             return None
+        if isinstance(extents(op)[-1], Extent):
+            return None
         return cls(op, parts, columns_of(op, parts.common, parts.loads, parts.late))
 
     def decide(self, kernel: Kernel, pick: Picks) -> GatheredSchedule:
@@ -118,10 +121,11 @@ class GatheredRows(Strategy[GatheredSchedule]):
         while best > sizes[-1]:
             best //= 2
         lanes = pick("lanes", [n for n in (64, 32, 16, 8, 4) if n <= sizes[-1]], best)
-        can = self.columns is not None and self.columns.bytes <= kernel.target.costs.scratch_bytes
+        known = not any(isinstance(size, Extent) for size in sizes)
+        can = known and self.columns is not None and self.columns.bytes <= kernel.target.costs.scratch_bytes
         by_column = pick("by_column", (True, False) if can else (False,), can)
         why = f"rows {lanes} elements at a time{', what a line needs of each column once' if by_column else ''}"
-        cycles = estimate(kernel, op, prod(sizes), lanes)
+        cycles = estimate(kernel, op, prod(map(at_most, sizes)), lanes)
         return GatheredSchedule(lanes=lanes, by_column=by_column, cycles=cycles, why=why)
 
     def emit(self, emission: Emission, schedule: GatheredSchedule) -> None:

@@ -6,7 +6,7 @@ which a row has one each stay in registers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from math import prod
@@ -20,6 +20,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from relay.lowering.builder import Index, LoopBuilder, contiguous
+from relay.lowering.indices import below, either, minus, remainder
 from relay.lowering.plan_memory import root
 from relay.lowering.scheduling.affine import is_identity
 from relay.lowering.scheduling.body import Lifter, can_lift, clone_scalar, vector_constant
@@ -35,10 +36,18 @@ from relay.lowering.scheduling.elementwise import (
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.plain import read
 from relay.lowering.scheduling.record import OpSchedule
-from relay.lowering.scheduling.reduction import IDEMPOTENT, across_lanes, in_pairs, last_lanes
+from relay.lowering.scheduling.reduction import (
+    IDEMPOTENT,
+    Join,
+    across_lanes,
+    in_pairs,
+    last_lanes,
+    last_lanes_of,
+    partial_results,
+)
 from relay.lowering.scheduling.rows import in_vectors
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
-from relay.lowering.shaped import buffer_of, is_buffer, shape_of
+from relay.lowering.shaped import Extent, at_most, buffer_of, is_buffer, shape_of
 from relay.target import LANES
 
 JOINS = (*IDEMPOTENT, arith.AddfOp, arith.AddiOp)
@@ -63,6 +72,7 @@ class RowsInTurn(Strategy[InTurnSchedule]):
     row, and then one that writes a row of numbers of which it reads the reduction's result."""
 
     record = InTurnSchedule
+    any_length = True
     op: linalg.GenericOp
     chain: tuple[Scheduled, ...]
     outer: tuple[int, ...]
@@ -90,8 +100,9 @@ class RowsInTurn(Strategy[InTurnSchedule]):
         lanes = pick("lanes", [each for each in possible if not saturate or 64 in each], possible[0])
         partial = pick("partial", (kernel.target.costs.partial_results,), kernel.target.costs.partial_results)
         generics = [op for op in self.chain if isinstance(op, linalg.GenericOp)]
-        cycles = sum(estimate(kernel, op, prod(extents(op)), LANES) for op in generics)
-        why = f"{len(generics)} operations on each of {prod(self.outer)} rows of {self.size}"
+        cycles = sum(estimate(kernel, op, prod(map(at_most, extents(op))), LANES) for op in generics)
+        rows = prod(map(at_most, self.outer))
+        why = f"{len(generics)} operations on each of {rows} rows of {self.size}"
         return InTurnSchedule(lanes=lanes, partial=partial, saturate=saturate, cycles=cycles, why=why)
 
     def emit(self, emission: Emission, schedule: InTurnSchedule) -> None:
@@ -181,7 +192,8 @@ class Chain:
                     given.update(op.outputs)
         del self.ops[last:]
         reductions = [op for op in self.ops if isinstance(op, linalg.GenericOp) and is_reduction(op)]
-        return bool(reductions) and (prod(self.outer) >= rows or any(len(op.inputs) > 1 for op in reductions))
+        rows_here = prod(map(at_most, self.outer))
+        return bool(reductions) and (rows_here >= rows or any(len(op.inputs) > 1 for op in reductions))
 
 
 def is_number(op: linalg.GenericOp, outer: tuple[int, ...]) -> bool:
@@ -279,6 +291,8 @@ class Row:
         def pair(a: SSAValue, c: SSAValue) -> SSAValue:
             return b.add(type(join).create(operands=[a, c], result_types=[a.type])).results[0]
 
+        if isinstance(size, Extent):
+            return self.reduced_any(op, size, before, neutral, joined, pair)
         count = min(self.schedule.partial, size // LANES)
         partial, step = [neutral] * count, count * LANES
         end = size // step * step
@@ -295,6 +309,43 @@ class Row:
             total = pair(total, rest)
         found = b.lane(across_lanes(b, total, pair), 0)
         return found if repeats else pair(found, before)
+
+    def reduced_any(
+        self,
+        op: linalg.GenericOp,
+        size: Extent,
+        before: SSAValue,
+        neutral: SSAValue,
+        joined: Callable[[Index, SSAValue], SSAValue],
+        pair: Join,
+    ) -> SSAValue:
+        """The same for rows whose size is known at run time only: in the order of rows whose size is known."""
+        b, block, end = self.b, op.body.block, self.b.length(size)
+        plain = ElementwiseSchedule(flat=False, lanes=(1,), overlap=False, saturate=False)
+        emitter, join = OfRow(b, op, block, plain, self), block.last_op
+        assert join is not None
+        repeats = isinstance(join.operands[0].owner, IDEMPOTENT)
+
+        def one_by_one() -> SSAValue:
+            with b.loop(0, end, carried=[before]) as (k, turn):
+                dims = [*self.dims, k]
+                values = emitter.values(block, dims, 1)[: len(op.inputs)]
+                turn.next = clone_scalar(b, block, [*values, turn.args[0]], dims)
+            return turn.results[0]
+
+        def in_vectors() -> SSAValue:
+            total = partial_results(b, end, self.schedule.partial, neutral, joined, pair)
+            rest = remainder(b, end, LANES)
+
+            def with_rest() -> SSAValue:
+                last = joined(minus(b, end, LANES), neutral)
+                return pair(total, last if repeats else b.select(last_lanes_of(b, rest), last, neutral))
+
+            total = either(b, below(b, 0, rest), with_rest, lambda: total)
+            found = b.lane(across_lanes(b, total, pair), 0)
+            return found if repeats else pair(found, before)
+
+        return either(b, below(b, end, LANES), one_by_one, in_vectors)
 
 
 class OfRow(Elementwise):

@@ -11,13 +11,13 @@ from xdsl.dialects.linalg import ops as linalg
 from relay.dialects.attributes import int_values
 from relay.dialects.op import DYNAMIC
 from relay.lowering.builder import Index, LoopBuilder, contiguous
-from relay.lowering.shaped import shape_of
+from relay.lowering.shaped import leads, shape_of
 
 
 def emit_fill(builder: LoopBuilder, op: linalg.FillOp, *, flat: bool | None = None) -> None:
     """linalg.fill: every element is the scalar. `flat`: as one dimension, by default where it is contiguous."""
     target = op.outputs[0]
-    if contiguous(target.type) if flat is None else flat:
+    if contiguous(target.type) and leads(shape_of(target)) if flat is None else flat:
         target = builder.flatten(target)
     with ExitStack() as stack:
         indices = [stack.enter_context(builder.loop(0, d, independent=True))[0] for d in shape_of(target)]
@@ -33,7 +33,7 @@ def emit_copy(builder: LoopBuilder, op: memref.CopyOp, *, flat: bool | None = No
         given = iter(view.offsets)
         offsets = [next(given) if each == DYNAMIC else each for each in int_values(view.static_offsets)]
         target = view.source
-    elif all(contiguous(v.type) for v in (source, target)) if flat is None else flat:
+    elif all(contiguous(v.type) and leads(shape_of(v)) for v in (source, target)) if flat is None else flat:
         source, target = builder.flatten(source), builder.flatten(target)
     with ExitStack() as stack:
         places = [stack.enter_context(builder.loop(0, d, independent=True))[0] for d in shape_of(source)]

@@ -17,16 +17,17 @@ from xdsl.ir import SSAValue
 
 from relay.dialects.arith import ExtSIOp
 from relay.lowering.builder import INDEX, Index, LoopBuilder
-from relay.lowering.indices import below, when
+from relay.lowering.indices import below, minus, quotient, remainder, when
 from relay.lowering.scheduling import prefetch, sharing
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.epilogue import Epilogue
+from relay.lowering.scheduling.open_groups import OpenGroup, open_groups
 from relay.lowering.scheduling.packed_store import GROUP, PackedStore
 from relay.lowering.scheduling.packing import Group, groups_of, run_length
 from relay.lowering.scheduling.padding import Span
 from relay.lowering.scheduling.plan import MATRIX, TileSchedule, extension_of, kernel_offset, takes_unsigned
-from relay.lowering.shaped import buffer_of, vector_of
+from relay.lowering.shaped import Extent, at_most, buffer_of, vector_of
 from relay.target import LANES
 
 FLIP = -0x7F7F7F80
@@ -41,7 +42,7 @@ class Block:
     number: Index
     channel: Index
     vectors: int
-    last: int
+    last: Index
 
 
 @dataclass(frozen=True)
@@ -72,9 +73,11 @@ class MatmulEmitter:
         epilogue: Epilogue,
         place: Place = Place(),
         runs: Sequence[Span] = (),
+        count: SSAValue | None = None,
     ):
+        """`count`: pixels of the only row, where that is known at run time only."""
         self.b, self.conv, self.schedule, self.epilogue = builder, conv, schedule, epilogue
-        self.place = place
+        self.place, self.count = place, count
         self.group = schedule.codes_per_step
         self.matrix = self.group == MATRIX
         self.runs = runs or [(0, conv.out_rows, 0, conv.kernel_rows)]
@@ -84,15 +87,21 @@ class MatmulEmitter:
         self.data = data
         self.weights, self.initial = constants[:2]
         self.more = constants[2:]
-        self.run = -(-run_length(conv) // self.group)
-        self.tap_columns = conv.kernel_columns * conv.channels // run_length(conv)
+        run = at_most(run_length(conv))
+        self.run = -(-run // self.group)
+        self.tap_columns = conv.kernel_columns * at_most(conv.channels) // run
         self.depth = conv.kernel_rows * self.tap_columns * self.run
         self.room = max(pixels * vectors for vectors, pixels in enumerate(schedule.pixels)) * LANES
 
     def emit(self) -> None:
         if self.schedule.packed_store:
             self.packed = PackedStore(self.b, self.epilogue)
-        groups = groups_of(self.conv.outputs, self.schedule.vectors)
+        outputs = self.conv.outputs
+        groups = (
+            groups_of(outputs, self.schedule.vectors)
+            if not isinstance(outputs, Extent)
+            else open_groups(self.b, outputs, self.schedule.vectors)
+        )
         if self.schedule.channels_inside:
 
             def all_blocks(point: Sequence[Index], x: Index, pixels: int) -> None:
@@ -104,18 +113,21 @@ class MatmulEmitter:
         for group in groups:
             pixels = self.schedule.pixels[group.vectors]
 
-            channels = group.count * group.vectors * LANES
+            channels = (group.count if isinstance(group.count, int) else 1) * group.vectors * LANES
 
             def all_pixels(block: Block, pixels: int = pixels, channels: int = channels) -> None:
                 self.over_pixels(pixels, channels, lambda point, x, count: self.tile(point, x, count, block))
 
             self.over_blocks(group, all_pixels)
 
-    def over_blocks(self, group: Group, body: Callable[[Block], None]) -> None:
+    def over_blocks(self, group: Group | OpenGroup, body: Callable[[Block], None]) -> None:
         """A loop over blocks of channels."""
         b, width = self.b, self.schedule.vectors * LANES
         inside = self.schedule.channels_inside
         apart = None if inside else sharing.of_blocks(self.conv, width, self.epilogue.itemsize)
+        if isinstance(group, OpenGroup):
+            group.loop(b, apart, lambda number, channel, last: body(Block(number, channel, group.vectors, last)))
+            return
         with b.loop(group.first, group.first + group.count, independent=True, apart=apart) as (number, _):
             last = LANES
             if group.count == 1:
@@ -126,7 +138,8 @@ class MatmulEmitter:
         """Loops over tiles of `pixels` in a row, and one of what is left; with the loops around, for `channels`."""
         conv, b, apart = self.conv, self.b, sharing.of_pixels(self.conv, channels)
         if self.schedule.flat:
-            self.over_row([], conv.images * conv.out_rows * conv.out_columns, pixels, body, apart)
+            width = conv.images * conv.out_rows * conv.out_columns if self.count is None else self.count
+            self.over_row([], width, pixels, body, apart)
             return
         with b.loop(0, conv.images, independent=True, apart=apart) as (n, _):
             for number, (first, end, *taps) in enumerate(self.runs):
@@ -138,16 +151,20 @@ class MatmulEmitter:
     def over_row(
         self,
         point: Sequence[Index],
-        width: int,
+        width: Index,
         pixels: int,
         body: Callable[[Sequence[Index], Index, int], None],
         apart: DictionaryAttr,
     ) -> None:
         """Tiles of a row, the last of which may be smaller. Threads share them if it is the only row: what is left is
         a turn of the same loop, not code behind it as in `rows`."""
-        b, pixels = self.b, min(pixels, width)
-        whole, rest = divmod(width, pixels)
+        b = self.b
         only = self.schedule.flat or self.conv.images * self.conv.out_rows == 1
+        if isinstance(width, Extent) or not isinstance(width, int):
+            self.over_open_row(point, width, pixels, body, only, apart)
+            return
+        pixels = min(pixels, width)
+        whole, rest = divmod(width, pixels)
         with b.loop(0, whole + bool(rest), independent=only, apart=apart) as (number, _):
             x = b.times(number, pixels)
             if not rest:
@@ -159,6 +176,37 @@ class MatmulEmitter:
                 lambda: body(point, x, pixels),
                 lambda: body(point, whole * pixels, rest),
             )
+
+    def over_open_row(
+        self,
+        point: Sequence[Index],
+        width: Index,
+        pixels: int,
+        body: Callable[[Sequence[Index], Index, int], None],
+        only: bool,
+        apart: DictionaryAttr,
+    ) -> None:
+        """The same for a row whose size is known at run time only; what is left is tiles of powers of two pixels."""
+        b, most = self.b, None
+        if isinstance(width, Extent):
+            most, width = at_most(width), b.length(width)
+        whole = quotient(b, width, pixels)
+        tiles = quotient(b, b.plus(width, pixels - 1), pixels)
+        with b.loop(0, tiles, independent=only, apart=apart, turns=most and -(-most // pixels)) as (number, _):
+            x = b.times(number, pixels)
+
+            def left() -> None:
+                rest, size = minus(b, width, x), 1 << max((pixels - 1).bit_length() - 1, 0)
+                while size:
+                    before = remainder(b, rest, 2 * size)
+                    at = b.plus(x, minus(b, rest, before))
+                    when(b, below(b, size - 1, before), partial(body, point, at, size))
+                    size //= 2
+
+            if pixels == 1:
+                body(point, x, 1)
+            else:
+                when(b, below(b, number, whole), lambda: body(point, x, pixels), left)
 
     def tile(self, point: Sequence[Index], x: Index, pixels: int, block: Block) -> None:
         """`pixels` neighbours in a row times a block of channels."""
@@ -204,7 +252,8 @@ class MatmulEmitter:
         """Ask for what one step of a tile should of the next block's weights."""
         b, conv = self.b, self.conv
         size = block.vectors * LANES * self.group * self.depth
-        share = prefetch.share_of(size, conv.images * conv.out_rows * conv.out_columns, pixels, self.depth)
+        points = at_most(conv.images) * at_most(conv.out_rows) * at_most(conv.out_columns)
+        share = prefetch.share_of(size, points, pixels, self.depth)
         row = b.plus(b.times(point[0], conv.out_rows), point[1]) if point else 0
         before = b.times(b.plus(b.times(row, conv.out_columns), x), share.pixel)
         start = b.plus(b.plus(self.place.weights, b.times(block.channel, self.depth * self.group)), size)
@@ -237,7 +286,7 @@ class MatmulEmitter:
             totals = accumulators[pixels * vectors :]
             values = [self.correct(value, totals[n // vectors]) for n, value in enumerate(values)]
         *outer, x = point
-        if self.packed is not None and block.last % GROUP == 0:
+        if self.packed is not None and isinstance(block.last, int) and block.last % GROUP == 0:
             self.packed.tile(values, point, block.channel, vectors, block.last)
             return
         if self.schedule.unrolled_epilogue:
@@ -258,7 +307,7 @@ class MatmulEmitter:
             self.column(scratch, whole * LANES, point, pixels, block, block.last)
 
     def column(
-        self, scratch: SSAValue, ahead: Index, point: Sequence[Index], pixels: int, block: Block, lanes: int
+        self, scratch: SSAValue, ahead: Index, point: Sequence[Index], pixels: int, block: Block, lanes: Index
     ) -> None:
         """The epilogue of one vector of channels of all pixels of a tile."""
         b = self.b
@@ -273,9 +322,11 @@ class MatmulEmitter:
         product = self.b.add(arith.MuliOp(total, factor)).result
         return self.b.add(arith.AddiOp(value, product)).result
 
-    def turns(self) -> list[tuple[int, int, int]]:
+    def turns(self) -> Sequence[tuple[int, Index, int]]:
         """Loops over the steps of a run: how many steps a turn has, how many turns, and the first step."""
         count = self.schedule.steps_at_once
+        if isinstance(run := run_length(self.conv), Extent):
+            return [(1, quotient(self.b, self.b.plus(self.b.length(run), self.group - 1), self.group), 0)]
         whole, rest = divmod(self.run, count)
         found = [(count, whole, 0)] if whole else []
         return [*found, (rest, 1, whole * count)] if rest else found

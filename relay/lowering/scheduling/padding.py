@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import i8, i16
@@ -17,7 +18,7 @@ from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.rows import in_vectors
-from relay.lowering.shaped import shape_of, vector_of
+from relay.lowering.shaped import Extent, at_most, leads, shape_of, vector_of
 from relay.target import CpuCosts
 
 Extend = type[ExtSIOp] | type[ExtUIOp]
@@ -98,14 +99,21 @@ def copy_codes(
     read: Index,
     target: SSAValue,
     write: Index,
-    count: int,
+    count: Index,
     flip: int,
     extend: Extend | None = None,
 ) -> None:
     """Copy so many bytes, each with the bits of `flip` turned, or widened: 64 at a time, the last ones overlapping."""
-    size = next((s for s in (CHUNK, 16) if s <= count), 1)
+    known = isinstance(count, int) and not isinstance(count, Extent)
+    size = next((s for s in (CHUNK, 16) if isinstance(count, int) and s <= count), 1) if known else CHUNK
 
     def move(at: Index, lanes: int) -> None:
+        if lanes == 1 and not known:
+            code = b.load(source, [b.plus(read, at)])
+            code = b.add(arith.XOrIOp(code, b.constant(flip, i8))).result if flip else code
+            code = b.add(extend(code, i16)).result if extend is not None else code
+            b.store(code, target, [b.plus(write, at)])
+            return
         vec = b.vector_load(source, [b.plus(read, at)], lanes)
         if flip:
             vec = b.add(arith.XOrIOp(vec, vector_constant(b, flip, i8, lanes))).result
@@ -113,7 +121,17 @@ def copy_codes(
             vec = b.add(extend(vec, vector_of(i16, lanes))).result
         b.vector_store(vec, target, [b.plus(write, at)])
 
-    in_vectors(b, count, [size], move, overlap=size, independent=True)
+    in_vectors(b, count, [size] if known else [size, 16, 1], move, overlap=size, independent=True)
+
+
+def copy_rows(b: LoopBuilder, shape: Sequence[int], copy: Callable[[Index, Index], None], start: Index = 0) -> None:
+    """Copy all elements, given the place and the size of rows that have no gaps inside: one row, unless sizes that are
+    known at run time only follow others."""
+    if leads(tuple(shape)):
+        copy(start, prod(shape))
+        return
+    with b.loop(0, shape[0], independent=True) as (number, _):
+        copy_rows(b, shape[1:], copy, b.plus(start, b.times(number, prod(map(at_most, shape[1:])))))
 
 
 def emit_codes(
@@ -124,9 +142,9 @@ def emit_codes(
     element = i8 if extend is None else i16
     if padding is None or not padding.of_image:
         flat = b.flatten(image)
-        size = shape_of(flat)[0]
-        room = b.add(memref.AllocOp.get(element, 64, [size + CHUNK])).memref
-        copy_codes(b, flat, 0, room, 0, size, flip, extend)
+        shape = shape_of(image)
+        room = b.add(memref.AllocOp.get(element, 64, [prod(map(at_most, shape)) + CHUNK])).memref
+        copy_rows(b, shape, lambda at, size: copy_codes(b, flat, at, room, at, size, flip, extend))
         return room
     images, height, width, channels = shape_of(padding.source)
     _, rows, columns, _ = shape_of(padding.buffer)

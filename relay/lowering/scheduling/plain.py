@@ -25,7 +25,7 @@ from relay.lowering.scheduling.padding import Padding, emit_padding
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate, moved
-from relay.lowering.shaped import is_buffer
+from relay.lowering.shaped import at_most, is_buffer, leads, shape_of
 
 ORDERED = 4
 """Loops of which every order may be asked for: of more, the best and the plain one."""
@@ -45,6 +45,7 @@ class Fill(Strategy[FillSchedule]):
 
     record = FillSchedule
     vectors = False
+    any_length = True
     op: linalg.FillOp
 
     @classmethod
@@ -53,7 +54,8 @@ class Fill(Strategy[FillSchedule]):
 
     def decide(self, kernel: Kernel, pick: Picks) -> FillSchedule:
         target = self.op.outputs[0]
-        flat = pick("flat", (True, False) if contiguous(target.type) else (False,), contiguous(target.type))
+        row = contiguous(target.type) and leads(shape_of(target))
+        flat = pick("flat", (True, False) if row else (False,), row)
         return FillSchedule(flat=flat, cycles=moved(kernel, target), why="in one row" if flat else "row by row")
 
     def emit(self, emission: Emission, schedule: FillSchedule) -> None:
@@ -74,6 +76,7 @@ class Copy(Strategy[CopySchedule]):
 
     record = CopySchedule
     vectors = False
+    any_length = True
     op: memref.CopyOp
 
     @classmethod
@@ -81,7 +84,8 @@ class Copy(Strategy[CopySchedule]):
         return cls(op) if isinstance(op, memref.CopyOp) else None
 
     def decide(self, kernel: Kernel, pick: Picks) -> CopySchedule:
-        both = contiguous(self.op.source.type) and contiguous(self.op.destination.type)
+        sides = (self.op.source, self.op.destination)
+        both = all(contiguous(side.type) and leads(shape_of(side)) for side in sides)
         flat = pick("flat", (True, False) if both else (False,), both)
         cycles = moved(kernel, self.op.source, self.op.destination)
         return CopySchedule(flat=flat, cycles=cycles, why="in one row" if flat else "row by row")
@@ -151,6 +155,7 @@ class Nest(Strategy[NestSchedule]):
 
     record = NestSchedule
     vectors = False
+    any_length = True
     op: linalg.GenericOp
 
     @classmethod
@@ -162,7 +167,8 @@ class Nest(Strategy[NestSchedule]):
         reductions = reductions_of(self.op)
         plain = (*[d for d in range(count) if d not in reductions], *reductions)
         order = pick("order", self.orders if count <= ORDERED else (best, plain), best)
-        return NestSchedule(order=order, cycles=estimate(kernel, self.op, prod(extents(self.op)), 1), why="plain loops")
+        cycles = estimate(kernel, self.op, prod(map(at_most, extents(self.op))), 1)
+        return NestSchedule(order=order, cycles=cycles, why="plain loops")
 
     @property
     def orders(self) -> Sequence[tuple[int, ...]]:

@@ -18,6 +18,7 @@ from relay.lowering.scheduling.packing import run_length
 from relay.lowering.scheduling.picks import Picks, Tuples
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.tiles import Problem, choose, cycles_of
+from relay.lowering.shaped import Extent, at_most
 from relay.target import LANES, CpuTarget
 from relay.target.dots import Dot
 
@@ -121,7 +122,7 @@ def decide_tiles(
         group = min(groups[:2], key=lambda each: with_copy(conv, target, each, flat))
     group = pick("codes_per_step", groups, group)
     used = instruction_of(conv, target, group)
-    at_once = 1 if used is None else used.steps
+    at_once = 1 if used is None or isinstance(run_length(conv), Extent) else used.steps
     at_once = pick("steps_at_once", tuple(sorted({at_once, 1}, reverse=True)), at_once)
     flips = dot is not None and group == 4 and dot.unsigned != conv.data.unsigned
     copied = "copy" if not kernels or around.padded or many else "loop"
@@ -133,7 +134,8 @@ def decide_tiles(
     corrected = group >= 4 and needs_sums(conv)
     tiles = choose(problem_of(conv, target, group, flat=flat, per_pixel=in_loop), target.costs)
     vectors, widest = tiles.vectors, min(LARGEST, problem_of(conv, target, group, flat=flat).width)
-    possible = Tuples(range(1, widest + 1), range(LANES, min(LARGEST, -(-conv.outputs // LANES)) * LANES + 1, LANES))
+    most = min(LARGEST, -(-at_most(conv.outputs) // LANES)) * LANES
+    possible = Tuples(range(1, widest + 1), range(LANES, most + 1, LANES))
     if pick.at_most is not None:
         pick.given["tile"] = min(pick.at_most[0], widest), min(pick.at_most[1], possible.ranges[1][-1])
     asked = pick.given.get("tile")
@@ -152,7 +154,7 @@ def decide_tiles(
     count = problem.width * problem.rows
     steps, size = problem.steps, problem.bytes
     more = conv.outputs > vectors * LANES
-    weights = -(-conv.outputs // LANES) * steps * size
+    weights = -(-at_most(conv.outputs) // LANES) * steps * size
     inside = pick("channels_inside", (False, True), more and weights <= target.costs.inner_weight_bytes and count > 1)
     pays = more and prefetch.pays(target, count, pixels, vectors, vectors * steps * size)
     ahead = pick("prefetch_next_block", (False, True) if more and not inside else (False,), pays and not inside)
@@ -181,7 +183,8 @@ def decide_tiles(
 
 def with_copy(conv: Convolution, target: CpuTarget, group: int, flat: bool) -> float:
     """Cycles of all steps of `group` codes, and of a copy of the data where the last one reads behind it."""
-    read = conv.images * conv.rows * conv.columns * conv.pitch if run_length(conv) % group else 0
+    size = at_most(conv.images) * at_most(conv.rows) * at_most(conv.columns) * at_most(conv.pitch)
+    read = size if at_most(run_length(conv)) % group else 0
     problem = problem_of(conv, target, group, flat=flat)
     return choose(problem, target.costs).cycles + 2 * read / target.costs.stream_bandwidth
 
@@ -210,13 +213,14 @@ def takes_unsigned(conv: Convolution, schedule: TileSchedule) -> bool:
 
 def slack(conv: Convolution, schedule: TileSchedule) -> int:
     """Bytes that the last step may read behind the data."""
-    return -run_length(conv) % schedule.codes_per_step
+    run = run_length(conv)
+    return schedule.codes_per_step - 1 if isinstance(run, Extent) else -run % schedule.codes_per_step
 
 
 def steps_of(conv: Convolution, group: int) -> int:
     """Steps of the whole reduction."""
-    run = run_length(conv)
-    return conv.kernel_rows * (conv.kernel_columns * conv.channels // run) * -(-run // group)
+    run = at_most(run_length(conv))
+    return conv.kernel_rows * (conv.kernel_columns * at_most(conv.channels) // run) * -(-run // group)
 
 
 def dot_of(conv: Convolution, target: CpuTarget) -> Dot | None:
@@ -240,8 +244,8 @@ def extension_of(conv: Convolution) -> type[ExtSIOp] | type[ExtUIOp]:
 
 def problem_of(conv: Convolution, target: CpuTarget, group: int, *, flat: bool = False, per_pixel: int = 0) -> Problem:
     """What the cost model needs to know of a contraction; `per_pixel`: operations on the data in each step."""
-    points = (conv.images, conv.out_rows, conv.out_columns)
+    points = (at_most(conv.images), at_most(conv.out_rows), at_most(conv.out_columns))
     width, rows = (points[0] * points[1] * points[2], 1) if flat else (points[2], points[0] * points[1])
     size = LANES * group if group >= 4 else 64 if group > 1 or conv.is_float else 32
     registers, dot = target.vector_registers, instruction_of(conv, target, group)
-    return Problem(conv.outputs, width, rows, steps_of(conv, group), registers, per_pixel, size, dot)
+    return Problem(at_most(conv.outputs), width, rows, steps_of(conv, group), registers, per_pixel, size, dot)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Self
 
 from xdsl.dialects import arith, memref
@@ -17,11 +18,13 @@ from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.lowering.builder import Index, LoopBuilder, contiguous
+from relay.lowering.indices import quotient, remainder, when
 from relay.lowering.scheduling.affine import dims_of
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import Convolution, Operand, match_product
 from relay.lowering.scheduling.epilogue import Epilogue, epilogue_of, pick_masks
 from relay.lowering.scheduling.matmul import MatmulEmitter, Place
+from relay.lowering.scheduling.open_groups import open_groups
 from relay.lowering.scheduling.packing import groups_of
 from relay.lowering.scheduling.padding import emit_codes
 from relay.lowering.scheduling.picks import Picks
@@ -37,7 +40,7 @@ from relay.lowering.scheduling.plan import (
     takes_unsigned,
 )
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, moved, started_by
-from relay.lowering.shaped import buffer_of, is_vector, shape_of, vector_of
+from relay.lowering.shaped import Extent, at_most, buffer_of, is_vector, shape_of, vector_of
 from relay.target import LANES, CpuTarget
 
 
@@ -49,6 +52,11 @@ class Product:
     batch: int
     turned: bool
     epilogue: linalg.GenericOp | None = None
+
+
+def wrapped(number: int) -> int:
+    """The number as 32 bits hold it."""
+    return (number + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def recognise_product(op: linalg.GenericOp, target: CpuTarget) -> Product | None:
@@ -89,6 +97,7 @@ class PackedProduct(Strategy[ProductSchedule]):
     """Products of two matrices that are computed: the second ones are packed before."""
 
     record = ProductSchedule
+    any_length = True
     op: linalg.GenericOp
     fill: linalg.FillOp
     product: Product
@@ -112,7 +121,7 @@ class PackedProduct(Strategy[ProductSchedule]):
         length = 0 if product.epilogue is None else len(product.epilogue.body.block.ops)
         chosen = decide_tiles(pick, product.conv, [], kernel.target, Around(flat=(True,), epilogue=length))
         packing = 2 * moved(kernel, product.conv.kernel.value)
-        every = replace(chosen, cycles=chosen.cycles * product.batch + packing)
+        every = replace(chosen, cycles=chosen.cycles * at_most(product.batch) + packing)
         why = f"{chosen.why}, the second matrix packed at run time"
         masks = pick_masks(pick, kernel.target, product.conv.outputs)
         return ProductSchedule(**vars(replace(every, why=why)), masks=masks)
@@ -129,8 +138,8 @@ class ProductEmitter:
     def __init__(self, builder: LoopBuilder, product: Product, schedule: ProductSchedule):
         self.b, self.product, self.conv, self.schedule = builder, product, product.conv, schedule
         self.group = schedule.codes_per_step
-        self.steps = -(-self.conv.channels // self.group)
-        self.width = -(-self.conv.outputs // LANES) * LANES
+        self.steps = -(-at_most(self.conv.channels) // self.group)
+        self.width = -(-at_most(self.conv.outputs) // LANES) * LANES
         self.size = self.width * self.steps * self.group
 
     def emit(self) -> None:
@@ -162,8 +171,13 @@ class ProductEmitter:
 
     def pack_matrix(self, number: Index) -> None:
         """One matrix."""
-        b = self.b
-        for group in groups_of(self.conv.outputs, self.schedule.vectors):
+        b, outputs = self.b, self.conv.outputs
+        if isinstance(outputs, Extent):
+            for group in open_groups(b, outputs, self.schedule.vectors):
+                pack = partial(self.pack_block, number, group.vectors)
+                group.loop(b, None, lambda _, first, last, pack=pack: pack(first, last))
+            return
+        for group in groups_of(outputs, self.schedule.vectors):
             last = LANES
             if group.count == 1:
                 ahead = group.first * self.schedule.vectors + group.vectors - 1
@@ -180,23 +194,48 @@ class ProductEmitter:
         b = self.b
         return Place(outer, row, b.times(number, self.size), b.times(number, self.width))
 
+    def times_channels(self, factor: int) -> SSAValue:
+        """The factor times the size of the reduction, in every lane, as 32 bits hold it."""
+        b, channels = self.b, self.conv.channels
+        if factor and isinstance(channels, Extent):
+            count = b.add(arith.IndexCastOp(b.length(channels), i32)).result
+            number = b.add(arith.MuliOp(count, b.constant(wrapped(factor), i32))).result
+            return b.broadcast(number, LANES)
+        return vector_constant(b, wrapped(factor * at_most(channels)), i32, LANES)
+
     def ones(self) -> SSAValue:
         """A code of 1 for each element of a row, then zeros."""
         b, size, count = self.b, self.steps * self.group, self.conv.channels
         buffer = b.add(memref.AllocOp.get(i8, 64, [size])).memref
-        for value, first, end in ((1, 0, count), (0, count, size)):
+        behind = b.length(count) if isinstance(count, Extent) else count
+        for value, first, end in ((1, 0, count), (0, behind, size)):
             with b.loop(first, end) as (k, _):
                 b.store(b.constant(value, i8), buffer, [k])
         return buffer
 
-    def pack(self, number: Index, first: Index, vectors: int, last: int) -> None:
+    def pack_block(self, number: Index, vectors: int, first: Index, last: Index) -> None:
+        """A block of columns, by its first one."""
+        self.pack(number, first, vectors, last)
+
+    def pack(self, number: Index, first: Index, vectors: int, last: Index) -> None:
         """A block of columns of matrix `number`: [steps][vectors][16 columns][group].
 
         The last vector has `last` columns; what the lanes beyond hold is never stored. Behind the last row of the
         matrix, there are zeros.
         """
-        b, (whole, rest) = self.b, divmod(self.conv.channels, self.group)
+        b, channels = self.b, self.conv.channels
         start = b.plus(b.times(number, self.size), b.times(first, self.steps * self.group))
+        if isinstance(channels, Extent):
+            end = b.length(channels)
+            steps, left = quotient(b, end, self.group), remainder(b, end, self.group)
+            with b.loop(0, steps, independent=True) as (step, _):
+                self.pack_step(number, first, start, vectors, last, step, self.group)
+            for count in range(1, self.group):
+                tail = partial(self.pack_step, number, first, start, vectors, last, steps, count)
+                when(b, b.compare(b.index(left), "eq", b.index(count)), tail)
+            self.start(number, first, start, vectors)
+            return
+        whole, rest = divmod(channels, self.group)
         with b.loop(0, whole, independent=True) as (step, _):
             self.pack_step(number, first, start, vectors, last, step, self.group)
         if rest:
@@ -204,13 +243,13 @@ class ProductEmitter:
         self.start(number, first, start, vectors)
 
     def pack_step(
-        self, number: Index, first: Index, start: Index, vectors: int, last: int, step: Index, count: int
+        self, number: Index, first: Index, start: Index, vectors: int, last: Index, step: Index, count: int
     ) -> None:
         """What a step takes of a block of columns: `count` rows of the matrix."""
         b, group = self.b, self.group
         target = b.plus(start, b.times(step, vectors * LANES * group))
         if self.product.turned:
-            with b.loop(0, (vectors - 1) * LANES + last) as (lane, _):
+            with b.loop(0, b.plus(last, (vectors - 1) * LANES)) as (lane, _):
                 place = b.plus(target, b.times(lane, group))
                 if count == group:
                     self.move(number, b.plus(first, lane), step, place)
@@ -221,7 +260,7 @@ class ProductEmitter:
         for v in range(whole):
             self.row(number, b.plus(first, v * LANES), step, b.plus(target, v * LANES * group), count)
         if whole < vectors:
-            with b.loop(whole * LANES, whole * LANES + last) as (lane, _):
+            with b.loop(whole * LANES, b.plus(last, whole * LANES)) as (lane, _):
                 self.column(number, b.plus(first, lane), step, b.plus(target, b.times(lane, group)), count)
 
     def move(self, number: Index, column: Index, step: Index, target: Index) -> None:
@@ -299,7 +338,10 @@ class ProductEmitter:
         if self.group > 1 and (offset := conv.data.zero_point + data_offset(conv, self.schedule)):
             unsigned, width = takes_unsigned(conv, self.schedule), self.group * LANES
             ones = vector_constant(b, 1, buffer_of(self.packed).element_type, width)
-            with b.loop(0, self.steps, carried=values) as (step, sums):
+            steps: Index = self.steps
+            if isinstance(conv.channels, Extent):
+                steps = quotient(b, b.plus(b.length(conv.channels), self.group - 1), self.group)
+            with b.loop(0, steps, carried=values) as (step, sums):
                 line = b.plus(packed, b.times(step, vectors * width))
                 columns = [b.vector_load(self.packed, [b.plus(line, v * width)], width) for v in range(vectors)]
                 sums.next = [
@@ -307,8 +349,7 @@ class ProductEmitter:
                 ]
             factor = vector_constant(b, -offset, i32, LANES)
             left = conv.kernel.zero_point - kernel_offset(conv) if self.group == 4 else 0
-            rest = offset * conv.channels * left
-            more = vector_constant(b, (rest + (1 << 31)) % (1 << 32) - (1 << 31), i32, LANES)
+            more = self.times_channels(offset * left)
             scaled = [b.add(arith.MuliOp(total, factor)).result for total in sums.results]
             values = [b.add(arith.AddiOp(value, more)).result for value in scaled]
         for v, value in enumerate(values):

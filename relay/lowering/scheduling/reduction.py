@@ -21,12 +21,13 @@ from xdsl.ir.affine import AffineMap
 
 from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.lowering.builder import Index, LoopBuilder, contiguous
+from relay.lowering.indices import below, either, minus, remainder
 from relay.lowering.scheduling.affine import dims_of, is_identity, uses
 from relay.lowering.scheduling.body import LIFTED_DIALECTS, Lifter, dense_vector, vector_constant
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
-from relay.lowering.shaped import buffer_of, is_vector, shape_of, vector_of
+from relay.lowering.shaped import Extent, at_most, buffer_of, is_vector, leads, shape_of, vector_of
 from relay.target import LANES
 
 GROUP = 4
@@ -84,6 +85,8 @@ def recognise_reduction(op: linalg.GenericOp) -> Reduction | None:
     if set(join.operands) != set(block.args) or tuple(end.operands) != tuple(join.results):
         return None
     shape = shape_of(data)
+    if not leads(shape[outer:]):
+        return None
     size, extend = prod(shape[outer:]), None
     if isinstance(join, arith.AddiOp):
         data, extend = before_widening(op, data)
@@ -118,6 +121,8 @@ def widening(op: linalg.GenericOp) -> type[Operation] | None:
 def recognise_mapped(op: linalg.GenericOp) -> Reduction | None:
     """A reduction over the last dimension of what is computed from data and place: `join(result, f(data, index))`."""
     if len(op.inputs) != 1 or len(op.outputs) != 1 or not LANES <= (shape_of(op.inputs[0]) or (0,))[-1] <= MAPPED:
+        return None
+    if isinstance(shape_of(op.inputs[0])[-1], Extent):
         return None
     maps = [m.data for m in op.indexing_maps]
     last = len(op.iterator_types) - 1
@@ -168,6 +173,7 @@ class ReductionRows(Strategy[ReductionSchedule]):
     """A reduction along the last dimension; `body`: what is computed of the data before, if anything."""
 
     record = ReductionSchedule
+    any_length = True
     op: linalg.GenericOp
     found: Reduction
     body: Block | None
@@ -191,7 +197,8 @@ class ReductionRows(Strategy[ReductionSchedule]):
         exact = self.body is None and (found.join in IDEMPOTENT or element == i32)
         best = kernel.target.costs.partial_results if self.body is None else 1
         partial = pick("partial", (1, 2, 4, 8) if exact else (best,), best)
-        cycles = estimate(kernel, self.op, prod(found.outer) * found.size, LANES * codes, 4 // codes)
+        count = prod(map(at_most, found.outer)) * at_most(found.size)
+        cycles = estimate(kernel, self.op, count, LANES * codes, 4 // codes)
         why = f"{LANES * codes} elements at a time, {partial} vectors of partial results"
         return ReductionSchedule(partial=partial, codes_per_step=codes, unsigned=unsigned, cycles=cycles, why=why)
 
@@ -230,6 +237,9 @@ class Row:
 
     def emit(self) -> None:
         b, size = self.b, self.reduction.size
+        if isinstance(size, Extent):
+            self.emit_any(size)
+            return
         before = b.load(self.reduction.result, self.at)
         if self.reduction.join in IDEMPOTENT:
             neutral = b.broadcast(before, LANES)
@@ -249,6 +259,39 @@ class Row:
         b.vector_store(across_lanes(b, total, self.join), self.reduction.result, self.at)
         if self.reduction.join not in IDEMPOTENT:
             b.store(self.join(b.load(self.reduction.result, self.at), before), self.reduction.result, self.at)
+
+    def emit_any(self, size: Extent) -> None:
+        """The same for a size that is known at run time only, in the order of sizes that are known."""
+        b, end, repeats = self.b, self.b.length(size), self.reduction.join in IDEMPOTENT
+        before = b.load(self.reduction.result, self.at)
+        zero = vector_constant(b, 0, self.element, LANES)
+        neutral = b.broadcast(before, LANES) if repeats else zero
+
+        def vector(first: Index) -> SSAValue:
+            return self.extended(b.vector_load(self.data, [b.plus(self.start, first)], LANES))
+
+        def one_by_one() -> SSAValue:
+            with b.loop(0, end, carried=[before]) as (k, turn):
+                value = self.extended(b.load(self.data, [b.plus(self.start, k)]))
+                turn.next = [self.join(turn.args[0], value)]
+            return turn.results[0]
+
+        def in_vectors() -> SSAValue:
+            def joined(first: Index, total: SSAValue) -> SSAValue:
+                return self.join(total, vector(first))
+
+            total = partial_results(b, end, self.schedule.partial, neutral, joined, self.join, in_first=True)
+            rest = remainder(b, end, LANES)
+
+            def with_rest() -> SSAValue:
+                last = vector(minus(b, end, LANES))
+                return self.join(total, last if repeats else b.select(last_lanes_of(b, rest), last, zero))
+
+            total = either(b, below(b, 0, rest), with_rest, lambda: total)
+            found = b.lane(across_lanes(b, total, self.join), 0)
+            return found if repeats else self.join(found, before)
+
+        b.store(either(b, below(b, end, LANES), one_by_one, in_vectors), self.reduction.result, self.at)
 
     def rest(self, first: int, count: int) -> SSAValue:
         """The last vector, of which only so many elements are new: the others count as 0 where they are added."""
@@ -320,6 +363,50 @@ def across_lanes(b: LoopBuilder, total: SSAValue, join: Join) -> SSAValue:
     for lanes in (8, 4, 2, 1):
         total = join(b.shuffle(total, total, range(lanes)), b.shuffle(total, total, range(lanes, 2 * lanes)))
     return total
+
+
+def partial_results(
+    b: LoopBuilder,
+    end: Index,
+    count: int,
+    neutral: SSAValue,
+    joined: Callable[[Index, SSAValue], SSAValue],
+    join: Join,
+    in_first: bool = False,
+) -> SSAValue:
+    """The whole vectors of a row that ends at run time, joined: `count` partial results, as for a size that is known.
+    What is left behind turns with all of them goes into one after the other, or, `in_first`, after such turns into the
+    first one."""
+    step = count * LANES
+    stop, whole = (minus(b, end, remainder(b, end, size)) for size in (step, LANES))
+    with b.loop(0, stop, step, carried=[neutral] * count) as (k, turn):
+        turn.next = [joined(b.plus(k, n * LANES), old) for n, old in enumerate(turn.args)]
+    partial = list(turn.results)
+    start: Index = stop
+    if in_first and count > 1:
+        few = below(b, end, step)
+        start = b.select(few, b.index(0), b.index(whole))
+        with b.loop(b.select(few, b.index(whole), b.index(stop)), whole, LANES, carried=partial[:1]) as (k, turn):
+            turn.next = [joined(k, turn.args[0])]
+        partial[0] = turn.results[0]
+    for n in range(count - 1):
+        first, old = b.plus(start, n * LANES), partial[n]
+        partial[n] = either(b, below(b, first, whole), partial_of(joined, first, old), partial_of(None, first, old))
+    return in_pairs(partial, join)
+
+
+def partial_of(
+    joined: Callable[[Index, SSAValue], SSAValue] | None, first: Index, old: SSAValue
+) -> Callable[[], SSAValue]:
+    """What emits a partial result with one vector more, or as it is."""
+    return (lambda: old) if joined is None else lambda: joined(first, old)
+
+
+def last_lanes_of(b: LoopBuilder, count: Index) -> SSAValue:
+    """The same for a number that is known at run time only."""
+    lanes = b.constant_attr(dense_vector(list(range(LANES)), i32), vector_of(i32, LANES))
+    narrow = b.add(arith.IndexCastOp(b.index(minus(b, LANES, count)), i32)).result
+    return b.compare(lanes, "sge", b.broadcast(narrow, LANES))
 
 
 def last_lanes(b: LoopBuilder, count: int) -> SSAValue:

@@ -31,6 +31,7 @@ from relay.lowering.scheduling.tables import LookupVectors
 from relay.lowering.scheduling.transposes import Squares
 from relay.lowering.scheduling.weight_only import WeightOnly
 from relay.lowering.scheduling.windows import WindowsInRegisters
+from relay.lowering.shaped import UnknownSize
 
 STRATEGIES: Sequence[type[Strategy[Any]]] = (
     ScalarProducts,
@@ -75,4 +76,13 @@ def schedules_of(function: FuncOp) -> list[OpSchedule]:
 def strategies_for(op: Operation, kernel: Kernel) -> list[Strategy[Any]]:
     """All strategies that apply to the operation, or to what a fill starts."""
     kinds = [kind for kind in STRATEGIES if kernel.target.has_vectors or not kind.vectors]
-    return [found for kind in kinds if (found := kind.match(op, kernel)) is not None]
+    every = [found for kind in kinds if (found := match(kind, op, kernel)) is not None]
+    return [found for found in every if found.any_length or not found.is_open]
+
+
+def match(kind: type[Strategy[Any]], op: Operation, kernel: Kernel) -> Strategy[Any] | None:
+    """The strategy for the operation; None, too, where finding out would compute with a size that is not known."""
+    try:
+        return kind.match(op, kernel)
+    except UnknownSize:
+        return None

@@ -9,21 +9,30 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.indices import below, minus, remainder, when
+from relay.lowering.shaped import Extent, UnknownSize
 
 
 def in_vectors(
     b: LoopBuilder,
-    size: int,
+    size: Index,
     widths: Sequence[int],
     body: Callable[[Index, int], None],
     *,
     overlap: int = 0,
     independent: bool = False,
     before: Callable[[int], None] | None = None,
+    at_least: bool = False,
 ) -> None:
     """Run the body on places and widths of vectors that cover a row of `size` elements: as many of each width as are
     left. A vector of at most `overlap` elements is the last one, ending with the row, where some are left behind it.
-    `before` runs in front of the loop over each width."""
+    `before` runs in front of the loop over each width. `at_least`: of sizes known at run time only, the row has as many
+    elements as the vectors that overlap."""
+    if isinstance(size, Extent) or not isinstance(size, int):
+        in_vectors_of_any(
+            b, size, widths, body, overlap=overlap, independent=independent, before=before, at_least=at_least
+        )
+        return
     start = 0
     for lanes in widths:
         end = start + (size - start) // lanes * lanes
@@ -36,3 +45,48 @@ def in_vectors(
         if start < size and 1 < lanes <= min(overlap, size):
             body(size - lanes, lanes)
             return
+
+
+def in_vectors_of_any(
+    b: LoopBuilder,
+    size: Index,
+    widths: Sequence[int],
+    body: Callable[[Index, int], None],
+    *,
+    overlap: int,
+    independent: bool,
+    before: Callable[[int], None] | None,
+    at_least: bool,
+) -> None:
+    """The same for a size that is known at run time only. Raises UnknownSize where no width takes what may be left."""
+    factor, start, end = (size.factor, 0, b.length(size)) if isinstance(size, Extent) else (1, 0, size)
+    for lanes in widths:
+        if before is not None:
+            before(lanes)
+        if factor % lanes == 0:
+            with b.loop(start, size, lanes, independent=independent) as (k, _):
+                body(k, lanes)
+            return
+        stop = minus(b, end, remainder(b, minus(b, end, start), lanes))
+        with b.loop(start, stop, lanes, independent=independent) as (k, _):
+            body(k, lanes)
+        start = stop
+        if 1 < lanes <= overlap:
+            if widths[-1] != 1 and not at_least:
+                break
+
+            def last(lanes: int = lanes, stop: Index = stop) -> None:
+                when(b, below(b, stop, end), lambda: body(minus(b, end, lanes), lanes))
+
+            def few() -> None:
+                with b.loop(0, end, independent=independent) as (k, _):
+                    body(k, 1)
+
+            if at_least:
+                last()
+            else:
+                when(b, below(b, end, lanes), few, last)
+            return
+    else:
+        return
+    raise UnknownSize("schedule", "no narrower vectors take what is left of a row")

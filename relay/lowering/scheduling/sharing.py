@@ -16,19 +16,19 @@ from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects.attributes import dtype_of
 from relay.lowering.scheduling.contraction import Convolution
-from relay.lowering.shaped import buffer_of, is_buffer, shape_of
+from relay.lowering.shaped import at_most, buffer_of, is_buffer, shape_of
 from relay.target import CpuCosts
 
 
 def of_pixels(conv: Convolution, channels: int) -> DictionaryAttr:
     """The pixels, whose products are of so many channels: `{weights = 512}`, in bytes."""
-    return traffic(weights=size_of(conv.kernel.value) * channels // conv.outputs)
+    return traffic(weights=size_of(conv.kernel.value) * at_most(channels) // at_most(conv.outputs))
 
 
 def of_blocks(conv: Convolution, channels: int, itemsize: int) -> DictionaryAttr:
     """Blocks of so many channels of results of this size: `{data = 4096, pixels = 49, pixel = 16}`: the bytes of all
     data, the pixels of the result, and the bytes of each that one block writes."""
-    points = conv.images * conv.out_rows * conv.out_columns
+    points = at_most(conv.images) * at_most(conv.out_rows) * at_most(conv.out_columns)
     return traffic(data=size_of(conv.data.value), pixels=points, pixel=channels * itemsize)
 
 
@@ -57,7 +57,7 @@ def of_reading(costs: CpuCosts, values: Sequence[SSAValue]) -> int:
 
 def size_of(buffer: SSAValue) -> int:
     """Bytes."""
-    return prod(shape_of(buffer)) * itemsize(buffer)
+    return prod(map(at_most, shape_of(buffer))) * itemsize(buffer)
 
 
 def itemsize(buffer: SSAValue) -> int:

@@ -17,6 +17,7 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Block, Operation, SSAValue
 
 from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.indices import minus, remainder
 from relay.lowering.scheduling.body import LIFTED_DIALECTS, clone_scalar
 from relay.lowering.scheduling.elementwise import (
     Elementwise,
@@ -29,6 +30,7 @@ from relay.lowering.scheduling.elementwise import (
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.rows import in_vectors
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, at_once, turn
+from relay.lowering.shaped import Extent, at_most
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ class Staged(Strategy[StagedSchedule]):
     """Operations on rows that do much with entries of tables."""
 
     record = StagedSchedule
+    any_length = True
     op: linalg.GenericOp
     early: Sequence[Operation]
     late: Sequence[Operation]
@@ -117,7 +120,7 @@ class Staged(Strategy[StagedSchedule]):
         best, late = kernel.target.costs.staged_row, len(self.late) / at_once(kernel.target, lanes[0])
         row = pick("row", tuple(dict.fromkeys((256, 512, 1024, 2048, best))), best)
         part = (len(self.early) + late) / (len(self.early) + len(self.late))
-        cycles = round(prod(sizes) * part * turn(kernel, op))
+        cycles = round(prod(map(at_most, sizes)) * part * turn(kernel, op))
         why = f"entries of tables first, {lanes[0]} used at a time"
         return StagedSchedule(
             flat=flat, lanes=lanes, overlap=pick("overlap", (False,), False), saturate=saturate, row=row,
@@ -140,6 +143,9 @@ class StagedRows(Elementwise):
 
     def emit(self, overlap: bool = False) -> None:
         b, size, row = self.b, self.sizes[-1], self.row_size
+        if isinstance(size, Extent):
+            self.emit_any(size)
+            return
         whole = size // row * row
         with ExitStack() as stack:
             outer: list[Index] = [stack.enter_context(b.loop(0, d, independent=True))[0] for d in self.sizes[:-1]]
@@ -149,12 +155,26 @@ class StagedRows(Elementwise):
             if whole < size:
                 self.row(outer, whole, size - whole)
 
-    def row(self, outer: Sequence[Index], start: Index, count: int) -> None:
-        """So many neighbours."""
+    def emit_any(self, size: Extent) -> None:
+        """The same for rows whose size is known at run time only."""
+        b = self.b
+        with ExitStack() as stack:
+            outer: list[Index] = [stack.enter_context(b.loop(0, d, independent=True))[0] for d in self.sizes[:-1]]
+            row, end = self.row_size, b.length(size)
+            rest = remainder(b, end, row)
+            whole = minus(b, end, rest)
+            if row < size:
+                with b.loop(0, whole, row, independent=True) as (start, _):
+                    self.row(outer, start, row)
+            self.row(outer, whole if row < size else 0, rest if row < size else end, min(row, at_most(size)))
+
+    def row(self, outer: Sequence[Index], start: Index, count: Index, most: int = 0) -> None:
+        """So many neighbours; at `most` so many, where that is known at run time only."""
         b, read = self.b, self.stages.read
         entries = read.last_op
         assert entries is not None
-        rooms = [b.add(memref.AllocaOp.get(entry.type, 64, [count])).memref for entry in entries.operands]
+        room = count if isinstance(count, int) else most
+        rooms = [b.add(memref.AllocaOp.get(entry.type, 64, [room])).memref for entry in entries.operands]
         with b.loop(0, count) as (k, _):
             dims = [*outer, b.plus(start, k)]
             values = clone_scalar(b, read, self.values(read, dims, 1), dims)

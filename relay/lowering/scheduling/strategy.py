@@ -22,6 +22,7 @@ from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.sharing import size_of
 from relay.lowering.scheduling.work import Costs
+from relay.lowering.shaped import Extent, at_most, is_buffer, shape_of
 from relay.target import CpuTarget
 
 S = TypeVar("S", bound=OpSchedule)
@@ -76,6 +77,8 @@ class Strategy(ABC, Generic[S]):
     record: ClassVar[type[OpSchedule]]
     vectors: ClassVar[bool] = True
     """Whether it computes with vectors: for targets that have them."""
+    any_length: ClassVar[bool] = False
+    """Whether it takes buffers with sizes that are known at run time only (`Extent`)."""
     op: Operation
 
     @property
@@ -87,6 +90,12 @@ class Strategy(ABC, Generic[S]):
     def covers(self) -> Sequence[Operation]:
         """All operations that this emits."""
         return (self.op,)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether sizes of what this covers are known at run time only."""
+        values = (value for op in self.covers for value in op.operands)
+        return any(isinstance(size, Extent) for value in values if is_buffer(value.type) for size in shape_of(value))
 
     @property
     def reads(self) -> Sequence[SSAValue]:
@@ -114,7 +123,7 @@ class Strategy(ABC, Generic[S]):
 def estimate(kernel: Kernel, op: linalg.GenericOp, elements: int, lanes: int, bytes: int = 4) -> int:
     """Cycles of a generic over so many elements of so many bytes, `lanes` at a time as far as a register holds them:
     what its body computes, and its operands, which are loaded or stored."""
-    return round(-(-elements // at_once(kernel.target, lanes, bytes)) * turn(kernel, op))
+    return round(-(-at_most(elements) // at_once(kernel.target, lanes, bytes)) * turn(kernel, op))
 
 
 def turn(kernel: Kernel, op: linalg.GenericOp) -> float:

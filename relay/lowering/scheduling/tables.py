@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 from typing import Self
 
 from xdsl.dialects import arith, memref
@@ -21,7 +20,7 @@ from relay.lowering.scheduling.rows import in_vectors
 from relay.lowering.scheduling.saturate import constant_of
 from relay.lowering.scheduling.shuffles import PIECE, TABLES, Table, tables_of
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
-from relay.lowering.shaped import buffer_of, shape_of
+from relay.lowering.shaped import buffer_of, elements, shape_of
 
 
 @dataclass(frozen=True)
@@ -77,6 +76,7 @@ class LookupVectors(Strategy[LookupSchedule]):
     """A table in registers, read for a vector of codes at a time."""
 
     record = LookupSchedule
+    any_length = True
     op: linalg.GenericOp
     found: Lookup
 
@@ -85,11 +85,11 @@ class LookupVectors(Strategy[LookupSchedule]):
         found = recognise_lookup(op) if isinstance(op, linalg.GenericOp) else None
         if found is None or not isinstance(op, linalg.GenericOp) or not tables_of(kernel.target):
             return None
-        return cls(op, found) if prod(shape_of(found.result)) >= PIECE else None
+        return cls(op, found) if elements(shape_of(found.result)) >= PIECE else None
 
     def decide(self, kernel: Kernel, pick: Picks) -> LookupSchedule:
         every = tuple(kind.__name__.lower() for kind in tables_of(kernel.target))
-        size = prod(shape_of(self.found.result))
+        size = elements(shape_of(self.found.result))
         tables = pick("tables", [every[first:] for first in range(len(every))], every)
         lanes = tables_of(kernel.target)[0].lanes
         why = f"the table in registers, {lanes} codes at a time"

@@ -20,6 +20,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from relay.lowering.builder import Index, LoopBuilder, contiguous
+from relay.lowering.indices import below, when
 from relay.lowering.scheduling.affine import dims_of, is_identity, strides
 from relay.lowering.scheduling.elementwise import extents
 from relay.lowering.scheduling.picks import Picks
@@ -27,7 +28,7 @@ from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.rows import in_vectors
 from relay.lowering.scheduling.sharing import itemsize
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
-from relay.lowering.shaped import buffer_of, shape_of
+from relay.lowering.shaped import Extent, at_most, buffer_of, shape_of
 from relay.target import CpuTarget
 
 PART = 16
@@ -72,11 +73,11 @@ def recognise_transpose(op: linalg.GenericOp) -> Transpose | None:
         return None
     if not contiguous(source.type) or not contiguous(target.type) or len(order) != rank:
         return None
-    steps = strides(shape_of(source))
+    steps = strides([*map(at_most, shape_of(source))])
     dims: list[Dim] = []
-    for at, (size, step) in enumerate(zip(shape_of(target), strides(shape_of(target)), strict=True)):
+    for at, (size, step) in enumerate(zip(shape_of(target), strides([*map(at_most, shape_of(target))]), strict=True)):
         dim = Dim(size, steps[order.index(at)], step)
-        if dims and dims[-1].source == size * dim.source:
+        if dims and dims[-1].source == at_most(size) * dim.source and not isinstance(size, Extent):
             dims[-1] = Dim(dims[-1].size * size, dim.source, dim.target)
         elif size > 1:
             dims.append(dim)
@@ -100,6 +101,7 @@ class Squares(Strategy[TransposeSchedule]):
     """A transpose by squares."""
 
     record = TransposeSchedule
+    any_length = True
     op: linalg.GenericOp
     found: Transpose
 
@@ -121,7 +123,7 @@ class Squares(Strategy[TransposeSchedule]):
             if count <= width and count <= found.rows.size and width <= found.columns.size
         ]
         rows, columns = square = pick("square", list(dict.fromkeys([best, *possible])), best)
-        cycles = estimate(kernel, self.op, prod(extents(self.op)), rows, itemsize(found.source))
+        cycles = estimate(kernel, self.op, prod(map(at_most, extents(self.op))), rows, itemsize(found.source))
         return TransposeSchedule(square=square, cycles=cycles, why=f"squares of {rows} rows x {columns} columns")
 
     def emit(self, emission: Emission, schedule: TransposeSchedule) -> None:
@@ -145,9 +147,24 @@ class Squares(Strategy[TransposeSchedule]):
                 def square(row: Index, _: int) -> None:
                     turn(column, row)
 
-                in_vectors(b, rows.size, [count], square, overlap=count, independent=True)
+                in_vectors(b, rows.size, [count], square, overlap=count, independent=True, at_least=True)
 
-            in_vectors(b, columns.size, [width], strip, overlap=width, independent=True)
+            def squares() -> None:
+                in_vectors(b, columns.size, [width], strip, overlap=width, independent=True, at_least=True)
+
+            def one_by_one() -> None:
+                with b.loop(0, columns.size, independent=True) as (column, _):
+                    with b.loop(0, rows.size) as (row, _):
+                        read = b.plus(start[0], b.plus(column, b.times(row, rows.source)))
+                        write = b.plus(start[1], b.plus(row, b.times(column, columns.target)))
+                        b.store(b.load(source, [read]), target, [write])
+
+            sides = ((rows, count), (columns, width))
+            least = max((size for dim, size in sides if isinstance(dim.size, Extent)), default=0)
+            if least:
+                when(b, below(b, b.length(Extent(1)), least), one_by_one, squares)
+            else:
+                squares()
 
 
 def square_of(transpose: Transpose, target: CpuTarget) -> tuple[int, int] | None:

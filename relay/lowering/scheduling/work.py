@@ -5,10 +5,11 @@ from __future__ import annotations
 from math import prod
 
 from xdsl.dialects import arith, scf, vector
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation
 
 from relay.dialects.attributes import dtype_of, to_numpy
+from relay.lowering.builder import TURNS
 from relay.lowering.shaped import is_vector
 from relay.target import CpuCosts
 
@@ -17,7 +18,9 @@ FREE = frozenset({"arith.constant", "scf.yield", "linalg.yield", "scf.reduce", "
 
 
 def turns(loop: scf.ForOp) -> int:
-    """How often the loop's body runs; 1 if that is not known."""
+    """How often the loop's body runs, or may run at most; 1 if that is not known."""
+    if isinstance(most := loop.attributes.get(TURNS), IntegerAttr):
+        return most.value.data
     ends = [value.owner for value in (loop.lb, loop.ub, loop.step)]
     numbers = [int(to_numpy(op.value)) for op in ends if isinstance(op, arith.ConstantOp)]
     if len(numbers) != 3:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
-from xdsl.dialects.builtin import BoolAttr, IntegerType, Signedness, f64, i16, i32
+from xdsl.dialects.builtin import BoolAttr, IntegerType, ModuleOp, Signedness, f64, i16, i32
 from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
 
@@ -96,7 +99,7 @@ class TableSoftmax(Legalization):
         scale, target = (to_numpy(attr).astype(np.float32) for attr in (op.input_scale, op.output_scale))
         largest = new.value(relay.MaxOp, op.input, properties=KEEP)
         code = new.cast(new.value(relay.SubtractOp, largest, op.input), IntegerType(8, Signedness.UNSIGNED))
-        table = softmax_powers(np.float32(scale), max(length, 1))[::-1]
+        table = table_of(np.float32(scale), length)
         power = new.cast(new.lookup(code, table, np.float32), f64)
         x = new.value(
             relay.DivideOp,
@@ -107,6 +110,21 @@ class TableSoftmax(Legalization):
         zero_point = op.output_zero_point.value.data
         x = new.cast(to_even(new, new.clip(x, least - zero_point, most - zero_point)), i32)
         new.replace(rewriter, new.cast(new.plus(x, zero_point), type))
+
+
+def tables_of_lengths(module: ModuleOp, length: int) -> dict[bytes, Callable[[int], Array]]:
+    """What `TableSoftmax` makes of the length of rows, for any length; by its bytes for rows of this one."""
+    found = dict[bytes, Callable[[int], Array]]()
+    for op in module.walk():
+        if isinstance(op, qnn.TableSoftmaxOp) and shape(op.input)[-1] == length:
+            table = partial(table_of, np.float32(to_numpy(op.input_scale)))
+            found[table(length).tobytes()] = table
+    return found
+
+
+def table_of(scale: np.float32, length: int) -> Array:
+    """The powers by which softmax of rows of so many codes looks up its terms."""
+    return np.ascontiguousarray(softmax_powers(scale, max(length, 1))[::-1])
 
 
 def sums_in_order(new: Expansion, code: SSAValue, table: Array) -> SSAValue:

@@ -1,0 +1,95 @@
+"""Whether a model can be built once for any length of a sequence up to its maximum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from typing import SupportsIndex
+
+from relay.arguments import mapping, positive, shown
+from relay.compile.request import Recipe
+from relay.compile.rows import EXTERNAL
+from relay.errors import InvalidArgument
+from relay.runtime.interface import Interface, Length
+from relay.runtime.specification import Size
+from relay.sizes import Symbol
+from relay.target import CpuTarget
+
+LEAST = 2
+"""The model is lowered for its maximum and for a length of one less."""
+
+
+def bounded(named: Sequence[Symbol], maximum: Mapping[str, SupportsIndex] | None) -> list[Symbol]:
+    """The sizes, each at most what is said of it by name. Raises InvalidArgument."""
+    most = mapping(maximum or {}, "maximum", "{'sequence': 512}")
+    found = {symbol.name: symbol for symbol in named}
+    for name, given in most.items():
+        if name not in found:
+            names = ", ".join(found) or "none"
+            raise InvalidArgument(f"maximum[{shown(name)}]", "names no open size", f"there are {names}")
+        size, symbol = positive(given), found[name]
+        if not size or size < symbol.minimum or (symbol.maximum is not None and size > symbol.maximum):
+            low, high = symbol.minimum, symbol.maximum or "any number"
+            raise InvalidArgument(f"maximum[{shown(name)}]", f"is {shown(given)}", f"it is from {low} to {high}")
+        found[name] = replace(symbol, maximum=size)
+    return list(found.values())
+
+
+def length_of(interface: Interface, recipe: Recipe) -> Interface:
+    """The interface with the size that is known at run time only, or why there is none: of the sizes whose maximum
+    `relay.build` was given, the one behind no other size than a batch of 1."""
+    if interface.blocks or not recipe.maximum:
+        return interface
+    why, length = "", None
+    candidates = [symbol for symbol in interface.symbols if symbol.name in recipe.maximum]
+    if not isinstance(recipe.target, CpuTarget) or not recipe.target.has_threads:
+        why = "the target is not a CPU with an operating system"
+    elif recipe.external is not None:
+        why = EXTERNAL
+    elif interface.deciding:
+        why = f"the numbers of '{interface.inputs[interface.deciding[0]].name}' decide shapes"
+    elif any(spec.kind != "input" for spec in interface.inputs):
+        why = "the model has states"
+    else:
+        reasons = [behind(interface, symbol) for symbol in candidates]
+        fits = [symbol for symbol, reason in zip(candidates, reasons, strict=True) if not reason]
+        why = "" if fits else next(reason for reason in reasons if reason)
+        if fits:
+            symbol = max(fits, key=lambda each: sum(axis for _, axis in each.places))
+            length = Length(symbol.name, int(symbol.maximum or 0))
+    return interface._replace(length=length, why=why or interface.why)
+
+
+def behind(interface: Interface, symbol: Symbol) -> str:
+    """Why shorter inputs do not lie in memory as the first part of those of the maximum; empty where they do."""
+    if symbol.maximum is None or symbol.maximum < LEAST:
+        return f"{symbol.name} is at most {symbol.maximum}"
+    if any(other is not symbol and other.minimum > 1 for other in interface.symbols):
+        return "another size may not be 1"
+    names = {place: each.name for each in interface.symbols for place in each.places}
+    for index, axis in symbol.places:
+        shape = interface.inputs[index].shape
+        before = [size for at, size in enumerate(shape[:axis]) if (index, at) not in names]
+        again = [at for at in range(len(shape)) if at != axis and names.get((index, at)) == symbol.name]
+        if again or prod(before) != 1:
+            return f"{symbol.name} is behind other sizes of input '{interface.inputs[index].name}'"
+    return ""
+
+
+def with_outputs(interface: Interface, longer: Sequence[Sequence[int]], shorter: Sequence[Sequence[int]]) -> Interface:
+    """The interface with the axis of each output that is as long, by their shapes for two lengths."""
+    length = interface.length
+    assert length is not None
+    axes = list[int]()
+    outputs = list(interface.outputs)
+    for number, (one, other) in enumerate(zip(longer, shorter, strict=True)):
+        found = [axis for axis, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]]
+        if len(found) > 1 or (found and (one[found[0]] != length.maximum or prod(one[: found[0]]) != 1)):
+            why = f"{length.name} is behind other sizes of output '{outputs[number].name}'"
+            return interface._replace(length=None, why=why)
+        axes.append(found[0] if found else -1)
+        if found:
+            shape = (*outputs[number].shape[: found[0]], Size(length.name), *outputs[number].shape[found[0] + 1 :])
+            outputs[number] = outputs[number]._replace(shape=shape)
+    return interface._replace(outputs=outputs, length=length._replace(outputs=tuple(axes)))

@@ -1,0 +1,322 @@
+"""Kernels for any length of a sequence, up to a maximum: which axes of their buffers are as long, found by comparing
+the model lowered for two lengths, and written on the module.
+
+`relay.length_axes` on a function has an array of axes for each argument, on an operation the axes of its result. All
+buffers have room, and strides, for the maximum; a function that loops over such axes has the length as an argument of
+type index. `schedule` reads the marks: its loops end at the length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+from xdsl.dialects import arith, func, memref
+from xdsl.dialects.bufferization import ToBufferOp
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IndexType, IntegerType, MemRefType, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.rewriter import Rewriter
+from xdsl.utils.hints import isa
+
+from relay.dialects.attributes import Array, elements, int_values, ints, to_numpy
+from relay.dialects.op import is_tensor
+from relay.errors import Unsupported
+from relay.lowering.bufferize import buffer_type
+from relay.lowering.builder import INDEX, Before
+from relay.lowering.plan_memory import set_type
+from relay.lowering.shaped import Extent, is_buffer
+from relay.transforms.dead_ops import erase_dead
+from relay.transforms.location import place
+
+AXES = "relay.length_axes"
+SHAPES = ("static_output_shape", "static_sizes")
+"""Properties that repeat the shape of a result."""
+FROM_TYPES = ("function_type", "operandSegmentSizes")
+
+
+Tables = Mapping[bytes, Callable[[int], Array]]
+"""Constants that operators make of the length of their rows: what each is for a length; by bytes for the maximum."""
+
+
+def mark(module: ModuleOp, shorter: ModuleOp, maximum: int, tables: Tables = MappingProxyType({})) -> None:
+    """Mark what is `maximum` long in a module whose memory is not planned, and give functions the length as their last
+    argument. `shorter`: the same model, lowered in the same way for a length that is one less.
+
+    Raises Unsupported where the two differ in anything but such axes, constants of which the shorter model has the
+    first part, numbers that are one less, and `tables`, of which the module then has one for each length.
+    """
+    comparison = Comparison(maximum, tables)
+    functions, others = functions_of(module), functions_of(shorter)
+    if list(functions) != list(others):
+        raise Unsupported("the length", "decides which kernels there are")
+    for name, function in functions.items():
+        comparison.function(function, others[name])
+    open_functions = {
+        name: function
+        for name, function in functions.items()
+        if name == "main" or any(axes for axes in comparison.arguments[function]) or comparison.has_numbers(function)
+    }
+    readers = {name for buffer in comparison.tables for name in callees(buffer)}
+    open_functions |= {name: functions[name] for name in readers if name in functions}
+    for name, function in open_functions.items():
+        function.attributes[AXES] = ArrayAttr(ints(axes) for axes in comparison.arguments[function])
+        length = function.body.block.insert_arg(INDEX, len(function.body.block.args))
+        if name == "main":
+            length.name_hint = "length"
+        set_type(function)
+    for result, axes in comparison.results.items():
+        assert isinstance(result.owner, Operation)
+        result.owner.attributes[AXES] = ints(axes)
+    for number, offset in comparison.numbers.items():
+        replace_number(number, offset)
+    replace_tables(functions, comparison.tables)
+    for function in open_functions.values():
+        for call in [op for op in function.walk() if isinstance(op, func.CallOp)]:
+            if call.callee.string_value() in open_functions:
+                call.operands = [*call.operands, function.body.block.args[-1]]
+
+
+def functions_of(module: ModuleOp) -> dict[str, FuncOp]:
+    """The functions that have a body, by name."""
+    return {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp) and op.body.blocks}
+
+
+def replace_number(constant: arith.ConstantOp, offset: int) -> None:
+    """Have a number follow the length at this distance."""
+    function = constant.parent_op()
+    while not isinstance(function, FuncOp):
+        assert function is not None
+        function = function.parent_op()
+    b, type = Before(constant), constant.result.type
+    value = b.plus(function.body.block.args[-1], b.constant(offset, INDEX) if offset else 0)
+    assert isinstance(value, SSAValue)
+    if not isinstance(type, IndexType):
+        value = b.add(arith.IndexCastOp(value, type)).result
+    constant.result.replace_all_uses_with(value)
+    constant.detach()
+    constant.erase()
+
+
+def callees(buffer: SSAValue) -> list[str]:
+    """The functions that get the buffer. Raises Unsupported where it is used otherwise."""
+    found = list[str]()
+    for use in buffer.uses:
+        if not isinstance(use.operation, func.CallOp):
+            raise Unsupported(place(use.operation), "reads a constant that follows from the length")
+        found.append(use.operation.callee.string_value())
+    return found
+
+
+def replace_tables(functions: Mapping[str, FuncOp], tables: Mapping[SSAValue, Array]) -> None:
+    """Have kernels load from the table of the length, of one for each: `table[i]` is `tables[length - 1, i]`."""
+    arguments = dict[tuple[str, int], set[SSAValue]]()
+    for buffer in tables:
+        for use in buffer.uses:
+            assert isinstance(use.operation, func.CallOp)
+            arguments.setdefault((use.operation.callee.string_value(), use.index), set()).add(buffer)
+    for (name, index), _ in arguments.items():
+        calls = [op for f in functions.values() for op in f.walk() if isinstance(op, func.CallOp)]
+        given = [call.arguments[index] for call in calls if call.callee.string_value() == name]
+        argument = functions[name].body.block.args[index]
+        loads = [use.operation for use in argument.uses]
+        if not all(value in tables for value in given) or not all(isinstance(op, memref.LoadOp) for op in loads):
+            raise Unsupported(place(functions[name]), "reads a constant that follows from the length")
+        every = Rewriter.replace_value_with_new_type(argument, buffer_type(elements(tables[given[0]]).type))
+        first = functions[name].body.block.first_op
+        assert first is not None
+        b = Before(first)
+        row = b.index(b.plus(functions[name].body.block.args[-1], -1))
+        for load in loads:
+            assert isinstance(load, memref.LoadOp)
+            new = memref.LoadOp.get(every, [row, *load.indices])
+            Rewriter.replace_op(load, new)
+        set_type(functions[name])
+    for buffer, array in tables.items():
+        made = buffer.owner
+        assert isinstance(made, ToBufferOp) and isinstance(constant := made.tensor.owner, arith.ConstantOp)
+        attr = elements(array, label=f"{constant.result.name_hint or 'constant'}.lengths").resource()
+        new = arith.ConstantOp.create(result_types=[attr.type], properties={"value": attr}, location=constant.location)
+        of_all = ToBufferOp.create(
+            operands=[new.result], result_types=[buffer_type(attr.type)], properties=made.properties
+        )
+        Rewriter.replace_op(made, [new, of_all], [of_all.memref])
+        erase_dead([constant])
+
+
+class Comparison:
+    """Walks both modules together. `arguments`: the axes of each argument of each function; `results`: of operations;
+    `numbers`: constants, and how much more than the length they are; `tables`: of buffers of constants, what they are
+    for each length."""
+
+    def __init__(self, maximum: int, known: Tables):
+        self.maximum, self.known = maximum, known
+        self.tables: dict[SSAValue, Array] = {}
+        self.arguments: dict[FuncOp, list[list[int]]] = {}
+        self.results: dict[SSAValue, list[int]] = {}
+        self.numbers: dict[arith.ConstantOp, int] = {}
+        self.same: dict[SSAValue, SSAValue] = {}
+
+    def has_numbers(self, function: FuncOp) -> bool:
+        """Whether a number of the function follows the length."""
+        return any(isinstance(op, arith.ConstantOp) and op in self.numbers for op in function.walk())
+
+    def function(self, one: FuncOp, other: FuncOp) -> None:
+        """Two functions of one name."""
+        self.attributes(one, other)
+        first, second = one.body.block.args, other.body.block.args
+        if len(first) != len(second):
+            raise Unsupported(place(one), "the length decides what it takes")
+        self.arguments[one] = [self.axes(a, b) for a, b in zip(first, second, strict=True)]
+        self.same.update(zip(second, first, strict=True))
+        self.block(one.body.block, other.body.block)
+
+    def block(self, one: Block, other: Block) -> None:
+        """Two blocks, whose arguments are known to be the same."""
+        first, second = list(one.ops), list(other.ops)
+        for a, b in zip(first, second, strict=False):
+            self.operation(a, b)
+        if len(first) != len(second):
+            raise Unsupported(place((first or second)[0]), "the length decides which operations there are")
+
+    def operation(self, one: Operation, other: Operation) -> None:
+        """Two operations that stand at the same place."""
+        operands = [self.same.get(value) for value in other.operands]
+        if one.name != other.name or operands != list(one.operands) or len(one.regions) != len(other.regions):
+            raise Unsupported(place(one), "the length decides which operations there are")
+        if isinstance(one, arith.ConstantOp) and isinstance(other, arith.ConstantOp):
+            self.constant(one, other)
+        else:
+            self.attributes(one, other)
+        for a, b in zip(one.results, other.results, strict=True):
+            if axes := self.axes(a, b):
+                self.results[a] = axes
+            self.same[b] = a
+        if len(one.results) > 1 and any(value in self.results for value in one.results):
+            raise Unsupported(place(one), "has several results that are as long")
+        for a, b in zip(one.regions, other.regions, strict=True):
+            if len(a.blocks) != len(b.blocks):
+                raise Unsupported(place(one), "the length decides which operations there are")
+            for block, against in zip(a.blocks, b.blocks, strict=True):
+                for value, argument in zip(block.args, against.args, strict=True):
+                    if self.axes(value, argument):
+                        raise Unsupported(place(one), "has buffers that are as long as arguments of a block")
+                    self.same[argument] = value
+                self.block(block, against)
+
+    def attributes(self, one: Operation, other: Operation) -> None:
+        """All that two operations say, but for types."""
+        for ours, theirs in ((one.properties, other.properties), (one.attributes, other.attributes)):
+            for key in {*ours, *theirs} - {*FROM_TYPES}:
+                if (a := ours.get(key)) != (b := theirs.get(key)) and not (key in SHAPES and self.shapes(a, b)):
+                    raise Unsupported(place(one), f"its {key} follows from the length")
+
+    def shapes(self, one: Attribute | None, other: Attribute | None) -> bool:
+        """Whether two shapes differ as types may."""
+        if not isa(one, DenseArrayBase[IntegerType]) or not isa(other, DenseArrayBase[IntegerType]):
+            return False
+        return all(a == b or self.is_length(a, b) for a, b in zip(int_values(one), int_values(other), strict=True))
+
+    def is_length(self, one: int, other: int) -> bool:
+        return (one, other) == (self.maximum, self.maximum - 1)
+
+    def axes(self, one: SSAValue, other: SSAValue) -> list[int]:
+        """The axes of a value that are as long."""
+        a, b = one.type, other.type
+        if a == b:
+            return []
+        first, second = shaped(a), shaped(b)
+        if first is not None and second is not None and first[0] == second[0] and len(first[1]) == len(second[1]):
+            pairs = list(enumerate(zip(first[1], second[1], strict=True)))
+            if all(x == y or self.is_length(x, y) for _, (x, y) in pairs):
+                return [axis for axis, (x, y) in pairs if x != y]
+        owner = one.owner
+        if isinstance(owner, Block):
+            owner = owner.parent_op()
+        where = "the length" if owner is None else place(owner)
+        raise Unsupported(where, f"has {a}, and {b} for a length of one less")
+
+    def constant(self, one: arith.ConstantOp, other: arith.ConstantOp) -> None:
+        """Two constants: equal, the first part of the longer one, or numbers that follow the length."""
+        if one.value == other.value and one.result.type == other.result.type:
+            return
+        axes, ours, theirs = self.axes(one.result, other.result), to_numpy(one.value), to_numpy(other.value)
+        if axes and same_bits(ours[tuple(slice(size) for size in theirs.shape)], theirs):
+            return
+        if not axes and ours.size == 1 and ours.dtype.kind in "iu" and int(ours) - int(theirs) == 1:
+            if isinstance(one.result.type, IndexType | IntegerType):
+                self.numbers[one] = int(ours) - self.maximum
+                return
+        if not axes and (table := self.known.get(ours.tobytes())) is not None:
+            if same_bits(table(self.maximum - 1), theirs):
+                every = np.stack([table(length) for length in range(1, self.maximum + 1)])
+                buffers = [use.operation for use in one.result.uses]
+                if all(isinstance(op, ToBufferOp) for op in buffers):
+                    self.tables.update((op.results[0], every) for op in buffers)
+                    return
+        raise Unsupported(place(one), "a constant follows from the length, in another way than by its first part")
+
+
+def shaped(type: Attribute) -> tuple[tuple[bool, Attribute], tuple[int, ...]] | None:
+    """The kind and the shape of a memref or a tensor."""
+    if is_buffer(type) or is_tensor(type):
+        return (is_buffer(type), type.element_type), type.get_shape()
+    return None
+
+
+def same_bits(one: Array, other: Array) -> bool:
+    """Whether two arrays hold the same, NaNs included."""
+    a, b = np.ascontiguousarray(one), np.ascontiguousarray(other)
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+# In `schedule`
+
+
+def opened(function: FuncOp) -> bool:
+    """Whether the function is for any length."""
+    return AXES in function.attributes
+
+
+def open_extents(function: FuncOp) -> None:
+    """Have the types say which sizes are known at run time only, as `Extent`, and take the marks off operations."""
+    axes = function.attributes[AXES]
+    assert isa(axes, ArrayAttr[Attribute])
+    for argument, each in zip(list(function.body.block.args), axes.data, strict=False):
+        set_extents(argument, each)
+    for op in list(function.walk()):
+        if (each := op.attributes.pop(AXES, None)) is not None and op is not function:
+            set_extents(op.results[0], each)
+    function.attributes[AXES] = axes
+
+
+def set_extents(value: SSAValue, axes: Attribute) -> None:
+    """Make these axes of a memref extents."""
+    if is_buffer(type := value.type):
+        shape = list(type.get_shape())
+        for axis in int_values(axes) if isa(axes, DenseArrayBase[IntegerType]) else ():
+            shape[axis] = Extent(shape[axis])
+        retype(value, shape)
+
+
+def close_extents(function: FuncOp) -> None:
+    """Make all sizes numbers again."""
+    for value in list(values_of(function)):
+        if is_buffer(type := value.type) and any(isinstance(size, Extent) for size in type.get_shape()):
+            retype(value, [int(size) for size in type.get_shape()])
+
+
+def retype(value: SSAValue, shape: Sequence[int]) -> None:
+    type = value.type
+    assert is_buffer(type)
+    Rewriter.replace_value_with_new_type(value, MemRefType(type.element_type, shape, type.layout, type.memory_space))
+
+
+def values_of(function: FuncOp) -> Iterator[SSAValue]:
+    """All values inside."""
+    for op in function.walk():
+        yield from op.results
+        for region in op.regions:
+            for block in region.blocks:
+                yield from block.args

@@ -1,0 +1,46 @@
+"""Blocks of channels of a product whose number is known at run time only: the keys of attention."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import DictionaryAttr
+
+from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.indices import below, minus, quotient, remainder, when
+from relay.lowering.shaped import Extent, at_most
+from relay.target import LANES
+
+
+@dataclass(frozen=True)
+class OpenGroup:
+    """`count` blocks of so many vectors from channel `first` on; with `last`, one block, that of the last channels, of
+    one vector of so many, unless they are none."""
+
+    first: Index
+    count: Index
+    vectors: int
+    most: int
+    last: Index | None = None
+
+    def loop(self, b: LoopBuilder, apart: DictionaryAttr | None, body: Callable[[Index, Index, Index], None]) -> None:
+        """Emit the body for each block: its number, where all are of one size, its first channel, and the channels of
+        its last vector."""
+        if self.last is not None:
+            last = self.last
+            when(b, below(b, 0, last), lambda: body(0, self.first, last))
+            return
+        with b.loop(0, self.count, independent=True, apart=apart, turns=self.most) as (number, _):
+            body(number, b.plus(self.first, b.times(number, self.vectors * LANES)), LANES)
+
+
+def open_groups(b: LoopBuilder, outputs: Extent, vectors: int) -> Sequence[OpenGroup]:
+    """Whole blocks, blocks of one vector of what is left, and a vector that is not whole."""
+    end, width = b.length(outputs), vectors * LANES
+    whole, last = quotient(b, end, width), remainder(b, end, LANES)
+    groups = [OpenGroup(0, whole, vectors, at_most(outputs) // width)]
+    if vectors > 1:
+        single = quotient(b, remainder(b, end, width), LANES)
+        groups.append(OpenGroup(b.times(whole, width), single, 1, vectors - 1))
+    return [*groups, OpenGroup(minus(b, end, last), 1, 1, 1, last)]
