@@ -92,6 +92,8 @@ class CpuCosts:
     """Columns of the second matrix at least for which it is."""
     packed_turned_columns: int = 8
     """The same where its columns lie one after the other: sums along both matrices' rows take less than idle lanes."""
+    most_keys: int = 4096
+    """Scores of a row at most that attention keeps in scratch memory."""
     least_strips: int = 8
     """Strips of an image at least, where it has as many rows: threads share them."""
 
@@ -175,6 +177,8 @@ class GpuCosts:
     """Threads that share a sum, at most."""
     packed_rows: int = 8
     """Rows of a product's first matrix at least for which the second one stays as it lies."""
+    most_keys: int = 128
+    """Scores of a row at most that attention keeps in registers: a thread has half as many sums."""
 
 
 Costs = TypeVar("Costs", CpuCosts, GpuCosts)

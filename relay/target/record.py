@@ -382,7 +382,7 @@ class GpuTarget(Processor):
 
     @property
     def keeps_scores(self) -> bool:
-        return False
+        return self.matrix_units and self.shuffles
 
     @property
     def divides_by_products(self) -> bool:

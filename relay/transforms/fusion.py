@@ -12,7 +12,7 @@ from xdsl.traits import is_side_effect_free
 from relay.dialects import relay
 from relay.dialects.op import TensorOp, rank, shape, tensor
 from relay.dialects.plug_in import has_lowering
-from relay.target import CpuCosts, Target
+from relay.target import GpuCosts, Target
 from relay.target.record import UNKNOWN
 
 EXPENSIVE = (
@@ -91,8 +91,6 @@ NORMS = (relay.LayerNormOp, relay.RmsNormOp)
 """Normalizations whose kernels also keep the values that they normalize."""
 OF_ROWS = (relay.DenseOp, relay.WeightOnlyDenseOp, relay.BatchMatmulOp, relay.SoftmaxOp, *NORMS)
 """Anchors whose kernels may end in long computations on each element."""
-MOST_KEYS = 4096
-"""Scores of a row at most that stay in scratch memory."""
 CODES = {i8, IntegerType(8, Signedness.UNSIGNED)}
 COPIES = 4
 """An op with more users is computed once."""
@@ -145,11 +143,15 @@ class Group:
         self.kind = "elementwise" if self.anchor is None else op.name.rsplit(".", 1)[-1]
 
     def is_product(self, target: Target) -> bool:
-        """Whether this is a product of stacks of matrices whose second ones the target's kernels pack at run time."""
+        """Whether this is a product of stacks of matrices whose second ones the target's kernels pack at run time, or
+        copy into shared memory."""
         op, costs = self.anchor, target.costs
-        if not isinstance(op, relay.BatchMatmulOp) or op.transpose_a.value.data or not isinstance(costs, CpuCosts):
+        if not isinstance(op, relay.BatchMatmulOp) or op.transpose_a.value.data:
             return False
         rows, columns = shape(op.result)[-2:]
+        if isinstance(costs, GpuCosts):
+            codes = all(tensor(value).element_type in CODES for value in op.operands)
+            return codes and rank(op.result) == 3 and rows >= costs.matrix_rows and columns >= costs.matrix_columns
         least = costs.packed_turned_columns if op.transpose_b.value.data else costs.packed_columns
         kinds = {tensor(value).element_type for value in op.operands}
         runs = kinds == {f32} or (kinds <= CODES and target.dot() is not None)
@@ -172,9 +174,9 @@ class Fusion:
        elementwise ops at the end of that group move to the op's, up to where the value is narrowest.
     4. an elementwise group that has all ops that use a value of its shape joins the group of a product, softmax or
        layer normalization that computes this.
-    An anchor never joins another anchor's group, but where the target keeps the scores of attention in scratch memory:
-    a softmax along rows joins the product of two stacks of computed matrices that it alone reads, and the product that
-    alone sums values by its results. No step may make two groups wait for each other.
+    An anchor never joins another anchor's group, but where the target keeps the scores of attention in scratch memory,
+    or in registers: a softmax along rows joins the product of two stacks of computed matrices that it alone reads, and
+    the product that alone sums values by its results. No step may make two groups wait for each other.
     """
 
     def __init__(self, block: Block, target: Target = UNKNOWN):
@@ -319,7 +321,8 @@ class Fusion:
         product = values[0].anchor
         if users(results[0]) != [product] or product is None or product.operands[0] is not results[0]:
             return
-        if op.along_last and sums[-1] <= MOST_KEYS and self.merge(scores[0], group, anchors=True):
+        most = target.costs.most_keys
+        if op.along_last and sums[-1] <= most and self.merge(scores[0], group, anchors=True):
             self.merge(scores[0], values[0], anchors=True)
 
     def merge(self, first: Group, second: Group | None, anchors: bool = False) -> bool:

@@ -37,6 +37,7 @@ from relay.module import IRModule
 from relay.passes import Pipeline
 from relay.target import GpuTarget, attach, resolve_gpu
 from tests.numeric.compiled_modules import Net, equal, offsets
+from tests.numeric.test_gpu_attention import attention
 
 TARGET = "cuda -arch=sm_90a"
 MACHINE = resolve_gpu(TARGET)
@@ -94,7 +95,14 @@ def pairs() -> Net:
     return net
 
 
-NETS: Sequence[Callable[[], Net]] = (product, convolution, sums, codes, rows, pairs)
+def heads() -> Net:
+    """Attention of three heads that leaves remainders."""
+    net = Net(9)
+    attention(net, 1)
+    return net
+
+
+NETS: Sequence[Callable[[], Net]] = (product, convolution, sums, codes, rows, pairs, heads)
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,7 @@ class PairKernel(MatrixKernel):
         b, blocks = self.b, self.m.blocks
         self.number = quotient(b, block, blocks) if self.pair.count > 1 else 0
         tile = remainder(b, block, blocks) if self.pair.count > 1 else block
+        self.block, self.thread = tile, thread
         at = [self.number] if len(self.m.nest.shape) > 2 else []
         self.emit(tile, thread, lambda row: [*at, row])
 
@@ -95,13 +96,17 @@ class PairCopies:
     def __init__(self, thread: MatrixThread, factors: Sequence[SSAValue], pair: Pair, number: Index):
         self.t, self.b, self.m, self.pair, self.product = thread, thread.b, thread.m, pair, number
         self.size = self.m.format.data
-        self.parts = [*self.rows(factors[0], self.m.rows, thread.first_row, thread.tile.rows, 0, False)]
-        start = thread.tile.rows * thread.tile.depth
-        if pair.turned:
-            self.parts += self.columns(factors[1], start)
+        self.parts = [*self.find(factors)]
+
+    def find(self, factors: Sequence[SSAValue]) -> Iterator[Part]:
+        """What the thread copies of both factors."""
+        t, tile = self.t, self.t.tile
+        yield from self.rows(factors[0], self.m.rows, t.first_row, tile.rows, 0, False)
+        start = tile.rows * tile.depth
+        if self.pair.turned:
+            yield from self.columns(factors[1], start)
         else:
-            first, columns = thread.first_column, thread.tile.columns
-            self.parts += self.rows(factors[1], self.m.columns, first, columns, start, True)
+            yield from self.rows(factors[1], self.m.columns, t.first_column, tile.columns, start, True)
 
     def load(self, step: Index) -> list[list[SSAValue]]:
         """What the thread copies of a step, from memory; zeros where the factors end."""
@@ -181,8 +186,8 @@ class PairCopies:
     ) -> Part:
         """Four columns of one row, or codes of four rows, each column's beside each other in a stage."""
         b, t, together = self.b, self.t, FOUR if self.size == 1 else 1
-        row = self.row(column)
-        chunk, rest = t.div(k, CHUNK // self.size), t.rem(k, CHUNK // self.size)
+        row, k_there = self.row(column), self.place(k)
+        chunk, rest = t.div(k_there, CHUNK // self.size), t.rem(k_there, CHUNK // self.size)
         places = [
             b.plus(b.plus(t.place(b.plus(row, away), chunk), b.times(rest, self.size)), start) for away in (0, 1, 8, 9)
         ]
@@ -202,6 +207,10 @@ class PairCopies:
                     b.store(b.lane(values[0], number), t.numbers, [to])
 
         return Part(read, write)
+
+    def place(self, k: Index) -> Index:
+        """Where in a row of a stage a place of the depth is."""
+        return k
 
     def transposed(self, lines: Sequence[SSAValue]) -> list[SSAValue]:
         """Four vectors of four codes each, turned."""

@@ -19,11 +19,12 @@ from relay.lowering.gpu.formats import FLOATS
 from relay.lowering.gpu.points import Producer
 from relay.lowering.gpu.producers import Padded, computed, framed, padded, starts
 from relay.lowering.gpu.strategies import Chosen, choose
+from relay.lowering.gpu.strategies.attention import AttentionSchedule, attentions_of
 from relay.lowering.gpu.strategies.rows import RowsSchedule, chains_of
 from relay.lowering.gpu.strategies.strategy import Emission, Fused, Kernel, Scheduled
 from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.scheduling.in_turn import Chain
-from relay.lowering.scheduling.record import Entry, entries_of, not_scheduled, place_of, threads_of, write
+from relay.lowering.scheduling.record import Entry, OpSchedule, entries_of, not_scheduled, place_of, threads_of, write
 from relay.lowering.shaped import is_buffer
 from relay.passes.target_pass import TargetPass
 from relay.target import GpuTarget
@@ -98,7 +99,7 @@ class FunctionScheduler:
         self.done: list[Operation] = []
         self.rows = self.find_rows(target)
         self.fused = self.find()
-        self.kernel = Kernel(target, self.given, self.fused)
+        self.kernel = self.attend(Kernel(target, self.given, self.fused))
 
     def run(self) -> None:
         """Decide, write down what was decided, and emit it."""
@@ -110,10 +111,23 @@ class FunctionScheduler:
     def find_rows(self, target: GpuTarget) -> dict[Operation, Chain]:
         """Chains of operations on the same rows by the last of each, unless the function's attribute asks for other
         strategies: all but that one are `done`."""
-        named = {entry.strategy for entry in entries_of(self.function)}
-        chains = [] if named - {None, RowsSchedule.strategy} else [*chains_of(self.order, target)]
+        chains = [*chains_of(self.order, target)] if self.may_be(RowsSchedule, AttentionSchedule) else []
         self.done += [op for chain in chains for op in chain.ops[:-1]]
         return {chain.ops[-1]: chain for chain in chains}
+
+    def attend(self, kernel: Kernel) -> Kernel:
+        """The kernel with its attentions; all operations of each but the last are `done`."""
+        if not self.may_be(AttentionSchedule):
+            return kernel
+        launched = [op for op in launches(self.order) if op not in self.done]
+        attentions = dict(attentions_of(kernel, launched))
+        self.done += [op for each in attentions.values() for op in (each.op, each.chain.ops[-1])]
+        return replace(kernel, attentions=attentions)
+
+    def may_be(self, *kinds: type[OpSchedule]) -> bool:
+        """Whether the function's attribute asks for no other strategies than these."""
+        named = {entry.strategy for entry in entries_of(self.function)}
+        return named <= {None, *(kind.strategy for kind in kinds)}
 
     def find(self) -> Fused:
         """Which buffers need no memory, and which fills only start what follows: those are `done`."""

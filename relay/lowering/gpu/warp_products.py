@@ -41,7 +41,7 @@ class WarpProducts:
 
     def __init__(self, thread: MatrixThread):
         self.t, self.b, self.m, self.tile, self.conv = thread, thread.b, thread.m, thread.tile, thread.conv
-        self.rows = 4 * self.tile.row_steps if self.conv.kernel.zero_point else 0
+        self.rows: int = 4 * self.tile.row_steps if self.conv.kernel.zero_point else 0
 
     def prepare(self) -> None:
         """Where in a stage the rows are that the lane gives for each half of the depth."""

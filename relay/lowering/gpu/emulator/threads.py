@@ -40,7 +40,9 @@ WARP, BLOCK = 1, 2
 
 BEGIN = """  %co.id = call token @llvm.coro.id(i32 0, ptr null, ptr null, ptr null)
   %co.size = call i64 @llvm.coro.size.i64()
-  %co.memory = call ptr @malloc(i64 %co.size)
+  %co.more = add i64 %co.size, 63
+  %co.whole = and i64 %co.more, -64
+  %co.memory = call ptr @aligned_alloc(i64 64, i64 %co.whole)
   %co.handle = call ptr @llvm.coro.begin(token %co.id, ptr %co.memory)
   %shared.at = getelementptr i8, ptr %ctx, i64 24
   %shared = load ptr, ptr %shared.at

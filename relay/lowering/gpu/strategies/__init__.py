@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from xdsl.dialects.func import FuncOp
 
 from relay.errors import InvalidArgument
+from relay.lowering.gpu.strategies.attention import OneAttention
 from relay.lowering.gpu.strategies.elementwise import Elementwise, Pad
 from relay.lowering.gpu.strategies.mma import Mma
 from relay.lowering.gpu.strategies.mma_pairs import MmaPairs
@@ -26,6 +27,7 @@ STRATEGIES: Sequence[type[Strategy[Any]]] = (
     WgmmaTma,
     Wgmma,
     MmaPairs,
+    OneAttention,
     Rows,
     Reduction,
     Elementwise,
@@ -46,7 +48,8 @@ class Chosen(NamedTuple):
 
 def matching(op: Scheduled, kernel: Kernel) -> list[Strategy[Any]]:
     """The strategies that apply to an operation; of the last one of a chain, those that run the whole chain."""
-    kinds = (Rows,) if op in kernel.fused.rows else STRATEGIES
+    chained = Rows if op in kernel.fused.rows else OneAttention if op in kernel.attentions else None
+    kinds = STRATEGIES if chained is None else (chained,)
     return [strategy for kind in kinds if (strategy := kind.match(op, kernel)) is not None]
 
 

@@ -16,6 +16,7 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, SSAValue
 
 from relay.lowering.builder import LoopBuilder
+from relay.lowering.gpu.attention_kernel import Attention
 from relay.lowering.gpu.matrix import Product
 from relay.lowering.gpu.points import Producer
 from relay.lowering.gpu.producers import Nest, Padded, nest_of
@@ -58,6 +59,8 @@ class Kernel:
     fused: Fused
     products: dict[Operation, Product | None] = field(default_factory=dict[Operation, Product | None])
     """Those of the operations that were looked at."""
+    attentions: Mapping[Operation, Attention] = field(default_factory=dict[Operation, Attention])
+    """By the last operation of each."""
 
 
 @dataclass(frozen=True)

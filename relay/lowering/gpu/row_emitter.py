@@ -1,0 +1,145 @@
+"""What a thread does of operations on a row that its team shares: elements stay in registers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+
+from xdsl.dialects import arith, memref
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineMap
+
+from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.gpu.points import PointEmitter
+from relay.lowering.gpu.teams import SUMS, Members, join_of
+from relay.lowering.indices import below, binary, both, when
+from relay.lowering.scheduling.in_turn import Chain, is_number, is_reduction
+from relay.lowering.scheduling.reduction import in_pairs
+from relay.lowering.shaped import is_vector
+
+
+def is_read_elsewhere(buffer: SSAValue, chain: Chain) -> bool:
+    """Whether others than the chain use a buffer that it writes."""
+    ours = set[Operation](chain.ops)
+    return not isinstance(buffer.owner, memref.AllocOp) or any(use.operation not in ours for use in buffer.uses)
+
+
+def pieces(size: int, lanes: int, team: int) -> int:
+    """Groups of neighbours of a row that a thread has, at most."""
+    return -(-size // (lanes * team))
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Neighbours of a row that a thread has: where they start, and whether they are there, None if they always are.
+    Those that are not repeat the last ones of the row."""
+
+    column: Index
+    inside: SSAValue | None
+
+
+class RowEmitter:
+    """Emits the operations on a row, for one thread of its team: `numbers` is what each buffer with one number a row
+    holds for it, `kept` the thread's elements of each buffer with a row, or of one that is read. `given`: those of
+    buffers that have no memory, where pieces that are not there are anything; results stay in registers then."""
+
+    def __init__(
+        self,
+        builder: LoopBuilder,
+        chain: Chain,
+        points: PointEmitter,
+        members: Members,
+        dims: Sequence[Index],
+        inside: SSAValue | None,
+        given: Mapping[SSAValue, list[SSAValue]] = MappingProxyType({}),
+    ):
+        self.b, self.chain, self.points, self.members, self.dims, self.inside = (
+            builder, chain, points, members, dims, inside,
+        )  # fmt: skip
+        self.pieces = [*self.find_pieces()]
+        self.numbers: dict[SSAValue, SSAValue] = {}
+        self.kept = {(buffer, ""): values for buffer, values in given.items()}
+        self.in_memory = not given
+
+    def find_pieces(self) -> Iterator[Piece]:
+        """The thread's part of the row."""
+        b, lanes, team = self.b, self.points.lanes, self.members.team.size
+        whole = self.chain.size // lanes
+        for number in range(pieces(self.chain.size, lanes, team)):
+            at = b.plus(number * team, self.members.member)
+            inside = None if (number + 1) * team <= whole else below(b, at, whole)
+            place = at if inside is None else binary(b, arith.MinUIOp, at, whole - 1)
+            yield Piece(self.points.widened([place])[0], inside)
+
+    def emit(self) -> None:
+        """All operations, and what others read of their results to memory."""
+        for op in self.chain.ops:
+            if isinstance(op, linalg.FillOp):
+                self.numbers[op.outputs[0]] = op.inputs[0]
+            elif is_reduction(op):
+                self.numbers[op.outputs[0]] = self.reduced(op)
+            elif is_number(op, self.chain.outer):
+                self.numbers.update(zip(op.outputs, self.values(op, 0, ()), strict=True))
+            else:
+                found = [self.values(op, number, ()) for number in range(len(self.pieces))]
+                for output, values in zip(op.outputs, zip(*found, strict=True), strict=True):
+                    self.kept[output, ""] = list(values)
+                    if self.in_memory and is_read_elsewhere(output, self.chain):
+                        self.store(output, values)
+        if self.in_memory:
+            self.store_numbers([buffer for buffer in self.numbers if is_read_elsewhere(buffer, self.chain)])
+
+    def store_numbers(self, buffers: Sequence[SSAValue]) -> None:
+        """The row's numbers to memory, by the first thread."""
+        b = self.b
+        for buffer in buffers:
+            first = b.compare(b.index(self.members.member), "eq", b.index(0))
+            when(b, both(b, [first, self.inside]), partial(b.store, self.numbers[buffer], buffer, self.dims))
+
+    def store(self, output: SSAValue, values: Sequence[SSAValue]) -> None:
+        """The thread's elements of a row to memory."""
+        for piece, value in zip(self.pieces, values, strict=True):
+            place = [*self.dims, piece.column]
+            when(self.b, both(self.b, [self.inside, piece.inside]), partial(self.points.store, value, output, place))
+
+    def values(self, op: linalg.GenericOp, number: int, carried: Sequence[SSAValue]) -> list[SSAValue]:
+        """What an operation yields of a piece of the row."""
+        dims = [*self.dims, self.pieces[number].column][: len(op.iterator_types)]
+        block = op.body.block
+        pairs = zip(op.inputs, op.indexing_maps, block.args, strict=False)
+        read = [self.operand(v, m.data, number, dims) if any(a.uses) else v for v, m, a in pairs]
+        return self.points.computed(block, [*read, *(carried or op.outputs)], dims)
+
+    def operand(self, value: SSAValue, map: AffineMap, number: int, dims: Sequence[Index]) -> SSAValue:
+        """An operand's elements of a piece, each of which is read once, or its number for the row."""
+        if value in self.numbers:
+            return self.numbers[value]
+        key = (value, "" if (value, "") in self.kept else str(map))
+        known = self.kept.setdefault(key, [])
+        if number >= len(known):
+            known.append(self.points.element(value, [self.b.apply(r, dims) for r in map.results]))
+        return known[number]
+
+    def reduced(self, op: linalg.GenericOp) -> SSAValue:
+        """A reduction of the row: each lane's and each thread's result of its own elements, joined in pairs."""
+        b, lanes, output = self.b, self.points.lanes, op.outputs[0]
+        join = join_of(op)
+        assert join is not None
+        start = self.numbers[output] if output in self.numbers else b.load(output, self.dims)
+        neutral = b.constant(0, start.type) if join in SUMS else start
+        total = b.broadcast(neutral, lanes) if lanes > 1 else neutral
+        for number, piece in enumerate(self.pieces):
+            (more,) = self.values(op, number, [total])
+            same = piece.inside is None or (self.in_memory and join not in SUMS)
+            total = more if same or piece.inside is None else b.select(piece.inside, more, total)
+
+        def pair(x: SSAValue, y: SSAValue) -> SSAValue:
+            return b.add(join(x, y)).results[0]
+
+        if is_vector(total.type):
+            total = in_pairs([b.lane(total, lane) for lane in range(lanes)], pair)
+        total = self.members.join(total, join)
+        return pair(start, total) if join in SUMS else total
