@@ -14,15 +14,38 @@ import pytest
 
 from relay.frontend import from_pytorch
 from relay.interpreters import run
-from tests.numeric.torch_nets import AT_RUN_TIME, FORMS, NETS, applies, distance, row, torchvision
+from tests.numeric.torch_nets import (
+    AT_RUN_TIME,
+    FORMS,
+    NETS,
+    applies,
+    distance,
+    eager,
+    exported,
+    rounded,
+    row,
+    torchvision,
+)
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 """What warns here are the libraries that make the models."""
 CASES = [(net, form) for net in NETS for form in FORMS if applies(net, form)]
+TIES = ("GPT-2", "Llama", "Whisper decoder")
+"""Networks whose results in the form `int8 dynamic` move by more than 1e-3 of the largest where float sums are rounded
+otherwise: the element of a row that gives the scale, if negative, lies on the tie of two codes."""
 
 
 def package(name: str) -> Any:
     return pytest.importorskip(name, reason=f"{name} makes the models", exc_type=ImportError)
+
+
+def packages() -> None:
+    """Skip where one of those that make the models is missing."""
+    package("torch")
+    if find_spec("torchvision") is not None:
+        torchvision()  # before others import it
+    for name in ("torchvision", "timm", "transformers", "torchao", "executorch"):
+        package(name)
 
 
 @pytest.mark.parametrize(("net", "form"), CASES)
@@ -30,22 +53,31 @@ def test_is_near_eager(net: str, form: str) -> None:
     """Interpreted and compiled, of a file. Static codes of every operator, fed eager PyTorch's, are within one. Where
     scales are found at run time, operators that are fed eager PyTorch's values give its integers; of the whole network
     a rounding error of a float sum may move a value to the next code, in eager PyTorch as here."""
-    package("torch")
-    if find_spec("torchvision") is not None:
-        torchvision()  # before others import it
-    for name in ("torchvision", "timm", "transformers", "torchao", "executorch"):
-        package(name)
+    packages()
     found = row(net, form)
     limit = 1e-5
     if form in AT_RUN_TIME:
         furthest, integers = found["operators"]
         assert furthest <= 1e-5 and not integers
-        limit = max(1e-3, 3 * found["moved"])
+        limit = 1e-3
+        if net in TIES and form == "int8 dynamic":
+            limit = 2 * found["eager off"]
     if form == "PT2E static":
         most, share = found["operators"]
         assert most <= 1 and share <= 1e-3 and found["compiled codes"] == 0
     else:
         assert found["eager"] <= limit and found["compiled"] <= limit
+
+
+@pytest.mark.parametrize("net", TIES)
+def test_eager_itself_is_no_nearer(net: str) -> None:
+    """Operators that compute in float64 and round once give eager PyTorch's result within 1e-6 in float, but not within
+    1e-3 where scales of rows are found at run time: no other order of float sums can be nearer."""
+    packages()
+    for form, near in (("float", True), ("int8 dynamic", False)):
+        program, given = exported(net, form)
+        off = distance(eager(program, given)[0], rounded(program, given))
+        assert off <= 1e-6 if near else off > 1e-3, form
 
 
 def test_a_program_is_taken_as_it_is() -> None:
