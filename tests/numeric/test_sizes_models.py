@@ -104,3 +104,20 @@ def test_any_number_of_rows_of_a_model(name: str):
             assert [a.shape for a in found] == [a.shape for a in wanted]
             assert [a.tobytes() for a in found] == [a.tobytes() for a in wanted]
     assert [row["n"] for row in exe.variants] == list(exe.interface.blocks)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not MODELS.exists(), reason="the models lie beside the checkout")
+def test_a_transformer_for_any_length():
+    """What ONNX Runtime gave is in `golden`; each row of a batch runs by itself."""
+    pytest.importorskip("onnx", reason="reads ONNX")
+    exe = build(MODELS / "bert_tiny_qdq.onnx", maximum={"s21": 128})
+    assert isinstance(exe, DynamicExecutable)
+    assert exe.to_json()["how"]["s21"] == "at run time, up to 128"
+    golden = np.load(MODELS / "golden" / "bert_tiny_qdq.npz")
+    for run in ("r0", "r1", "r2"):
+        given = [golden[f"{run}_in{number}"] for number in range(3)]
+        for row, wanted in enumerate(golden[f"{run}_out0"]):
+            (found,) = arrays(exe.run(*(array[row : row + 1] for array in given)))[0]
+            np.testing.assert_array_equal(found, wanted)
+    assert exe.variants == [{"s13": 1, "s21": 128}]
