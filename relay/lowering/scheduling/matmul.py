@@ -17,7 +17,7 @@ from xdsl.ir import SSAValue
 
 from relay.dialects.arith import ExtSIOp
 from relay.lowering.builder import INDEX, Index, LoopBuilder
-from relay.lowering.indices import below, minus, quotient, remainder, when
+from relay.lowering.indices import below, binary, minus, quotient, remainder, when
 from relay.lowering.scheduling import prefetch, sharing
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import Convolution
@@ -252,10 +252,12 @@ class MatmulEmitter:
         """Ask for what one step of a tile should of the next block's weights."""
         b, conv = self.b, self.conv
         size = block.vectors * LANES * self.group * self.depth
-        points = at_most(conv.images) * at_most(conv.out_rows) * at_most(conv.out_columns)
+        points = prefetch.points_of(conv)
         share = prefetch.share_of(size, points, pixels, self.depth)
         row = b.plus(b.times(point[0], conv.out_rows), point[1]) if point else 0
         before = b.times(b.plus(b.times(row, conv.out_columns), x), share.pixel)
+        if prefetch.is_open(conv) and not isinstance(before, int):
+            before = binary(b, arith.MinUIOp, before, size)
         start = b.plus(b.plus(self.place.weights, b.times(block.channel, self.depth * self.group)), size)
         at = b.plus(b.plus(start, before), b.times(step, share.step))
         prefetch.ask(b, self.weights, at, share, self.schedule.prefetch_stride)

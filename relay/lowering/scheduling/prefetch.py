@@ -9,17 +9,35 @@ has next in memory, often the next weights.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.ir import SSAValue
 
 from relay.dialects.attributes import dtype_of
 from relay.dialects.memref import PrefetchOp
 from relay.lowering.builder import Index, LoopBuilder
-from relay.lowering.shaped import buffer_of
+from relay.lowering.scheduling.contraction import Convolution
+from relay.lowering.shaped import Extent, at_most, buffer_of
 from relay.target import CpuTarget
 
 SECOND_LEVEL = 2
 """The hint of locality for the second-level cache: a block is too large for the first."""
+
+
+SHORT = 16
+"""Pixels that ask for the whole next block where their number is known at run time only: weights are waited for when
+they are few, and those that follow ask for what is there."""
+
+
+def points_of(conv: Convolution) -> int:
+    """The pixels that share a block of weights; of a number that is known at run time only, those that ask."""
+    points = prod(map(at_most, (conv.images, conv.out_rows, conv.out_columns)))
+    return min(points, SHORT) if is_open(conv) else points
+
+
+def is_open(conv: Convolution) -> bool:
+    """Whether the number of pixels is known at run time only."""
+    return any(isinstance(size, Extent) for size in (conv.images, conv.out_rows, conv.out_columns))
 
 
 def pays(target: CpuTarget, points: int, pixels: int, vectors: int, size: int) -> bool:
