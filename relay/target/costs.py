@@ -131,18 +131,23 @@ class GpuCosts:
     """Multiprocessors that launches are made for."""
     matrix_speed: int = 2048
     """Products of 8-bit codes, or bytes of floats multiplied, of a processor in a clock by `mma`."""
-    warpgroup_speed: int = 4096
-    """The same by `wgmma`."""
-    copy_bandwidth: int = 32
+    warpgroup_speed: int = 3584
+    """The same by `wgmma`: 7/8 of what it does where nothing else is done (4,190 on an H200)."""
+    copy_bandwidth: int = 64
     """Bytes that come into a processor's shared memory in a clock."""
+    memory_bandwidth: int = 16
+    """Bytes that a processor reads from or writes to the device's memory in a clock, where all do: 18 on an H200."""
     step: int = 256
     """Clocks that a step of the depth takes at least."""
     block: int = 1500
     """Clocks that a block takes besides its steps."""
     launch: int = 2500
     """Clocks of another kernel that waits for this one."""
-    finished_sum: float = 1 / 16
-    """Clocks of a processor for what follows a sum: 8 instructions at 128 a clock, of 6 to 11 that are counted."""
+    finished_sum: float = 0.08
+    """Clocks of a processor for what follows a sum: about 10 instructions at 128 a clock."""
+    finished_column: float = 2.5
+    """Clocks of a processor for what a warp reads for each column of its sums: 24 bytes for each thread, of which 128 a
+    clock come from the cache for all 32, are 1.5; the rest was measured."""
     registers: int = 1 << 16
     """Registers of 32 bits of a processor."""
     most_sums: int = 64
@@ -167,6 +172,8 @@ class GpuCosts:
     """Threads of a block, where there are more than a few blocks."""
     busy_threads: int = 1 << 16
     """Threads that fill a device: no more are made by dividing a sum."""
+    summed_lanes: int = 8
+    """Elements whose sums a thread computes at once, at most: more take the registers of other threads."""
     least_threads: int = 1 << 15
     """Threads at least before one thread takes several elements."""
     shared_turns: int = 16
@@ -194,9 +201,9 @@ def replaced(costs: Costs, measured: Measured) -> Costs:
 
 POSITIVE = frozenset(
     "cache_line copy_bandwidth issue_width least_strips loads_per_cycle loop_issue_width matrix_speed"
-    " multiplies_per_cycle partial_results planned_threads processors remote_bandwidth second_level_bandwidth"
-    " small_remote_bandwidth staged_row steps_per_outlier stream_bandwidth streamed_vectors third_level_bandwidth"
-    " vectorized_turns warpgroup_speed".split()
+    " memory_bandwidth multiplies_per_cycle partial_results planned_threads processors remote_bandwidth"
+    " second_level_bandwidth small_remote_bandwidth staged_row steps_per_outlier stream_bandwidth streamed_vectors"
+    " third_level_bandwidth vectorized_turns warpgroup_speed".split()
 )
 """Costs that others are divided by, or without which nothing could be computed."""
 

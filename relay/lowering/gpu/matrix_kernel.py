@@ -18,6 +18,7 @@ from relay.dialects.attributes import to_numpy
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.async_copies import AsyncCopies
 from relay.lowering.gpu.bulk_copies import BulkCopies
+from relay.lowering.gpu.channel_tables import read
 from relay.lowering.gpu.dots import wrapped
 from relay.lowering.gpu.matrix import Matrix
 from relay.lowering.gpu.matrix_thread import MatrixThread
@@ -30,6 +31,8 @@ from relay.lowering.gpu.warpgroup_products import GroupProducts
 from relay.lowering.indices import below, when
 from relay.lowering.shaped import is_vector
 
+QUAD = 4
+"""Threads with sums of the same row, in neighbouring columns."""
 WORDS = 4
 """Sums of a part of the depth that are written at once."""
 
@@ -57,7 +60,7 @@ class MatrixKernel:
         b, tile = self.b, self.tile
         self.t = t = MatrixThread(b, self.m, block, thread)
         sums, rows = self.products()
-        group, self.quad = t.div(t.lane, 4), t.rem(t.lane, 4)
+        group, self.quad = t.div(t.lane, QUAD), t.rem(t.lane, QUAD)
         for step, part, half in product(range(tile.row_steps), range(tile.column_steps // tile.run), range(2)):
             row = b.plus(b.plus(b.plus(t.first_row, t.warp_row), group), 16 * step + 8 * half)
             first = 4 * (step * tile.column_steps + part * tile.run) + 2 * half
@@ -84,18 +87,17 @@ class MatrixKernel:
         return found[: self.tile.sums], found[self.tile.sums :]
 
     def starting(self) -> list[SSAValue]:
-        """What the sums start from, if that is not 0: what they are off by, where nothing adds parts later. Two
-        channels are there twice, for two rows: so a load is of four sums in the order of their registers."""
+        """What the sums start from, if that is not 0: what they are off by, where nothing adds parts later. Each number
+        is there for two rows."""
         if not self.offsets or self.parts is not None:
             return []
         b, t, (offsets,), run = self.b, self.t, self.offsets, 2 * self.tile.run
-        column = b.plus(b.plus(t.first_column, t.warp_column), b.times(t.rem(t.lane, 4), run))
+        column = b.plus(b.plus(t.first_column, t.warp_column), b.times(t.rem(t.lane, QUAD), run))
         found = list[SSAValue]()
-        for number in range(0, 2 * self.tile.column_steps, 2):
-            channel = b.plus(column, number // run * 4 * run + number % run)
-            four = b.vector_load(offsets, [b.times(channel, 2)], WORDS)
-            align(four.owner)
-            found += [b.lane(four, n) for n in range(WORDS)]
+        for part in range(self.tile.column_steps // self.tile.run):
+            vector = read(b, offsets, b.plus(column, part * QUAD * run), run, QUAD)
+            channels = [b.lane(vector, n) for n in range(run)]
+            found += [x for n in range(0, run, 2) for _ in range(2) for x in channels[n : n + 2]]
         self.offsets = []
         return found * self.tile.row_steps
 

@@ -11,6 +11,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from relay.dialects.attributes import dtype_of
 from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.gpu.channel_tables import ChannelTables
 from relay.lowering.gpu.producers import Nest, Padded
 from relay.lowering.gpu.teams import SUMS, Members, join_of
 from relay.lowering.indices import unravelled
@@ -24,7 +25,7 @@ Producer = Nest | Padded
 class PointEmitter:
     """Emits the value of an element where it is needed. With `lanes` above 1, an index may stand for so many
     neighbours along the last dimension: those are `wide`. `special` emits what has a form of its own; sums and the
-    like are shared by `members`."""
+    like are shared by `members`; `tables` reads constants with a number for each channel."""
 
     def __init__(
         self,
@@ -33,10 +34,12 @@ class PointEmitter:
         lanes: int = 1,
         special: Special | None = None,
         members: Members | None = None,
+        tables: ChannelTables | None = None,
     ):
         self.b = builder
         self.special = special
         self.members = members
+        self.tables = tables
         self.producers = producers
         self.lanes = lanes
         self.lifter = Lifter(builder, lanes)
@@ -69,6 +72,8 @@ class PointEmitter:
         """An element from memory."""
         if not at or not self.is_wide(at[-1]):
             return self.b.load(buffer, at)
+        if self.tables is not None and len(at) == 1 and (found := self.tables.load(buffer, at[0])) is not None:
+            return found
         value = self.b.vector_load(buffer, at, self.lanes)
         self.align(value.owner, buffer)
         return value

@@ -85,6 +85,10 @@ class Tile:
         """Blocks that a processor has at once, by their registers."""
         return costs.registers // (costs.thread_registers * self.threads + self.rows * self.columns)
 
+    def finished(self, costs: GpuCosts) -> float:
+        """Clocks for what follows a sum, with a part of what its warp reads for its column."""
+        return costs.finished_sum + costs.finished_column * self.down / self.rows
+
     def cost(self, rows: int, columns: int, depth: int, splits: int, costs: GpuCosts) -> float:
         """Clocks that a product takes, about: of the busiest processor, whose blocks multiply and copy at once, and of
         the kernel that adds the parts. `depth`: bytes of a row of the data."""
@@ -95,8 +99,8 @@ class Tile:
         steps = -(-depth // (self.depth * splits))
         waves, time = -(-each // together), costs.block + steps * max(costs.step, together * work)
         if splits == 1:
-            return waves * (time + costs.finished_sum * together * self.rows * self.columns)
-        parts = rows * columns / costs.processors * (costs.finished_sum + 2 * 4 * splits / costs.copy_bandwidth)
+            return waves * (time + self.finished(costs) * together * self.rows * self.columns)
+        parts = rows * columns / costs.processors * (costs.finished_sum + 2 * 4 * splits / costs.memory_bandwidth)
         return waves * time + costs.launch + parts
 
 

@@ -51,7 +51,19 @@ class GivenConstants:
         suffixes: Sequence[str] = SUFFIXES,
     ) -> list[SSAValue]:
         """Have calls give packed constants, a row for each call, in place of an argument; returns the new ones."""
-        position = self.position(argument)
+        new = self.beside(argument, weights, packed, suffixes)
+        self.retire(argument)
+        return new
+
+    def beside(
+        self,
+        argument: BlockArgument,
+        weights: Sequence[arith.ConstantOp],
+        packed: Sequence[Sequence[Array]],
+        suffixes: Sequence[str],
+    ) -> list[SSAValue]:
+        """Have calls give packed constants, a row for each call, after an argument; returns the new ones."""
+        position = self.position(argument) + 1
         new: list[SSAValue] = []
         for number, array in enumerate(packed[0]):
             type = buffer_type(elements(array).type)
@@ -62,8 +74,7 @@ class GivenConstants:
                 for array, kind in zip(row, suffixes[: len(row)], strict=True)
             ]
             arguments = list(call.arguments)
-            call.operands = [*arguments[:position], *buffers, *arguments[position + 1 :]]
-        self.retired.append(argument)
+            call.operands = [*arguments[:position], *buffers, *arguments[position:]]
         return new
 
     def retire_unread(self) -> None:

@@ -9,6 +9,7 @@ from xdsl.dialects import memref
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import SSAValue
 
+from relay.lowering.gpu.channel_tables import ChannelTables
 from relay.lowering.gpu.grids import threads
 from relay.lowering.gpu.points import PointEmitter, inlined
 from relay.lowering.gpu.producers import Nest, Padded
@@ -65,7 +66,8 @@ class Elementwise(Strategy[ElementwiseSchedule]):
     def emit(self, emission: Emission, schedule: ElementwiseSchedule) -> None:
         b, nest, lanes = emission.builder, self.nest, schedule.lanes
         with threads(b, elements(nest.shape, lanes), schedule.block) as at:
-            points = PointEmitter(b, emission.fused.producers, lanes)
+            tables = ChannelTables(b, emission.given, lanes)
+            points = PointEmitter(b, emission.fused.producers, lanes, tables=tables)
             dims = nest.dims(points.widened(at))
             points.results(nest, dims, points.nest(nest, dims))
 

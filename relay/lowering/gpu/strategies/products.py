@@ -14,10 +14,11 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import BlockArgument, SSAValue
 
 from relay.dialects.attributes import Array, to_numpy
+from relay.lowering.gpu.channel_tables import ChannelTables, interleave
 from relay.lowering.gpu.formats import FLOATS, Format
 from relay.lowering.gpu.grids import grid, threads
 from relay.lowering.gpu.matrix import PIXEL, Gathered, Matrix, Product, product_of
-from relay.lowering.gpu.matrix_kernel import MatrixKernel
+from relay.lowering.gpu.matrix_kernel import QUAD, MatrixKernel
 from relay.lowering.gpu.points import PointEmitter
 from relay.lowering.gpu.shared_memory import align
 from relay.lowering.gpu.strategies.strategy import (
@@ -155,7 +156,9 @@ class Products(Strategy[ProductSchedule]):
             data = gather(emission, m.gathered, other.pop(0))
         else:
             data = m.conv.data.value if m.padding is None else m.padding.source
-        kernel = MatrixKernel(b, m, PointEmitter(b, producers, m.lanes), (b.flatten(data), *weights))
+        tables = ChannelTables(b, emission.given, m.lanes, QUAD) if m.lanes == 2 * m.tile.run else None
+        points = PointEmitter(b, producers, m.lanes, tables=tables)
+        kernel = MatrixKernel(b, m, points, (b.flatten(data), *weights))
         shape = m.nest.shape[:-1]
         if m.splits > 1:
             parts = MemRefType(kernel.kind, [m.splits, m.rows, m.packed_columns])
@@ -198,7 +201,7 @@ def packed(m: Matrix, given: GivenConstants) -> list[SSAValue]:
         for pack, bias in zip(packs, take_biases(m, given), strict=False):
             pack[1] = pack[1] + np.pad(bias, (0, m.packed_columns - m.columns))
         if m.splits == 1:
-            packs = [[words, np.repeat(starts.reshape(-1, 1, 2), 2, axis=1).reshape(-1)] for words, starts in packs]
+            packs = [[words, interleave(starts, 2 * m.tile.run, QUAD)] for words, starts in packs]
     return given.replace(argument, weights, packs)
 
 

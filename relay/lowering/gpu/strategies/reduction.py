@@ -9,6 +9,7 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import SSAValue
 
 from relay.lowering.builder import Index
+from relay.lowering.gpu.channel_tables import ChannelTables
 from relay.lowering.gpu.dots import DotEmitter, dot_of
 from relay.lowering.gpu.grids import teams
 from relay.lowering.gpu.points import PointEmitter, inlined
@@ -68,7 +69,7 @@ class Reduction(Strategy[ReductionSchedule]):
     def decide(self, kernel: Kernel, pick: Picks) -> Decision[ReductionSchedule]:
         nest, producers, costs = self.nest, kernel.fused.producers, kernel.target.costs
         most, best = lanes_of(nest, producers, costs.least_threads)
-        lanes = pick("lanes", powers(most), best)
+        lanes = pick("lanes", powers(most), min(best, costs.summed_lanes))
         widest = max(
             (found.lanes for each in inlined(nest, producers) if (found := dot_of(each, producers)) is not None),
             default=0,
@@ -109,7 +110,8 @@ class Reduction(Strategy[ReductionSchedule]):
 
         team = Team(schedule.team, not schedule.strided)
         with teams(b, elements(nest.shape, schedule.lanes), team, schedule.block) as (at, members, first):
-            points = PointEmitter(b, producers, schedule.lanes, dot if schedule.dot else None, members)
+            tables = ChannelTables(b, emission.given, schedule.lanes)
+            points = PointEmitter(b, producers, schedule.lanes, dot if schedule.dot else None, members, tables)
             dims = nest.dims(points.widened(at))
             values = points.nest(nest, dims)
             when(b, first, lambda: points.results(nest, dims, values))

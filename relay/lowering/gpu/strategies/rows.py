@@ -96,7 +96,7 @@ class Rows(Strategy[RowsSchedule]):
         kept = pieces(size, lanes, team) * lanes
         why = f"{count} operations on {rows} rows of {size}, {kept} elements in registers of each of {team} threads"
         bytes = sum(size_of(buffer_of(buffer)) for buffer in self.buffers)
-        cost = bytes // (costs.processors * costs.copy_bandwidth)
+        cost = bytes // (costs.processors * costs.memory_bandwidth)
         return Decision(cost, RowsSchedule(lanes=lanes, team=team, block=block, cycles=cost, why=why))
 
     @property

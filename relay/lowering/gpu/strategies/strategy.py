@@ -123,7 +123,7 @@ def traffic(kernel: Kernel, op: Operation) -> int:
     """Clocks in which the buffers of an operation come to the processors and go."""
     costs = kernel.target.costs
     bytes = sum(size_of(value.type) for value in op.operands if is_buffer(value.type))
-    return bytes // (costs.processors * costs.copy_bandwidth)
+    return bytes // (costs.processors * costs.memory_bandwidth)
 
 
 def elements(shape: Sequence[int], lanes: int) -> list[int]:

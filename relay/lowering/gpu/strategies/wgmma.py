@@ -10,8 +10,13 @@ from relay.lowering.gpu.strategies.products import Products, ProductSchedule
 from relay.lowering.gpu.strategies.strategy import Kernel
 from relay.lowering.gpu.tiles import GroupTile, Tile
 
-GROUP_TILES = (GroupTile(128, 256, 8, 1, 4), GroupTile(128, 128, 8, 1, 4))
-"""For large products: one block on each processor."""
+GROUP_TILES = (
+    GroupTile(128, 256, 8, 1, 4),
+    GroupTile(256, 128, 16, 1, 3),
+    GroupTile(128, 128, 8, 1, 4),
+    GroupTile(128, 64, 8, 1, 4),
+)
+"""For large products: one block on each processor, two of the last."""
 
 
 @dataclass(frozen=True, kw_only=True)

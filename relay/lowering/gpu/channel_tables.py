@@ -1,0 +1,80 @@
+"""Constants with a number for each channel, in the order in which the threads of a warp read them.
+
+A thread reads a vector of neighbouring channels as several accesses of 16 bytes. In the order of the channels, the
+threads' accesses lie as far apart as their vectors: 128 bytes for 16 numbers of 64 bits, all in the same banks of the
+cache, which serves them one after the other. So a table is stored as these accesses are made: the first 16 bytes of
+neighbouring threads' vectors side by side, then the second ones, and so on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import BlockArgument, SSAValue
+
+from relay.dialects.attributes import Array, dtype_of, to_numpy
+from relay.lowering.builder import Index, LoopBuilder, contiguous
+from relay.lowering.gpu.shared_memory import align
+from relay.lowering.indices import quotient, remainder
+from relay.lowering.scheduling.given_constants import GivenConstants
+from relay.lowering.shaped import buffer_of
+
+ACCESS = 16
+"""Bytes of one access of a thread, at most."""
+SUFFIX = "interleaved"
+
+
+class ChannelTables:
+    """Reads tables for vectors of `lanes` channels. `neighbours`: how many threads have neighbouring vectors, 0 for as
+    many as there are vectors."""
+
+    def __init__(self, builder: LoopBuilder, given: GivenConstants, lanes: int, neighbours: int = 0):
+        self.b, self.given, self.lanes, self.neighbours = builder, given, lanes, neighbours
+        self.found: dict[SSAValue, SSAValue | None] = {}
+
+    def load(self, table: SSAValue, channel: Index) -> SSAValue | None:
+        """The numbers of the vector that starts at a channel; None for what is no table, or takes one access."""
+        if table not in self.found:
+            self.found[table] = self.interleaved(table)
+        new = self.found[table]
+        return None if new is None else read(self.b, new, channel, self.lanes, self.threads(table))
+
+    def threads(self, table: SSAValue) -> int:
+        """How many threads have neighbouring vectors of a table."""
+        (size,) = buffer_of(table).get_shape()
+        return self.neighbours or size // self.lanes
+
+    def interleaved(self, table: SSAValue) -> SSAValue | None:
+        """The table in its new order, if every call gives a constant for it."""
+        type, given = buffer_of(table), self.given
+        if not isinstance(table, BlockArgument) or table.owner is not given.block or not given.calls:
+            return None
+        size, width = type.get_shape(), dtype_of(type.element_type).itemsize
+        if len(size) != 1 or not contiguous(type) or self.lanes * width <= ACCESS or not given.constant(table):
+            return None
+        constants, threads = given.constants_of(table), self.threads(table)
+        rows = [[interleave(to_numpy(constant.value), self.lanes, threads)] for constant in constants]
+        return given.beside(table, constants, rows, [SUFFIX])[0]
+
+
+def interleave(table: Array, lanes: int, threads: int) -> Array:
+    """A table, padded to whole vectors of so many threads, in the order of their accesses."""
+    each = ACCESS // table.itemsize
+    padded = np.pad(table, (0, -table.size % (lanes * threads)))
+    return padded.reshape(-1, threads, lanes // each, each).swapaxes(1, 2).reshape(-1)
+
+
+def read(b: LoopBuilder, table: SSAValue, channel: Index, lanes: int, threads: int) -> SSAValue:
+    """A vector of an interleaved table that starts at a channel, a multiple of `lanes`."""
+    width = dtype_of(buffer_of(table).element_type).itemsize
+    each, group = ACCESS // width, lanes * threads
+    whole = buffer_of(table).get_shape()[0] == group
+    inside = channel if whole else remainder(b, channel, group)
+    place = b.times(quotient(b, inside, lanes), each)
+    if not whole:
+        place = b.plus(place, b.times(quotient(b, channel, group), group))
+    parts = list[SSAValue]()
+    for number in range(lanes // each):
+        part = b.vector_load(table, [b.plus(place, number * threads * each)], each)
+        align(part.owner, ACCESS)
+        parts.append(part)
+    return b.joined(parts)
