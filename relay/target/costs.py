@@ -135,10 +135,10 @@ class GpuCosts:
     """The same by `wgmma`: 7/8 of what it does where nothing else is done (4,190 on an H200)."""
     copy_bandwidth: int = 64
     """Bytes that come into a processor's shared memory in a clock."""
-    memory_bandwidth: int = 16
-    """Bytes that a processor reads from or writes to the device's memory in a clock, where all do: 18 on an H200."""
-    step: int = 256
-    """Clocks that a step of the depth takes at least."""
+    memory_bandwidth: int = 24
+    """Bytes that a processor reads or writes in a clock, where all do: 18 of an H200's memory, more of its cache."""
+    step: int = 4
+    """Clocks that a step of the depth takes at least, for each byte of the depth."""
     block: int = 1500
     """Clocks that a block takes besides its steps."""
     launch: int = 2500

@@ -8,6 +8,8 @@ neighbouring threads' vectors side by side, then the second ones, and so on.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from xdsl.ir import BlockArgument, SSAValue
 
@@ -63,18 +65,21 @@ def interleave(table: Array, lanes: int, threads: int) -> Array:
     return padded.reshape(-1, threads, lanes // each, each).swapaxes(1, 2).reshape(-1)
 
 
-def read(b: LoopBuilder, table: SSAValue, channel: Index, lanes: int, threads: int) -> SSAValue:
-    """A vector of an interleaved table that starts at a channel, a multiple of `lanes`."""
+def read(
+    b: LoopBuilder, table: SSAValue, channel: Index, lanes: int, threads: int, at: Sequence[Index] = ()
+) -> SSAValue:
+    """A vector of an interleaved table that starts at a channel, a multiple of `lanes`; of several tables, the one at
+    these indices."""
     width = dtype_of(buffer_of(table).element_type).itemsize
     each, group = ACCESS // width, lanes * threads
-    whole = buffer_of(table).get_shape()[0] == group
+    whole = buffer_of(table).get_shape()[-1] == group
     inside = channel if whole else remainder(b, channel, group)
     place = b.times(quotient(b, inside, lanes), each)
     if not whole:
         place = b.plus(place, b.times(quotient(b, channel, group), group))
     parts = list[SSAValue]()
     for number in range(lanes // each):
-        part = b.vector_load(table, [b.plus(place, number * threads * each)], each)
+        part = b.vector_load(table, [*at, b.plus(place, number * threads * each)], each)
         align(part.owner, ACCESS)
         parts.append(part)
     return b.joined(parts)

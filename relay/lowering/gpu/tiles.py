@@ -97,7 +97,7 @@ class Tile:
         together = max(min(each, self.resident(costs)), 1)
         work = max(self.rows * self.columns * self.depth // self.speed(costs), self.stage_bytes // costs.copy_bandwidth)
         steps = -(-depth // (self.depth * splits))
-        waves, time = -(-each // together), costs.block + steps * max(costs.step, together * work)
+        waves, time = -(-each // together), costs.block + steps * max(costs.step * self.depth, together * work)
         if splits == 1:
             return waves * (time + self.finished(costs) * together * self.rows * self.columns)
         parts = rows * columns / costs.processors * (costs.finished_sum + 2 * 4 * splits / costs.memory_bandwidth)

@@ -28,6 +28,7 @@ class GivenConstants:
     def __init__(self, block: Block, calls: Sequence[func.CallOp]):
         self.block, self.calls = block, list(calls)
         self.retired: list[BlockArgument] = []
+        self.copied: list[BlockArgument] = []
 
     def constant(self, argument: BlockArgument) -> bool:
         """Whether every call gives a constant for the argument."""
@@ -63,6 +64,7 @@ class GivenConstants:
         suffixes: Sequence[str],
     ) -> list[SSAValue]:
         """Have calls give packed constants, a row for each call, after an argument; returns the new ones."""
+        self.copied.append(argument)
         position = self.position(argument) + 1
         new: list[SSAValue] = []
         for number, array in enumerate(packed[0]):
@@ -81,6 +83,12 @@ class GivenConstants:
         """Have calls give no more what the function does not read."""
         for argument in [each for each in self.block.args if not any(each.uses) and each not in self.retired]:
             self.retire(argument)
+
+    def retire_copied(self) -> None:
+        """Have calls give no more what the function does not read because it reads packed constants instead."""
+        for argument in self.copied:
+            if not any(argument.uses) and argument not in self.retired:
+                self.retire(argument)
 
     def retire(self, argument: BlockArgument) -> None:
         """Have calls give an argument no more."""

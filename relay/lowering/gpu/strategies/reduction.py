@@ -8,8 +8,11 @@ from typing import Self
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import SSAValue
 
+from relay.dialects.attributes import dtype_of
 from relay.lowering.builder import Index
 from relay.lowering.gpu.channel_tables import ChannelTables
+from relay.lowering.gpu.depthwise_dots import depthwise_dot_of
+from relay.lowering.gpu.depthwise_dots import emit as depthwise_sums
 from relay.lowering.gpu.dots import DotEmitter, dot_of
 from relay.lowering.gpu.grids import teams
 from relay.lowering.gpu.points import PointEmitter, inlined
@@ -31,6 +34,7 @@ from relay.lowering.gpu.widths import lanes_of
 from relay.lowering.indices import when
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
+from relay.lowering.shaped import buffer_of
 from relay.target.record import WARP
 
 LEAST_DOT = 4
@@ -69,11 +73,14 @@ class Reduction(Strategy[ReductionSchedule]):
     def decide(self, kernel: Kernel, pick: Picks) -> Decision[ReductionSchedule]:
         nest, producers, costs = self.nest, kernel.fused.producers, kernel.target.costs
         most, best = lanes_of(nest, producers, costs.least_threads)
-        lanes = pick("lanes", powers(most), min(best, costs.summed_lanes))
+        wide = any(each.reduction and size_of_sum(each) > 1 for each in inlined(nest, producers))
+        lanes = pick("lanes", powers(most), min(best, costs.summed_lanes) if wide else best)
         widest = max(
             (found.lanes for each in inlined(nest, producers) if (found := dot_of(each, producers)) is not None),
             default=0,
         )
+        taps = [depthwise_dot_of(each, producers, kernel.given) for each in inlined(nest, producers)]
+        widest = LEAST_DOT if lanes % LEAST_DOT == 0 and any(taps) else widest
         widest = widest if kernel.target.dots else 0
         dot = pick("dot", [*powers(widest, LEAST_DOT), 0], widest)
         shared = kernel.target.shuffles and is_shareable(nest, producers)
@@ -102,6 +109,9 @@ class Reduction(Strategy[ReductionSchedule]):
 
         def dot(points: PointEmitter, inner: Nest, dims: list[Index]) -> SSAValue | None:
             """A sum by dot products, if it is such a sum."""
+            taps = depthwise_dot_of(inner, producers, emission.given)
+            if taps is not None and points.members is None and points.is_wide(dims[inner.parallel[-1]]):
+                return depthwise_sums(points, inner, taps, dims, emission.given)
             found = dot_of(inner, producers, schedule.dot)
             if found is None:
                 return None
@@ -115,3 +125,8 @@ class Reduction(Strategy[ReductionSchedule]):
             dims = nest.dims(points.widened(at))
             values = points.nest(nest, dims)
             when(b, first, lambda: points.results(nest, dims, values))
+
+
+def size_of_sum(nest: Nest) -> int:
+    """Bytes of each element of a nest's first result."""
+    return dtype_of(buffer_of(nest.op.outputs[0]).element_type).itemsize
