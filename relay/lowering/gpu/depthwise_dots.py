@@ -123,5 +123,6 @@ def paired(b: LoopBuilder, vectors: Sequence[SSAValue]) -> list[tuple[SSAValue, 
     """For each of four channels, a vector of four bytes that has its bytes of one or two vectors, and where."""
     if len(vectors) == 1:
         return [(vectors[0], (channel, channel)) for channel in range(TAPS)]
-    low, high = (b.shuffle(*vectors, order) for order in ((0, 4, 1, 5), (2, 6, 3, 7)))
-    return [(half, places) for half in (low, high) for places in ((0, 1), (2, 3))]
+    first, second = vectors
+    halves = [b.shuffle(first, second, order) for order in ((0, 4, 1, 5), (2, 6, 3, 7))]
+    return [(half, places) for half in halves for places in ((0, 1), (2, 3))]
