@@ -59,9 +59,7 @@ def test_is_near_eager(net: str, form: str) -> None:
     if form in AT_RUN_TIME:
         furthest, integers = found["operators"]
         assert furthest <= 1e-5 and not integers
-        limit = 1e-3
-        if net in TIES and form == "int8 dynamic":
-            limit = 2 * found["eager off"]
+        limit = max(1e-3, 2 * found["eager off"])
     if form == "PT2E static":
         most, share = found["operators"]
         assert most <= 1 and share <= 1e-3 and found["compiled codes"] == 0
