@@ -77,8 +77,8 @@ def test_weights_with_a_zero_point_are_multiplied_one_by_one():
 
 
 def test_threads_read_constants_side_by_side():
-    """Tables of 96 channels, 8 for each of 12 threads: 12 accesses of 16 bytes, then the next ones. A thread's 8 numbers
-    of the data are 32 bytes."""
+    """Tables of 96 channels, 8 for each of 12 threads: 12 accesses of 16 bytes, then the next ones. A thread's 8
+    numbers of the data are 32 bytes."""
     net = Net(13)
     x = net.argument(net.numbers("int32", 64, 64, 96))
     net.result("codes", net.requantize(x, 96, "int8"))
