@@ -202,6 +202,8 @@ class Fold:
         elif isinstance(op, relay.AddOp):
             sides = (op.lhs, op.rhs) if isinstance(op.lhs.owner, relay.MatmulOp) else (op.rhs, op.lhs)
             anchor, bias = sides[0].owner, sides[1]
+            if isinstance(anchor, relay.BatchMatmulOp):
+                return None  # of sizes unknown to the importer: ONNX Runtime adds a bias of floats to such a product
         if not isinstance(anchor, Convolution | Product):
             return None
         if bias is not None:
