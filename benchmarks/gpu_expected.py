@@ -69,7 +69,7 @@ def rows(path: Path, target: GpuTarget, name: str, batch: int) -> Iterator[Row]:
             known[callee] = launches_of(functions[callee], call, target)
         m, clocks, launches = known[callee]
         bytes = sum(size_of(value.type) for value in call.arguments if is_buffer(value.type))
-        work = clocks if m is not None else bytes / (costs.processors * costs.copy_bandwidth)
+        work = clocks if m is not None else bytes / (costs.processors * costs.memory_bandwidth)
         waits = (1 if m is not None else launches) * costs.launch
         yield Row(callee, m, launches, max(work / clock, bytes / memory) + waits / clock)
 

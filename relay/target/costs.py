@@ -133,7 +133,7 @@ class GpuCosts:
     """Products of 8-bit codes, or bytes of floats multiplied, of a processor in a clock by `mma`."""
     warpgroup_speed: int = 3584
     """The same by `wgmma`: 7/8 of what it does where nothing else is done (4,190 on an H200)."""
-    copy_bandwidth: int = 64
+    copy_bandwidth: int = 56
     """Bytes that come into a processor's shared memory in a clock."""
     memory_bandwidth: int = 24
     """Bytes that a processor reads or writes in a clock, where all do: 18 of an H200's memory, more of its cache."""
