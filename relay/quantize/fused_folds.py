@@ -200,10 +200,12 @@ class Fold:
         if isinstance(op, relay.BiasAddOp):
             anchor, bias = op.data.owner, op.bias
         elif isinstance(op, relay.AddOp):
-            sides = (op.lhs, op.rhs) if isinstance(op.lhs.owner, relay.MatmulOp) else (op.rhs, op.lhs)
-            anchor, bias = sides[0].owner, sides[1]
-            if isinstance(anchor, relay.BatchMatmulOp):
-                return None  # of sizes unknown to the importer: ONNX Runtime adds a bias of floats to such a product
+            sums, bias = (op.lhs, op.rhs) if isinstance(op.lhs.owner, relay.MatmulOp) else (op.rhs, op.lhs)
+            anchor = sums.owner
+            # Convolutions have their biases by BiasAddOp. BatchMatmulOp stands for sizes that the importer does not
+            # know; of those ONNX Runtime adds a bias of floats, too.
+            if not isinstance(anchor, relay.MatmulOp | relay.DenseOp) or shape(op.result) != shape(sums):
+                return None
         if not isinstance(anchor, Convolution | Product):
             return None
         if bias is not None:
@@ -228,7 +230,8 @@ class Fold:
 
 
 def bias_codes(value: SSAValue, scale: Array, channels: int) -> Array | None:
-    """The codes of a constant bias: those of the file, which have the scale of the sums, or floats rounded to even."""
+    """The codes of a constant bias: those of the file, which have the scale of the sums, or those of a
+    vector of floats, rounded to even; ONNX Runtime quantizes floats of no other shape."""
     op = value.owner
     if isinstance(op, qnn.DequantizeOp) and not np.any(to_numpy(op.zero_point)):
         codes, own = constant_of(op.input), to_numpy(op.scale).reshape(-1)
@@ -236,8 +239,8 @@ def bias_codes(value: SSAValue, scale: Array, channels: int) -> Array | None:
             return None
         if bool((np.abs(own - scale) > OFF * scale).any()):
             return None
-    elif (reals := constant_of(value)) is not None:
-        steps = np.rint(reals.reshape(-1).astype(np.float32) / scale).astype(np.float64)
+    elif (reals := constant_of(value)) is not None and reals.shape == (channels,):
+        steps = np.rint(reals.astype(np.float32) / scale).astype(np.float64)
         codes = np.clip(steps, *code_range(np.dtype(np.int32))).astype(np.int32)
     else:
         return None

@@ -225,6 +225,36 @@ def test_bias_of_floats_and_sizes_that_are_not_known(axes: int) -> None:
     assert (differing(*theirs) > 0) == (axes == 3), "a row of docs/support.md is of the past"
 
 
+@pytest.mark.parametrize("shape", [(1, 9), (1, 1, 9), (1,), (), (70, 1), (70, 9)], ids=str)
+def test_floats_that_are_no_bias(shape: tuple[int, ...]) -> None:
+    """A constant of floats that is added to a product and is no vector of its columns is not quantized."""
+    graph = Graph(np.random.default_rng(1))
+    for step in (1, -1) * 4:
+        data = graph.coded(np.uint8, 70, 30, scale=graph.scale(-6, -2))
+        filters, scales = kernel(graph, np.uint8, 30, 9, channels=9, axis=1)
+        added = graph.random.standard_normal(shape) * 99 * scales[0] * graph.constants[data[1]]
+        result = graph.inner("MatMul", [graph.inner("DequantizeLinear", data), filters])
+        result = graph.inner("Add", [result, graph.constant(added.astype(np.float32))][::step])
+        graph.node("QuantizeLinear", [result, *graph.target(np.uint8, -2, 3)], np.uint8)
+    module = QdqToInteger()(relay.frontend.from_onnx(graph.model()))
+    assert integer_share(module["main"]) == 1
+    assert differing(run(module, graph.inputs), reference(graph)) == 0
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_row_that_is_added_to_a_convolution(step: int) -> None:
+    """As wide as there are channels, it is still no bias of them."""
+    graph = Graph(np.random.default_rng(2))
+    data = graph.coded(np.uint8, 1, 4, 9, 4, scale=graph.scale(-6, -2))
+    filters, scale = kernel(graph, np.uint8, 4, 4, 3, 3)
+    row = graph.random.standard_normal(4) * 9999 * scale * graph.constants[data[1]]
+    result = graph.inner("Conv", [graph.inner("DequantizeLinear", data), filters], pads=[1] * 4)
+    result = graph.inner("Add", [result, graph.constant(row.astype(np.float32))][::step])
+    graph.node("QuantizeLinear", [result, *graph.target(np.uint8, -2, 3)], np.uint8)
+    found = run(QdqToInteger()(relay.frontend.from_onnx(graph.model())), graph.inputs)
+    assert differing(found, reference(graph)) == 0
+
+
 def test_changes_of_scale_in_a_row() -> None:
     """ONNX Runtime makes two one, unless it does not optimise; here each is made."""
     graph = Graph(np.random.default_rng(1))
