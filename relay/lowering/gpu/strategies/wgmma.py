@@ -12,7 +12,6 @@ from relay.lowering.gpu.tiles import GroupTile, Tile
 
 GROUP_TILES = (
     GroupTile(128, 256, 8, 1, 4),
-    GroupTile(256, 128, 16, 1, 3),
     GroupTile(128, 128, 8, 1, 4),
     GroupTile(128, 64, 8, 1, 4),
 )
