@@ -3,7 +3,8 @@
 What the device can do at most, products of codes, each model at each batch, whole and by kernel, and torch beside them
 where it is installed. Nothing is begun when the time is over, and no model that should take longer than is left; what
 was measured until then is in the JSON file, which is written anew after each row, and at last in a section of the page,
-with the device and the date.
+with the device and the date. A run that finds the file of one that was stopped, on such a device for the same target,
+keeps the parts that were finished.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from dataclasses import asdict, dataclass, field
 from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from benchmarks import gpu_torch
 from benchmarks.gpu_device import limits
-from benchmarks.gpu_models import Timed, model_at, products
+from benchmarks.gpu_models import Kernel, Timed, model_at, products
 from relay.errors import RelayError
 from relay.runtime import cuda_driver
 from relay.target import resolve_gpu
@@ -32,6 +34,8 @@ MODEL, TORCH = 60.0, 60.0
 """Seconds that a model at one batch is expected to take, its build above all, and that are kept for torch."""
 PEAKS = ("int8 by mma.sync", "int8 by wgmma")
 HOPPER = (9, 0)
+PAGE = "page"
+"""The last part of a run."""
 TITLE = """# Measured on GPUs
 
 `python -m benchmarks.gpu` writes a section for each run. Times are of the device, medians; inputs and outputs lie there
@@ -51,6 +55,8 @@ class Report:
     models: list[Timed] = field(default_factory=list[Timed])
     torch: list[tuple[str, float | str]] = field(default_factory=list[tuple[str, float | str]])
     errors: list[str] = field(default_factory=list[str])
+    done: list[str] = field(default_factory=list[str])
+    """Parts that are finished."""
 
     @property
     def peak(self) -> float:
@@ -101,6 +107,9 @@ class Run:
     ) -> None:
         """Measure rows one by one; an error ends its section only. One of a kind is not begun if it would take too long
         by the longest before it, `MODEL` for the first, and `left` seconds are for what follows."""
+        if name in self.report.done:
+            print(f"{name}: kept", flush=True)
+            return
         start = time.monotonic()
         try:
             if start > self.until:
@@ -120,6 +129,8 @@ class Run:
             self.write()
         else:
             self.took[kind] = max(self.took.get(kind, 0.0), time.monotonic() - start)
+            self.report.done.append(name)
+            self.write()
 
     def write(self) -> None:
         """The JSON file, as far as it is known."""
@@ -133,6 +144,7 @@ def measure(arguments: argparse.Namespace) -> Report:
     major, minor = driver.capability
     target = arguments.target or ("cuda -arch=sm_90a" if (major, minor) == HOPPER else "cuda")
     report = Report(f"{driver.name} (sm_{major}{minor})", target, str(date.today()))
+    keep(arguments.json, report)
     run = Run(report, arguments.json, start + arguments.seconds)
     sizes, batches, chip = arguments.sizes, arguments.batches, resolve_gpu(target)
     run.section("limits", lambda: limits(driver, arguments.bytes, arguments.turns, chip), list_of(report.limits))
@@ -149,6 +161,32 @@ def measure(arguments: argparse.Namespace) -> Report:
     run.section("torch", lambda: gpu_torch.rows(sizes, batches, run.until - 30), list_of(report.torch))
     run.write()
     return report
+
+
+def keep(file: Path, report: Report) -> None:
+    """Take what a run that was stopped has finished from its file; nothing of another device, target or day, nor of a
+    run that measured everything."""
+    try:
+        found = json.loads(file.read_text())
+        other = any(found[name] != getattr(report, name) for name in ("device", "target", "date"))
+        if other or (PAGE in found["done"] and not found["errors"]):
+            return
+        report.done += [name for name in found["done"] if name != PAGE]
+        report.models += map(timed_of, found["models"])
+        if "product" in report.done:
+            report.products += map(timed_of, found["products"])
+        for name in {"limits", "torch"} & set(report.done):
+            list_of(getattr(report, name)).extend(tuple(row) for row in found[name])
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        print(f"benchmarks.gpu: nothing is kept of {file}: {error}", file=sys.stderr)
+
+
+def timed_of(row: dict[str, Any]) -> Timed:
+    """A row of the file."""
+    values: dict[str, Any] = {**row, "kernels": tuple(Kernel(**kernel) for kernel in row["kernels"])}
+    return Timed(**values)
 
 
 def list_of(rows: Sequence[object]) -> list[object]:
@@ -176,6 +214,8 @@ def main(given: Sequence[str] | None = None) -> None:
         sys.exit(f"benchmarks.gpu: {error}")
     old = arguments.page.read_text() if arguments.page.exists() else TITLE
     section = "\n".join(report.page())
+    report.done.append(PAGE)
+    arguments.json.write_text(json.dumps(asdict(report), indent=1))
     arguments.page.write_text(f"{old.rstrip()}\n{section}\n")
     print(section)
 

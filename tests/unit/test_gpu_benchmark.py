@@ -101,6 +101,41 @@ def test_a_model_that_would_take_too_long_is_left_out(tmp_path: Path, monkeypatc
     assert "Not measured: digits_int8, batch 2" in page
 
 
+@pytest.mark.usefixtures("few")
+def test_a_run_that_was_stopped_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The first run has no time for the second batch; the next one measures that one only, and one after it all."""
+    asked = list[int]()
+
+    def measured(path: Path, batch: int, *arguments: object) -> gpu_models.Timed:
+        asked.append(batch)
+        clock.now += 300
+        return gpu_models.Timed(path.stem, batch, 1.0, "", device=1.0, kernels=(gpu_models.Kernel("k", "", 1.0, 2),))
+
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(gpu, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr(gpu, "model_at", measured)
+    for part in ("products", "limits"):
+        monkeypatch.setattr(gpu, part, nothing)
+    monkeypatch.setattr(gpu_torch, "rows", nothing)
+    file = tmp_path / "gpu.json"
+    run(tmp_path, monkeypatch, "--seconds", "540")
+    stopped = json.loads(file.read_text())
+    assert asked == [1] and stopped["done"] == ["limits", "product", "digits_int8, batch 1", "torch", gpu.PAGE]
+    found, _ = run(tmp_path, monkeypatch, "--seconds", "540")
+    assert asked == [1, 2] and [row["batch"] for row in found["models"]] == [1, 2]
+    assert found["models"][0] == stopped["models"][0] and found["errors"] == []
+    run(tmp_path, monkeypatch, "--seconds", "5400")
+    assert asked == [1, 2, 1, 2]
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"device": "emulator (sm_90)"}', "\0"])
+def test_a_damaged_file_is_not_kept(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "gpu.json").write_text(text)
+    found, _ = run(tmp_path, monkeypatch, "--seconds", "0")
+    assert found["done"] == [gpu.PAGE] and len(found["errors"]) == 5
+
+
 class Anything:
     """Whatever torch has: each attribute, call, item and product is another of these."""
 
