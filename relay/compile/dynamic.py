@@ -8,14 +8,16 @@ from math import lcm, prod
 from typing import SupportsIndex, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, i64
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
 
 from relay import signature, symbols
 from relay.arguments import every, mapping, positive, shown
 from relay.compile.length import bounded, length_of, with_outputs
 from relay.compile.request import Recipe
 from relay.compile.rows import EXTERNAL, blocks_of
+from relay.dialects import relay
 from relay.dialects.attributes import Array
 from relay.dialects.op import DYNAMIC, is_tensor
 from relay.dialects.relay import DynamicOp
@@ -34,6 +36,11 @@ from relay.transforms.shape_arithmetic import deciding_arguments, give_values, s
 
 MOST_NUMBERS = 64
 """Elements of an input that decides shapes: it is part of what a variant is found by."""
+DECIDING = (
+    *(relay.EqualOp, relay.NotEqualOp, relay.LessOp, relay.LessEqualOp, relay.GreaterOp, relay.GreaterEqualOp),
+    *(relay.MaximumOp, relay.MinimumOp, relay.ClipOp, relay.WhereOp),
+)
+"""Ops whose results for some sizes say nothing of those for others."""
 Compile = Callable[[Recipe], Executable]
 
 
@@ -86,10 +93,27 @@ def opened(module: IRModule, recipe: Recipe, compile: Compile) -> DynamicExecuta
         repeated = interface.serves(sizes.values())
         return compile(replace(recipe, model=copy, params={}, frontend={}, repeated=repeated, maximum=None))
 
-    interface = blocks_of(interface, lambda rows: static([rows], {}), recipe)
+    if decides(module):
+        interface = interface._replace(why="a size decides which values are computed")
+    else:
+        interface = blocks_of(interface, lambda rows: static([rows], {}), recipe)
     executable = executable_for(interface, specialise, recipe)
     serve_any_length(executable, lambda sizes: static([sizes[symbol.name] for symbol in named], {}), recipe, compile)
     return executable
+
+
+def decides(module: IRModule) -> bool:
+    """Whether a size of an input is compared, or a branch is taken by it: what is so for a few sizes need not be so for
+    others."""
+    sizes = set[SSAValue]()
+    for op in module.op.walk():
+        if isinstance(op, relay.ShapeOfOp):
+            sizes.update(op.results)
+        elif sizes.intersection(op.operands):
+            if isinstance(op, DECIDING):
+                return True
+            sizes.update(result for result in op.results if is_tensor(result.type) and result.type.element_type == i64)
+    return False
 
 
 def executable_for(interface: Interface, specialise: Specialise, recipe: Recipe) -> DynamicExecutable:

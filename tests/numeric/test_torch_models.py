@@ -85,3 +85,37 @@ def test_a_program_is_taken_as_it_is() -> None:
     x = torch.randn(2, 4)
     (found,) = run(from_pytorch(torch.export.export(model, (x,))), [x.numpy()])
     assert distance(found, model(x).detach().numpy()) <= 1e-6
+
+
+RESIZES: dict[str, dict[str, object]] = {
+    "nearest to a size": {"size": (4, 5)},
+    "nearest by a factor": {"scale_factor": 2.0},
+    "bilinear": {"size": (14, 15), "mode": "bilinear"},
+    "bilinear from corner to corner": {"size": (14, 15), "mode": "bilinear", "align_corners": True},
+    "bilinear by a factor that is computed again": {
+        "scale_factor": 1.7,
+        "mode": "bilinear",
+        "recompute_scale_factor": True,
+    },
+    "bicubic": {"size": (14, 15), "mode": "bicubic"},
+    "bilinear, smaller, antialiased": {"size": (4, 5), "mode": "bilinear", "antialias": True},
+    "bilinear to one pixel, antialiased": {"size": (1, 1), "mode": "bilinear", "antialias": True},
+    "bicubic, smaller, antialiased": {"size": (4, 5), "mode": "bicubic", "antialias": True},
+    "bicubic, larger, antialiased": {"size": (14, 15), "mode": "bicubic", "antialias": True},
+}
+
+
+@pytest.mark.parametrize("decomposed", [False, True])
+@pytest.mark.parametrize("name", RESIZES)
+def test_interpolation(name: str, decomposed: bool) -> None:
+    """As `export` writes it: sizes without factors, and factors without sizes."""
+    torch = package("torch")
+
+    class Resize(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return torch.nn.functional.interpolate(x, **RESIZES[name])
+
+    x = torch.randn(2, 3, 9, 11)
+    program = torch.export.export(Resize().eval(), (x,))
+    (found,) = run(from_pytorch(program.run_decompositions() if decomposed else program), [x.numpy()])
+    assert distance(found, Resize()(x).numpy()) <= 2e-6

@@ -303,3 +303,38 @@ def test_builds_for_fixed_sizes_have_no_such_function():
     fixed = build(DIGITS, opt_level=1, batch=1)
     assert "repeat" not in fixed.graph and b"relay_repeat" not in fixed.library.code
     assert b"relay_repeat" in digits().variant(n=1).library.code
+
+
+def test_a_size_that_is_compared_has_a_build_for_each():
+    """A branch that some numbers of rows take says nothing of the others: 1, 2 and 3 take the same one here."""
+    exe = dynamic(
+        build(
+            IRModule.parse(
+                """func.func @main(%x: tensor<?x3xf32>) -> tensor<?x3xf32> attributes {
+                relay.inputs = [{name = "x"}],
+                relay.symbols = [{name = "n", places = [array<i64: 0, 0>], maximum = 8 : i64}]} {
+              %s = relay.shape_of %x {dtype = i64} : (tensor<?x3xf32>) -> tensor<2xi64>
+              %1 = relay.strided_slice %s {begin = array<i64: 0>, end = array<i64: 1>, strides = array<i64: 1>}
+                : (tensor<2xi64>) -> tensor<1xi64>
+              %n = relay.reshape %1 {newshape = array<i64>} : (tensor<1xi64>) -> tensor<i64>
+              %five = relay.constant dense<5> : tensor<i64>
+              %many = relay.greater %n, %five : (tensor<i64>, tensor<i64>) -> tensor<i1>
+              %c = tensor.extract %many[] : tensor<i1>
+              %r = scf.if %c -> (tensor<?x3xf32>) {
+                %one = relay.constant dense<1.0> : tensor<f32>
+                %a = relay.add %x, %one : (tensor<?x3xf32>, tensor<f32>) -> tensor<?x3xf32>
+                scf.yield %a : tensor<?x3xf32>
+              } else {
+                %two = relay.constant dense<2.0> : tensor<f32>
+                %b = relay.multiply %x, %two : (tensor<?x3xf32>, tensor<f32>) -> tensor<?x3xf32>
+                scf.yield %b : tensor<?x3xf32>
+              }
+              func.return %r : tensor<?x3xf32>
+            }"""
+            )
+        )
+    )
+    for rows in (1, 5, 6, 8):
+        x = np.full((rows, 3), -1, np.float32)
+        assert np.array_equal(np.asarray(exe.run(x)), x + 1 if rows > 5 else 2 * x)
+    assert exe.to_json()["how"] == {"n": "a build for each: a size decides which values are computed"}

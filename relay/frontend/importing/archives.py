@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import zlib
 from io import BytesIO
 from struct import error as StructError
@@ -15,6 +16,10 @@ from relay.errors import Malformed
 Json = dict[str, Any]
 MOST_EXPANDED = 1 << 30
 """Bytes that all compressed entries of an archive may come to."""
+MOST_JSON = 1 << 26
+"""Bytes of an entry that is read as JSON: what Python makes of it can take 25 times as many."""
+DAMAGED = zlib.error, lzma.LZMAError
+"""What decompression raises of damaged data."""
 _LOCAL_HEADER = 30
 
 
@@ -47,7 +52,7 @@ class Zip:
         try:
             with self._zip.open(entry) as stream:
                 data = stream.read(min(entry.file_size, left) + 1)
-        except (BadZipFile, EOFError, OSError, ValueError, RuntimeError, NotImplementedError, zlib.error) as error:
+        except (BadZipFile, EOFError, OSError, ValueError, RuntimeError, NotImplementedError, *DAMAGED) as error:
             raise Malformed(self.file, f"the entry {entry.filename!r} cannot be read: {error}") from None
         self._expanded += len(data)
         if len(data) > left:
@@ -57,9 +62,12 @@ class Zip:
 
     def json(self, name: str) -> Json:
         """The object that an entry of this name is."""
+        entry = self.entries[name]
+        if entry.file_size > MOST_JSON:
+            raise Malformed(self.file, f"{name} has {entry.file_size} bytes; at most {MOST_JSON} are read")
         try:
-            found: object = json.loads(bytes(self.bytes(self.entries[name])))
-        except (ValueError, RecursionError) as error:
+            found: object = json.loads(bytes(self.bytes(entry)))
+        except (ValueError, RecursionError, MemoryError) as error:
             raise Malformed(self.file, f"{name} is no JSON: {error}") from None
         if not isinstance(found, dict):
             raise Malformed(self.file, f"{name} is no object")

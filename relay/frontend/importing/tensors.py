@@ -166,6 +166,8 @@ class TensorBuilder(Builder):
         dims = self.shape(value)
         if DYNAMIC in dims and bounds:
             open_rows = [(axis, *bound, 1)[:4] for axis, bound in bounds.items()]
+            # before the first element, as slices name it: -1 would be the last one
+            open_rows = [(a, b, -dims[a] - 1 if step < 0 and end < 0 else end, step) for a, b, end, step in open_rows]
             if any(min(row) < DYNAMIC // 2 for row in open_rows):
                 raise self.at.unsupported(f"slices an axis of unknown size, of {value.type}", "give its shapes")
             axes, *numbers = (self.unnamed(np.asarray(each, np.int64)) for each in zip(*open_rows, strict=True))

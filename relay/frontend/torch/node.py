@@ -120,7 +120,9 @@ class Node(Fields):
         return found
 
     def sequence(self, name: str) -> list[object]:
-        found = self.arguments.get(name, [])
+        found = self.arguments.get(name)
+        if found is None:
+            return []
         if not is_list(found):
             raise self.malformed(f"the argument {name} is no list")
         return found

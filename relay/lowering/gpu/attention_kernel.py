@@ -28,7 +28,7 @@ from relay.lowering.gpu.teams import Members, Team
 from relay.lowering.indices import binary
 from relay.lowering.scheduling.in_turn import Chain
 
-LANES = 8
+SCORES = 8
 """Neighbouring scores of a lane."""
 QUAD = 4
 """Lanes that have the scores of a query."""
@@ -92,7 +92,7 @@ class AttentionKernel(PairKernel):
 
     def words(self) -> list[list[SSAValue]]:
         """Four words for each 32 keys: the first four codes of a lane's two queries, then the other four."""
-        b, points = self.b, PointEmitter(self.b, self.points.producers, LANES)
+        b, points = self.b, PointEmitter(self.b, self.points.producers, SCORES)
         first = PairKernel(b, self.scores.pair, self.scores.matrix, points, self.queries_and_keys)
         first.number = self.number
         first.t = MatrixThread(b, self.scores.matrix, self.block, self.thread)
@@ -143,4 +143,4 @@ class ValueCopies(PairCopies):
         b, t = self.b, self.t
         group = b.times(t.div(k, TAP), TAP)
         upper = b.times(t.rem(t.div(k, 4), 2), TAP // 2)
-        return b.plus(group, b.plus(upper, b.times(t.div(t.rem(k, TAP), LANES), 4)))
+        return b.plus(group, b.plus(upper, b.times(t.div(t.rem(k, TAP), SCORES), 4)))

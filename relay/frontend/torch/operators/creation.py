@@ -131,7 +131,11 @@ def linspace(importer: Importer, node: Node) -> SSAValue:
 
 @aten("eye")
 def eye(importer: Importer, node: Node) -> SSAValue:
-    return importer.unnamed(np.eye(node.integer("n"), node.integer("m", node.integer("n")), dtype=node.dtype()))
+    rows = node.integer("n")
+    columns = node.integer("m", rows)
+    if not 0 <= rows * columns <= 1 << 28:
+        raise node.unsupported(f"gives {rows} x {columns} numbers")
+    return importer.unnamed(np.eye(rows, columns, dtype=node.dtype() or np.dtype(np.float32)))
 
 
 @aten("one_hot")

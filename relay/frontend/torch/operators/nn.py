@@ -285,7 +285,9 @@ def upsample(importer: Importer, node: Node) -> SSAValue:
     exact, corners = "exact" in name, node.flag("align_corners")
     mode = "nearest" if "nearest" in name else "cubic" if "cubic" in name else "linear"
     coordinates = "align_corners" if corners else "asymmetric" if mode == "nearest" and not exact else "half_pixel"
-    rule = Rule(mode, coordinates, "round_prefer_ceil" if exact else "floor", name.endswith("_aa"), -0.75, False)
+    rule = Rule(
+        mode, coordinates, "round_prefer_ceil" if exact else "floor", name.endswith("_aa"), -0.75, name.endswith("_aa")
+    )
     if name.endswith("_aa") and mode == "cubic":
         rule = rule._replace(cubic=-0.5)
     wanted: dict[int, tuple[float, int | None]] = {}

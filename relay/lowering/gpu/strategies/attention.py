@@ -12,7 +12,7 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.attributes import to_numpy
-from relay.lowering.gpu.attention_kernel import LANES, Attention, AttentionKernel, Scores
+from relay.lowering.gpu.attention_kernel import SCORES, Attention, AttentionKernel, Scores
 from relay.lowering.gpu.grids import grid
 from relay.lowering.gpu.pair_kernel import FOUR, Pair
 from relay.lowering.gpu.points import PointEmitter
@@ -72,7 +72,7 @@ class OneAttention(Strategy[AttentionSchedule]):
         product, count, costs = self.parts.scores.product, self.parts.scores.count, kernel.target.costs
         options = [warps for warps in powers(WARPS) if count * -(-product.rows // (ROWS * warps)) >= costs.processors]
         warps = pick("warps", powers(WARPS), options[0] if options else 1)
-        widest = min(self.parts.values.product.widest, LANES)
+        widest = min(self.parts.values.product.widest, SCORES)
         lanes = pick("lanes", powers(widest), widest)
         first, second = self.tiles(warps)
         block = pick("block", (first.threads,), first.threads)
@@ -148,13 +148,13 @@ def fits_registers(parts: Attention, kernel: Kernel) -> bool:
     alone = all(use.operation in ours for use in sums.uses)
     alone &= sum(use.operation not in ours for use in weights.uses) == 1
     kept = [buffer for buffer in chain.written if buffer is not weights and is_read_elsewhere(buffer, chain)]
-    small = first.columns <= kernel.target.costs.most_keys and first.columns % LANES == 0 and second.columns <= 128
+    small = first.columns <= kernel.target.costs.most_keys and first.columns % SCORES == 0 and second.columns <= 128
     return zero and alone and not kept and small and second.columns % FOUR == 0 and reads_lanes(parts, kernel)
 
 
 def reads_lanes(parts: Attention, kernel: Kernel) -> bool:
     """Whether what the chain reads from memory can be read 8 neighbours at a time."""
     try:
-        return all(fits(type, LANES) for type in Rows(parts.chain).accesses(kernel.fused.producers))
+        return all(fits(type, SCORES) for type in Rows(parts.chain).accesses(kernel.fused.producers))
     except Narrow:
         return False
