@@ -19,7 +19,7 @@ from relay.compile.request import Recipe
 from relay.compile.rows import EXTERNAL, blocks_of
 from relay.dialects import relay
 from relay.dialects.attributes import Array
-from relay.dialects.op import DYNAMIC, is_tensor
+from relay.dialects.op import DYNAMIC, is_tensor, shape
 from relay.dialects.relay import DynamicOp
 from relay.errors import InvalidArgument, RelayError, Unsupported
 from relay.module import REQUESTS, IRModule
@@ -36,10 +36,7 @@ from relay.transforms.shape_arithmetic import deciding_arguments, give_values, s
 
 MOST_NUMBERS = 64
 """Elements of an input that decides shapes: it is part of what a variant is found by."""
-DECIDING = (
-    *(relay.EqualOp, relay.NotEqualOp, relay.LessOp, relay.LessEqualOp, relay.GreaterOp, relay.GreaterEqualOp),
-    *(relay.MaximumOp, relay.MinimumOp, relay.ClipOp, relay.WhereOp),
-)
+DECIDING = (relay.CompareOp, relay.MaximumOp, relay.MinimumOp, relay.ClipOp, relay.WhereOp)
 """Ops whose results for some sizes say nothing of those for others."""
 Compile = Callable[[Recipe], Executable]
 
@@ -112,8 +109,16 @@ def decides(module: IRModule) -> bool:
         elif sizes.intersection(op.operands):
             if isinstance(op, DECIDING):
                 return True
-            sizes.update(result for result in op.results if is_tensor(result.type) and result.type.element_type == i64)
+            sizes.update(result for result in op.results if may_be_sizes(result))
     return False
+
+
+def may_be_sizes(value: SSAValue) -> bool:
+    """Whether a value computed from sizes may hold sizes: it is in 64 bits, or a number or a vector of known length."""
+    if not is_tensor(value.type):
+        return False
+    known = len(shape(value)) < 2 and DYNAMIC not in shape(value)
+    return known or value.type.element_type == i64
 
 
 def executable_for(interface: Interface, specialise: Specialise, recipe: Recipe) -> DynamicExecutable:
