@@ -37,8 +37,8 @@ def bounded(named: Sequence[Symbol], maximum: Mapping[str, SupportsIndex] | None
 
 
 def length_of(interface: Interface, recipe: Recipe) -> Interface:
-    """The interface with the size that is known at run time only, or why there is none: of the sizes whose maximum
-    `relay.build` was given, the one behind no other size than a batch of 1."""
+    """The interface with the size that a build leaves to run time, or why there is none. It is a size whose maximum was
+    given to `relay.build`, with no other size before it than a batch of 1."""
     if interface.blocks or not recipe.maximum:
         return interface
     why, length = "", None
