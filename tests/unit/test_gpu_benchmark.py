@@ -81,30 +81,9 @@ def test_nothing_is_begun_when_the_time_is_over(tmp_path: Path, monkeypatch: pyt
     assert all("no time was left" in error for error in found["errors"])
 
 
-@pytest.mark.usefixtures("few")
-def test_a_model_that_would_take_too_long_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """The first batch is expected to fit, and takes so long that the second one does not."""
-
-    def measured(path: Path, batch: int, *arguments: object) -> gpu_models.Timed:
-        clock.now += 300
-        return gpu_models.Timed(path.stem, batch, 1.0, "", device=1.0)
-
-    clock = SimpleNamespace(now=0.0)
-    monkeypatch.setattr(gpu, "time", SimpleNamespace(monotonic=lambda: clock.now))
-    monkeypatch.setattr(gpu, "model_at", measured)
-    for part in ("products", "limits"):
-        monkeypatch.setattr(gpu, part, nothing)
-    monkeypatch.setattr(gpu_torch, "rows", nothing)
-    found, page = run(tmp_path, monkeypatch, "--seconds", "540")
-    assert [row["batch"] for row in found["models"]] == [1]
-    assert found["errors"] == ["digits_int8, batch 2: TimeoutError: would take about 300 s; 240 s were left"]
-    assert "Not measured: digits_int8, batch 2" in page
-
-
-@pytest.mark.usefixtures("few")
-def test_a_run_that_was_stopped_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """The first run has no time for the second batch; the next one measures that one only, and one after it all."""
-    asked = list[int]()
+def five_minutes_each(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Have models take 300 seconds, and all else none; returns the batches that are measured from now on."""
+    asked, clock = list[int](), SimpleNamespace(now=0.0)
 
     def measured(path: Path, batch: int, *arguments: object) -> gpu_models.Timed:
         asked.append(batch)
@@ -117,6 +96,24 @@ def test_a_run_that_was_stopped_is_resumed(tmp_path: Path, monkeypatch: pytest.M
     for part in ("products", "limits"):
         monkeypatch.setattr(gpu, part, nothing)
     monkeypatch.setattr(gpu_torch, "rows", nothing)
+    return asked
+
+
+@pytest.mark.usefixtures("few")
+def test_a_model_that_would_take_too_long_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The first batch is expected to fit, and takes so long that the second one does not."""
+
+    five_minutes_each(monkeypatch)
+    found, page = run(tmp_path, monkeypatch, "--seconds", "540")
+    assert [row["batch"] for row in found["models"]] == [1]
+    assert found["errors"] == ["digits_int8, batch 2: TimeoutError: would take about 300 s; 240 s were left"]
+    assert "Not measured: digits_int8, batch 2" in page
+
+
+@pytest.mark.usefixtures("few")
+def test_a_run_that_was_stopped_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The first run has no time for the second batch; the next one measures that one only, and one after it all."""
+    asked = five_minutes_each(monkeypatch)
     file = tmp_path / "gpu.json"
     run(tmp_path, monkeypatch, "--seconds", "540")
     stopped = json.loads(file.read_text())

@@ -18,8 +18,6 @@ MOST_EXPANDED = 1 << 30
 """Bytes that all compressed entries of an archive may come to."""
 MOST_JSON = 1 << 26
 """Bytes of an entry that is read as JSON: what Python makes of it can take 25 times as many."""
-DAMAGED = zlib.error, lzma.LZMAError
-"""What decompression raises of damaged data."""
 _LOCAL_HEADER = 30
 
 
@@ -52,7 +50,10 @@ class Zip:
         try:
             with self._zip.open(entry) as stream:
                 data = stream.read(min(entry.file_size, left) + 1)
-        except (BadZipFile, EOFError, OSError, ValueError, RuntimeError, NotImplementedError, *DAMAGED) as error:
+        except (
+            *(BadZipFile, EOFError, OSError, ValueError, RuntimeError, NotImplementedError),
+            *(zlib.error, lzma.LZMAError),
+        ) as error:
             raise Malformed(self.file, f"the entry {entry.filename!r} cannot be read: {error}") from None
         self._expanded += len(data)
         if len(data) > left:

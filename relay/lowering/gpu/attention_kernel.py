@@ -20,6 +20,7 @@ from xdsl.ir import SSAValue
 from relay.dialects.gpu import BarrierOp
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.matrix import TAP, Matrix
+from relay.lowering.gpu.matrix_kernel import QUAD
 from relay.lowering.gpu.matrix_thread import MatrixThread
 from relay.lowering.gpu.pair_kernel import CodePairs, Pair, PairCopies, PairKernel, Part
 from relay.lowering.gpu.points import PointEmitter
@@ -30,8 +31,6 @@ from relay.lowering.scheduling.in_turn import Chain
 
 SCORES = 8
 """Neighbouring scores of a lane."""
-QUAD = 4
-"""Lanes that have the scores of a query."""
 
 
 @dataclass(frozen=True)

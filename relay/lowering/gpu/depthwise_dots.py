@@ -18,15 +18,15 @@ from xdsl.ir import BlockArgument, SSAValue
 from relay.dialects.attributes import Array, to_numpy
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.channel_tables import interleave, read
-from relay.lowering.gpu.dots import dot4
+from relay.lowering.gpu.dots import LEAST_DOT, dot4
 from relay.lowering.gpu.points import PointEmitter, Producer
 from relay.lowering.gpu.producers import Nest
 from relay.lowering.scheduling.arguments import argument_of
 from relay.lowering.scheduling.contraction import Convolution, recognise
 from relay.lowering.scheduling.given_constants import GivenConstants
 
-TAPS = 4
-"""Codes of a dot product."""
+TAPS = LEAST_DOT
+"""Taps of a dot product."""
 SUFFIXES = ("taps", "start")
 
 
@@ -72,11 +72,11 @@ def depthwise_dot_of(nest: Nest, producers: Mapping[SSAValue, Producer], given: 
 def emit(points: PointEmitter, nest: Nest, dot: DepthwiseDot, dims: list[Index], given: GivenConstants) -> SSAValue:
     """The sums of a vector of channels, onto what the nest starts from."""
     b, conv, lanes = points.b, dot.conv, points.lanes
-    words, starts = packed(dot, given, lanes)
+    words, *starts = packed(dot, given, lanes)
     threads, channel = conv.channels // lanes, dims[nest.parallel[-1]]
     start = points.starting(nest, dims)[0]
-    if conv.data.zero_point:
-        start = b.add(arith.AddiOp(start, read(b, starts, channel, lanes, threads))).result
+    for table in starts:
+        start = b.add(arith.AddiOp(start, read(b, table, channel, lanes, threads))).result
     row, column = nest.reduction
     with b.loop(0, conv.kernel_rows, carried=[b.lane(start, n) for n in range(lanes)]) as (index, state):
         dims[row], sums = index, list(state.args)
@@ -96,13 +96,15 @@ def emit(points: PointEmitter, nest: Nest, dot: DepthwiseDot, dims: list[Index],
 
 
 def packed(dot: DepthwiseDot, given: GivenConstants, lanes: int) -> list[SSAValue]:
-    """Arguments with the weights' words, and with what sums start from, beside the weights."""
+    """Arguments with the weights' words, and where the data has a zero point with what sums start from, beside the
+    weights."""
     constants, threads = given.constants_of(dot.weights), dot.conv.channels // lanes
     rows = list[list[Array]]()
     for constant in constants:
         weights = to_numpy(constant.value)
         words = [interleave(row, lanes, threads) for row in dot.words(weights)]
-        rows.append([np.stack(words), interleave(dot.starts(weights), lanes, threads)])
+        starts = [interleave(dot.starts(weights), lanes, threads)] if dot.conv.data.zero_point else []
+        rows.append([np.stack(words), *starts])
     return given.beside(dot.weights, constants, rows, SUFFIXES)
 
 

@@ -19,6 +19,8 @@ from relay.lowering.indices import unravelled
 from relay.lowering.scheduling.contraction import Convolution, recognise
 from relay.lowering.shaped import buffer_of
 
+LEAST_DOT = 4
+"""Codes of a dot product."""
 ONES = 0x01010101
 """Four codes of 1."""
 

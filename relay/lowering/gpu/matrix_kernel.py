@@ -87,8 +87,8 @@ class MatrixKernel:
         return found[: self.tile.sums], found[self.tile.sums :]
 
     def starting(self) -> list[SSAValue]:
-        """What the sums start from, if that is not 0: what they are off by, where nothing adds parts later. Each number
-        is there for two rows."""
+        """What the sums start from, if that is not 0: what they are off by, where nothing adds parts later. Both
+        rows of a thread start from the same number of a channel."""
         if not self.offsets or self.parts is not None:
             return []
         b, t, (offsets,), run = self.b, self.t, self.offsets, 2 * self.tile.run

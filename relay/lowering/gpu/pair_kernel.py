@@ -270,7 +270,7 @@ class CodePairs(WarpProducts):
 
 
 class FloatPairs(FloatProducts):
-    """Emits what one thread of a warp multiplies: floats, both of which are rounded here."""
+    """Emits what one thread of a warp multiplies: floats. Both factors are rounded here."""
 
     def weights(self, right: Index) -> list[list[SSAValue]]:
         return [self.factors(words) for words in super().weights(right)]

@@ -114,7 +114,7 @@ class RowEmitter:
         return self.points.computed(block, [*read, *(carried or op.outputs)], dims)
 
     def operand(self, value: SSAValue, map: AffineMap, number: int, dims: Sequence[Index]) -> SSAValue:
-        """An operand's elements of a piece, each of which is read once, or its number for the row."""
+        """An operand's elements of a piece, or its number for the row. Each element is read once."""
         if value in self.numbers:
             return self.numbers[value]
         key = (value, "" if (value, "") in self.kept else str(map))

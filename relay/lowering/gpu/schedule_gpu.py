@@ -210,7 +210,7 @@ class FunctionScheduler:
         for op in self.block.walk():
             op.attributes.pop(INDEPENDENT, None)
         erase_dead(self.block.ops, memref.AllocOp | VIEWS)
-        self.given.retire_copied()
+        self.given.retire_unread(self.given.copied)
         self.given.erase_retired()
         self.function.properties["function_type"] = FunctionType.from_lists(
             [argument.type for argument in self.block.args], list(self.function.function_type.outputs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from xdsl.dialects import arith, func, memref
@@ -79,14 +79,9 @@ class GivenConstants:
             call.operands = [*arguments[:position], *buffers, *arguments[position:]]
         return new
 
-    def retire_unread(self) -> None:
-        """Have calls give no more what the function does not read."""
-        for argument in [each for each in self.block.args if not any(each.uses) and each not in self.retired]:
-            self.retire(argument)
-
-    def retire_copied(self) -> None:
-        """Have calls give no more what the function does not read because it reads packed constants instead."""
-        for argument in self.copied:
+    def retire_unread(self, among: Iterable[BlockArgument] | None = None) -> None:
+        """Have calls give no more what the function does not read, of all arguments or of some."""
+        for argument in tuple(self.block.args if among is None else among):
             if not any(argument.uses) and argument not in self.retired:
                 self.retire(argument)
 

@@ -26,14 +26,14 @@ from relay.lowering.gpu.strategies.strategy import (
     Scheduled,
     Strategy,
     powers,
+    transfer,
 )
 from relay.lowering.gpu.tiles import Tile
 from relay.lowering.gpu.widths import Narrow, fits
-from relay.lowering.plan_memory import size_of
 from relay.lowering.scheduling.in_turn import Chain
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
-from relay.lowering.shaped import buffer_of, shape_of
+from relay.lowering.shaped import shape_of
 
 ROWS = 16
 """Queries of a warp."""
@@ -45,7 +45,7 @@ WIDTH = 32
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionSchedule(OpSchedule):
-    """`warps` of a block, each of which has 16 queries; `lanes`: neighbouring results that a thread finishes at once;
+    """`warps` of a block, with 16 queries each; `lanes`: neighbouring results that a thread finishes at once;
     `block`: threads of a block; `shared`: bytes of a block's shared memory."""
 
     strategy = "attention"
@@ -79,7 +79,7 @@ class OneAttention(Strategy[AttentionSchedule]):
         size = max(first.stages * first.stage_bytes, second.stage_bytes)
         shared = pick("shared", (size,), size)
         buffers = [*self.inputs, *self.parts.values.product.nest.op.outputs]
-        cost = sum(size_of(buffer_of(value)) for value in buffers) // (costs.processors * costs.copy_bandwidth)
+        cost = transfer(buffers, costs)
         why = f"{count} times {product.rows} queries and {product.columns} keys, whose scores stay in registers"
         return Decision(
             cost, AttentionSchedule(warps=warps, lanes=lanes, block=block, shared=shared, cycles=cost, why=why)

@@ -28,7 +28,7 @@ from relay.target import GpuTarget
 STACKS = {"ppr": ([0, 2], [[1, 2], [2, 1]], [0, 1]), "pppr": ([0, 1, 3], [[0, 2, 3], [0, 3, 2]], [0, 1, 2])}
 """Loops of products, and the dimensions of the first factor, of the second as it lies or turned, and of the result."""
 STAGES = 2
-"""One is multiplied while what comes into the other one is in registers."""
+"""One stage is multiplied while registers hold what will be written to the other one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class PairSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class MmaPairs(Strategy[PairSchedule]):
-    """Products of codes, or of floats that may be rounded, neither factor of which is packed before."""
+    """Products of two computed factors: of codes, or of floats that may be rounded. Neither factor is packed before."""
 
     record = PairSchedule
     tier = 0

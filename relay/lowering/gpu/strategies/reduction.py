@@ -13,7 +13,7 @@ from relay.lowering.builder import Index
 from relay.lowering.gpu.channel_tables import ChannelTables
 from relay.lowering.gpu.depthwise_dots import depthwise_dot_of
 from relay.lowering.gpu.depthwise_dots import emit as depthwise_sums
-from relay.lowering.gpu.dots import DotEmitter, dot_of
+from relay.lowering.gpu.dots import LEAST_DOT, DotEmitter, dot_of
 from relay.lowering.gpu.grids import teams
 from relay.lowering.gpu.points import PointEmitter, inlined
 from relay.lowering.gpu.producers import Nest
@@ -36,9 +36,6 @@ from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.shaped import buffer_of
 from relay.target.record import WARP
-
-LEAST_DOT = 4
-"""Codes of a dot product."""
 
 
 @dataclass(frozen=True, kw_only=True)

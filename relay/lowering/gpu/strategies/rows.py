@@ -23,14 +23,14 @@ from relay.lowering.gpu.strategies.strategy import (
     Strategy,
     pick_block,
     powers,
+    transfer,
 )
 from relay.lowering.gpu.teams import Team, join_of
 from relay.lowering.gpu.widths import BYTES, Narrow, fits, is_wide, reads
-from relay.lowering.plan_memory import size_of
 from relay.lowering.scheduling.in_turn import Chain, is_number, is_reduction
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
-from relay.lowering.shaped import buffer_of, is_buffer
+from relay.lowering.shaped import is_buffer
 from relay.target import GpuTarget
 from relay.target.costs import GpuCosts
 from relay.target.record import WARP
@@ -95,8 +95,7 @@ class Rows(Strategy[RowsSchedule]):
         count = sum(isinstance(op, linalg.GenericOp) for op in chain.ops)
         kept = pieces(size, lanes, team) * lanes
         why = f"{count} operations on {rows} rows of {size}, {kept} elements in registers of each of {team} threads"
-        bytes = sum(size_of(buffer_of(buffer)) for buffer in self.buffers)
-        cost = bytes // (costs.processors * costs.memory_bandwidth)
+        cost = transfer(self.buffers, costs)
         return Decision(cost, RowsSchedule(lanes=lanes, team=team, block=block, cycles=cost, why=why))
 
     @property

@@ -6,7 +6,7 @@ A strategy is one file with a record of its decisions and a class, and one line 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
@@ -25,8 +25,9 @@ from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.scheduling.in_turn import Chain
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
-from relay.lowering.shaped import is_buffer
+from relay.lowering.shaped import buffer_of, is_buffer
 from relay.target import GpuTarget
+from relay.target.costs import GpuCosts
 from relay.target.record import WARP
 
 S = TypeVar("S", bound=OpSchedule)
@@ -121,9 +122,12 @@ def powers(most: int, least: int = 1) -> Sequence[int]:
 
 def traffic(kernel: Kernel, op: Operation) -> int:
     """Clocks in which the buffers of an operation come to the processors and go."""
-    costs = kernel.target.costs
-    bytes = sum(size_of(value.type) for value in op.operands if is_buffer(value.type))
-    return bytes // (costs.processors * costs.memory_bandwidth)
+    return transfer([value for value in op.operands if is_buffer(value.type)], kernel.target.costs)
+
+
+def transfer(buffers: Iterable[SSAValue], costs: GpuCosts) -> int:
+    """Clocks in which these buffers come to the processors, or go."""
+    return sum(size_of(buffer_of(buffer)) for buffer in buffers) // (costs.processors * costs.memory_bandwidth)
 
 
 def elements(shape: Sequence[int], lanes: int) -> list[int]:
