@@ -265,6 +265,7 @@ PROGRAMS: dict[str, bytes] = {
     ),
     "maps 0 rows": flow("map_impl", body(inputs=["a"]), tensors("x"), tensors(), x=f(0, 2)),
     "gives 1073741824 numbers": call("aten.arange.default", end=1 << 30),
+    "gives 32768 x 32768 numbers": call("aten.eye.default", n=1 << 15),
     "gives -1 numbers": call("aten.linspace.default", start=0.0, end=1.0, steps=-1),
     "the number of classes depends on values": call("aten.one_hot.default", self=i(2)),
     "rounds integers to tens": call("aten.round.decimals", self=i(2), decimals=-1),
@@ -333,6 +334,9 @@ def every() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "MOST_EXPANDED", 10)
         told("its compressed entries come to more than 10 bytes", packed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "MOST_JSON", 98)
+        told("m/models/model.json has 99 bytes; at most 98 are read", packed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(conversion, "MOST_NODES", 0)
         told("come to more than 0 nodes", relu)
