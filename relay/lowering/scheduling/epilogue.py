@@ -26,7 +26,7 @@ from relay.lowering.scheduling.affine import dims_of, is_identity, uses
 from relay.lowering.scheduling.body import Lifter, can_lift, clone_scalar, dense_vector, vector_constant
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.saturate import match_clamp, saturate
-from relay.lowering.shaped import buffer_of, elements, is_buffer, memref_type, shape_of, vector_of
+from relay.lowering.shaped import Extent, buffer_of, elements, is_buffer, memref_type, shape_of, vector_of
 from relay.target import LANES, CpuTarget
 
 
@@ -64,8 +64,10 @@ def pieces(lanes: int) -> list[tuple[int, int]]:
 
 def pick_masks(pick: Picks, target: CpuTarget, *outputs: int) -> bool:
     """`masks`: fewer than 16 channels are loaded and stored by one instruction with a mask, not in powers of two.
-    `outputs`: numbers of channels that end in such a vector, or do not."""
-    can = target.whole_vectors and any(count % LANES for count in outputs)
+    `outputs`: numbers of channels that end in such a vector, or do not; of one that is known at run time only, what is
+    left of a row goes in powers of two."""
+    known = [count for count in outputs if not isinstance(count, Extent)]
+    can = target.whole_vectors and len(known) == len(outputs) and any(count % LANES for count in known)
     return pick("masks", (True, False) if can else (False,), can)
 
 
