@@ -61,6 +61,8 @@ class CpuCosts:
     """Time to start the rows of a block, as a part of the time of one row."""
     prefetch_bytes: int = 384 << 10
     """Weights of a block that are prefetched at most: two blocks and the data share the second-level cache."""
+    least_prefetched: int = 512 << 10
+    """Weights of a product of one row at least for which the next block is asked for: fewer may still be in a cache."""
     prefetch_steps: int = 16
     """Steps of a loop per prefetched cache line, at most: weights that are used more often need no prefetch."""
     staged_row: int = 1024

@@ -228,10 +228,11 @@ def test_the_tiles_of_a_block_ask_for_all_lines_of_the_next(
 
 
 def test_the_next_block_is_asked_for_where_few_pixels_share_it():
-    assert pays(WITH_CACHES, 49, 7, 3, 216 << 10)
-    assert not pays(WITH_CACHES, 1, 1, 8, 1 << 10)
-    assert not pays(WITH_CACHES, 4, 2, 8, 576 << 10)
-    assert not pays(WITH_CACHES, 56 * 56, 9, 3, 1 << 10)
-    assert not pays(CpuTarget("", "", frozenset()), 49, 7, 3, 1 << 10)
+    assert pays(WITH_CACHES, 49, 7, 3, 216 << 10, 1 << 20)
+    assert not pays(WITH_CACHES, 1, 1, 8, 1 << 10, 8 << 10)
+    assert pays(WITH_CACHES, 1, 1, 4, 48 << 10, 1 << 20)
+    assert not pays(WITH_CACHES, 4, 2, 8, 576 << 10, 1 << 20)
+    assert not pays(WITH_CACHES, 56 * 56, 9, 3, 1 << 10, 1 << 20)
+    assert not pays(CpuTarget("", "", frozenset()), 49, 7, 3, 1 << 10, 1 << 20)
     conv = convolution((512, 3, 3, 512), zero_point=128)
     assert decided(conv, target=WITH_CACHES).prefetch_next_block and not decided(conv).prefetch_next_block

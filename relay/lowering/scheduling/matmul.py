@@ -253,14 +253,17 @@ class MatmulEmitter:
         b, conv = self.b, self.conv
         size = block.vectors * LANES * self.group * self.depth
         points = prefetch.points_of(conv)
-        share = prefetch.share_of(size, points, pixels, self.depth)
+        share, stride = prefetch.share_of(size, points, pixels, self.depth), self.schedule.prefetch_stride
+        start = b.plus(b.plus(self.place.weights, b.times(block.channel, self.depth * self.group)), size)
+        if points == 1:
+            prefetch.ask_apart(b, self.weights, start, size, step, share, stride)
+            return
         row = b.plus(b.times(point[0], conv.out_rows), point[1]) if point else 0
         before = b.times(b.plus(b.times(row, conv.out_columns), x), share.pixel)
         if prefetch.is_open(conv) and not isinstance(before, int):
             before = binary(b, arith.MinUIOp, before, size)
-        start = b.plus(b.plus(self.place.weights, b.times(block.channel, self.depth * self.group)), size)
         at = b.plus(b.plus(start, before), b.times(step, share.step))
-        prefetch.ask(b, self.weights, at, share, self.schedule.prefetch_stride)
+        prefetch.ask(b, self.weights, at, share, stride)
 
     def extra_steps(
         self, accumulators: Sequence[SSAValue], data: Index, block: Block, pixels: int

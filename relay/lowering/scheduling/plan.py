@@ -156,7 +156,8 @@ def decide_tiles(
     more = conv.outputs > vectors * LANES
     weights = -(-at_most(conv.outputs) // LANES) * steps * size
     inside = pick("channels_inside", (False, True), more and weights <= target.costs.inner_weight_bytes and count > 1)
-    pays = more and prefetch.pays(target, prefetch.points_of(conv), pixels, vectors, vectors * steps * size)
+    points, block = prefetch.points_of(conv), vectors * steps * size
+    pays = more and prefetch.pays(target, points, pixels, vectors, block, weights)
     ahead = pick("prefetch_next_block", (False, True) if more and not inside else (False,), pays and not inside)
     lines = (target.costs.cache_line, *STRIDES) if ahead else (0,)
     stride = pick("prefetch_stride", tuple(dict.fromkeys(lines)), lines[0])

@@ -40,10 +40,14 @@ def is_open(conv: Convolution) -> bool:
     return any(isinstance(size, Extent) for size in (conv.images, conv.out_rows, conv.out_columns))
 
 
-def pays(target: CpuTarget, points: int, pixels: int, vectors: int, size: int) -> bool:
+def pays(target: CpuTarget, points: int, pixels: int, vectors: int, size: int, weights: int) -> bool:
     """Whether the next block is worth asking for, where `points` pixels in tiles of `pixels` multiply a block of so
-    many vectors and bytes. With one tile, the processor sees by itself what comes next."""
+    many vectors and bytes. With one tile, the processor sees by itself what comes next; of one pixel, whose weights
+    are read for nothing else, only if all `weights` are few: else it waits for memory, which gives more if it is asked
+    at several places (`ask_apart`)."""
     costs = target.costs
+    if points == 1 and target.has_caches:
+        return costs.least_prefetched <= weights and size <= costs.prefetch_bytes
     shared = 2 * pixels <= points <= costs.prefetch_steps * vectors * pixels
     return target.has_caches and size <= costs.prefetch_bytes and shared
 
@@ -66,3 +70,15 @@ def ask(b: LoopBuilder, weights: SSAValue, at: Index, share: Share, stride: int)
     """Ask for one step's share, every `stride` bytes of it."""
     for line in range(0, share.step, max(stride // dtype_of(buffer_of(weights).element_type).itemsize, 1)):
         b.add(PrefetchOp.make(weights, [b.index(b.plus(at, line))], SECOND_LEVEL))
+
+
+def ask_apart(
+    b: LoopBuilder, weights: SSAValue, start: Index, size: int, step: Index, share: Share, stride: int
+) -> None:
+    """Ask for one step's share of a block that starts at `start`: a line each of as many parts of it as there are lines
+    in the share. Memory gives more of several places at once than of one after the other."""
+    line = max(stride // dtype_of(buffer_of(weights).element_type).itemsize, 1)
+    parts = max(share.step // line, 1)
+    for part in range(parts):
+        at = b.plus(start, b.plus(part * (size // parts), b.times(step, min(line, share.step))))
+        b.add(PrefetchOp.make(weights, [b.index(at)], SECOND_LEVEL))
