@@ -74,6 +74,7 @@ class LoopBuilder:
         self._indices: dict[int, SSAValue] = {}
         self._dots: dict[tuple[type[DotProduct], int, int, bool], tuple[SymbolRefAttr, Attribute, Attribute]] = {}
         self._anchor: Operation | None = None
+        self.counted: SSAValue | None = None
 
     def add(self, op: OperationInvT) -> OperationInvT:
         """Append an operation."""
@@ -115,8 +116,10 @@ class LoopBuilder:
         return self._indices[value]
 
     def length(self, extent: Extent) -> SSAValue:
-        """What an extent is in this run: a multiple of the function's argument of type index."""
-        found = next(argument for argument in self.entry.args if argument.type == INDEX)
+        """What an extent is in this run: a multiple of `counted`, else of the function's argument of type index."""
+        found = self.counted
+        if found is None:
+            found = next(argument for argument in self.entry.args if argument.type == INDEX)
         return found if extent.factor == 1 else self._integers(arith.MuliOp, found, extent.factor)
 
     def plus(self, a: Index, b: Index) -> Index:

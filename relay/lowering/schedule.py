@@ -18,6 +18,7 @@ from relay.lowering.scheduling.decide import Decisions, decide
 from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.scheduling.record import ATTRIBUTE, entries_of, not_scheduled, write
 from relay.lowering.scheduling.records import Table, attribute_of, processor_of, signature_of, table_of
+from relay.lowering.scheduling.seen_keys import seen_keys
 from relay.lowering.scheduling.strategy import Emission, Scheduled
 from relay.lowering.walking import walked
 from relay.passes.target_pass import TargetPass
@@ -80,6 +81,9 @@ class FunctionScheduler:
             open_extents(function)
         self.old = function.body.block
         self.given = GivenConstants(self.old, calls)
+        self.keys = seen_keys(self.old, self.given) if target.has_vectors and not opened(function) else None
+        if self.keys is not None:
+            self.keys.open()
 
     def run(self) -> None:
         if not any(isinstance(op, Scheduled) for op in self.old.walk()):
@@ -96,6 +100,8 @@ class FunctionScheduler:
         ops = list(self.old.ops)
         for op in ops:
             op.detach()
+        if self.keys is not None:
+            self.builder.counted = self.keys.count(self.builder)
         self.emit_all(ops)
         for op in self.done:
             op.erase(safe_erase=False)
@@ -104,7 +110,7 @@ class FunctionScheduler:
             self.given.narrow()
             self.given.retire_unread()  # flash is scarce; elsewhere certificates read a bias that the sums start from
         self.given.erase_retired()
-        if opened(self.function):
+        if opened(self.function) or self.keys is not None:
             close_extents(self.function)
         self.function.properties["function_type"] = FunctionType.from_lists([a.type for a in self.old.args], [])
 

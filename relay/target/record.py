@@ -113,6 +113,11 @@ class Processor(ABC):
 
     @property
     @abstractmethod
+    def sums_along_rows(self) -> bool:
+        """Whether kernels of few rows read the other matrix of a product as rows, and sum along both."""
+
+    @property
+    @abstractmethod
     def keeps_scores(self) -> bool:
         """Whether attention is one kernel, which keeps the scores of a block of queries in scratch memory."""
 
@@ -264,6 +269,10 @@ class CpuTarget(Processor):
         return bool(self.triple) and self.has_vectors
 
     @property
+    def sums_along_rows(self) -> bool:
+        return bool(self.triple) and self.has_vectors
+
+    @property
     def keeps_scores(self) -> bool:
         return bool(self.triple) and self.has_vectors
 
@@ -378,6 +387,10 @@ class GpuTarget(Processor):
 
     @property
     def takes_weights_in_blocks(self) -> bool:
+        return False
+
+    @property
+    def sums_along_rows(self) -> bool:
         return False
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
+from math import prod
 
 from xdsl.dialects.builtin import FixedBitwidthType, IntegerType, Signedness, f32, i8
 from xdsl.ir import Block, Operation, OpResult, SSAValue
@@ -100,16 +101,25 @@ def recompute(block: Block) -> None:
     """Give every user of a cheap elementwise op its own copy, where its operands are in memory anyway or are smaller
     than its result: rather read codes twice than write and read their widened form."""
     for op in reversed(list(block.ops)):
-        if not elementwise(op) or len(op.results) != 1 or not 1 < len(users(op.results[0])) <= COPIES:
+        if not elementwise(op) or len(op.results) != 1 or len(users(op.results[0])) < 2:
             continue
-        if not recomputable(op, volume(op.results[0])):
+        numbers = of_numbers(op)
+        if (len(users(op.results[0])) > COPIES and not numbers) or not recomputable(op, volume(op.results[0])):
             continue
-        for user in users(op.results[0])[1:]:
+        for user in users(op.results[0])[0 if numbers else 1 :]:
             copy = op.clone()
-            block.insert_op_before(copy, op)
+            block.insert_op_before(copy, user if numbers else op)  # kernels that are the same have the same order
             for index, operand in enumerate(user.operands):
                 if operand is op.results[0]:
                     user.operands[index] = copy.results[0]
+        if numbers:
+            op.detach()
+            op.erase()
+
+
+def of_numbers(op: Operation) -> bool:
+    """Whether the op is computed of constants and single numbers: which keys are not later than a position."""
+    return elementwise(op) and all(prod(shape(value)) == 1 for value in variable(op))
 
 
 def recomputable(op: Operation, size: int) -> bool:
@@ -156,6 +166,15 @@ class Group:
         kinds = {tensor(value).element_type for value in op.operands}
         runs = kinds == {f32} or (kinds <= CODES and target.dot() is not None)
         return rank(op.result) == 3 and runs and rows >= costs.packed_rows and columns >= least
+
+    def attends(self, target: Target) -> bool:
+        """Whether the product may stand in one kernel with a softmax: it is one of those, or of few rows of floats."""
+        op = self.anchor
+        if not isinstance(op, relay.BatchMatmulOp) or op.transpose_a.value.data or not target.sums_along_rows:
+            return self.is_product(target)
+        if shape(op.result)[-2] >= target.costs.packed_rows:
+            return self.is_product(target)
+        return rank(op.result) == 3 and all(tensor(value).element_type == f32 for value in op.operands)
 
     def outputs(self) -> list[OpResult]:
         """The values used outside, in the order of their ops."""
@@ -263,7 +282,9 @@ class Fusion:
     def feeds_only(self, value: SSAValue, op: Operation) -> bool:
         """Rule 2: whether the group of `value` is elementwise, and all that leaves it goes to the op's group."""
         group = self.producing(value)
-        if group is None or group.anchor is not None or not (reduces(op) or shape(value) == shape(op.results[0])):
+        if group is None or group.anchor is not None:
+            return False
+        if not (reduces(op) or shape(value) == shape(op.results[0]) or all(map(of_numbers, group.ops))):
             return False
         inside = set(self.of[op].ops)
         outside = [user for output in group.outputs() for user in users(output) if user not in group.ops]
@@ -308,10 +329,10 @@ class Fusion:
         """Join the group of a softmax, the product whose rows it takes, and the one that sums values by its results."""
         group, sums = self.of[op], shape(op.result)
         products = [self.producing(value) for member in group.ops for value in variable(member)]
-        scores = [each for each in dict.fromkeys(products) if each is not None and each.is_product(target)]
+        scores = [each for each in dict.fromkeys(products) if each is not None and each.attends(target)]
         taken = [self.of[user] for output in group.outputs() for user in users(output) if user in self.of]
         values = [each for each in dict.fromkeys(taken) if each is not group]
-        if len(scores) != 1 or len(values) != 1 or not values[0].is_product(target) or scores[0] is values[0]:
+        if len(scores) != 1 or len(values) != 1 or not values[0].attends(target) or scores[0] is values[0]:
             return
         given, results = scores[0].outputs(), group.outputs()
         if len(given) != 1 or len(results) != 1 or shape(given[0]) != sums or shape(results[0]) != sums:

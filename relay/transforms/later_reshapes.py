@@ -10,8 +10,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from relay.dialects import qnn, relay
-from relay.dialects.attributes import ints
+from relay.dialects.attributes import ints, to_numpy
 from relay.dialects.op import DYNAMIC, TensorOp, axis_of, rank, shape, tensor
+from relay.module import is_constant
 from relay.transforms.expansion import Expansion
 
 PRODUCTS = (relay.MatmulOp, relay.DenseOp, relay.BatchMatmulOp, qnn.DenseOp, qnn.BatchMatmulOp)
@@ -69,7 +70,7 @@ def merged(new: Expansion, value: SSAValue, reshape: relay.ReshapeOp) -> SSAValu
     if DYNAMIC in dims:
         return None
     if prod(dims) == (dims[-1] if dims else 1):
-        return new.reshape(value, dims[-1:]) if len(dims) > 1 else value
+        return in_one_row(new, value) if len(dims) > 1 else value
     if (factors := common_factors(before, whole)) is None:
         return None
     own = [1] * (len(whole) - len(dims)) + list(dims)
@@ -83,6 +84,24 @@ def merged(new: Expansion, value: SSAValue, reshape: relay.ReshapeOp) -> SSAValu
         found = new.value(relay.BroadcastToOp, found, properties={"shape": ints(repeated)})
     sizes = [size if axis in varied else 1 for axis, size in enumerate(before)]
     return new.reshape(found, sizes)
+
+
+def in_one_row(new: Expansion, value: SSAValue) -> SSAValue:
+    """The value with its last axis alone, the others being 1; what compares constants with one number, such as keys
+    with a position, is computed so."""
+    op, row = value.owner, shape(value)[-1:]
+    if not isinstance(op, TensorOp) or not op.ELEMENTWISE or len(op.results) != 1:
+        return new.reshape(value, row)
+    given = list[SSAValue]()
+    for each in op.operands:
+        if isinstance(each.owner, relay.ConstantOp) and is_constant(each.owner) and shape(each) == shape(value):
+            numbers = to_numpy(each.owner.value)
+            given.append(new.constant(numbers.reshape(row), numbers.dtype))
+        elif prod(shape(each)) == 1:
+            given.append(new.reshape(each, (1,)) if rank(each) > 1 else each)
+        else:
+            return new.reshape(value, row)
+    return new.value(type(op), *given, properties=op.properties)
 
 
 def common_factors(before: Sequence[int], after: Sequence[int]) -> list[tuple[int, int, int]] | None:

@@ -83,3 +83,35 @@ def test_one_kernel_against_float64() -> None:
     assert isinstance(found, tuple)
     for name, each, exact in zip(net.results, found, wanted, strict=True):
         assert np.abs(each - exact).max() <= 2e-6 * np.abs(exact).max(), name
+
+
+def test_keys_behind_a_position_are_not_read() -> None:
+    """Caches with room for more: positions inside, at the ends of vectors, and outside, where all or none count."""
+    rng, keys = np.random.default_rng(5), 80
+    for rows, heads, predicate in ((1, 3, relay.LessEqualOp), (3, 2, relay.LessOp), (8, 2, relay.LessEqualOp)):
+        net, scale = Net(6), np.array(0.25, np.float32)
+        q, k, v = (rng.normal(size=(heads, count, 32)).astype(np.float32) for count in (rows, keys, keys))
+        query, key, value, position = (net.argument(each) for each in (q, k, v, np.array([0])))
+        seen = net.add(predicate, [net.constant(np.arange(keys)), position], {})
+        scores = net.add(relay.BatchMatmulOp, [query, key], {"out_dtype": f32})
+        scores = net.add(relay.MultiplyOp, [scores, net.constant(scale)], {})
+        scores = net.add(relay.WhereOp, [seen, scores, net.constant(np.array(-1e9, np.float32))], {})
+        weights = net.add(relay.SoftmaxOp, [scores], {"beta": FloatAttr(1.0, f32)})
+        properties: dict[str, Attribute] = {"transpose_b": IntegerAttr(0, 1), "out_dtype": f32}
+        net.result("values", net.add(relay.BatchMatmulOp, [weights, value], properties))
+        executable = build(net.module())
+        for place in (0, 1, 14, 15, 16, 17, 31, 63, 64, 78, 79, 80, 500, -1, -(2**63), 2**63 - 1):
+            count = place + (predicate is relay.LessEqualOp)
+            inside = 0 < count < keys
+            own, weighed = k.copy(), v.copy()
+            if inside and rows < 8:  # what is behind is not read; of eight rows keys are packed, and masked
+                own[:, count:], weighed[:, count:] = np.nan, np.nan
+            found = executable.run(q, own, weighed, np.array([place]))
+            assert isinstance(found, np.ndarray)
+            exact = np.zeros(found.shape)
+            for head, row in np.ndindex(heads, rows):
+                every = k[head].astype(np.float64) @ q[head, row].astype(np.float64) * 0.25
+                every = np.where(np.arange(keys) < count, every, -1e9)
+                powers = np.exp(every - every.max())
+                exact[head, row] = powers / powers.sum() @ v[head]
+            assert np.abs(found - exact).max() <= 2e-6 * np.abs(exact).max(), (rows, place)

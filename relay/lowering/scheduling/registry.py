@@ -24,6 +24,7 @@ from relay.lowering.scheduling.plan import TileSchedule
 from relay.lowering.scheduling.product import PackedProduct
 from relay.lowering.scheduling.record import OpSchedule, schedules_in
 from relay.lowering.scheduling.reduction import ReductionRows
+from relay.lowering.scheduling.row_products import RowProducts, WeightedRows
 from relay.lowering.scheduling.scalar_products import ScalarProducts
 from relay.lowering.scheduling.staged import Staged
 from relay.lowering.scheduling.strategy import Kernel, Strategy
@@ -54,6 +55,8 @@ STRATEGIES: Sequence[type[Strategy[Any]]] = (
     Staged,
     ElementwiseRows,
     ReductionRows,
+    RowProducts,
+    WeightedRows,
     Fill,
     Copy,
     Nest,

@@ -9,7 +9,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, SSAValue
 
 from relay.dialects import relay
-from relay.dialects.attributes import ints
+from relay.dialects.attributes import int_values, ints
 from relay.dialects.op import is_code, rank, shape, tensor
 from relay.target import LANES, Target
 from relay.transforms.expansion import Expansion
@@ -39,10 +39,16 @@ def dense(new: Expansion, op: relay.MatmulOp | relay.BatchMatmulOp) -> SSAValue 
 def leading(new: Expansion, op: relay.MatmulOp | relay.BatchMatmulOp) -> SSAValue | None:
     """relay.nn.batch_matmul of any leading axes  =>  relay.nn.batch_matmul of one, the same for both
 
-    %b becomes [n, k, m] where the code does not pack it anyway, so that the innermost loop runs along its neighbours.
+    %b becomes [n, k, m] where the code does not pack it anyway, so that the innermost loop runs along its neighbours;
+    and [n, m, k] where it was that, and kernels sum along its rows.
     """
     outer = shape(op.result)[:-2]
-    turned = bool(op.transpose_b.value.data) and not packs(op, new.target)
+    along = sums_along_rows(op, new.target)
+    if along and not op.transpose_b.value.data and (rows := before_transpose(op.tensor_b)) is not None:
+        properties = {**op.properties, "transpose_b": IntegerAttr.from_bool(True)}
+        rows = new.reshape(rows, (*shape(op.tensor_b)[:-2], *shape(rows)[-2:]))
+        return new.value(relay.BatchMatmulOp, op.tensor_a, rows, properties=properties)
+    turned = bool(op.transpose_b.value.data) and not along and not packs(op, new.target)
     if not turned and len(outer) == 1 and shape(op.tensor_a)[:-2] == shape(op.tensor_b)[:-2] == outer:
         return None
     a, b = (stacked(new, value, outer) for value in (op.tensor_a, op.tensor_b))
@@ -60,6 +66,27 @@ def packs(op: relay.MatmulOp | relay.BatchMatmulOp, target: Target) -> bool:
     types = [tensor(side).element_type for side in (op.tensor_a, op.tensor_b)]
     codes = all(is_code(type, 8) for type in types) and inner % 4 == 0
     return isinstance(types[0], Float32Type) or (codes and target.multiplies_rows_by_rows)
+
+
+def sums_along_rows(op: relay.MatmulOp | relay.BatchMatmulOp, target: Target) -> bool:
+    """Whether kernels take the second matrix as rows for the few rows of the first one, and sum along both."""
+    (rows, inner), (_, columns) = op.matrices()
+    floats = all(isinstance(tensor(side).element_type, Float32Type) for side in (op.tensor_a, op.tensor_b))
+    few = rows < target.costs.packed_rows and not op.transpose_a.value.data
+    return target.sums_along_rows and floats and few and min(inner, columns) >= LANES
+
+
+def before_transpose(x: SSAValue) -> SSAValue | None:
+    """What the value is with its last two axes exchanged, maybe before its leading axes were merged; None if it is
+    computed in another way, or read elsewhere."""
+    op = x.owner
+    if isinstance(op, relay.ReshapeOp) and shape(op.input)[-2:] == shape(x)[-2:] and x.has_one_use():
+        op = op.input.owner
+    if not isinstance(op, relay.TransposeOp) or not op.result.has_one_use():
+        return None
+    last = rank(op.input) - 1
+    exchanged = (*range(last - 1), last, last - 1)
+    return op.input if int_values(op.axes) == exchanged else None
 
 
 def stacked(new: Expansion, x: SSAValue, outer: tuple[int, ...]) -> SSAValue:

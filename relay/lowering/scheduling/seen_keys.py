@@ -1,0 +1,174 @@
+"""Keys that a mask leaves out: the kernel of an attention whose caches have room for more tokens than there are so far.
+
+Scores of keys behind a position are replaced by a number so low that their weights are 0. So loops over keys end at the
+position, which the kernel reads when it runs: what is behind it in a cache is not read. `relay.lowering.lengths` has
+the means: sizes that are known at run time only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects import arith, math, memref
+from xdsl.dialects.arith import CMPI_COMPARISON_OPERATIONS
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
+from relay.dialects.attributes import ints, to_numpy
+from relay.lowering.builder import INDEX, LoopBuilder
+from relay.lowering.indices import below, minus
+from relay.lowering.lengths import set_extents
+from relay.lowering.scheduling.affine import dims_of
+from relay.lowering.scheduling.contraction import kinds_of, match_product
+from relay.lowering.scheduling.given_constants import GivenConstants
+from relay.lowering.shaped import is_buffer, shape_of
+
+OFFSETS = {"sle": 1, "ule": 1, "slt": 0, "ult": 0}
+"""How many more keys than the position count, by how they are compared with it."""
+SWAPPED = {"sge": "sle", "uge": "ule", "sgt": "slt", "ugt": "ult"}
+LOW, WEIGHTLESS = -1e8, 1e6
+"""A score at most, and what it comes to in front of the exponential at least, for a weight of 0: scores of 1e8 and more
+are no scores."""
+
+
+@dataclass(frozen=True)
+class SeenKeys:
+    """`position`: a buffer of one number; `offset` more keys than that are seen, of `most`. `axes`: along which axes of
+    which buffers keys lie."""
+
+    position: SSAValue
+    offset: int
+    most: int
+    axes: dict[SSAValue, list[int]]
+
+    def open(self) -> None:
+        """Have the buffers' types say that the number of keys is known at run time only."""
+        for value, axes in self.axes.items():
+            set_extents(value, ints(axes))
+
+    def count(self, b: LoopBuilder) -> SSAValue:
+        """How many keys there are: all, where the mask leaves out all or none."""
+        zero = [0] * len(shape_of(self.position))
+        seen = b.plus(b.add(arith.IndexCastOp(b.load(self.position, zero), INDEX)).result, self.offset)
+        return b.select(below(b, minus(b, seen, 1), self.most), b.index(seen), b.index(self.most))
+
+
+def seen_keys(block: Block, given: GivenConstants) -> SeenKeys | None:
+    """Where the kernel masks scores by a position, sums values by the softmax of them, and keys are nothing else."""
+    for op in block.ops:
+        if isinstance(op, linalg.GenericOp) and (found := compared(op, given)) is not None:
+            position, offset = found
+            masked = only_user(op.outputs[0], op)
+            sums = None if masked is None else summed(masked, op.outputs[0])
+            axes = None if sums is None else axes_of(op, sums)
+            if axes is not None:
+                return SeenKeys(position, offset, shape_of(op.outputs[0])[0], axes)
+    return None
+
+
+def compared(op: linalg.GenericOp, given: GivenConstants) -> tuple[SSAValue, int] | None:
+    """The position and the offset, of a comparison of 0, 1, 2, ... with it."""
+    block = op.body.block
+    found, end = block.first_op, block.last_op
+    if kinds_of(op) != "p" or len(op.inputs) != 2 or not isinstance(found, arith.CmpiOp) or found.next_op is not end:
+        return None
+    predicate, sides = CMPI_COMPARISON_OPERATIONS[found.predicate.value.data], [found.lhs, found.rhs]
+    if predicate in SWAPPED:
+        predicate, sides = SWAPPED[predicate], sides[::-1]
+    if predicate not in OFFSETS or not all(isinstance(side, BlockArgument) for side in sides):
+        return None
+    keys, position = (op.operands[side.index] for side in sides if isinstance(side, BlockArgument))
+    if not isinstance(keys, BlockArgument) or len(shape_of(keys)) != 1 or {*shape_of(position)} - {1}:
+        return None
+    constants = given.constants_of(keys)
+    every = np.arange(shape_of(keys)[0])
+    counts = constants and all(np.array_equal(to_numpy(each.value), every) for each in constants)
+    return (position, OFFSETS[predicate]) if counts and given.constant(keys) else None
+
+
+def only_user(value: SSAValue, writer: Operation) -> linalg.GenericOp | None:
+    """The one operation that reads what another one writes."""
+    users = {use.operation for use in value.uses} - {writer}
+    found = users.pop() if len(users) == 1 else None
+    return found if isinstance(found, linalg.GenericOp) and isinstance(value.owner, memref.AllocOp) else None
+
+
+def summed(masked: linalg.GenericOp, mask: SSAValue) -> Sequence[Operation] | None:
+    """The operations that join numbers of all keys: a maximum, a sum, and the sums of values, where the first operation
+    gives low scores to those that the mask leaves out, and what follows is a softmax."""
+    end = masked.body.block.last_op
+    chosen = None if end is None or len(masked.outputs) != 1 else end.operands[0].owner
+    if not isinstance(chosen, arith.SelectOp) or not isinstance(low := chosen.rhs.owner, arith.ConstantOp):
+        return None
+    if chosen.cond is not masked.body.block.args[masked.operands.index(mask)] or to_numpy(low.value) > LOW:
+        return None
+    most = joined(masked.outputs[0], masked, arith.MaximumfOp)
+    powers = None if most is None else most[1]
+    if powers is None or not weightless(powers, float(to_numpy(low.value))):
+        return None
+    total = joined(powers.outputs[0], powers, arith.AddfOp)
+    weights = None if total is None else total[1]
+    scaled = None if weights is None else weights.body.block.first_op
+    if most is None or total is None or weights is None or not isinstance(scaled, arith.MulfOp | arith.DivfOp):
+        return None
+    if scaled.lhs is not weights.body.block.args[0] or scaled.next_op is not weights.body.block.last_op:
+        return None
+    values = only_user(weights.outputs[0], weights)
+    if values is None or match_product(values.body.block) is None or values.inputs[0] is not weights.outputs[0]:
+        return None
+    return most[0], total[0], values
+
+
+def joined(
+    rows: SSAValue, writer: Operation, join: type[Operation]
+) -> tuple[linalg.GenericOp, linalg.GenericOp] | None:
+    """Of what reads rows: what joins each of them, and the other operation."""
+    users = list(dict.fromkeys(use.operation for use in rows.uses if use.operation is not writer))
+    generics = [op for op in users if isinstance(op, linalg.GenericOp)]
+    if len(users) != 2 or len(generics) != 2 or not isinstance(rows.owner, memref.AllocOp):
+        return None
+    first, other = sorted(generics, key=lambda op: "r" not in kinds_of(op))
+    if kinds_of(first).strip("p") != "r" or "r" in kinds_of(other) or other.inputs[0] is not rows:
+        return None
+    return (first, other) if isinstance(first.body.block.first_op, join) else None
+
+
+def weightless(powers: linalg.GenericOp, low: float) -> bool:
+    """Whether the operation is `exp((score - most) * factor)`, and 0 of low scores."""
+    block = powers.body.block
+    found = None if block.last_op is None else block.last_op.operands[0].owner
+    inner, factor = found.operands[0].owner if isinstance(found, math.ExpOp) else None, 1.0
+    if isinstance(inner, arith.MulfOp) and isinstance(constant := inner.rhs.owner, arith.ConstantOp):
+        inner, factor = inner.lhs.owner, float(to_numpy(constant.value))
+    right = isinstance(inner, arith.SubfOp) and (inner.lhs, inner.rhs) == tuple(block.args[:2])
+    return right and -low * factor >= WEIGHTLESS
+
+
+def axes_of(first: linalg.GenericOp, sums: Sequence[Operation]) -> dict[SSAValue, list[int]] | None:
+    """The axes along which keys lie, from those of the comparison on; None where some lie in what is written for
+    others, or are joined by another operation."""
+    found: dict[SSAValue, list[int]] = {first.outputs[0]: [0]}
+    waiting = [first.outputs[0]]
+    while waiting:
+        value = waiting.pop()
+        for op in dict.fromkeys(use.operation for use in value.uses):
+            if isinstance(op, linalg.FillOp):
+                continue
+            if not isinstance(op, linalg.GenericOp):
+                return None
+            maps = [dims_of(map.data) for map in op.indexing_maps]
+            loops = {maps[n][axis] for n, each in enumerate(op.operands) if each is value for axis in found[value]}
+            loop = loops.pop() if len(loops) == 1 else None
+            if loop is None or (kinds_of(op)[loop] == "r" and op not in sums):
+                return None
+            for n, each in enumerate(op.operands):
+                axes = [axis for axis, dim in enumerate(maps[n]) if dim == loop]
+                written = n >= len(op.inputs) and not isinstance(each.owner, memref.AllocOp)
+                if axes and (not is_buffer(each.type) or written or found.get(each, axes) != axes):
+                    return None
+                if axes and each not in found:
+                    found[each] = axes
+                    waiting.append(each)
+    return found
