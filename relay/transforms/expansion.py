@@ -10,13 +10,16 @@ import numpy.typing as npt
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
+from xdsl.utils.exceptions import VerifyException
 
 from relay.dialects import relay
 from relay.dialects.attributes import dtype_of, elements, ints, scalar_attr, to_numpy
 from relay.dialects.op import TensorOp, rank, shape, tensor
+from relay.errors import Unsupported
 from relay.interpreters.arithmetic import code_range
 from relay.target import Target
 from relay.target.record import UNKNOWN
+from relay.transforms.location import place
 
 Op = TypeVar("Op", bound=TensorOp)
 
@@ -33,8 +36,12 @@ class Expansion:
     def add(
         self, kind: type[Op], operands: Sequence[SSAValue], properties: Mapping[str, Attribute | None] | None = None
     ) -> Op:
-        """Any op, with inferred result types."""
-        op = kind.make(operands, properties, like=self.source)
+        """Any op, with inferred result types. Raises Unsupported, with the place of the source, where its types are
+        none that the op takes."""
+        try:
+            op = kind.make(operands, properties, like=self.source)
+        except VerifyException as error:
+            raise Unsupported(place(self.source), f"{self.source.name} becomes ops that do not fit: {error}") from error
         self.ops.append(op)
         return op
 

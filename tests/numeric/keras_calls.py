@@ -6,6 +6,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
 
+import numpy as np
+
 
 class Row(NamedTuple):
     """A model: the shapes of its inputs without the batch, and its outputs of them."""
@@ -226,6 +228,28 @@ def rows() -> dict[str, Row]:
         (3, 4))  # fmt: skip
     add("ops_take", lambda x: [ops.take(x, [2, 0, -1], axis=1), ops.take(x, 1, axis=2)], (3, 4))
     add("ops_one_hot", lambda x: ops.one_hot(x, 6), (4,), dtype="int32")
+
+    def everything(x: Any) -> Any:
+        like = [f(x, dtype=t) for f in (ops.ones_like, ops.zeros_like) for t in ("float32", "int32", "uint8", "bool")]
+        sums = [ops.sum(x, axis=1), ops.prod(x, axis=1), ops.prod(x, dtype="float32"), ops.mean(x), ops.cumsum(x),
+                ops.cumprod(x, axis=1), ops.cumsum(x, axis=-1, dtype="float32"), ops.square(x)]  # fmt: skip
+        sums += [f(x) for f in (ops.floor, ops.ceil, ops.trunc, ops.exp, ops.relu)]
+        numbers = [x + 2, x * 2.5, x / 3, x + True, x * np.array([1.0, 2.0, 3.0, 4.0]), ops.full_like(x, 1)]
+        pairs = [f(x, x) for f in (ops.add, ops.multiply, ops.maximum, ops.mod)] + [ops.divide(x, ops.abs(x) + 1)]
+        return like + sums + numbers + pairs + [ops.matmul(x, ops.transpose(x, (0, 2, 1))), ops.logical_and(x, True)]
+
+    for name in ("bool", "uint8", "int8", "int16", "uint16", "int32"):
+        add(f"types_{name}", everything, (3, 4), dtype=name)
+    for name in ("int8", "int32"):
+        add(f"types_round_{name}", lambda x: [ops.round(x), ops.sign(x), ops.abs(x), -x], (3, 4), dtype=name)
+        add(f"types_dense_{name}", lambda x: layers.Dense(3)(layers.BatchNormalization()(x)), (4,), dtype=name)
+    add("types_images", lambda x: layers.Conv2D(2, 2)(layers.Resizing(14, 12)(x)), image, dtype="uint8")
+    add("types_nearest", layers.Resizing(5, 3, interpolation="nearest"), image, dtype="uint8")
+    add("types_chain", lambda x: ops.expand_dims(ops.sum(x, axis=1), 1) + ops.mean(x, axis=2), (4, 4), dtype="uint8")
+    add("batch_normalization_renorm", layers.BatchNormalization(renorm=True), image)
+    add("time_distributed_model", lambda x: layers.TimeDistributed(keras.Sequential(
+        [layers.Conv2D(3, 2), layers.ReLU(), layers.Flatten(), layers.Dense(4)]))(x), (3, 5, 4, 2))  # fmt: skip
+    add("time_distributed_lstm", layers.TimeDistributed(layers.LSTM(3)), image)
 
     def shared(x: Any, y: Any) -> Any:
         dense = layers.Dense(4, activation="relu")

@@ -57,7 +57,9 @@ def case(name: str, row: Row) -> tuple[bytes, bytes]:
     rng = np.random.default_rng(len(name) + 1)
     shapes = [(BATCH, *(STEPS if size is None else size for size in shape)) for shape in row.shapes]
     inputs = [
-        rng.integers(0, 6, shape).astype(row.dtype) if "int" in row.dtype else rng.standard_normal(shape, np.float32)
+        rng.standard_normal(shape).astype(row.dtype)
+        if "float" in row.dtype
+        else rng.integers(0, 2 if row.dtype == "bool" else 6, shape).astype(row.dtype)
         for shape in shapes
     ]
     model = model_of(name, row)

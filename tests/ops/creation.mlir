@@ -187,3 +187,10 @@ func.func @matrix_set_diag(%x: tensor<2x3xf32>, %y: tensor<3xf32>) {
   %r = relay.matrix_set_diag %x, %y : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
   func.return
 }
+
+// -----
+// error: relay.cumsum: takes numbers, not i1; cast them first
+func.func @cumsum_of_booleans(%a: tensor<2x3xi1>) {
+  %r = relay.cumsum %a {axis = 1 : i64} : (tensor<2x3xi1>) -> tensor<2x3xi1>
+  func.return
+}

@@ -46,6 +46,13 @@ def weights(start: bytes, at: int, new: bytes) -> bytes:
     return zipped({**entries, WEIGHTS: bytes(data)})
 
 
+def flipped(name: str) -> bytes:
+    """A recorded model with one bit of its weights changed."""
+    data = bytearray(CASES[f"{name}.keras"])
+    data[data.index(parts(bytes(data))[WEIGHTS][-64:])] ^= 1
+    return bytes(data)
+
+
 def edited(name: str, **changes: Any) -> bytes:
     """A recorded model whose last layer has another configuration."""
     entries = parts(CASES[f"{name}.keras"])
@@ -91,7 +98,8 @@ CAUSAL = archive(functional([*inputs(OPEN), STEPS], [["x0", 0, 0]], [["y", 0, 0]
 LAYOUT, FILL = b"\x08\x00\x18\x00\x00\x00\x00\x00\x03\x01", b"\x05\x00\x08\x00\x01"
 FILES = parts(CASES["dense.keras"])
 MODELS: dict[str, bytes] = {
-    "is no zip archive": b"PK\x03\x04",
+    "is no zip archive": b"PK",
+    "is cut off or damaged: File is not a zip file; copy or save": CASES["dense.keras"][:3000],
     "has no entry config.json": zipped({}),
     "has no entry model.weights.h5": zipped({"config.json": b"{}"}),
     "its weights are in model.weights.json": zipped({"config.json": b"{}", "model.weights.json": b""}),
@@ -197,6 +205,10 @@ MODELS: dict[str, bytes] = {
     "scale is x, no number": one("Rescaling", LINE, scale="x", offset=0),
     "the argument inputs is no tensor": one("Flatten"),
     "has no inputs": one("Add"),
+    "counts from the end of an axis of unknown size": one("Take", OPEN, ops=True, more=[[-1]], axis=1),
+    "computes in 'complex64'": edited("ops_clip", dtype="complex64"),
+    "is cut off: 400 of": zipped({**FILES, WEIGHTS: FILES[WEIGHTS][:400]}),
+    "the entry 'model.weights.h5' is damaged: its CRC-32 is another; copy": flipped("dense"),
     "n is 'x', no integer": one("RepeatVector", (2, 3), n="x"),
     "dims is x, no integers": one("Permute", LINE, dims="x"),
     "size is [1, 2, 3] for 1 axes": one("UpSampling1D", LINE, size=[1, 2, 3]),

@@ -25,13 +25,13 @@ def blocks(page: str) -> list[tuple[str, str]]:
     return found
 
 
-def run(page: str, folder: Path, warnings: str = "error::DeprecationWarning") -> str:
+def run(page: str, folder: Path, warnings: str = "error::DeprecationWarning", shell: bool = True) -> str:
     """What the page prints: Python in one process, the shell's blocks between."""
     lines = ["import subprocess"]
     for language, code in blocks(page):
         if language == "python":
             lines.append(code)
-        elif language == "sh":
+        elif language == "sh" and shell:
             lines.append(f"subprocess.run(['bash', '-euc', {TOOLS + code!r}], check=True)")
     (folder / "examples").symlink_to(ROOT / "examples")
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
@@ -63,6 +63,18 @@ def test_keras(tmp_path: Path) -> None:
     out = run("tutorial_keras.md", tmp_path, warnings="default")  # Keras itself warns
     differs = re.search(r"int8 differs by ([\d.]+)%", out)
     assert differs and 0 < float(differs[1]) < 10 and (tmp_path / "digits.relay").exists()
+
+
+@pytest.mark.keras
+def test_keras_page(tmp_path: Path) -> None:
+    pytest.importorskip("keras")
+    run("keras.md", tmp_path, warnings="default", shell=False)
+
+
+@pytest.mark.torch
+def test_pytorch_page(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    run("pytorch.md", tmp_path, warnings="default", shell=False)
 
 
 @pytest.mark.torch

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     StringAttr,
     TensorType,
+    i1,
     i64,
 )
 from xdsl.ir import Attribute, TypedAttribute
@@ -152,6 +153,7 @@ class CumulativeOp(TensorOp, ABC):
 
     def infer(self) -> Sequence[Type]:
         axis_of(self.axis.value.data, rank(self.input), self.name)
+        require(tensor(self.input).element_type != i1, f"{self.name}: takes numbers, not i1; cast them first")
         return [tensor(self.input)]
 
     def independent_along(self, axis: int) -> bool:

@@ -1,4 +1,5 @@
-"""`Zip`: the entries of an archive of untrusted origin, as views of its bytes where they are not compressed."""
+"""`Zip`: the entries of an archive of untrusted origin, as views of its bytes where they are not compressed,
+checked against the archive's CRC-32 when they are first read."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ MOST_EXPANDED = 1 << 30
 """Bytes that all compressed entries of an archive may come to."""
 MOST_JSON = 1 << 26
 """Bytes of an entry that is read as JSON: what Python makes of it can take 25 times as many."""
-_LOCAL_HEADER = 30
+_LOCAL_HEADER, _FIRST = 30, b"PK\x03\x04"
+AGAIN = "copy or save the file again"
+"""What to do about a damaged file."""
 
 
 class Zip:
@@ -27,10 +30,13 @@ class Zip:
     def __init__(self, data: bytes, file: str, hint: str) -> None:
         self.file, self.data = file, data
         self._expanded = 0
+        self._checked: set[str] = set()
         try:
             self._zip = ZipFile(BytesIO(data))
             self.entries: dict[str, ZipInfo] = {each.filename: each for each in self._zip.infolist()}
         except (BadZipFile, OSError, ValueError, NotImplementedError, StructError) as error:
+            if bytes(data[:4]) == _FIRST:
+                raise Malformed(file, f"is cut off or damaged: {error}", AGAIN) from None
             raise Malformed(file, f"is no zip archive: {error}", hint) from None
 
     def bytes(self, entry: ZipInfo) -> memoryview:
@@ -41,11 +47,14 @@ class Zip:
             except StructError:
                 name = extra = 0
             start = entry.header_offset + _LOCAL_HEADER + name + extra
-            if self.data[entry.header_offset : entry.header_offset + 4] == b"PK\x03\x04":
-                found = memoryview(self.data)[start : start + entry.file_size]
-                if len(found) == entry.file_size:
-                    return found
-            raise Malformed(self.file, f"the entry {entry.filename!r} is not inside the file")
+            found = memoryview(self.data)[start : start + entry.file_size]
+            head = self.data[entry.header_offset : entry.header_offset + 4]
+            if head != _FIRST or len(found) != entry.file_size:
+                raise Malformed(self.file, f"the entry {entry.filename!r} is not inside the file", AGAIN)
+            if entry.filename not in self._checked and zlib.crc32(found) != entry.CRC:
+                raise Malformed(self.file, f"the entry {entry.filename!r} is damaged: its CRC-32 is another", AGAIN)
+            self._checked.add(entry.filename)
+            return found
         left = MOST_EXPANDED - self._expanded
         try:
             with self._zip.open(entry) as stream:
@@ -54,7 +63,7 @@ class Zip:
             *(BadZipFile, EOFError, OSError, ValueError, RuntimeError, NotImplementedError),
             *(zlib.error, lzma.LZMAError),
         ) as error:
-            raise Malformed(self.file, f"the entry {entry.filename!r} cannot be read: {error}") from None
+            raise Malformed(self.file, f"the entry {entry.filename!r} cannot be read: {error}", AGAIN) from None
         self._expanded += len(data)
         if len(data) > left:
             what = f"its compressed entries come to more than {MOST_EXPANDED} bytes"

@@ -87,7 +87,7 @@ class NodeConversion(Generic[B]):
         """The sizes of a result. Raises Malformed where there are too many axes or elements."""
         dims = value.type.get_shape() if is_tensor(value.type) else ()
         if len(dims) > MAX_RANK or prod(size for size in dims if size != DYNAMIC) > MAX_ELEMENTS:
-            raise node.malformed(f"a result would have the shape {list(dims)}")
+            raise node.malformed(f"a result would have the shape {['?' if size == DYNAMIC else size for size in dims]}")
         return dims
 
     @contextmanager

@@ -103,8 +103,11 @@ def _zipped(model: bytes | str | PathLike[str], head: bytes) -> str:
         with ZipFile(BytesIO(model) if isinstance(model, bytes) else Path(model)) as archive:
             names = {name.rpartition("/")[2] for name in archive.namelist()}
     except (BadZipFile, OSError, ValueError):
-        first = head[30 : 30 + int.from_bytes(head[26:28], "little")].partition(b"/")[2]
-        return "pt2" if first.startswith((b"data/weights/", b"models/", b"archive_format")) else ""
+        first = head[30 : 30 + int.from_bytes(head[26:28], "little")]
+        if first in (b"metadata.json", b"config.json"):
+            return "keras"
+        names = (b"data/weights/", b"models/", b"archive_format")
+        return "pt2" if first.partition(b"/")[2].startswith(names) else ""
     if {"config.json", "model.weights.h5"} <= names:
         return "keras"
     return "pt2" if names & {"archive_format", "serialized_exported_program.json"} else ""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from relay.arguments import every, mapping, positive, shown
 from relay.dialects.op import DYNAMIC, is_tensor
 from relay.errors import InvalidArgument, Malformed, Unsupported
+from relay.frontend.importing.archives import AGAIN
 from relay.frontend.importing.builder import is_value
 from relay.frontend.importing.options import MAX_ELEMENTS
 from relay.signature import TensorInfo
@@ -95,14 +96,14 @@ def sizes_known(
     small: Mapping[int, TensorInfo] = {},
 ) -> Generator[None, None, None]:  # fmt: skip
     """Raise UnknownSizes for what cannot be imported while a size is open: one of the values that are built then is of
-    unknown size, and no error says, in these words, that an operator cannot be imported."""
+    unknown size, and no error says, in these words, that an operator cannot be imported, or that a file is damaged."""
     try:
         yield
     except (Malformed, Unsupported) as error:
         first = next((each for each in inputs if each.is_open), None)
         types = [each.type for each in built() if is_value(each)]
         unknown = any(is_tensor(type) and DYNAMIC in type.get_shape() for type in types)
-        if first is None or not unknown or any(why in str(error) for why in operators):
+        if first is None or not unknown or any(why in str(error) for why in (*operators, AGAIN)):
             raise
         reason = f", which must be known ({error.where}: {error.what})"
         raise unknown_sizes(first, inputs, file, reason, small) from None

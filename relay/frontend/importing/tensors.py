@@ -180,7 +180,7 @@ class TensorBuilder(Builder):
 
     def parts(self, value: SSAValue, sizes: Sequence[int], axis: int) -> list[SSAValue]:
         """Slices of these sizes, one after the other along an axis, which they must cover."""
-        size = self.shape(value)[axis]
+        (size,) = self.static(value, [axis])
         if sum(sizes) != size or min(sizes, default=0) < 0:
             raise self.at.malformed(f"splits {size} elements in parts of {list(sizes)}")
         bounds = [0, *accumulate(sizes)]
@@ -225,6 +225,8 @@ class TensorBuilder(Builder):
         known = self.known(indices)
         if known is not None and not (known < 0).any():
             return indices
+        if size == DYNAMIC:
+            raise self.at.unsupported("counts from the end of an axis of unknown size", "give its shapes")
         limit = self.like(size, indices) if isinstance(size, int) else self.cast(size, self.element(indices))
         below = self.call(relay.LessOp, indices, self.like(0, indices))
         return self.call(relay.WhereOp, below, self.call(relay.AddOp, indices, limit), indices)

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from graphlib import TopologicalSorter
 from typing import Any, cast
 
 import numpy as np
+from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
-from relay.dialects.attributes import dtype_of
+from relay.dialects.attributes import element_type
+from relay.dialects.element_types import dtype_named
 from relay.dialects.op import DYNAMIC, is_tensor
 from relay.errors import Malformed, Unsupported
 from relay.frontend.importing.archives import Json
-from relay.frontend.importing.builder import is_list, value_name
+from relay.frontend.importing.builder import is_list, is_value, value_name
 from relay.frontend.importing.conversion import DEEPEST, NodeConversion
 from relay.frontend.keras.archive import CONTAINERS, Archive, is_operation, with_paths
 from relay.frontend.keras.builder import Importer
-from relay.frontend.keras.node import Argument, Layer, is_row, values_in
+from relay.frontend.keras.node import DTYPES, Argument, Layer, is_row, values_in
 from relay.frontend.keras.operators import REFUSED, TABLE
 
 MOST_RESULTS = 8
@@ -61,7 +63,9 @@ class Conversion(NodeConversion[Importer]):
     def sequential(self, row: Json, path: str, inputs: Sequence[SSAValue]) -> list[SSAValue]:
         values = list(inputs)
         for number, (each, own) in enumerate(with_paths(row, path)):
-            if each["class_name"] != "InputLayer":
+            if each["class_name"] == "InputLayer":
+                values = [self.converted(value, each["config"]) for value in values]
+            else:
                 values = self.call(each, number, own, values, {})
         return values
 
@@ -72,7 +76,9 @@ class Conversion(NodeConversion[Importer]):
         names = histories(config["input_layers"])
         if len(names) != len(inputs):
             raise self.importer.at.malformed(f"calls a model of {len(names)} inputs with {len(inputs)}")
-        given: Calls = {(name, number): [value] for (name, number, _), value in zip(names, inputs, strict=True)}
+        given: Calls = {}
+        for (name, number, _), value in zip(names, inputs, strict=True):
+            given[name, number] = [self.converted(value, layers[name][1]["config"])]
         nodes = {(name, i): n for name, (_, each, _) in layers.items() for i, n in enumerate(each["inbound_nodes"])}
         sorter = TopologicalSorter({key: _keys([node["args"], node["kwargs"]]) for key, node in nodes.items()})
         sorter.prepare()
@@ -89,6 +95,13 @@ class Conversion(NodeConversion[Importer]):
         wanted = histories(config["output_layers"])  # calls of Functional models count from 1 there
         keys = [(name, number - (layers[name][1]["class_name"] == "Functional")) for name, number, _ in wanted]
         return [given[key][place] for key, (_, _, place) in zip(keys, wanted, strict=True)]
+
+    def converted(self, value: SSAValue, config: Json) -> SSAValue:
+        """An input of a model in the element type that its input layer names."""
+        dtype = str(config.get("dtype"))
+        if value in self.unknown or dtype not in DTYPES:
+            return value
+        return self.importer.cast(value, element_type(dtype_named(dtype)))
 
     def argument(self, calls: Calls, given: object) -> Argument:
         """The value of a serialized argument."""
@@ -113,13 +126,14 @@ class Conversion(NodeConversion[Importer]):
                 return {key: self.argument(calls, each) for key, each in given.items()}
 
     def check(self, value: SSAValue, declared: Json, name: str) -> None:
-        """Hold a value against what the file says of it."""
+        """Hold a value against the sizes that the file says. Its element type may be another one: Keras writes float32
+        for a resized uint8, computes uint8, and goes on with that."""
         if value in self.unknown or not is_tensor(value.type):
             return
         dims, sizes, dtype = value.type.get_shape(), declared["shape"], str(declared["dtype"])
         pairs = zip(dims, sizes, strict=False)
         differ = any(size not in (None, own) and own != DYNAMIC for own, size in pairs) and not self.resized
-        if len(dims) != len(sizes) or differ or dtype_of(value.type.element_type).name != dtype:
+        if len(dims) != len(sizes) or differ:
             what = f"gives {value.type}, which is {sizes} {dtype} in the file"
             raise Malformed(f"{self.archive.file}: layer {name[:120]!r}", what)
 
@@ -143,6 +157,14 @@ class Conversion(NodeConversion[Importer]):
         self.built += found
         return [*found]
 
+    def real(self, given: Argument) -> Argument:
+        """Arguments of a layer: floats in the float32 that it computes in."""
+        if is_value(given):
+            return self.importer.cast(given, f32) if self.importer.is_float(given) else given
+        if is_row(given):
+            return {key: self.real(each) for key, each in given.items()}
+        return [self.real(each) for each in given] if is_list(given) else given
+
     def results(self, layer: Layer, row: Json, given: Sequence[SSAValue]) -> list[SSAValue] | None:
         """The outputs of a call; None behind a problem, where only the class is looked at."""
         module = str(row.get("module"))
@@ -158,6 +180,9 @@ class Conversion(NodeConversion[Importer]):
         if values_in([layer.keywords.get("mask")]) or (layer.kind in MASKED and not self.masked.isdisjoint(given)):
             raise layer.unsupported("leaves out steps by a mask", "cut the sequences instead, without mask_zero")
         _check_types(layer)
+        if not layer.kind.startswith("ops."):
+            arguments, keywords = self.real([*layer.arguments]), self.real(dict(layer.keywords))
+            layer = replace(layer, arguments=cast(list[Argument], arguments), keywords=cast(Json, keywords))
         found = self.called(layer, lambda: convert(self.importer, layer), by_caller=False)
         values = [found] if isinstance(found, SSAValue) else list(found)
         for value in values:

@@ -15,6 +15,7 @@ import numpy as np
 
 from relay.dialects.attributes import Array
 from relay.errors import Malformed, Unsupported
+from relay.frontend.importing.archives import AGAIN
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 MOST_NODES = 1 << 20
@@ -38,9 +39,11 @@ class Hdf5:
             raise Unsupported(where, f"is an HDF5 file with a superblock of version {version}", _SAVE)
         if (offsets, lengths) != (8, 8):
             raise Unsupported(where, f"has offsets of {offsets} and lengths of {lengths} bytes", _SAVE)
-        base, self.root = self._read("<Q32xQ", 24 + 4 * version)
+        base, end, self.root = self._read("<Q8xQ16xQ", 24 + 4 * version)
         if base:
             raise Unsupported(where, "does not begin at its base address", _SAVE)
+        if end > len(data):
+            raise Malformed(where, f"is cut off: {len(data)} of {end} bytes are there", AGAIN)
 
     def __contains__(self, path: str) -> bool:
         return self._find(path) is not None
@@ -54,7 +57,7 @@ class Hdf5:
         """A dataset that shares the file's bytes."""
         address = self._find(path)
         if address is None:
-            raise Malformed(f"{self.where}: {path}", "is not in the file")
+            raise Malformed(f"{self.where}: {path}", "is not in the file", AGAIN)
         return self._dataset(address, f"{self.where}: {path}")
 
     def _find(self, path: str) -> int | None:
@@ -68,7 +71,7 @@ class Hdf5:
 
     def _read(self, format: str, address: int) -> tuple[Any, ...]:
         if address + calcsize(format) > len(self.data):
-            raise Malformed(self.where, f"address {address} is behind the end")
+            raise Malformed(self.where, f"address {address} is behind the end", AGAIN)
         return unpack_from(format, self.data, address)
 
     def _count(self, more: int) -> None:
@@ -155,7 +158,7 @@ class Hdf5:
         if not count:
             return np.zeros(dims, dtype)
         if size < count * dtype.itemsize or start + size > len(self.data):
-            raise Malformed(where, f"has {list(dims)} elements of {dtype} in {size} bytes at {start}")
+            raise Malformed(where, f"has {list(dims)} elements of {dtype} in {size} bytes at {start}", AGAIN)
         found = np.frombuffer(self.data, dtype, count, start).reshape(dims)
         return found if found.flags.aligned else found.copy()
 

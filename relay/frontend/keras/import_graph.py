@@ -12,8 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, SupportsIndex, cast
 
-import numpy as np
-
+from relay.dialects.element_types import dtype_named
 from relay.errors import InvalidArgument, Malformed, Unsupported
 from relay.frontend.importing.archives import Json
 from relay.frontend.importing.builder import value_name
@@ -26,11 +25,10 @@ from relay.frontend.importing.sizes import Sizes, sized, sizes_known, symbols_of
 from relay.frontend.keras.archive import CONTAINERS, Archive, layers_of
 from relay.frontend.keras.builder import Importer
 from relay.frontend.keras.conversion import Conversion, histories
-from relay.frontend.keras.node import is_list
+from relay.frontend.keras.node import DTYPES, is_list
 from relay.module import IRModule
 from relay.signature import TensorInfo
 
-DTYPES = frozenset("float32 float64 float16 int8 int16 int32 int64 uint8 uint16 bool".split())
 _BUILT = "call the model once, or give it an Input, before it is saved"
 
 
@@ -109,7 +107,7 @@ def _sizes(name: str, config: Json, file: str) -> tuple[TensorInfo, Sizes]:
         raise Malformed(where, f"has the shape {str(shape)[:80]}")
     dims = tuple(-1 if each is None else each for each in cast("list[int | None]", shape))
     names = tuple("batch" if not axis else f"{name}.{axis}" for axis in range(len(dims)))
-    return TensorInfo(name, dims, np.dtype(dtype)), Sizes(name, dims, names)
+    return TensorInfo(name, dims, dtype_named(dtype)), Sizes(name, dims, names)
 
 
 def _module(archive: Archive, images: int | None, shapes: object) -> IRModule:
@@ -120,6 +118,7 @@ def _module(archive: Archive, images: int | None, shapes: object) -> IRModule:
     importer, problems = Importer([info.name for info in infos]), Problems(file)
     archive.find_layers(model)
     conversion = Conversion(archive, importer=importer, problems=problems)
+    importer.model = conversion.model
     conversion.resized = images is not None or bool(shapes)
     for info in infos:
         conversion.built.append(importer.entry_argument(info))

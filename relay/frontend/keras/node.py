@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, TypeGuard
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 from xdsl.ir import SSAValue
 
 from relay.dialects.attributes import Array
+from relay.dialects.element_types import dtype_named
 from relay.frontend.importing.archives import Json
 from relay.frontend.importing.builder import is_list, is_value
 from relay.frontend.importing.fields import Fields
 from relay.frontend.keras.archive import Archive
 
+DTYPES = frozenset("float32 float64 float16 bfloat16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool".split())
+"""Element types of tensors."""
 Argument = object
 """A value, a number, a text, None, an array, a slice, Ellipsis, or a list or dictionary of these."""
 
@@ -86,6 +89,13 @@ class Layer(Fields):
         if not is_value(found):
             raise self.malformed(f"the argument {name} is no tensor")
         return found
+
+    def dtype(self, default: np.dtype[Any] | None = None) -> np.dtype[Any]:
+        """The element type that the configuration names."""
+        name = self.word("dtype", "" if default is None else default.name)
+        if name not in DTYPES:
+            raise self.unsupported(f"computes in {name[:40]!r}", "use a type of numbers")
+        return dtype_named(name)
 
     @property
     def x(self) -> SSAValue:

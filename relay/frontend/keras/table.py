@@ -48,6 +48,7 @@ def wrapped(node: Layer, name: str, part: str, *arguments: Argument) -> Layer:
 def output(importer: Importer, inner: Layer) -> SSAValue:
     """The one output of a layer in a layer."""
     found = TABLE[inner.kind](importer, inner)
-    if not isinstance(found, SSAValue):
+    values = [found] if isinstance(found, SSAValue) else found
+    if len(values) != 1:
         raise inner.unsupported("has several outputs or steps, and is wrapped")
-    return found
+    return values[0]

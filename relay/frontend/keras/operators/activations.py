@@ -89,12 +89,18 @@ def activated(importer: Importer, node: Layer, value: SSAValue | None = None, na
     given, x = node.entry(name) or "linear", node.value() if value is None else value
     if not isinstance(given, str) or given not in FORMULAS:
         return output(importer, wrapped(node, name, name, x))
-    return FORMULAS[given](Scalar(importer, importer.real(x)), node.inner("Activation", name, {})).value
+    return FORMULAS[given](Scalar(importer, _operand(importer, given, x)), node.inner("Activation", name, {})).value
+
+
+def _operand(importer: Importer, name: str, x: SSAValue) -> SSAValue:
+    """What is no more than selected stays an integer."""
+    return x if name == "linear" else importer.numbers(x) if name == "relu" else importer.real(x)
 
 
 @layer(*_CLASSES)
 def activation(importer: Importer, node: Layer) -> SSAValue:
-    return _CLASSES[node.kind](Scalar(importer, importer.real(node.x)), node).value
+    plain = "relu" if node.kind == "ops.Relu" or (node.kind == "ReLU" and node.entry("max_value") is None) else ""
+    return _CLASSES[node.kind](Scalar(importer, _operand(importer, plain, node.x)), node).value
 
 
 @layer("PReLU")

@@ -186,7 +186,7 @@ def attention(importer: Importer, node: Layer) -> SSAValue | list[SSAValue]:
     values = values_in(node.argument(0, "inputs"))
     if len(values) not in (2, 3):
         raise node.malformed(f"takes {len(values)} tensors, not 2 or 3")
-    query, value, key = (*values, values[1])[:3]
+    query, value, key = map(importer.real, (*values, values[1])[:3])
     additive, concat = node.kind == "AdditiveAttention", node.one_of("score_mode", ("dot", "concat")) == "concat"
     names = ["scale"] * node.flag("use_scale", additive) + ["concat_score_weight"] * concat
     weights = {name: Scalar(importer, importer.weight(node, name, each)) for name, each in node.weights(*names).items()}

@@ -20,6 +20,7 @@ from relay.frontend.importing.functions import FUNCTIONS, POWERS
 from relay.frontend.importing.products import einsum, product
 from relay.frontend.keras.builder import Importer
 from relay.frontend.keras.node import Layer
+from relay.frontend.keras.operators.movement import like, or_flat
 from relay.frontend.keras.table import TABLE, layer, op
 
 _ANY = named("Abs Negative Sign", Absolute=relay.AbsOp)
@@ -35,23 +36,27 @@ _BINARY = named(
     "Add Subtract Multiply Maximum Minimum FloorDivide Power Equal NotEqual Greater Less GreaterEqual LessEqual Divide",
     Mod=relay.FloorModOp, TrueDivide=relay.DivideOp,
 )  # fmt: skip
+_OF_TRUTHS = {"Add": relay.LogicalOrOp, "Maximum": relay.LogicalOrOp, "Multiply": relay.LogicalAndOp,
+              "Minimum": relay.LogicalAndOp}  # fmt: skip
 _LOGIC = named("LogicalAnd LogicalOr LogicalXor LogicalNot")
 _REDUCED = named("Sum Prod Mean Max Min Any All", Amax=relay.MaxOp, Amin=relay.MinOp)
-_MERGED = named("Add Multiply Maximum Minimum Subtract", Average=relay.AddOp)
+_MERGED = {name: name for name in ("Add", "Multiply", "Maximum", "Minimum", "Subtract")} | {"Average": "Add"}
 
 
 @op(*_ANY, *_FLOAT, *_FORMULAS)
 def function(importer: Importer, node: Layer) -> SSAValue:
     x, name = node.x, node.operation
-    x = x if name in _ANY or name == "Square" else importer.real(x)
+    if name == "Trunc" and not importer.is_float(x):
+        return x
+    x = importer.numbers(x) if name == "Square" else x if name in _ANY else importer.real(x)
     return _FORMULAS[name](Scalar(importer, x)).value if name in _FORMULAS else importer.call((_ANY | _FLOAT)[name], x)
 
 
 @op("Round")
 def round_(importer: Importer, node: Layer) -> SSAValue:
-    """Halves to even."""
+    """Halves to even; integers as they are."""
     node.refuse({"decimals": 0})
-    return nearest_even(importer, importer.real(node.x))
+    return nearest_even(importer, node.x) if importer.is_float(node.x) else node.x
 
 
 def both(importer: Importer, node: Layer, first: int = 0) -> list[SSAValue]:
@@ -67,16 +72,21 @@ def binary(importer: Importer, node: Layer) -> SSAValue:
     if name == "Power" and importer.is_float(a) and (power := importer.known(b)) is not None and power.ndim == 0:
         if plain := POWERS.get(float(power)):
             return plain(Scalar(importer, a)).value
-    if importer.element(a) == i1:
-        a, b = (importer.cast(each, element_type(np.uint8)) for each in (a, b))
-    return importer.call(_BINARY[name], a, b)
+    return _paired(importer, name, a, b)
+
+
+def _paired(importer: Importer, name: str, a: SSAValue, b: SSAValue) -> SSAValue:
+    """Sums, products, maxima and minima of booleans are booleans; what else is computed of them are integers."""
+    if importer.element(a) == i1 and (kind := _OF_TRUTHS.get(name)):
+        return importer.call(kind, a, b)
+    return importer.call(_BINARY[name], importer.numbers(a), importer.numbers(b))
 
 
 @op(*_LOGIC)
 def logic(importer: Importer, node: Layer) -> SSAValue:
     names = ["x"] if node.operation == "LogicalNot" else ["x1", "x2"]
-    given = [truths(importer, node.value(place, name)) for place, name in enumerate(names)]
-    return importer.call(_LOGIC[node.operation], *given)
+    given = (importer.promoted(node.argument(place, name))[0] for place, name in enumerate(names))
+    return importer.call(_LOGIC[node.operation], *(truths(importer, each) for each in given))
 
 
 @op("Clip")
@@ -88,7 +98,8 @@ def clip(importer: Importer, node: Layer) -> SSAValue:
 
 @op("Matmul", "Dot")
 def matmul(importer: Importer, node: Layer) -> SSAValue:
-    a, b = both(importer, node)
+    given = node.argument(0, "x1"), node.argument(1, "x2")
+    a, b = importer.promoted(*given) if node.operation == "Dot" else importer.factors(*given)
     if node.operation == "Dot" and max(importer.rank(a), importer.rank(b)) > 2:
         raise node.unsupported(f"multiplies {a.type} by {b.type}", "use keras.ops.matmul")
     return product(importer, a, b)
@@ -103,7 +114,7 @@ def merged(importer: Importer, node: Layer) -> SSAValue:
     most, shapes = max(map(importer.rank, values)), map(importer.shape, values)
     dims = [[*each[:1], *[1] * (most - len(each)), *each[1:]] for each in shapes]
     spread = map(importer.reshape, values, dims)
-    found = reduce(lambda a, b: importer.call(_MERGED[node.kind], a, b), spread)
+    found = reduce(lambda a, b: _paired(importer, _MERGED[node.kind], a, b), spread)
     return (Scalar(importer, importer.real(found)) / len(values)).value if node.kind == "Average" else found
 
 
@@ -129,11 +140,14 @@ def dot(importer: Importer, node: Layer) -> SSAValue:
 
 @op(*_REDUCED)
 def reduction(importer: Importer, node: Layer) -> SSAValue:
-    """Means are of floats; any and all of truths."""
+    """Means are of floats; any and all of truths; sums and products of integers have at least 32 bits."""
     x, name = node.x, node.operation
     x = importer.real(x) if name == "Mean" else truths(importer, x) if name in ("Any", "All") else x
-    if importer.dtype(x) == np.bool_ and name in ("Sum", "Prod"):
-        x = importer.cast(x, i32)
+    if node.entry("dtype") is not None:
+        x = importer.cast(x, element_type(node.dtype()))
+    elif name in ("Sum", "Prod") and not importer.is_float(x):
+        dtype = importer.dtype(x)
+        x = importer.cast(x, element_type(np.uint32 if dtype.kind == "u" else np.int32))
     kept = {"axis": node.axes(x), "keepdims": node.flag("keepdims")}
     return importer.call(_REDUCED[name], x, **kept) if importer.rank(x) else x
 
@@ -170,19 +184,21 @@ def position(importer: Importer, node: Layer) -> SSAValue:
 
 @op("Cumsum", "Cumprod")
 def cumulative(importer: Importer, node: Layer) -> SSAValue:
-    node.refuse({"dtype": None})
+    """Of the flat tensor without an axis."""
     kind = relay.CumsumOp if node.operation == "Cumsum" else relay.CumprodOp
-    return importer.call(kind, node.x, axis=node.along(node.x))
+    x, axis = or_flat(importer, node, node.x)
+    x = importer.cast(x, element_type(node.dtype(importer.dtype(x))))
+    return importer.call(kind, importer.numbers(x), axis=axis)
 
 
 TABLE.update({
     "ops.Argsort": lambda i, node: i.call(relay.ArgsortOp, node.x, axis=node.along(node.x, -1), dtype=i32),
-    "ops.Cast": lambda i, node: i.cast(node.x, element_type(np.dtype(node.word("dtype")))),
-    "ops.Einsum": lambda i, node: einsum(i, node.word("subscripts"), i.promoted(*node.arguments)),
-    "ops.OnesLike": lambda i, node: i.call(relay.OnesLikeOp, node.x),
+    "ops.Cast": lambda i, node: i.cast(node.x, element_type(node.dtype())),
+    "ops.Einsum": lambda i, node: einsum(i, node.word("subscripts"), i.factors(*node.arguments)),
+    "ops.OnesLike": lambda i, node: i.call(relay.OnesLikeOp, like(i, node)),
     "ops.Sort": lambda i, node: i.call(relay.SortOp, node.x, axis=node.along(node.x, -1)),
     "ops.TopK": lambda i, node: i.several(relay.TopkOp, node.x, k=node.integer("k"), axis=-1, dtype=i32),
     "ops.Where": lambda i, node: i.call(relay.WhereOp, truths(i, node.value(0, "condition")), *both(i, node, 1)),
-    "ops.ZerosLike": lambda i, node: i.call(relay.ZerosLikeOp, node.x),
+    "ops.ZerosLike": lambda i, node: i.call(relay.ZerosLikeOp, like(i, node)),
     **{f"ops.{name}": lambda _, node: node.x for name in ("StopGradient", "Copy", "Identity")},
 })  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 import numpy as np
+from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
@@ -122,7 +123,7 @@ def tile(importer: Importer, node: Layer) -> SSAValue:
     return importer.call(relay.TileOp, x, reps=[1] * (importer.rank(x) - len(times)) + times)
 
 
-def _or_flat(importer: Importer, node: Layer, x: SSAValue) -> tuple[SSAValue, int]:
+def or_flat(importer: Importer, node: Layer, x: SSAValue) -> tuple[SSAValue, int]:
     """A tensor and an axis of it; without an axis all elements as one."""
     x = importer.shaped(x, [-1]) if node.entry("axis") is None else x
     return x, node.along(x, 0)
@@ -130,14 +131,14 @@ def _or_flat(importer: Importer, node: Layer, x: SSAValue) -> tuple[SSAValue, in
 
 @op("Repeat")
 def repeat(importer: Importer, node: Layer) -> SSAValue:
-    x, axis = _or_flat(importer, node, node.x)
+    x, axis = or_flat(importer, node, node.x)
     return importer.call(relay.RepeatOp, x, repeats=node.integer("repeats"), axis=axis)
 
 
 @op("Take")
 def take(importer: Importer, node: Layer) -> SSAValue:
     given, indices = (importer.promoted(node.argument(i, name))[0] for i, name in enumerate(("x", "indices")))
-    x, axis = _or_flat(importer, node, given)
+    x, axis = or_flat(importer, node, given)
     return importer.call(relay.TakeOp, x, importer.from_start(indices, importer.shape(x)[axis]), axis=axis, mode="clip")
 
 
@@ -150,9 +151,10 @@ def broadcast_to(importer: Importer, node: Layer) -> SSAValue:
 @op("OneHot")
 def one_hot(importer: Importer, node: Layer) -> SSAValue:
     node.refuse({"sparse": False})
-    x, dtype = node.x, np.dtype(node.word("dtype", "float32"))
+    x, dtype = node.x, node.dtype(np.dtype(np.float32))
     on, off = (importer.unnamed(np.asarray(number, dtype)) for number in (1, 0))
     axis = node.along(x, -1, more=1)
+    x = x if importer.dtype(x).kind in "iu" else importer.cast(x, i32)
     return importer.call(relay.OneHotOp, x, on, off, depth=node.integer("num_classes"), axis=axis)
 
 
@@ -190,14 +192,17 @@ def _bound(importer: Importer, node: Layer, x: SSAValue, axis: int, key: object)
     return key % size, key % size + 1, 1
 
 
+def like(importer: Importer, node: Layer) -> SSAValue:
+    """A tensor of the shape, and of the element type that is given."""
+    return importer.cast(node.x, element_type(node.dtype(importer.dtype(node.x))))
+
+
 @op("FullLike")
 def full_like(importer: Importer, node: Layer) -> SSAValue:
-    x, number = node.x, node.argument(1, "fill_value")
+    number = node.argument(1, "fill_value")
     if not isinstance(number, int | float):
         raise node.malformed(f"has the fill value {str(number)[:40]}")
-    dtype = node.entry("dtype")
-    element = importer.element(x) if dtype is None else element_type(np.dtype(str(dtype)))
-    x = importer.cast(x, element)
+    x = like(importer, node)
     return importer.call(relay.FullLikeOp, x, importer.like(number, x))
 
 

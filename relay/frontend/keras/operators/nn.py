@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from relay.dialects import relay
 from relay.dialects.attributes import Array
 from relay.frontend.importing import windows
-from relay.frontend.importing.formulas import Scalar, normed
+from relay.frontend.importing.formulas import Scalar, nearest_even, normed
 from relay.frontend.importing.paddings import padded
 from relay.frontend.importing.resizing import Rule, resized
 from relay.frontend.importing.windows import SPATIAL
@@ -122,7 +122,7 @@ def convolution(importer: Importer, node: Layer) -> SSAValue:
     names = ["depthwise_kernel", "pointwise_kernel"] if node.kind.startswith("Separable") else ["kernel"]
     weights = node.weights(*names, *["bias"] * node.flag("use_bias", True))
     bias = weights.pop("bias", None)
-    found = _CONVOLUTIONS[node.kind](importer, node, node.value(), weights)
+    found = _CONVOLUTIONS[node.kind](importer, node, importer.real(node.value()), weights)
     if bias is not None:
         axis = importer.rank(found) - 1 if node.last else 1
         found = importer.call(relay.BiasAddOp, found, importer.weight(node, "bias", bias), axis=axis)
@@ -133,7 +133,8 @@ def convolution(importer: Importer, node: Layer) -> SSAValue:
          for n in SPATIAL))  # fmt: skip
 def pool(importer: Importer, node: Layer) -> SSAValue:
     """Of windows, of all, or of so many parts; averages are of the elements that lie inside the image."""
-    x, largest = node.value(), "Max" in node.kind
+    largest = "Max" in node.kind
+    x = node.value() if largest else importer.real(node.value())
     axes = _spatial(importer, node, x)
     if node.kind.startswith("Global"):
         kind = relay.MaxOp if largest else relay.MeanOp
@@ -176,8 +177,14 @@ def upsampling(importer: Importer, node: Layer) -> SSAValue:
 
 @layer("Resizing")
 def resizing(importer: Importer, node: Layer) -> SSAValue:
+    """Of integers, the nearest ones of their type."""
     node.refuse({"crop_to_aspect_ratio": False, "pad_to_aspect_ratio": False, "antialias": False})
-    return _resized(importer, node, importer.real(node.value()), [node.integer("height"), node.integer("width")])
+    x = node.value()
+    found = _resized(importer, node, importer.real(x), [node.integer("height"), node.integer("width")])
+    if (dtype := importer.dtype(x)).kind in "iu":
+        limits = np.iinfo(dtype.name)
+        found = importer.clip(nearest_even(importer, found), float(limits.min), float(limits.max))
+    return importer.cast(found, importer.element(x))
 
 
 @layer("CenterCrop")
@@ -228,8 +235,10 @@ def of_channels(importer: Importer, node: Layer) -> SSAValue:
     x, axis = node.value(), node.along(node.value(), -1)
     channels, kept = importer.static(x, [axis]), {"axis": axis, "epsilon": node.real("epsilon", 1e-3)}
     if node.kind == "BatchNormalization":
-        vectors = _vectors(importer, node, channels, "moving_mean", "moving_variance")
-        return importer.call(relay.BatchNormOp, x, *vectors, **kept)
+        names = ["moving_mean", "moving_variance"]
+        renorm = ["moving_stddev", "renorm_mean", "renorm_stddev"] * node.flag("renorm")  # for training
+        vectors = _vectors(importer, node, channels, *names, *renorm)
+        return importer.call(relay.BatchNormOp, importer.real(x), *vectors[:4], **kept)
     groups = node.integer("groups", 32)
     vectors = _vectors(importer, node, channels)
     return importer.call(relay.GroupNormOp, x, *vectors, num_groups=channels[0] if groups == -1 else groups, **kept)
@@ -255,7 +264,8 @@ def rms(importer: Importer, node: Layer) -> SSAValue:
     inside = scale is not None and axes == [importer.rank(x) - 1] and [*importer.shape(scale)] == sizes
     vector = scale if scale is not None and inside else importer.unnamed(np.ones(sizes, np.float32))
     found = normed(importer, x, axes, relay.RmsNormOp, [vector], node.real("epsilon", 1e-7))
-    return found if scale is None or inside else importer.call(relay.MultiplyOp, found, scale)
+    found = found if scale is None or inside else importer.call(relay.MultiplyOp, found, scale)
+    return importer.cast(found, importer.element(node.x))
 
 
 @layer("UnitNormalization")

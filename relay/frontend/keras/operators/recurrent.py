@@ -12,6 +12,7 @@ from relay.dialects import relay
 from relay.dialects.op import DYNAMIC
 from relay.frontend.importing.formulas import Scalar
 from relay.frontend.importing.recurrent import States, gates, unrolled
+from relay.frontend.keras.archive import CONTAINERS
 from relay.frontend.keras.builder import Importer
 from relay.frontend.keras.node import Layer, is_row, values_in
 from relay.frontend.keras.operators.activations import activated
@@ -58,7 +59,7 @@ def _step(importer: Importer, node: Layer, weights: dict[str, SSAValue]) -> Call
 def recurrent(importer: Importer, node: Layer) -> list[SSAValue]:
     """The outputs, or the last one, and the last states if they are asked for."""
     node.refuse({"stateful": False})
-    x = node.value(0, "sequences")
+    x = importer.real(node.value(0, "sequences"))
     batch, steps, _ = importer.static(x)
     names = ("kernel", "recurrent_kernel", *["bias"] * node.flag("use_bias", True))
     arrays, count = node.inner(node.kind, "cell", {}).weights(*names), _STATES[node.kind]
@@ -110,10 +111,14 @@ def bidirectional(importer: Importer, node: Layer) -> list[SSAValue]:
 
 @layer("TimeDistributed")
 def time_distributed(importer: Importer, node: Layer) -> SSAValue:
-    """The layer for all steps as one batch."""
+    """The layer, or model, for all steps as one batch."""
     x = node.value()
     batch, *dims = importer.shape(x)
     steps, *rest = importer.static(x, range(1, len(dims) + 1))
     folded = importer.reshape(x, [DYNAMIC if batch == DYNAMIC else batch * steps, *rest])
-    found = output(importer, wrapped(node, "layer", "layer", folded))
+    row = node.entry("layer")
+    if is_row(row) and row.get("class_name") in CONTAINERS:
+        (found,) = importer.model(row, f"{node.path}/layer", [folded], node.where)
+    else:
+        found = output(importer, wrapped(node, "layer", "layer", folded))
     return importer.reshape(found, [batch, steps, *importer.shape(found)[1:]])
