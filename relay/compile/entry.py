@@ -94,11 +94,17 @@ def build(
     }
     asked = {name: value for name, value in given.items() if value is not None}
     if not isinstance(mod, str | bytes | PathLike):
-        if asked:
+        from relay.frontend.importing.formats import is_keras_model, is_torch
+
+        if is_keras_model(mod) or is_torch(mod):
+            from relay.frontend import saved_model
+
+            mod = saved_model(mod)
+        elif asked:
             from relay.compile.dynamic import with_sizes
 
             mod = with_sizes(mod, **cast(Any, asked))
-    elif asked:
+    if asked and isinstance(mod, str | bytes | PathLike):
         frontend = _with_options(frontend, asked)
     request = Request(
         mod, target, params, pipeline, opt_level, frontend, external, exact, progress, max_variants, records, maximum

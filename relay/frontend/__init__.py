@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from relay.arguments import shown, text
 from relay.doors import door
 from relay.errors import InvalidArgument, Malformed
-from relay.frontend.importing.formats import FORMATS, KNOWN, importable, is_keras_model
+from relay.frontend.importing.formats import FORMATS, KNOWN, importable, is_keras_model, is_torch
 from relay.module import IRModule, read_module
 
 if TYPE_CHECKING:
@@ -86,12 +86,12 @@ def _text(file: str) -> IRModule:
 
 
 def saved_model(model: object) -> str | bytes:
-    """The path of a model file, or its bytes; a live model of Keras is saved. Raises InvalidArgument for what is no
-    model."""
+    """The path of a model file, or its bytes; a live model of Keras, or program of PyTorch, is saved. Raises
+    InvalidArgument for what is no model."""
     if isinstance(model, bytes):
         return model
-    if is_keras_model(model):
-        saved: Callable[[object], tuple[bytes, str]] = import_module(KERAS).saved
+    if is_keras_model(model) or is_torch(model):
+        saved: Callable[[object], tuple[bytes, str]] = import_module(KERAS if is_keras_model(model) else TORCH).saved
         return saved(model)[0]
     if not isinstance(model, str | PathLike):
         hint = "import a model with relay.frontend, or give its path or bytes"

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import relay
 from relay.frontend import from_pytorch
 from relay.interpreters import run
 from tests.numeric.torch_nets import (
@@ -119,3 +120,39 @@ def test_interpolation(name: str, decomposed: bool) -> None:
     program = torch.export.export(Resize().eval(), (x,))
     (found,) = run(from_pytorch(program.run_decompositions() if decomposed else program), [x.numpy()])
     assert distance(found, Resize()(x).numpy()) <= 2e-6
+
+
+def test_a_live_program_is_built_for_any_batch() -> None:
+    """A layer that is imported again for each number of rows, from the program itself."""
+    torch = package("torch")
+
+    class Last(torch.nn.Module):
+        def __init__(self) -> None:
+            torch.nn.Module.__init__(self)
+            self.steps, self.end = torch.nn.LSTM(4, 5, batch_first=True), torch.nn.Linear(5, 2)
+
+        def forward(self, x: Any) -> Any:
+            return self.end(self.steps(x)[0][:, -1])
+
+    model, x = Last().eval(), torch.randn(3, 6, 4)
+    executable = relay.build(torch.export.export(model, (x,), dynamic_shapes=({0: torch.export.Dim("rows", max=64)},)))
+    for rows in (3, 1, 8):
+        x = torch.randn(rows, 6, 4)
+        assert distance(executable.run(x.numpy()), model(x).detach().numpy()) <= 2e-6
+
+
+def test_regions_of_autocast() -> None:
+    torch = package("torch")
+
+    class Mixed(torch.nn.Module):
+        def __init__(self) -> None:
+            torch.nn.Module.__init__(self)
+            self.first, self.last = torch.nn.Linear(8, 4), torch.nn.Linear(4, 3)
+
+        def forward(self, x: Any) -> Any:
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                return self.last(torch.softmax(self.first(x), -1)).float()
+
+    model, x = Mixed().eval(), torch.randn(2, 8)
+    (found,) = run(from_pytorch(torch.export.export(model, (x,))), [x.numpy()])
+    assert distance(found, model(x).detach().numpy()) <= 2**-7  # two roundings to bfloat16

@@ -33,6 +33,13 @@ class Draw:
         """Floats of these sizes, or of any."""
         return self.torch.randn(sizes or self.sizes())
 
+    def holes(self) -> Any:
+        """Floats some of which are no numbers, or infinite."""
+        x = self.of(1)
+        drawn = self.torch.rand(x.shape)
+        x[drawn < 0.3], x[drawn > 0.85] = float("nan"), float("-inf")
+        return x
+
     def of(self, rank: int) -> Any:
         """Floats of that rank at least."""
         return self.torch.randn(self.sizes(rank, 4))
@@ -85,13 +92,13 @@ def padded(d: Draw, count: int) -> Call:
     return "default", (d.image(count), [d.size(0, 2) for _ in range(2 * count)]), {}
 
 
-def scattered(d: Draw, overload: str, *more: Any, source: bool = True) -> Call:
+def scattered(d: Draw, overload: str, *more: Any, source: bool = True, **named: Any) -> Call:
     x = d.of(1)
     axis = d.axis(x)
     index = d.torch.randint(0, x.shape[axis], [d.size(1, each) for each in x.shape])
     if overload in ("src", "value"):  # which of several would win is not said
         index = d.torch.argsort(d.torch.rand(x.shape), axis)
-    return overload, (x, axis, index, d.torch.randn(index.shape) if source else 0.5, *more), {}
+    return overload, (x, axis, index, d.torch.randn(index.shape) if source else 0.5, *more), named
 
 
 def indexed(d: Draw, x: Any) -> list[Any]:
@@ -229,7 +236,9 @@ CALLS: dict[str, Callable[[Draw], Call]] = {
     "scalar_tensor": lambda d: ("default", (d.size(-99, 99),), {"dtype": (d.torch.float32, d.torch.int64)[d.flag()]}),
     "scatter": lambda d: scattered(d, "src") if d.flag() else scattered(d, "value", source=False),
     "scatter_add": lambda d: scattered(d, "default"),
-    "scatter_reduce": lambda d: scattered(d, "two", ("sum", "prod", "amax", "amin")[d.size(0, 3)]),
+    "scatter_reduce": lambda d: scattered(d, "two", ("sum", "prod", "amax", "amin", "mean")[d.size(0, 4)],
+                                         include_self=d.flag()),
+    **{name: lambda d: ("default", (d.holes(),), {}) for name in ("argmax", "argmin", "sign")},
     "select_scatter": selected, "slice_scatter": sliced,
     "sort": ordered, "topk": lambda d: ordered(d, "k"),
     "split_with_sizes": split,

@@ -159,6 +159,7 @@ BLOCKS: dict[str, Any] = {"scale": f(1), "quant_min": -8, "quant_max": 7}
 PROGRAMS: dict[str, bytes] = {
     "is no zip archive": b"PK",
     "was written by a PyTorch before 2.8": zipped(**{"m__serialized_exported_program.json": "{}"}),
+    "is a pickle of torch.save, which is never loaded": zipped(**{"m__data.pkl": "x"}),
     "has no entry archive_format": zipped(m="x"),
     "holds 0 programs": zipped(m__archive_format="pt2"),
     "its byte order is b'big'": zipped(m__archive_format="pt2", m__byteorder="big", **{"m__models__a.json": "{}"}),
@@ -273,11 +274,8 @@ PROGRAMS: dict[str, bytes] = {
     "it takes elements by a mask": call("aten.index.Tensor", self=X, indices=[FLAG]),
     "has 3 indices for tensor<2x3xf32>": call("aten.index.Tensor", self=X, indices=[i(1), i(1), i(1)]),
     "has indices of unknown size": call("aten.index.Tensor", self=X, indices=[i("n"), i("n")]),
-    "gives the mean of what is written to a place": call(
-        "aten.scatter_reduce.two", self=X, dim=0, index=i(1, 3), src=f(1, 3), reduce="mean"
-    ),
-    "leaves out what was there before": call(
-        "aten.scatter_reduce.two", self=X, dim=0, index=i(1, 3), src=f(1, 3), reduce="sum", include_self=False
+    "gives the odd of what is written to a place": call(
+        "aten.scatter_reduce.two", self=X, dim=0, index=i(1, 3), src=f(1, 3), reduce="odd"
     ),
     "has bounds of several rows": call("aten.searchsorted.Tensor", sorted_sequence=X, self=X),
     "gives the bits of another element type": call("aten.view.dtype", self=X),
@@ -330,6 +328,11 @@ def every() -> None:
         told(words, data)
     relu = call("aten.relu.default", self=X)
     told("numerics 'odd' is unknown", relu, numerics="odd")
+    pooled = call("aten.max_pool1d_with_indices.default", "y", "places", self=f(1, 2, 4), kernel_size=[2])
+    told("its output 'places' is not computed", pooled, outputs=["places"])
+    module = type("Net", (type("Module", (), {"__module__": "torch.nn.modules.module"}),), {})()
+    with pytest.raises(RelayError, match="Net is a module, whose call is Python code"):
+        from_pytorch(module)
     packed = zipped(zipfile.ZIP_DEFLATED, m__archive_format="pt2", **{"m__models__model.json": " " * 99})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "MOST_EXPANDED", 10)

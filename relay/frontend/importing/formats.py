@@ -110,7 +110,12 @@ def _zipped(model: bytes | str | PathLike[str], head: bytes) -> str:
         return "pt2" if first.partition(b"/")[2].startswith(names) else ""
     if {"config.json", "model.weights.h5"} <= names:
         return "keras"
-    return "pt2" if names & {"archive_format", "serialized_exported_program.json"} else ""
+    return "pt2" if names & {"archive_format", "serialized_exported_program.json", "data.pkl"} else ""
+
+
+def is_torch(model: object) -> bool:
+    """Whether this is a program, a module or another object of PyTorch, told without importing PyTorch."""
+    return any(each.__module__.partition(".")[0] == "torch" for each in type(model).__mro__)
 
 
 def is_keras_model(model: object) -> bool:

@@ -41,6 +41,9 @@ class Archive:
         self.entries = self.zip.entries
         names = [name for name in self.entries if name.rpartition("/")[2] == "archive_format"]
         if not names:
+            if any(name.endswith("/data.pkl") for name in self.entries):
+                what, hint = "is a pickle of torch.save, which is never loaded", "torch.export.save(program, path)"
+                raise Unsupported(file, what, f"export the module, and save it by {hint}")
             if any(name.endswith("serialized_exported_program.json") for name in self.entries):
                 what = "was written by a PyTorch before 2.8, whose archives hold pickles"
                 raise Unsupported(file, what, "load and save it again with a newer PyTorch")

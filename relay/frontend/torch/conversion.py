@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, SSAValue
 
 from relay.dialects.attributes import element_type
+from relay.dialects.element_types import is_float
 from relay.dialects.op import DYNAMIC, Type, compatible, is_tensor
 from relay.errors import Unsupported
 from relay.frontend.importing.builder import value_name
@@ -157,12 +158,14 @@ class Conversion(NodeConversion[Importer]):
         """The values of a node's outputs; None behind a problem, where only the operator is looked at."""
         convert, custom = row(node), self.custom.get(custom_name(node))
         if convert is None and custom is None:
-            why = REFUSED.get(node.packet) or REFUSED.get(node.target)
-            hint = "" if node.target.startswith("aten.") else "pass it in custom_ops, or cut it off with outputs"
+            why = REFUSED.get(node.packet) or REFUSED.get(node.target) or REFUSED.get(node.packet.removesuffix("_"))
+            hint = "pass it in custom_ops, or cut it off with outputs"
+            if node.packet.startswith("aten."):
+                hint = f"program.run_decompositions() may write it by others; or {hint}"
             raise node.unsupported(why or "the operator is not supported", "" if why else hint)
         if not self.unknown.isdisjoint(_values(node.positional)):
             return None
-        build = convert or cast(Convert, custom)
+        node, build = self.autocast(node), convert or cast(Convert, custom)
         found = self.called(node, lambda: build(self.importer, node), convert is None)
         values = list(found) if isinstance(found, Sequence) else [found]
         if len(values) < len(node.outputs):
@@ -171,6 +174,21 @@ class Conversion(NodeConversion[Importer]):
             if isinstance(value, SSAValue):
                 self.check(node, value, declared)
         return values
+
+    def autocast(self, node: Node) -> Node:
+        """The node with its floats in the type of its result, where it stands in a region of torch.autocast."""
+        element = next((each.element_type for each in node.types if each is not None), None)
+        if "wrap_with_autocast" not in node.within or element is None or not is_float(element):
+            return node
+
+        def converted(given: Argument) -> Argument:
+            if is_list(given):
+                return [converted(each) for each in given]
+            floats = is_value(given) and self.importer.is_float(given)
+            return self.importer.cast(given, element) if floats and is_value(given) else given
+
+        arguments = {name: converted(each) for name, each in node.arguments.items()}
+        return replace(node, positional=[converted(each) for each in node.positional], arguments=arguments)
 
     def check(self, node: Node, value: SSAValue, declared: Type | None) -> None:
         """Hold a result against what the file says of it."""

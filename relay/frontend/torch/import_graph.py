@@ -62,13 +62,13 @@ def from_pytorch(
         what = f"numerics {numerics!r} is unknown"
         raise InvalidArgument("from_pytorch", what, f"use one of {', '.join(NUMERICS)}")
     images = None if batch is None else batch_of(batch, "from_pytorch")
-    archive = Archive(*_saved(model))
+    archive = Archive(*saved(model))
     given = one_of(shapes, shape_dict)
     with readable(archive.file, "graph"):
         return _Program(archive).module(images, given, numerics, custom_ops, outputs)
 
 
-def _saved(model: object) -> tuple[bytes, str]:
+def saved(model: object) -> tuple[bytes, str]:
     """The bytes of an archive, and what errors call it. A program is saved to memory by the PyTorch that made it."""
     kind = type(model)
     if kind.__name__ == "ExportedProgram" and kind.__module__.startswith("torch."):
@@ -76,6 +76,9 @@ def _saved(model: object) -> tuple[bytes, str]:
         torch: Any = sys.modules["torch"]
         torch.export.save(model, stream)
         return stream.getvalue(), "ExportedProgram"
+    if any((each.__module__, each.__name__) == ("torch.nn.modules.module", "Module") for each in kind.__mro__):
+        what = f"{kind.__name__} is a module, whose call is Python code"
+        raise InvalidArgument("from_pytorch", what, "pass torch.export.export(module, args)")
     data, file = source(cast(Source, model), "from_pytorch")
     return bytes(data), file
 
@@ -221,6 +224,8 @@ class _Program:
 
     def result(self, conversion: Conversion, name: str) -> SSAValue:
         value = conversion.values.get(name)
+        if value is None and name in conversion.values:
+            raise Unsupported(self.file, f"its output {name[:120]!r} is not computed", "export the program without it")
         if not isinstance(value, SSAValue):
             raise Malformed(self.file, f"its output {name[:120]!r} is given by no node")
         return value

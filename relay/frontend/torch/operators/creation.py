@@ -18,7 +18,8 @@ from relay.frontend.torch.table import REFUSED, Result, aten, op
 
 _WHY = {
     "draws random numbers": "rand randn randint randperm rand_like randn_like randint_like bernoulli multinomial "
-    "normal uniform normal_ uniform_ exponential",
+    "normal uniform exponential random geometric cauchy log_normal rrelu rrelu_with_noise poisson binomial "
+    "fractional_max_pool2d fractional_max_pool3d",
     "the size of its result, or of another one, depends on values": "nonzero masked_select masked_scatter unique2 "
     "_unique2 unique_consecutive item _local_scalar_dense nonzero_static",
     "is for training": "_adaptive_avg_pool2d_backward avg_pool2d_backward convolution_backward "

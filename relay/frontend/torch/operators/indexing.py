@@ -123,11 +123,10 @@ def scatter(importer: Importer, node: Node) -> SSAValue:
     """Each update goes to its own place, but along one axis to the index."""
     x, index = node.value("self"), node.value("index")
     reduce = "sum" if "scatter_add" in node.packet else node.word("reduce")
-    if reduce not in _REDUCED:
-        raise node.unsupported(f"gives the {reduce[:40]} of what is written to a place", "means are not supported")
-    if "scatter_reduce" in node.packet and not node.flag("include_self", True):
-        raise node.unsupported("leaves out what was there before", "export it with include_self=True")
-    mode = _REDUCED[reduce]
+    mean, own = reduce == "mean", "scatter_reduce" not in node.packet or node.flag("include_self", True)
+    if reduce not in _REDUCED and not mean:
+        raise node.unsupported(f"gives the {reduce[:40]} of what is written to a place")
+    mode = "add" if mean else _REDUCED[reduce]
     axis, dims, shape = node.along("dim"), node.static("self"), importer.shape(index)
     if 0 in shape:
         return x
@@ -138,7 +137,30 @@ def scatter(importer: Importer, node: Node) -> SSAValue:
         source = importer.filled(number, shape)
     source = importer.cast(source, importer.element(x))
     places = importer.coordinates(importer.cast(importer.from_start(index, dims[axis]), i64), axis)
-    return importer.call(relay.ScatterNdOp, x, places, source, mode=mode)
+    if own and not mean:
+        return importer.call(relay.ScatterNdOp, x, places, source, mode=mode)
+    ones, zeros = (importer.filled(importer.unnamed(np.asarray(n)), shape if n else dims) for n in (1, 0))
+    counts = importer.call(relay.ScatterNdOp, zeros, places, ones, mode="add")
+    written = importer.call(relay.GreaterOp, counts, importer.like(0, counts))
+    start = x
+    if not own:
+        start = importer.call(relay.WhereOp, written, importer.like(_neutral(mode, importer.dtype(x)), x), x)
+    found = importer.call(relay.ScatterNdOp, start, places, source, mode=mode)
+    if not mean:
+        return found
+    counts = importer.call(relay.AddOp, counts, importer.like(1, counts)) if own else counts
+    counts = importer.call(relay.MaximumOp, counts, importer.like(1, counts))
+    whole = relay.DivideOp if importer.is_float(x) else relay.FloorDivideOp
+    return importer.call(whole, found, importer.cast(counts, importer.element(x)))
+
+
+def _neutral(mode: str, dtype: np.dtype[np.generic]) -> float:
+    """What changes nothing where others are joined to it."""
+    if mode not in ("max", "min"):
+        return float(mode == "mul")
+    ends = np.iinfo(dtype.name) if dtype.kind in "iu" else None
+    low, high = (-np.inf, np.inf) if ends is None else (int(ends.min), int(ends.max))
+    return low if mode == "max" else high
 
 
 @aten("index_add", "index_copy", "index_fill")

@@ -188,8 +188,18 @@ def _normalized(importer: Importer, node: Node) -> SSAValue:
 @aten("batch_norm", "_native_batch_norm_legit_no_training", "_native_batch_norm_legit", "cudnn_batch_norm",
       "native_batch_norm")  # fmt: skip
 def batch_norm(importer: Importer, node: Node) -> list[Result]:
+    """Of one image, by its own mean and variance, which is what instance_norm is decomposed to."""
+    x = node.value("input")
+    if not node.has("running_mean") and importer.rank(x) > 2 and importer.shape(x)[0] == 1:
+        return [_by_own(importer, node), None, None]
     node.evaluates(node.flag("training") or not node.has("running_mean"))
     return [_normalized(importer, node), None, None]
+
+
+def _by_own(importer: Importer, node: Node) -> SSAValue:
+    """Each channel of each image by its own mean and variance."""
+    gamma, beta = _vectors(importer, node, node.static("input")[1:2], "weight", "bias")
+    return importer.call(relay.InstanceNormOp, node.value("input"), gamma, beta, axis=1, epsilon=node.real("eps"))
 
 
 def _last(importer: Importer, node: Node) -> range:
@@ -225,8 +235,7 @@ def group_norm(importer: Importer, node: Node) -> list[Result]:
 def instance_norm(importer: Importer, node: Node) -> SSAValue:
     if not node.flag("use_input_stats", True):
         return _normalized(importer, node)
-    gamma, beta = _vectors(importer, node, node.static("input")[1:2], "weight", "bias")
-    return importer.call(relay.InstanceNormOp, node.value("input"), gamma, beta, axis=1, epsilon=node.real("eps"))
+    return _by_own(importer, node)
 
 
 @aten("softmax", "_softmax", "log_softmax", "_log_softmax", "_safe_softmax")

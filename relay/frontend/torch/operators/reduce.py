@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import i1, i64
+from xdsl.dialects.builtin import i1, i8, i64
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
@@ -57,9 +58,19 @@ def position(importer: Importer, node: Node) -> SSAValue:
     kind = relay.ArgmaxOp if name_of(node) == "argmax" else relay.ArgminOp
     if not node.has("dim"):
         x = importer.viewed(x, [-1 if DYNAMIC in dims else prod(dims)])
-        found = importer.call(kind, x, axis=[0], dtype=i64)
+        found = _place(importer, kind, x, axis=[0], keepdims=False)
         return importer.reshape(found, [1] * len(dims)) if node.flag("keepdim") else found
-    return importer.call(kind, x, axis=[node.along("dim")], keepdims=node.flag("keepdim"), dtype=i64)
+    return _place(importer, kind, x, axis=[node.along("dim")], keepdims=node.flag("keepdim"))
+
+
+def _place(importer: Importer, kind: type[TensorOp], x: SSAValue, **kept: Any) -> SSAValue:
+    """The index of the largest or smallest element; of what is no number, if there is any."""
+    found = importer.call(kind, x, dtype=i64, **kept)
+    if not importer.is_float(x):
+        return found
+    holes = importer.cast(importer.call(relay.IsnanOp, x), i8)
+    some, first = importer.call(relay.MaxOp, holes, **kept), importer.call(relay.ArgmaxOp, holes, dtype=i64, **kept)
+    return importer.call(relay.WhereOp, importer.call(relay.GreaterOp, some, importer.like(0, some)), first, found)
 
 
 @aten("max.dim", "min.dim")
@@ -67,7 +78,7 @@ def position(importer: Importer, node: Node) -> SSAValue:
 def extreme_with_place(importer: Importer, node: Node) -> list[SSAValue]:
     kind, place = (relay.MaxOp, relay.ArgmaxOp) if name_of(node) == "max" else (relay.MinOp, relay.ArgminOp)
     x, kept = node.value("self"), {"axis": [node.along("dim")], "keepdims": node.flag("keepdim")}
-    return [computed(importer, kind, x, **kept), importer.call(place, x, dtype=i64, **kept)]
+    return [computed(importer, kind, x, **kept), _place(importer, place, x, **kept)]
 
 
 @aten("var", "std", "var_mean", "std_mean")
