@@ -203,7 +203,7 @@ def test_every_strategy_of_codes_is_there(decided: tuple[IRModule, IRModule, Sch
     _, after, _ = decided
     found = {one.strategy for function in after.functions.values() for one in schedules_of(function)}
     of_others = {"tile", "depthwise", "pad", "copy", "nest", "scalar_products"}
-    of_floats = {"depthwise_float", "weight_only", "blocked_reduction"}
+    of_floats = {"depthwise_float", "weight_only", "blocked_reduction", "row_products", "weighted_rows"}
     assert found == RECORDS.keys() - of_others - of_floats
 
 
