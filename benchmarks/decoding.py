@@ -245,7 +245,7 @@ def ours(decoder: Decoder, path: Path) -> Callable[[], object]:
 
 
 def reading(size: int) -> Callable[[], object]:
-    """Reads so many bytes, 64 of each of `STREAMS` places in turn, and asks for those that follow."""
+    """A step that reads so many bytes, 64 of each of `STREAMS` places in turn, and prefetches those that follow."""
     each = size // STREAMS // 64 * 64
     lines = ["%t0 = or <64 x i8> %s, zeroinitializer"]
     for n in range(STREAMS):

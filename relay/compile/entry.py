@@ -94,18 +94,19 @@ def build(
     }
     asked = {name: value for name, value in given.items() if value is not None}
     if not isinstance(mod, str | bytes | PathLike):
-        from relay.frontend.importing.formats import is_keras_model, is_torch
+        from relay.frontend.importing.formats import is_live
 
-        if is_keras_model(mod) or is_torch(mod):
+        if is_live(mod):
             from relay.frontend import saved_model
 
             mod = saved_model(mod)
-        elif asked:
+    if asked:
+        if isinstance(mod, str | bytes | PathLike):
+            frontend = _with_options(frontend, asked)
+        else:
             from relay.compile.dynamic import with_sizes
 
             mod = with_sizes(mod, **cast(Any, asked))
-    if asked and isinstance(mod, str | bytes | PathLike):
-        frontend = _with_options(frontend, asked)
     request = Request(
         mod, target, params, pipeline, opt_level, frontend, external, exact, progress, max_variants, records, maximum
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from relay.arguments import shown, text
 from relay.doors import door
 from relay.errors import InvalidArgument, Malformed
-from relay.frontend.importing.formats import FORMATS, KNOWN, importable, is_keras_model, is_torch
+from relay.frontend.importing.formats import FORMATS, KNOWN, importable, is_keras_model, is_live
 from relay.module import IRModule, read_module
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def saved_model(model: object) -> str | bytes:
     InvalidArgument for what is no model."""
     if isinstance(model, bytes):
         return model
-    if is_keras_model(model) or is_torch(model):
+    if is_live(model):
         saved: Callable[[object], tuple[bytes, str]] = import_module(KERAS if is_keras_model(model) else TORCH).saved
         return saved(model)[0]
     if not isinstance(model, str | PathLike):

@@ -75,6 +75,7 @@ class LoopBuilder:
         self._dots: dict[tuple[type[DotProduct], int, int, bool], tuple[SymbolRefAttr, Attribute, Attribute]] = {}
         self._anchor: Operation | None = None
         self.counted: SSAValue | None = None
+        """The length, where the function computes it instead of taking it as an argument."""
 
     def add(self, op: OperationInvT) -> OperationInvT:
         """Append an operation."""

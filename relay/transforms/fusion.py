@@ -15,6 +15,7 @@ from relay.dialects.op import TensorOp, rank, shape, tensor
 from relay.dialects.plug_in import has_lowering
 from relay.target import GpuCosts, Target
 from relay.target.record import UNKNOWN
+from relay.transforms.expansions.matmul import has_few_rows
 
 EXPENSIVE = (
     relay.DivideOp,
@@ -118,7 +119,7 @@ def recompute(block: Block) -> None:
 
 
 def of_numbers(op: Operation) -> bool:
-    """Whether the op is computed of constants and single numbers: which keys are not later than a position."""
+    """Whether the op's operands are constants and single numbers, as of a mask of the keys up to a position."""
     return elementwise(op) and all(prod(shape(value)) == 1 for value in variable(op))
 
 
@@ -170,11 +171,8 @@ class Group:
     def attends(self, target: Target) -> bool:
         """Whether the product may stand in one kernel with a softmax: it is one of those, or of few rows of floats."""
         op = self.anchor
-        if not isinstance(op, relay.BatchMatmulOp) or op.transpose_a.value.data or not target.sums_along_rows:
-            return self.is_product(target)
-        if shape(op.result)[-2] >= target.costs.packed_rows:
-            return self.is_product(target)
-        return rank(op.result) == 3 and all(tensor(value).element_type == f32 for value in op.operands)
+        few = isinstance(op, relay.BatchMatmulOp) and rank(op.result) == 3 and has_few_rows(op, target)
+        return few or self.is_product(target)
 
     def outputs(self) -> list[OpResult]:
         """The values used outside, in the order of their ops."""

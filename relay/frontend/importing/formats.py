@@ -106,8 +106,8 @@ def _zipped(model: bytes | str | PathLike[str], head: bytes) -> str:
         first = head[30 : 30 + int.from_bytes(head[26:28], "little")]
         if first in (b"metadata.json", b"config.json"):
             return "keras"
-        names = (b"data/weights/", b"models/", b"archive_format")
-        return "pt2" if first.partition(b"/")[2].startswith(names) else ""
+        starts = (b"data/weights/", b"models/", b"archive_format")
+        return "pt2" if first.partition(b"/")[2].startswith(starts) else ""
     if {"config.json", "model.weights.h5"} <= names:
         return "keras"
     return "pt2" if names & {"archive_format", "serialized_exported_program.json", "data.pkl"} else ""
@@ -116,6 +116,11 @@ def _zipped(model: bytes | str | PathLike[str], head: bytes) -> str:
 def is_torch(model: object) -> bool:
     """Whether this is a program, a module or another object of PyTorch, told without importing PyTorch."""
     return any(each.__module__.partition(".")[0] == "torch" for each in type(model).__mro__)
+
+
+def is_live(model: object) -> bool:
+    """Whether this is an object of a framework, which is saved to be read."""
+    return is_keras_model(model) or is_torch(model)
 
 
 def is_keras_model(model: object) -> bool:

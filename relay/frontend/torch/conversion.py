@@ -27,8 +27,8 @@ from relay.frontend.torch.node import (
     target_of,
     writes_in_place,
 )
-from relay.frontend.torch.operators import REFUSED, VIEWS, Convert, row
-from relay.frontend.torch.table import Result
+from relay.frontend.torch.operators import VIEWS, Convert, row
+from relay.frontend.torch.table import AUTOCAST, Result, refusal
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,6 +38,7 @@ class Conversion(NodeConversion[Importer]):
     file: str
     custom: Mapping[str, Convert]
     values: dict[str, Result] = field(default_factory=dict[str, Result])
+    in_autocast: bool = False
     types: Json = field(default_factory=dict[str, Any])
     """What the graph says of its tensors."""
     roots: dict[str, str] = field(default_factory=dict[str, str])
@@ -158,7 +159,7 @@ class Conversion(NodeConversion[Importer]):
         """The values of a node's outputs; None behind a problem, where only the operator is looked at."""
         convert, custom = row(node), self.custom.get(custom_name(node))
         if convert is None and custom is None:
-            why = REFUSED.get(node.packet) or REFUSED.get(node.target) or REFUSED.get(node.packet.removesuffix("_"))
+            why = refusal(node)
             hint = "pass it in custom_ops, or cut it off with outputs"
             if node.packet.startswith("aten."):
                 hint = f"program.run_decompositions() may write it by others; or {hint}"
@@ -178,14 +179,13 @@ class Conversion(NodeConversion[Importer]):
     def autocast(self, node: Node) -> Node:
         """The node with its floats in the type of its result, where it stands in a region of torch.autocast."""
         element = next((each.element_type for each in node.types if each is not None), None)
-        if "wrap_with_autocast" not in node.within or element is None or not is_float(element):
+        if not self.in_autocast or element is None or not is_float(element):
             return node
 
         def converted(given: Argument) -> Argument:
             if is_list(given):
                 return [converted(each) for each in given]
-            floats = is_value(given) and self.importer.is_float(given)
-            return self.importer.cast(given, element) if floats and is_value(given) else given
+            return self.importer.cast(given, element) if is_value(given) and self.importer.is_float(given) else given
 
         arguments = {name: converted(each) for name, each in node.arguments.items()}
         return replace(node, positional=[converted(each) for each in node.positional], arguments=arguments)
@@ -200,17 +200,18 @@ class Conversion(NodeConversion[Importer]):
 
     def subgraph(self, node: Node, graph: Subgraph, block: Block, given: Sequence[SSAValue]) -> list[SSAValue]:
         """Build a subgraph of a node at the end of a block, for these values of its inputs; its outputs."""
-        outer = self.values
+        outer, in_autocast = self.values, self.in_autocast
         inputs = tensor_names(graph.graph["inputs"])
         if len(inputs) != len(given):
             raise node.malformed(f"gives {graph.name[:120]!r} {len(given)} inputs, and it takes {len(inputs)}")
         try:
             with self.nested(node, block):
                 self.values = dict(zip(inputs, given, strict=True))
+                self.in_autocast = in_autocast or node.target == AUTOCAST
                 self.graph(graph.graph, node.title, node.index)
                 found = [self.find(node, name) for name in tensor_names(graph.graph["outputs"])]
         finally:
-            self.values = outer
+            self.values, self.in_autocast = outer, in_autocast
         tensors = [each for each in found if isinstance(each, SSAValue)]
         if len(tensors) != len(found):
             raise node.unsupported("its body gives a number, not a tensor")

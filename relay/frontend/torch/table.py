@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from xdsl.ir import SSAValue
 
 from relay.frontend.torch.builder import Importer
 from relay.frontend.torch.node import Node, is_value, writes_in_place
 
+T = TypeVar("T")
 Result = SSAValue | int | float | bool | None
 Convert = Callable[[Importer, Node], Result | Sequence[Result]]
 """Builds the ops of one node and returns its outputs: values, numbers where they are known, None for what is not
@@ -19,6 +21,7 @@ TABLE: dict[str, Convert] = {}
 place (`aten.add_`) is that of the one that does not."""
 VIEWS: set[str] = set()
 """Operators whose result has the elements of the first argument: what is written to one is seen in the other."""
+AUTOCAST = "higher_order.wrap_with_autocast"
 REFUSED: dict[str, str] = {}
 """Operators that are known and not imported: why."""
 
@@ -62,5 +65,14 @@ _FLAT = ("self", "index", "indices", "src", "source")
 
 def row(node: Node) -> Convert | None:
     """The function for a node."""
+    return _entry(TABLE, node)
+
+
+def refusal(node: Node) -> str | None:
+    """Why an operator is not imported, if it is known."""
+    return _entry(REFUSED, node)
+
+
+def _entry(table: Mapping[str, T], node: Node) -> T | None:
     plain = node.packet.removesuffix("_") if writes_in_place(node.packet) else node.packet
-    return TABLE.get(node.target) or TABLE.get(plain)
+    return table.get(node.target) or table.get(plain)

@@ -66,8 +66,8 @@ def pick_masks(pick: Picks, target: CpuTarget, *outputs: int) -> bool:
     """`masks`: fewer than 16 channels are loaded and stored by one instruction with a mask, not in powers of two.
     `outputs`: numbers of channels that end in such a vector, or do not; of one that is known at run time only, what is
     left of a row goes in powers of two."""
-    known = [count for count in outputs if not isinstance(count, Extent)]
-    can = target.whole_vectors and len(known) == len(outputs) and any(count % LANES for count in known)
+    open_count = any(isinstance(count, Extent) for count in outputs)
+    can = target.whole_vectors and not open_count and any(count % LANES for count in outputs)
     return pick("masks", (True, False) if can else (False,), can)
 
 

@@ -42,14 +42,14 @@ def is_open(conv: Convolution) -> bool:
 
 def pays(target: CpuTarget, points: int, pixels: int, vectors: int, size: int, weights: int) -> bool:
     """Whether the next block is worth asking for, where `points` pixels in tiles of `pixels` multiply a block of so
-    many vectors and bytes. With one tile, the processor sees by itself what comes next; of one pixel, whose weights
-    are read for nothing else, only if all `weights` are few: else it waits for memory, which gives more if it is asked
-    at several places (`ask_apart`)."""
+    many vectors and bytes. With one tile, the processor's own prefetcher does. A single pixel reads each weight once
+    and waits for memory, unless all `weights` (bytes) are few enough to be in a cache; `ask_apart` reads faster than
+    the prefetcher there."""
     costs = target.costs
-    if points == 1 and target.has_caches:
-        return costs.least_prefetched <= weights and size <= costs.prefetch_bytes
-    shared = 2 * pixels <= points <= costs.prefetch_steps * vectors * pixels
-    return target.has_caches and size <= costs.prefetch_bytes and shared
+    fits = target.has_caches and size <= costs.prefetch_bytes
+    if points == 1:
+        return fits and weights >= costs.least_prefetched
+    return fits and 2 * pixels <= points <= costs.prefetch_steps * vectors * pixels
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,14 @@
-"""Sums of products along rows of two computed matrices, of which one has few rows: a query and the keys before it.
+"""Products of two computed matrices, one of which has few rows: the scores of a query against all keys before it, and
+the sums of values that its weights give.
 
-Each row of the larger matrix is read once, from where it lies. A block of its rows goes against each row of the smaller
-matrix: 16 partial sums each, whose lanes are added in pairs of rows, so that the last step gives a vector of results.
+Each row of the larger matrix is read once, from where it lies. For scores, a block of its rows goes against each row of
+the smaller matrix: 16 partial sums each, whose lanes are added in pairs of rows, so that the last step gives a vector.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -32,6 +34,26 @@ from relay.target import LANES
 JOINING = 8
 """Cycles in which the lanes of a vector are added."""
 
+Places = Mapping[int, Index]
+"""Where loops are, by their numbers."""
+
+
+def row_sums(op: Operation) -> list[list[int]] | None:
+    """The loops that the axes of each operand are, of an operation that sums products of float32 along its last loop
+    and has a result for each of the others, in order; None for any other operation."""
+    if not isinstance(op, linalg.GenericOp) or (found := operands_of(op)) is None or found[3] != f32:
+        return None
+    maps, last = [dims_of(m.data) for m in op.indexing_maps], len(op.iterator_types) - 1
+    if kinds_of(op) != "p" * last + "r" or maps[2] != [*range(last)]:
+        return None
+    known = [[dim for dim in dims if dim is not None] for dims in maps]
+    return known if known == maps else None
+
+
+def opened(stack: ExitStack, b: LoopBuilder, sizes: Sequence[int], dims: Iterable[int]) -> Places:
+    """Loops over results, the first outermost, that end with the stack."""
+    return {dim: stack.enter_context(b.loop(0, sizes[dim], independent=True))[0] for dim in dims}
+
 
 @dataclass(frozen=True, kw_only=True)
 class RowProductsSchedule(OpSchedule):
@@ -49,17 +71,15 @@ class RowProducts(Strategy[RowProductsSchedule]):
     record = RowProductsSchedule
     any_length = True
     op: linalg.GenericOp
+    maps: Sequence[Sequence[int]]
 
     @classmethod
     def match(cls, op: Operation, kernel: Kernel) -> Self | None:
-        if not isinstance(op, linalg.GenericOp) or (found := operands_of(op)) is None or found[3] != f32:
+        if not isinstance(op, linalg.GenericOp) or (maps := row_sums(op)) is None:
             return None
-        kinds, maps = kinds_of(op), [dims_of(m.data) for m in op.indexing_maps]
-        last = len(kinds) - 1
-        if kinds != "p" * last + "r" or any(dims[-1:] != [last] for dims in maps[:2]) or maps[2] != [*range(last)]:
-            return None
-        size = shape_of(op.inputs[0])[-1]
-        return None if isinstance(size, Extent) or size < LANES else cls(op)
+        size, last = shape_of(op.inputs[0])[-1], len(maps[2])
+        along = all(dims[-1:] == [last] for dims in maps[:2])
+        return cls(op, maps) if along and not isinstance(size, Extent) and size >= LANES else None
 
     @property
     def size(self) -> int:
@@ -71,12 +91,8 @@ class RowProducts(Strategy[RowProductsSchedule]):
         """The number of the operand that has more rows."""
         return max((0, 1), key=lambda number: prod(map(at_most, shape_of(self.op.inputs[number]))))
 
-    def dims(self, number: int) -> list[int | None]:
-        """The loops over the rows of an operand."""
-        return dims_of(self.op.indexing_maps.data[number].data)[:-1]
-
     def decide(self, kernel: Kernel, pick: Picks) -> RowProductsSchedule:
-        target, own = kernel.target, [dim for dim in self.dims(self.larger) if dim is not None]
+        target, own = kernel.target, self.maps[self.larger][:-1]
         loop = pick("loop", own, own[-1])
         together = pick("together", (16, 8, 4, 2, 1), 16 if target.register_bytes == 4 * LANES else 4)
         sums = prod(map(at_most, shape_of(self.op.outputs[0])))
@@ -89,39 +105,27 @@ class RowProducts(Strategy[RowProductsSchedule]):
     def emit(self, emission: Emission, schedule: RowProductsSchedule) -> None:
         b, out, inner = emission.builder, self.op.outputs[0], schedule.loop
         rows, sizes = [b.flatten(value) for value in self.op.inputs], shape_of(out)
-        outer = [dim for dim in self.dims(self.larger) if dim != inner]
+        outer = [dim for dim in self.maps[self.larger][:-1] if dim != inner]
         others = [dim for dim in range(len(sizes)) if dim not in (*outer, inner)]
         widths = (schedule.together, 1) if schedule.together > 1 else (1,)
+        with ExitStack() as around:
+            places = opened(around, b, sizes, outer)
 
-        def loops(
-            dims: Sequence[int | None], places: dict[int, Index], body: Callable[[dict[int, Index]], None]
-        ) -> None:
-            if not dims or (dim := dims[0]) is None:
-                body(places)
-                return
-            with b.loop(0, sizes[dim], independent=True) as (place, _):
-                loops(dims[1:], {**places, dim: place}, body)
-
-        def sums(places: dict[int, Index], count: int) -> None:
-            here = [places[dim] for dim in range(len(sizes))]
-            starts = [self.places(b, number, here, inner, count) for number in (0, 1)]
-            found = joined_lanes(b, self.totals(b, rows, starts))
-            b.vector_store(b.add(arith.AddfOp(b.vector_load(out, here, count), found)).result, out, here)
-
-        def blocks(places: dict[int, Index]) -> None:
             def block(at: Index, count: int) -> None:
-                loops(others, {**places, inner: at}, lambda found: sums(found, count))
+                with ExitStack() as stack:
+                    every = {**places, inner: at, **opened(stack, b, sizes, others)}
+                    here = [every[dim] for dim in range(len(sizes))]
+                    starts = [self.starts(b, number, here, inner, count) for number in (0, 1)]
+                    found = joined_lanes(b, self.totals(b, rows, starts))
+                    b.vector_store(b.add(arith.AddfOp(b.vector_load(out, here, count), found)).result, out, here)
 
             in_vectors(b, sizes[inner], widths, block, independent=True)
 
-        loops(outer, {}, blocks)
-
-    def places(self, b: LoopBuilder, number: int, here: Sequence[Index], inner: int, count: int) -> list[Index]:
+    def starts(self, b: LoopBuilder, number: int, here: Sequence[Index], inner: int, count: int) -> list[Index]:
         """Where the rows of an operand begin in its memory: one, or one for each of `count` neighbours."""
-        start, step, shape = 0, 0, shape_of(self.op.inputs[number])
-        first: Index = start
-        for dim, size in zip(self.dims(number), shape, strict=False):
-            assert dim is not None
+        first: Index = 0
+        step = 0
+        for dim, size in zip(self.maps[number][:-1], shape_of(self.op.inputs[number]), strict=False):
             first, step = b.plus(b.times(first, at_most(size)), here[dim]), step * at_most(size) + (dim == inner)
         first = b.times(first, self.size)
         return [b.plus(first, n * step * self.size) for n in range(count if step else 1)]
@@ -176,26 +180,22 @@ class WeightedRows(Strategy[WeightedRowsSchedule]):
     record = WeightedRowsSchedule
     any_length = True
     op: linalg.GenericOp
+    maps: Sequence[Sequence[int]]
 
     @classmethod
     def match(cls, op: Operation, kernel: Kernel) -> Self | None:
-        if not isinstance(op, linalg.GenericOp) or (found := operands_of(op)) is None or found[3] != f32:
+        if not isinstance(op, linalg.GenericOp) or (maps := row_sums(op)) is None:
             return None
-        kinds, maps = kinds_of(op), [dims_of(m.data) for m in op.indexing_maps]
-        last = len(kinds) - 1
-        if kinds != "p" * last + "r" or maps[2] != [*range(last)] or None in (*maps[0], *maps[1]):
-            return None
+        last = len(maps[2])
         if maps[0][-1:] != [last] or last - 1 in maps[0] or maps[1][-2:] != [last, last - 1]:
             return None
-        here = cls(op)
-        width = shape_of(op.outputs[0])[-1]
+        here, width = cls(op, maps), shape_of(op.outputs[0])[-1]
         return None if isinstance(width, Extent) or here.rows > kernel.target.costs.packed_rows else here
 
     @property
     def few(self) -> list[int]:
         """The loops over rows of `a` that take the same rows of `b`."""
-        own = dims_of(self.op.indexing_maps.data[1].data)
-        return [dim for dim in range(len(shape_of(self.op.outputs[0])) - 1) if dim not in own]
+        return [dim for dim in self.maps[2][:-1] if dim not in self.maps[1]]
 
     @property
     def rows(self) -> int:
@@ -215,28 +215,23 @@ class WeightedRows(Strategy[WeightedRowsSchedule]):
 
     def emit(self, emission: Emission, schedule: WeightedRowsSchedule) -> None:
         b, (a, weighted), out = emission.builder, self.op.inputs, self.op.outputs[0]
-        sizes, maps = shape_of(out), [m.data for m in self.op.indexing_maps]
-        inner, last = len(sizes) - 1, len(sizes)
+        sizes = shape_of(out)
+        inner = len(sizes) - 1
         rows = list(product(*(range(sizes[dim]) for dim in self.few)))
+        with ExitStack() as around:
+            places = opened(around, b, sizes, (dim for dim in self.maps[2][:-1] if dim not in self.few))
 
-        def sums(places: dict[int, Index], at: Index, count: int) -> None:
-            every = [{**places, inner: at, **dict(zip(self.few, row, strict=True))} for row in rows]
-            outs = [[here[dim] for dim in range(last)] for here in every]
-            zeros = [b.vector_load(out, here, count) for here in outs]
-            with b.loop(0, shape_of(a)[-1], carried=zeros) as (k, turn):
-                dims = [[*here, k] for here in outs]
-                read = b.vector_load(weighted, [b.apply(e, dims[0]) for e in maps[1].results], count)
-                factors = [b.broadcast(b.load(a, [b.apply(e, here) for e in maps[0].results]), count) for here in dims]
-                fused = zip(factors, turn.args, strict=True)
-                turn.next = [b.add(vector.FMAOp(factor, read, total)).results[0] for factor, total in fused]
-            for total, here in zip(turn.results, outs, strict=True):
-                b.vector_store(total, out, here)
+            def sums(at: Index, count: int) -> None:
+                every = [{**places, inner: at, **dict(zip(self.few, row, strict=True))} for row in rows]
+                outs = [[here[dim] for dim in self.maps[2]] for here in every]
+                starts = [b.vector_load(out, here, count) for here in outs]
+                with b.loop(0, shape_of(a)[-1], carried=starts) as (k, turn):
+                    dims = [[*here, k] for here in outs]
+                    read = b.vector_load(weighted, [dims[0][dim] for dim in self.maps[1]], count)
+                    factors = [b.broadcast(b.load(a, [here[dim] for dim in self.maps[0]]), count) for here in dims]
+                    fused = zip(factors, turn.args, strict=True)
+                    turn.next = [b.add(vector.FMAOp(factor, read, total)).results[0] for factor, total in fused]
+                for total, here in zip(turn.results, outs, strict=True):
+                    b.vector_store(total, out, here)
 
-        def loops(outer: Sequence[int], places: dict[int, Index]) -> None:
-            if outer:
-                with b.loop(0, sizes[outer[0]], independent=True) as (place, _):
-                    loops(outer[1:], {**places, outer[0]: place})
-                return
-            in_vectors(b, sizes[inner], schedule.lanes, lambda at, n: sums(places, at, n), independent=True)
-
-        loops([dim for dim in range(inner) if dim not in self.few], {})
+            in_vectors(b, sizes[inner], schedule.lanes, sums, independent=True)

@@ -1,8 +1,8 @@
-"""Keys that a mask leaves out: the kernel of an attention whose caches have room for more tokens than there are so far.
+"""Attention over a cache that has room for more tokens than there are so far: loops over keys end at the position.
 
-Scores of keys behind a position are replaced by a number so low that their weights are 0. So loops over keys end at the
-position, which the kernel reads when it runs: what is behind it in a cache is not read. `relay.lowering.lengths` has
-the means: sizes that are known at run time only.
+A mask replaces the scores of keys behind the position by a number so low that their softmax weights are 0. The kernel
+reads the position when it runs, and neither keys nor values behind it. Buffers get sizes that are known at run time
+only, as those for any length of a sequence do (`relay.lowering.lengths`).
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.shaped import is_buffer, shape_of
 
 OFFSETS = {"sle": 1, "ule": 1, "slt": 0, "ult": 0}
-"""How many more keys than the position count, by how they are compared with it."""
+"""Keys that are seen, less the position, by the predicate of `key <predicate> position`."""
 SWAPPED = {"sge": "sle", "uge": "ule", "sgt": "slt", "ugt": "ult"}
 LOW, WEIGHTLESS = -1e8, 1e6
-"""A score at most, and what it comes to in front of the exponential at least, for a weight of 0: scores of 1e8 and more
-are no scores."""
+"""A masked score is at most LOW, and at least WEIGHTLESS below the others as the argument of the exponential, so that
+its weight is 0. Scores of models are assumed to be smaller than 1e8 in magnitude."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class SeenKeys:
             set_extents(value, ints(axes))
 
     def count(self, b: LoopBuilder) -> SSAValue:
-        """How many keys there are: all, where the mask leaves out all or none."""
+        """The number of keys to compute with: up to the position, or all where the mask selects none or all."""
         zero = [0] * len(shape_of(self.position))
         seen = b.plus(b.add(arith.IndexCastOp(b.load(self.position, zero), INDEX)).result, self.offset)
         return b.select(below(b, minus(b, seen, 1), self.most), b.index(seen), b.index(self.most))
@@ -96,8 +96,8 @@ def only_user(value: SSAValue, writer: Operation) -> linalg.GenericOp | None:
 
 
 def summed(masked: linalg.GenericOp, mask: SSAValue) -> Sequence[Operation] | None:
-    """The operations that join numbers of all keys: a maximum, a sum, and the sums of values, where the first operation
-    gives low scores to those that the mask leaves out, and what follows is a softmax."""
+    """The reductions over keys of a masked softmax and the product behind it: the maximum of scores, the sum of powers,
+    the sums of values. None where `masked` does not select low scores by the mask, or something else follows."""
     end = masked.body.block.last_op
     chosen = None if end is None or len(masked.outputs) != 1 else end.operands[0].owner
     if not isinstance(chosen, arith.SelectOp) or not isinstance(low := chosen.rhs.owner, arith.ConstantOp):

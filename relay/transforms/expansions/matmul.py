@@ -70,10 +70,15 @@ def packs(op: relay.MatmulOp | relay.BatchMatmulOp, target: Target) -> bool:
 
 def sums_along_rows(op: relay.MatmulOp | relay.BatchMatmulOp, target: Target) -> bool:
     """Whether kernels take the second matrix as rows for the few rows of the first one, and sum along both."""
-    (rows, inner), (_, columns) = op.matrices()
+    (_, inner), (_, columns) = op.matrices()
+    return has_few_rows(op, target) and min(inner, columns) >= LANES
+
+
+def has_few_rows(op: relay.MatmulOp | relay.BatchMatmulOp, target: Target) -> bool:
+    """Whether the first matrix has so few rows of float32 that the target's kernels do not pack the second one."""
     floats = all(isinstance(tensor(side).element_type, Float32Type) for side in (op.tensor_a, op.tensor_b))
-    few = rows < target.costs.packed_rows and not op.transpose_a.value.data
-    return target.sums_along_rows and floats and few and min(inner, columns) >= LANES
+    few = op.matrices()[0][0] < target.costs.packed_rows and not op.transpose_a.value.data
+    return target.sums_along_rows and floats and few
 
 
 def before_transpose(x: SSAValue) -> SSAValue | None:

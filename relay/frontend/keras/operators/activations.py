@@ -93,7 +93,7 @@ def activated(importer: Importer, node: Layer, value: SSAValue | None = None, na
 
 
 def _operand(importer: Importer, name: str, x: SSAValue) -> SSAValue:
-    """What is no more than selected stays an integer."""
+    """The operand of an activation: integers stay integers under `linear` and `relu`, and are float32 for others."""
     return x if name == "linear" else importer.numbers(x) if name == "relu" else importer.real(x)
 
 

@@ -76,7 +76,8 @@ def binary(importer: Importer, node: Layer) -> SSAValue:
 
 
 def _paired(importer: Importer, name: str, a: SSAValue, b: SSAValue) -> SSAValue:
-    """Sums, products, maxima and minima of booleans are booleans; what else is computed of them are integers."""
+    """An operator on two tensors of one type. On booleans, sums and maxima are `or`, products and minima are `and`;
+    others compute with int32."""
     if importer.element(a) == i1 and (kind := _OF_TRUTHS.get(name)):
         return importer.call(kind, a, b)
     return importer.call(_BINARY[name], importer.numbers(a), importer.numbers(b))

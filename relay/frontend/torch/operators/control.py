@@ -8,7 +8,7 @@ from xdsl.ir import Block, SSAValue
 from relay.frontend.importing.control import branched, known_truth, truth
 from relay.frontend.torch.builder import Importer
 from relay.frontend.torch.node import Node, Subgraph, is_list, is_value
-from relay.frontend.torch.table import op
+from relay.frontend.torch.table import AUTOCAST, op
 
 MOST_TURNS = 4096
 """Turns of a map that are written one after the other."""
@@ -29,7 +29,7 @@ def _tensors(node: Node, number: int) -> list[SSAValue]:
     return values
 
 
-@op("higher_order.wrap_with_set_grad_enabled", "higher_order.wrap_with_autocast")
+@op("higher_order.wrap_with_set_grad_enabled", AUTOCAST)
 def inlined(importer: Importer, node: Node) -> list[SSAValue]:
     """The body in its place: `with torch.no_grad()` and the like."""
     number = next((i for i, each in enumerate(node.positional) if isinstance(each, Subgraph)), 0)

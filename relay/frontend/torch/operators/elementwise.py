@@ -83,7 +83,7 @@ def unary(importer: Importer, node: Node) -> SSAValue:
     x, name = node.value("self"), name_of(node)
     if name in _ROUNDED and not importer.is_float(x):
         return x
-    if name in ("sign", "sgn") and importer.is_float(x):  # what is no number has the sign 0
+    if name in ("sign", "sgn") and importer.is_float(x):  # the sign of NaN is 0 in PyTorch
         x = importer.call(relay.WhereOp, importer.call(relay.IsnanOp, x), importer.like(0, x), x)
     return computed(importer, _UNARY[name], importer.real(x) if name in _FLOAT else x)
 

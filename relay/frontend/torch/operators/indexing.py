@@ -139,13 +139,12 @@ def scatter(importer: Importer, node: Node) -> SSAValue:
     places = importer.coordinates(importer.cast(importer.from_start(index, dims[axis]), i64), axis)
     if own and not mean:
         return importer.call(relay.ScatterNdOp, x, places, source, mode=mode)
-    ones, zeros = (importer.filled(importer.unnamed(np.asarray(n)), shape if n else dims) for n in (1, 0))
-    counts = importer.call(relay.ScatterNdOp, zeros, places, ones, mode="add")
-    written = importer.call(relay.GreaterOp, counts, importer.like(0, counts))
-    start = x
+    zeros, ones = importer.filled(importer.unnamed(np.asarray(0)), dims), importer.unnamed(np.asarray(1))
+    counts = importer.call(relay.ScatterNdOp, zeros, places, importer.filled(ones, shape), mode="add")
     if not own:
-        start = importer.call(relay.WhereOp, written, importer.like(_neutral(mode, importer.dtype(x)), x), x)
-    found = importer.call(relay.ScatterNdOp, start, places, source, mode=mode)
+        written = importer.call(relay.GreaterOp, counts, importer.like(0, counts))
+        x = importer.call(relay.WhereOp, written, importer.like(_neutral(mode, importer.dtype(x)), x), x)
+    found = importer.call(relay.ScatterNdOp, x, places, source, mode=mode)
     if not mean:
         return found
     counts = importer.call(relay.AddOp, counts, importer.like(1, counts)) if own else counts
@@ -155,7 +154,7 @@ def scatter(importer: Importer, node: Node) -> SSAValue:
 
 
 def _neutral(mode: str, dtype: np.dtype[np.generic]) -> float:
-    """What changes nothing where others are joined to it."""
+    """The neutral element of a reduction."""
     if mode not in ("max", "min"):
         return float(mode == "mul")
     ends = np.iinfo(dtype.name) if dtype.kind in "iu" else None

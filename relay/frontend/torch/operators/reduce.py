@@ -64,7 +64,7 @@ def position(importer: Importer, node: Node) -> SSAValue:
 
 
 def _place(importer: Importer, kind: type[TensorOp], x: SSAValue, **kept: Any) -> SSAValue:
-    """The index of the largest or smallest element; of what is no number, if there is any."""
+    """The index of the largest or smallest element, or of the first NaN if there is one, as PyTorch says."""
     found = importer.call(kind, x, dtype=i64, **kept)
     if not importer.is_float(x):
         return found
