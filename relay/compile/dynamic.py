@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from math import lcm, prod
 from typing import SupportsIndex, cast
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
@@ -36,6 +38,8 @@ from relay.transforms.shape_arithmetic import deciding_arguments, give_values, s
 
 MOST_NUMBERS = 64
 """Elements of an input that decides shapes: it is part of what a variant is found by."""
+SAMPLES = (61, 13, 4, 1)
+"""Sizes tried one after the other, to compare what the branches of a condition give."""
 DECIDING = (relay.CompareOp, relay.MaximumOp, relay.MinimumOp, relay.ClipOp, relay.WhereOp)
 """Ops whose results for some sizes say nothing of those for others."""
 Compile = Callable[[Recipe], Executable]
@@ -70,12 +74,6 @@ def opened(module: IRModule, recipe: Recipe, compile: Compile) -> DynamicExecuta
     main = module["main"]
     named = bounded(symbols.completed(main, [info.name for info in signature.read(main)[0]]), recipe.maximum)
     symbols.write(main, named)
-    interface = interface_of(main, named)
-    for index in interface.deciding:
-        spec = interface.inputs[index]
-        if any(isinstance(d, Size) for d in spec.shape) or prod(spec.shape) > MOST_NUMBERS:
-            what = f"decides shapes, and is of shape {list(spec.shape)}"
-            raise Unsupported(f"input '{spec.name}'", what, f"at most {MOST_NUMBERS} numbers can")
 
     def static(sizes: Sequence[int], values: dict[int, Array]) -> IRModule:
         copy = module.clone()
@@ -83,6 +81,15 @@ def opened(module: IRModule, recipe: Recipe, compile: Compile) -> DynamicExecuta
         DynamicToStatic(sizes=tuple(sizes)).apply(Context(), copy.op)
         refuse_open(copy.op)
         return copy
+
+    sample = sampled(module, named)
+    interface = interface_of(main, named)._replace(deciding=deciding_arguments(sample["main"]))
+    for index in interface.deciding:
+        spec = interface.inputs[index]
+        if any(isinstance(d, Size) for d in spec.shape) or prod(spec.shape) > MOST_NUMBERS:
+            refuse_branches(sample.op)
+            what = f"decides shapes, and is of shape {list(spec.shape)}"
+            raise Unsupported(f"input '{spec.name}'", what, f"at most {MOST_NUMBERS} numbers can")
 
     def specialise(sizes: Mapping[str, int], values: Mapping[str, Array]) -> Executable:
         numbers = {index: values[interface.inputs[index].name] for index in interface.deciding}
@@ -253,6 +260,26 @@ def _joined(named: Sequence[Symbol]) -> list[Symbol]:
     return list(found.values())
 
 
+def sampled(module: IRModule, named: Sequence[Symbol]) -> IRModule:
+    """A module with branches whose results have open sizes, for some sizes; else the module itself. Branches that give
+    the same sizes then are taken for such that always do."""
+    if not any(isinstance(op, scf.IfOp) for op in module.op.walk()):
+        return module
+    for least in SAMPLES:
+        copy = module.clone()
+        with suppress(RelayError):
+            sizes = tuple(size_from(symbol, least + number) for number, symbol in enumerate(named))
+            DynamicToStatic(sizes=sizes).apply(Context(), copy.op)
+            return copy
+    return module
+
+
+def size_from(symbol: Symbol, least: int) -> int:
+    """A size that the symbol may be: the first from `least` on, or else the last one."""
+    size = -(-max(least, symbol.minimum) // symbol.multiple) * symbol.multiple
+    return size if symbol.maximum is None else min(size, symbol.maximum // symbol.multiple * symbol.multiple)
+
+
 def interface_of(main: FuncOp, named: Sequence[Symbol]) -> Interface:
     """What the executable is known to take and give."""
     inputs, outputs = signature.read(main)
@@ -274,9 +301,22 @@ def spec_of(info: TensorInfo, index: int, names: Mapping[tuple[int, int], str]) 
 
 def refuse_open(module: ModuleOp) -> None:
     """Raise Unsupported for ops whose shape is still not known: it follows from elements that are computed."""
+    refuse_branches(module)
     left = [op for op in module.walk() if isinstance(op, DynamicOp) and op.static() is None]
     if left:
         names = ", ".join(left[0].given())
         what = f"its {names} must be known when the sizes of the inputs are"
         more = f", and {len(left) - 1} more" if len(left) > 1 else ""
         raise Unsupported(place(left[0]), what + more, "they follow from elements that are computed")
+
+
+def refuse_branches(module: ModuleOp) -> None:
+    """Raise Unsupported for branches that give results of different sizes, where sizes of the inputs are known."""
+    for op in module.walk():
+        if isinstance(op, scf.IfOp):
+            ends = [region.block.last_op for region in op.regions]
+            first, second = ([*end.operand_types] if end is not None else [] for end in ends)
+            if first != second:
+                both = " and ".join(", ".join(map(str, each)) for each in (first, second))
+                hint = "which branch is taken follows from elements that are computed: both must give the same sizes"
+                raise Unsupported(place(op), f"its branches give {both}", hint)

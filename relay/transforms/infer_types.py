@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
-from relay.dialects.op import TensorOp
+from relay.dialects.op import DYNAMIC, TensorOp, compatible, is_tensor
 from relay.errors import Malformed
 from relay.passes import Pass
 from relay.transforms.location import place
@@ -22,10 +23,11 @@ from relay.transforms.location import place
 @dataclass(frozen=True)
 class InferTypes(Pass):
     """Recompute every type that follows from another, in program order: the results of `relay` and `qnn` ops from their
-    operands and properties, a function's results from what it returns, a call's from its callee.
+    operands and properties, a function's results from what it returns, a call's from its callee, those of `scf.if` and
+    `scf.while` from what their blocks give: a size that differs between two branches is unknown.
 
     Change a function's argument types, run this, and the rest follows. A module whose types are right stays as it is.
-    Raises Malformed where an op does not take its operands.
+    Raises Malformed where an op does not take its operands, or a loop's values change their types from turn to turn.
     """
 
     name: ClassVar[str] = "infer-types"
@@ -63,6 +65,10 @@ def infer_function(
                 op.set_result_types(op.infer())
             except VerifyException as error:
                 raise Malformed(place(op), str(error)) from None
+        elif isinstance(op, scf.WhileOp):
+            _retype(op.before_region.block.args, op.operand_types)
+        elif isinstance(op, scf.ConditionOp | scf.YieldOp):
+            _end(op)
         elif isinstance(op, ReturnOp) and op.parent_op() is function:
             function.properties["function_type"] = FunctionType.from_lists(
                 function.function_type.inputs.data, op.operand_types
@@ -73,6 +79,35 @@ def infer_function(
 
 def retype(op: Operation, types: Sequence[Attribute]) -> None:
     """Give the results of an op that is not ours these types."""
-    for result, type in zip(list(op.results), types, strict=True):
-        if result.type != type:
-            Rewriter.replace_value_with_new_type(result, type)
+    _retype(list(op.results), types)
+
+
+def _retype(values: Sequence[SSAValue], types: Sequence[Attribute]) -> None:
+    for value, type in zip(values, types, strict=True):
+        if value.type != type:
+            Rewriter.replace_value_with_new_type(value, type)
+
+
+def _end(op: scf.ConditionOp | scf.YieldOp) -> None:
+    """Infer what follows from the values at the end of a block of `scf.if` or `scf.while`."""
+    around = op.parent_op()
+    if isinstance(op, scf.ConditionOp) and isinstance(around, scf.WhileOp):
+        types = op.operand_types[1:]  # behind the condition
+        _retype(around.after_region.block.args, types)
+        retype(around, types)
+    elif isinstance(around, scf.WhileOp):
+        states = around.before_region.block.arg_types
+        if not all(map(compatible, op.operand_types, states)):
+            found, before = (", ".join(map(str, each)) for each in (op.operand_types, states))
+            raise Malformed(place(around), f"a turn gives {found}, from {before}", "types must stay the same")
+    elif isinstance(around, scf.IfOp) and op.parent_region() is around.regions[-1]:
+        ends = [region.block.last_op for region in around.regions]
+        retype(around, [_of_both(*types) for types in zip(*(end.operand_types for end in ends if end), strict=True)])
+
+
+def _of_both(a: Attribute, b: Attribute) -> Attribute:
+    """The type of a value of one of two types: a size in which they differ is unknown."""
+    if a == b or not is_tensor(a) or not is_tensor(b) or len(a.get_shape()) != len(b.get_shape()):
+        return a
+    pairs = zip(a.get_shape(), b.get_shape(), strict=True)
+    return TensorType(a.element_type, [left if left == right else DYNAMIC for left, right in pairs])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -11,8 +9,8 @@ import relay
 from relay.frontend import from_pytorch
 from relay.interpreters import run
 from relay.quantize import QdqToInteger, stayed
+from tests.numeric.torch_files import BATCHES, FOLDER
 
-FOLDER = Path(__file__).parent / "torch_files"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.pt2"))
 
 
@@ -33,6 +31,16 @@ def test_gives_what_eager_pytorch_gave(name: str) -> None:
         found = run(module, inputs)[0]
         assert np.abs(found - wanted).max() <= 1.01 * scale
         assert np.array_equal(np.asarray(relay.build(module)(*inputs)).reshape(wanted.shape), found)
+
+
+def test_branches_and_loops_of_any_batch() -> None:
+    """Which branch is taken, and how often a loop turns, follows from elements of what has an open batch."""
+    executable = relay.build(FOLDER / "branches.pt2")
+    with np.load(FOLDER / "results.npz") as file:
+        for batch, _ in BATCHES:
+            found, wanted = executable.run(file[f"{batch}_branches_in0"]), file[f"{batch}_branches_out"]
+            assert isinstance(found, np.ndarray) and found.shape == wanted.shape
+            assert np.abs(found - wanted).max() <= 1e-6 * np.abs(wanted).max()
 
 
 def test_files_are_small() -> None:

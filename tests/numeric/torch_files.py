@@ -1,12 +1,13 @@
 """Writes the programs of `torch_files` and what eager PyTorch gave of them: made once, and replayed without PyTorch.
 
-    python -m tests.numeric.torch_files
+    python -m tests.numeric.torch_files [NAME ...]
 
-Needs torch, torchao and executorch beside relay.
+Only the programs of these names are written anew, if some are given. Needs torch, torchao and executorch beside relay.
 """
 
 from __future__ import annotations
 
+import sys
 import warnings
 from importlib import import_module
 from pathlib import Path
@@ -17,6 +18,8 @@ import numpy as np
 from tests.numeric.torch_nets import TORCHAO, calibrated, weights_quantized
 
 FOLDER = Path(__file__).parent / "torch_files"
+BATCHES = ((1, 3), (2, 0), (5, -4), (9, 2), (64, 1))
+"""Batches that `branches` ran with, and the means of their numbers."""
 
 
 def modules() -> dict[str, tuple[Any, tuple[Any, ...]]]:
@@ -72,6 +75,20 @@ def modules() -> dict[str, tuple[Any, tuple[Any, ...]]]:
             _, more = loops.while_loop(fewer, doubled, (torch.tensor(0), some))
             return maps.map(raised, more, y[0])
 
+    def tall(x: Any) -> Any:
+        return torch.cat([x, x], 1).cumsum(0) / x.shape[0]
+
+    def wide(x: Any) -> Any:
+        return torch.cond(x.amax() > 0, torch.abs, torch.neg, (x.softmax(0).repeat(1, 2),))
+
+    def small(_: Any, a: Any) -> Any:
+        return a.abs().sum() < 100
+
+    class Branches(nn.Module):
+        def forward(self, x: Any) -> Any:
+            some = torch.cond(x.sum() > x.shape[0], tall, wide, (x,))
+            return loops.while_loop(small, doubled, (torch.tensor(0), some))[1]
+
     class State(nn.Module):
         def __init__(self) -> None:
             nn.Module.__init__(self)
@@ -88,7 +105,7 @@ def modules() -> dict[str, tuple[Any, tuple[Any, ...]]]:
     found: dict[str, tuple[Any, tuple[Any, ...]]] = {
         "images": (Images(), (torch.randn(2, 3, 8, 8),)), "sequences": (Sequences(), (torch.randn(2, 5, 3),)),
         "attention": (Attention(), (torch.randn(1, 6, 16),)), "flow": (Flow(), (matrix, matrix + 1)),
-        "state": (State(), (matrix,)), "layers": (layers(), vectors),
+        "state": (State(), (matrix,)), "layers": (layers(), vectors), "branches": (Branches(), (torch.randn(4, 3),)),
     }  # fmt: skip
     for name, module, inputs in (
         ("static", Images(), lambda: (torch.randn(2, 3, 8, 8),)),
@@ -107,16 +124,24 @@ def main() -> None:
     torch.manual_seed(0)
     FOLDER.mkdir(exist_ok=True)
     arrays: dict[str, Any] = {}
+    if names := sys.argv[1:]:
+        with np.load(FOLDER / "results.npz") as file:
+            arrays |= file
     for name, (module, inputs) in modules().items():
+        if names and name not in names:
+            continue
         module = module if name.startswith("pt2e") else module.eval()
         batch = torch.export.Dim("batch", min=1, max=64)
-        shapes = ({0: batch},) if name in ("layers", "attention") else None
+        shapes = ({0: batch},) if name in ("layers", "attention", "branches") else None
         given = tuple(torch.cat([each, each]) for each in inputs) if name == "attention" else inputs
         program = torch.export.export(module, given, dynamic_shapes=shapes)
         torch.export.save(program, FOLDER / f"{name}.pt2")
         with torch.no_grad():
             arrays[f"{name}_out"] = program.module()(*given).numpy()
         arrays |= {f"{name}_in{number}": each.numpy() for number, each in enumerate(given)}
+        for batch, mean in BATCHES if name == "branches" else ():
+            x = torch.randn(batch, 3) + mean
+            arrays |= {f"{batch}_{name}_in0": x.numpy(), f"{batch}_{name}_out": program.module()(x).numpy()}
     np.savez_compressed(FOLDER / "results.npz", **arrays)
 
 

@@ -56,3 +56,19 @@ def test_an_op_that_does_not_take_its_operands_is_named() -> None:
     }"""
     with pytest.raises(Malformed, match=r"relay.reshape in @main: relay.reshape: \[2, 5\] has not the elements"):
         InferTypes()(with_arguments(text, 2, 5))
+
+
+def test_a_loop_whose_values_grow_is_named() -> None:
+    text = """func.func @main(%c: i1, %x: tensor<2x3xf32>) -> tensor<?x3xf32> {
+      %0 = relay.abs %x : (tensor<2x3xf32>) -> tensor<?x3xf32>
+      %1 = scf.while (%2 = %0) : (tensor<?x3xf32>) -> tensor<?x3xf32> {
+        scf.condition(%c) %2 : tensor<?x3xf32>
+      } do {
+      ^bb0(%3: tensor<?x3xf32>):
+        %4 = relay.concatenate %3, %x {axis = 0 : i64} : (tensor<?x3xf32>, tensor<2x3xf32>) -> tensor<?x3xf32>
+        scf.yield %4 : tensor<?x3xf32>
+      }
+      func.return %1 : tensor<?x3xf32>
+    }"""
+    with pytest.raises(Malformed, match=r"scf.while in @main: a turn gives tensor<4x3xf32>, from tensor<2x3xf32>; types"):
+        InferTypes()(IRModule.parse(text))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import pickle
+import re
 import resource
 import subprocess
 import sys
@@ -342,6 +343,45 @@ def test_shapes_follow_from_few_numbers():
   %r"""
     with pytest.raises(Unsupported, match=r"input 'x': decides shapes, and is of shape \[n, 4\]"):
         build(parsed(text.replace("%r", computed, 1)))
+
+
+TAKEN = """func.func @main(%x: tensor<?x4xf32>, %limit: tensor<f32>) -> tensor<?x?xf32> attributes {
+    relay.symbols = [{name = "n", places = [array<i64: 0, 0>], maximum = 8 : i64}],
+    relay.inputs = [{name = "x"}, {name = "limit"}]} {
+  %sum = relay.sum %x {axis = array<i64: 0, 1>} : (tensor<?x4xf32>) -> tensor<f32>
+  %more = relay.greater %sum, %limit : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  %c = tensor.extract %more[] : tensor<i1>
+  %r = scf.if %c -> (tensor<?x?xf32>) {
+    %a = relay.concatenate %x, %x {axis = 0 : i64} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+    scf.yield %a : tensor<?x4xf32>
+  } else {
+    %b = relay.concatenate %x, %x {axis = 0 : i64} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+    %m = relay.negative %b : (tensor<?x4xf32>) -> tensor<?x4xf32>
+    scf.yield %m : tensor<?x4xf32>
+  }
+  func.return %r : tensor<?x?xf32>
+}"""
+
+
+def test_branches_of_the_same_sizes_decide_none():
+    """The condition follows from elements of an input of unknown size: each size is built once, with both branches."""
+    exe = build(parsed(TAKEN), opt_level=1)
+    assert isinstance(exe, DynamicExecutable) and not exe.interface.deciding
+    for n, limit in ((3, 5), (3, 99), (8, -1), (8, 600)):
+        x = np.arange(4 * n, dtype=np.float32).reshape(n, 4)
+        both = np.concatenate([x, x])
+        assert same(exe.run(x, np.float32(limit)), both if x.sum() > limit else -both)
+    assert len(exe.variants) == 2
+
+
+def test_branches_of_different_sizes_are_refused():
+    text = TAKEN.replace("relay.negative %b", "relay.negative %x")
+    said = (
+        "scf.if in @main: its branches give tensor<16x4xf32> and tensor<8x4xf32>; which branch is taken follows from "
+        "elements that are computed: both must give the same sizes"
+    )
+    with pytest.raises(Unsupported, match=re.escape(said)):
+        build(parsed(text))
 
 
 def test_a_file_gets_names_for_sizes():
