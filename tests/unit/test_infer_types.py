@@ -70,5 +70,5 @@ def test_a_loop_whose_values_grow_is_named() -> None:
       }
       func.return %1 : tensor<?x3xf32>
     }"""
-    with pytest.raises(Malformed, match=r"scf.while in @main: a turn gives tensor<4x3xf32>, from tensor<2x3xf32>; types"):
+    with pytest.raises(Malformed, match=r"scf.while in @main: a turn gives tensor<4x3xf32>, from tensor<2x3xf32>;"):
         InferTypes()(IRModule.parse(text))
