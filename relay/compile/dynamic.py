@@ -8,20 +8,18 @@ from dataclasses import replace
 from math import lcm, prod
 from typing import SupportsIndex, cast
 
-from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp, i64
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import SSAValue
 
 from relay import signature, symbols
 from relay.arguments import every, mapping, positive, shown
 from relay.compile.length import bounded, length_of, with_outputs
+from relay.compile.linear import WHY, have_linear_shapes, is_linear
 from relay.compile.request import Recipe
-from relay.compile.rows import EXTERNAL, blocks_of
-from relay.dialects import relay
+from relay.compile.rows import EXTERNAL, At, blocks_of
 from relay.dialects.attributes import Array
-from relay.dialects.op import DYNAMIC, is_tensor, shape
+from relay.dialects.op import DYNAMIC, is_tensor
 from relay.dialects.relay import DynamicOp
 from relay.errors import InvalidArgument, RelayError, Unsupported
 from relay.module import REQUESTS, IRModule
@@ -32,16 +30,14 @@ from relay.runtime.specification import Size
 from relay.signature import TensorInfo
 from relay.sizes import Symbol
 from relay.transforms.batch import with_batch
-from relay.transforms.dynamic_to_static import DynamicToStatic, resize
+from relay.transforms.dynamic_to_static import DynamicToStatic, give_sizes, resize
 from relay.transforms.location import place
-from relay.transforms.shape_arithmetic import deciding_arguments, give_values, settle
+from relay.transforms.shape_arithmetic import Fold, deciding_arguments, give_values, settle
 
 MOST_NUMBERS = 64
 """Elements of an input that decides shapes: it is part of what a variant is found by."""
 SAMPLES = (61, 13, 4, 1)
 """Sizes tried one after the other, to compare what the branches of a condition give."""
-DECIDING = (relay.CompareOp, relay.MaximumOp, relay.MinimumOp, relay.ClipOp, relay.WhereOp)
-"""Ops whose results for some sizes say nothing of those for others."""
 Compile = Callable[[Recipe], Executable]
 
 
@@ -75,12 +71,15 @@ def opened(module: IRModule, recipe: Recipe, compile: Compile) -> DynamicExecuta
     named = bounded(symbols.completed(main, [info.name for info in signature.read(main)[0]]), recipe.maximum)
     symbols.write(main, named)
 
-    def static(sizes: Sequence[int], values: dict[int, Array]) -> IRModule:
+    def static(sizes: Mapping[str, int], values: dict[int, Array], folds: list[Fold] | None = None) -> IRModule:
         copy = module.clone()
         give_values(copy["main"], values)
-        DynamicToStatic(sizes=tuple(sizes)).apply(Context(), copy.op)
+        give_sizes(copy.op, [sizes[symbol.name] for symbol in named], folds)
         refuse_open(copy.op)
         return copy
+
+    def at(sizes: Mapping[str, int], folds: list[Fold] | None = None) -> IRModule:
+        return static(sizes, {}, folds)
 
     sample = sampled(module, named)
     interface = interface_of(main, named)._replace(deciding=deciding_arguments(sample["main"]))
@@ -93,39 +92,14 @@ def opened(module: IRModule, recipe: Recipe, compile: Compile) -> DynamicExecuta
 
     def specialise(sizes: Mapping[str, int], values: Mapping[str, Array]) -> Executable:
         numbers = {index: values[interface.inputs[index].name] for index in interface.deciding}
-        copy = static([sizes[symbol.name] for symbol in named], numbers)
+        copy = static(sizes, numbers)
         repeated = interface.serves(sizes.values())
         return compile(replace(recipe, model=copy, params={}, frontend={}, repeated=repeated, maximum=None))
 
-    if decides(module):
-        interface = interface._replace(why="a size decides which values are computed")
-    else:
-        interface = blocks_of(interface, lambda rows: static([rows], {}), recipe)
+    interface = blocks_of(interface, at, recipe)
     executable = executable_for(interface, specialise, recipe)
-    serve_any_length(executable, lambda sizes: static([sizes[symbol.name] for symbol in named], {}), recipe, compile)
+    serve_any_length(executable, at, recipe, compile)
     return executable
-
-
-def decides(module: IRModule) -> bool:
-    """Whether a size of an input is compared, or a branch is taken by it: what is so for a few sizes need not be so for
-    others."""
-    sizes = set[SSAValue]()
-    for op in module.op.walk():
-        if isinstance(op, relay.ShapeOfOp):
-            sizes.update(op.results)
-        elif sizes.intersection(op.operands):
-            if isinstance(op, DECIDING):
-                return True
-            sizes.update(result for result in op.results if may_be_sizes(result))
-    return False
-
-
-def may_be_sizes(value: SSAValue) -> bool:
-    """Whether a value computed from sizes may hold sizes: it is in 64 bits, or a number or a vector of known length."""
-    if not is_tensor(value.type):
-        return False
-    known = len(shape(value)) < 2 and DYNAMIC not in shape(value)
-    return known or value.type.element_type == i64
 
 
 def executable_for(interface: Interface, specialise: Specialise, recipe: Recipe) -> DynamicExecutable:
@@ -139,9 +113,7 @@ def executable_for(interface: Interface, specialise: Specialise, recipe: Recipe)
     return executable
 
 
-def serve_any_length(
-    executable: DynamicExecutable, at: Callable[[Mapping[str, int]], IRModule], recipe: Recipe, compile: Compile
-) -> None:
+def serve_any_length(executable: DynamicExecutable, at: At, recipe: Recipe, compile: Compile) -> None:
     """Build once for a size up to its maximum, if the model can be; the executable says why where it cannot. `at` gives
     the module for sizes."""
     interface = length_of(executable.interface, recipe)
@@ -149,9 +121,14 @@ def serve_any_length(
     if longest is not None and length is not None:
         sizes = interface.sizes(longest)
         try:
-            longer, shorter = at(sizes), at(sizes | {length.name: length.maximum - 1})
+            [symbol] = (each for each in interface.symbols if each.name == length.name)
+            folds: dict[int, list[Fold]] = {size: [] for size in (symbol.minimum, length.maximum - 1, length.maximum)}
+            modules = {size: at(sizes | {length.name: size}, found) for size, found in folds.items()}
+            longer, shorter = (modules[length.maximum - less] for less in (0, 1))
             shapes = [[info.shape for info in signature.read(each["main"])[1]] for each in (longer, shorter)]
             interface = with_outputs(interface, *shapes)
+            if not (is_linear(folds, symbol) and have_linear_shapes(modules)):
+                interface = interface._replace(length=None, why=WHY)
             if interface.length is not None:
                 plain = replace(recipe, model=longer, params={}, frontend={}, maximum=None)
                 executable.keep(longest, compile(replace(plain, shorter=shorter, length=length.maximum)))
@@ -269,7 +246,7 @@ def sampled(module: IRModule, named: Sequence[Symbol]) -> IRModule:
         copy = module.clone()
         with suppress(RelayError):
             sizes = tuple(size_from(symbol, least + number) for number, symbol in enumerate(named))
-            DynamicToStatic(sizes=sizes).apply(Context(), copy.op)
+            give_sizes(copy.op, sizes)
             return copy
     return module
 

@@ -26,9 +26,11 @@ from relay.runtime import Executable
 from relay.runtime.dynamic import DynamicExecutable, Interface
 from relay.signature import TensorInfo
 from relay.sizes import Symbol
+from relay.transforms.shape_arithmetic import Fold
 
 SAMPLES = (1, 16, 128, 512)
 """Sizes tried one after the other, where the importer must know sizes before it can say what the inputs are."""
+COMPUTED = "the importer needs the sizes, and what it computes of them may differ between any two"
 _SHAPES = "{'input': (1, 16000)}"
 
 
@@ -90,15 +92,15 @@ def reimported(recipe: Recipe, compile: Compile, left: UnknownSizes | None = Non
     unknown = [spec_of(replace(info, shape=(DYNAMIC,) * len(info.shape)), -1, names) for info in outputs]
     interface = Interface(open_inputs, unknown, named, list(deciding))
 
-    def static(rows: int) -> IRModule:
-        return import_model(model, {**plain, **_given(asked, {named[0].name: rows})})
-
-    def at(sizes: Mapping[str, int]) -> IRModule:
+    def at(sizes: Mapping[str, int], folds: list[Fold] | None = None) -> IRModule:
         found = import_model(model, {**plain, **_given(asked, sizes)})
         found.replace_weights(recipe.params)
         return found
 
-    interface = blocks_of(interface, static, recipe)
+    if "batch" not in asked:
+        interface = interface._replace(why=COMPUTED)
+        return executable_for(interface, specialise, recipe)
+    interface = blocks_of(interface, at, recipe)
     executable = executable_for(interface, specialise, recipe)
     serve_any_length(executable, at, asked_for, compile)
     return executable

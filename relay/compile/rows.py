@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import inf, prod
+from typing import Protocol
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import AnyFloat
@@ -11,6 +12,7 @@ from xdsl.ir import Operation
 
 from relay import signature
 from relay.byoc.partitioning.work import multiplications
+from relay.compile.linear import WHY, is_linear
 from relay.compile.request import Recipe
 from relay.dialects import qnn, relay
 from relay.dialects.op import TensorOp, shape, tensor
@@ -22,6 +24,14 @@ from relay.runtime.specification import Size, TensorSpec
 from relay.target import CpuTarget
 from relay.transforms.batch import rebatch
 from relay.transforms.location import place
+from relay.transforms.shape_arithmetic import Fold
+
+
+class At(Protocol):
+    """Gives the module for sizes by name, and tells what was folded for them."""
+
+    def __call__(self, sizes: Mapping[str, int], folds: list[Fold] | None = None, /) -> IRModule: ...
+
 
 BLOCKS, SINGLE = (8, 1), (1,)
 """Rows of a block: for models whose products read most weights for few multiplications, and for others."""
@@ -43,16 +53,25 @@ ONE_BY_ONE = (
 that depends on the schedule, and that on the number of rows."""
 
 
-def blocks_of(interface: Interface, at: Callable[[int], IRModule], recipe: Recipe) -> Interface:
-    """The interface with the blocks that any number of rows runs in, or why there are none. `at` gives the module for a
-    number of rows."""
+def blocks_of(interface: Interface, at: At, recipe: Recipe) -> Interface:
+    """The interface with the blocks that any number of rows runs in, or why there are none. `at` gives the module for
+    sizes."""
     if why := refusal(interface, recipe):
         return interface._replace(why=why)
-    most, name = interface.symbols[0].maximum, interface.symbols[0].name
+    [symbol] = interface.symbols
+    most, name = symbol.maximum, symbol.name
+    folds: dict[int, list[Fold]] = {}
+
+    def made(rows: int) -> IRModule:
+        folds[rows] = []
+        return at({name: rows}, folds[rows])
+
     try:
-        one, stored = at(1), at(STORED)
+        one, stored = made(1), made(STORED)
         blocks = tuple(size for size in (BLOCKS if reuse(one) < FEW else SINGLE) if most is None or size <= most)
-        why = meeting(at, blocks, stored)
+        why = meeting(made, blocks, stored)
+        if not why and not is_linear({size: folds[size] for size in (1, OTHER, STORED)}, symbol):
+            why = WHY
     except RelayError as error:
         return interface._replace(why=str(error).replace("\n", " "))
     outputs: list[TensorSpec] = []

@@ -118,7 +118,7 @@ class _Batch:
         """Find all values with the batch. Raises Unsupported with every operator that does not keep images apart."""
         problems: dict[str, str] = {}
         for op in self.block.ops:
-            if not op.results or self.batched.isdisjoint(op.operands):
+            if not op.results or all(self.batched.isdisjoint(each.operands) for each in op.walk()):
                 continue
             what = self.mixes(op) if isinstance(op, TensorOp) else UNKNOWN
             if not what:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,7 +18,7 @@ from relay.dialects.relay import DynamicOp
 from relay.errors import InvalidArgument
 from relay.passes import Pass
 from relay.symbols import SYMBOLS, read
-from relay.transforms.shape_arithmetic import settle
+from relay.transforms.shape_arithmetic import Fold, settle
 
 
 @dataclass(frozen=True)
@@ -38,34 +38,38 @@ class DynamicToStatic(Pass):
     sizes: tuple[int, ...] | int = 1
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        functions = [f for f in op.body.block.ops if isinstance(f, FuncOp) and f.body.blocks and public(f)]
-        named = {(function, *place): each for function in functions for each in read(function) for place in each.places}
-        places = [
-            (function, argument.index, axis)
-            for function in functions
-            for argument in function.body.block.args
-            for axis in unknown(argument)
-        ]
-        keys = {place: (place[0], named[place].name) if place in named else place for place in places}
-        count = len({*keys.values()})
-        each = self.sizes if is_list(self.sizes) else [self.sizes] * count
-        given = [positive(size) for size in each]
-        if len(given) != count or not all(given):
-            hint = "give one positive size for each, or one for all"
-            raise InvalidArgument("dynamic-to-static", f"sizes are {shown(self.sizes)} for {count} unknown ones", hint)
-        if not count and not any(isinstance(inner, DynamicOp) for inner in op.walk()):
-            return
-        sizes: dict[object, int] = {}
-        for place, key in keys.items():
-            if key not in sizes:
-                size = given.pop(0)
-                sizes[key] = named[place].check(size) if place in named else size
-        for function in functions:
-            function.attributes.pop(SYMBOLS, None)
-        resize(op, {place: sizes[key] for place, key in keys.items()})
+        give_sizes(op, self.sizes)
 
 
-def resize(module: ModuleOp, sizes: Mapping[tuple[FuncOp, int, int], int]) -> None:
+def give_sizes(op: ModuleOp, each: Sequence[int] | int, folds: list[Fold] | None = None) -> None:
+    """What the pass `dynamic-to-static` does; `folds` are told what was computed with sizes."""
+    functions = [f for f in op.body.block.ops if isinstance(f, FuncOp) and f.body.blocks and public(f)]
+    named = {(function, *place): each for function in functions for each in read(function) for place in each.places}
+    places = [
+        (function, argument.index, axis)
+        for function in functions
+        for argument in function.body.block.args
+        for axis in unknown(argument)
+    ]
+    keys = {place: (place[0], named[place].name) if place in named else place for place in places}
+    count = len({*keys.values()})
+    given = [positive(size) for size in (each if is_list(each) else [each] * count)]
+    if len(given) != count or not all(given):
+        hint = "give one positive size for each, or one for all"
+        raise InvalidArgument("dynamic-to-static", f"sizes are {shown(each)} for {count} unknown ones", hint)
+    if not count and not any(isinstance(inner, DynamicOp) for inner in op.walk()):
+        return
+    sizes: dict[object, int] = {}
+    for place, key in keys.items():
+        if key not in sizes:
+            size = given.pop(0)
+            sizes[key] = named[place].check(size) if place in named else size
+    for function in functions:
+        function.attributes.pop(SYMBOLS, None)
+    resize(op, {place: sizes[key] for place, key in keys.items()}, folds)
+
+
+def resize(module: ModuleOp, sizes: Mapping[tuple[FuncOp, int, int], int], folds: list[Fold] | None = None) -> None:
     """Give axes of arguments, by function, argument and axis, these sizes, and all that follows from them."""
     dims: dict[SSAValue, list[int]] = {}
     for (function, index, axis), size in sizes.items():
@@ -78,7 +82,7 @@ def resize(module: ModuleOp, sizes: Mapping[tuple[FuncOp, int, int], int]) -> No
             types = [argument.type for argument in function.body.block.args]
             outputs = function.function_type.outputs.data
             function.properties["function_type"] = FunctionType.from_lists(types, outputs)
-    settle(module)
+    settle(module, folds)
 
 
 def public(function: FuncOp) -> bool:

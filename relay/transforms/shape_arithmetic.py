@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -16,6 +17,7 @@ from xdsl.utils.exceptions import VerifyException
 from relay.dialects import relay
 from relay.dialects.attributes import Array, dtype_of, elements, to_numpy
 from relay.dialects.op import DYNAMIC, TensorOp, is_tensor, shape
+from relay.dialects.relay.partial import known_value
 from relay.errors import Malformed
 from relay.module import is_constant
 from relay.transforms.dead_ops import erase_dead
@@ -23,11 +25,25 @@ from relay.transforms.infer_types import infer_function
 from relay.transforms.location import place
 
 
-def settle(module: ModuleOp) -> None:
-    """Infer all types, in program order, and fold what decides shapes or branches as soon as it is known.
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """What became of an op when sizes were given: it was computed, or, with `dyn`, it got its properties."""
+
+    kind: type[TensorOp]
+    numbers: tuple[Array, ...]
+    """Its operands; of an op with `dyn` those that give properties."""
+    result: Array | None = None
+    dims: tuple[int, ...] = ()
+    """The shape of the data of an op with `dyn`."""
+
+
+def settle(module: ModuleOp, folds: list[Fold] | None = None) -> None:
+    """Infer all types, in program order, and fold what decides shapes or branches as soon as it is known; `folds` are
+    told all that was.
 
     Raises Malformed where an op does not take its operands or numbers.
     """
+    seen: list[Fold] = [] if folds is None else folds
     functions = {f.sym_name.data: f for f in module.walk() if isinstance(f, FuncOp)}
     made: list[Operation] = []
     arithmetic = {value.owner for function in functions.values() for value in deciding(function)}
@@ -35,11 +51,12 @@ def settle(module: ModuleOp) -> None:
     def known(op: Operation) -> None:
         if isinstance(op, scf.IfOp):
             _take_branch(op)
-        elif isinstance(op, relay.DynamicOp):
-            _make_static(op)
-        elif op in arithmetic and isinstance(op, TensorOp) and (constant := _folded(op)) is not None:
-            _replace(op, constant)
-            made.append(constant)
+            return
+        static = _made_static(op, seen) if isinstance(op, relay.DynamicOp) else op
+        if op not in arithmetic or not isinstance(static, TensorOp) or (constant := _folded(static, seen)) is None:
+            return
+        _replace(static, constant)
+        made.append(constant)
 
     done: set[str] = set()
     for name in functions:
@@ -87,32 +104,37 @@ def _decisions(op: Operation) -> Iterator[SSAValue]:
         yield op.cond
 
 
-def _make_static(op: relay.DynamicOp) -> None:
+def _made_static(op: relay.DynamicOp, seen: list[Fold]) -> TensorOp | None:
     """relay.dyn.reshape %x, <known>  =>  relay.reshape %x"""
     try:
         found = op.static()
     except VerifyException as error:
         raise Malformed(place(op), str(error)) from None
     if found is not None:
+        given = [known_value(value) for value in op.given().values()]
+        dims = shape(op.operands[0]) if len(given) < len(op.operands) else ()
+        seen.append(Fold(type(op), tuple(array for array in given if array is not None), dims=tuple(dims)))
         _replace(op, found)
+    return found
 
 
-def _folded(op: TensorOp) -> relay.ConstantOp | None:
+def _folded(op: TensorOp, seen: list[Fold]) -> relay.ConstantOp | None:
     """The constant that the op is; None if it is not known yet."""
+    given: list[Array] = []
     if isinstance(op, relay.MeasureOp):
         dims = shape(op.input)
         if DYNAMIC in dims:
             return None
         numbers = np.array(dims if isinstance(op, relay.ShapeOfOp) else prod(dims), dtype_of(op.dtype))
     else:
-        if not op.operands or len(op.results) != 1:
-            return None
         sources = [value.owner for value in op.operands if is_constant(value.owner)]
-        if len(sources) != len(op.operands):
+        if isinstance(op, relay.ConstantOp) or len(op.results) != 1 or len(sources) != len(op.operands):
             return None
         from relay.interpreters import evaluate  # here: relay-opt starts without it
 
-        (numbers,) = evaluate(op, [to_numpy(source.value) for source in sources])
+        given = [to_numpy(source.value) for source in sources]
+        (numbers,) = evaluate(op, given)
+    seen.append(Fold(type(op), tuple(given), numbers))
     return relay.ConstantOp.make([], {"value": elements(numbers)}, like=op)
 
 
