@@ -67,7 +67,7 @@ REFUSED: dict[str, tuple[bytes, type[RelayError], str]] = {
     "kind": (
         unary("aten.abs.default", {"a": {"as_custom_obj": {}}}),
         Unsupported,
-        "an argument of the kind custom_obj",
+        "the argument a is of the kind custom_obj",
     ),
     "type": (unary("aten.sum.default"), Malformed, "gives tensor<f32>, which is tensor<2x3xf32> in the file"),
     "axis": (unary("aten.flip.default", {"dims": {"as_ints": [5]}}), Malformed, "axis 5 is outside a tensor of rank 2"),

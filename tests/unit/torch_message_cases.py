@@ -176,8 +176,8 @@ PROGRAMS: dict[str, bytes] = {
     "weight 'w': is not described: KeyError": edited(lambda tree: tree["config"]["w"].pop("tensor_meta"), WEIGHTS),
     "has the shape [2], strides [] and offset 0": weight(strides=[]),
     "of shape [9] is longer than its 8 bytes": weight(sizes=[{"as_int": 9}]),
-    "has the element type complex64": weight(dtype=10),
-    "its shape does not follow": call("aten.view.default", self=f("n", 3), size=[-1, 0]),
+    "has the element type complex64; booleans, integers and floats are supported": weight(dtype=10),
+    "the shape [-1, 0] does not follow from tensor<?x3xf32>": call("aten.view.default", self=f("n", 3), size=[-1, 0]),
     "gives tensor<2x3xf32> the shape [4]": call("aten.view.default", self=X, size=[4]),
     "writes to a part of a buffer": archive(
         [
@@ -201,16 +201,33 @@ PROGRAMS: dict[str, bytes] = {
         {"x": ((1, 1, 2, 2), "float32")},
         ["y"],
     ),
-    "has an argument of the kind custom_obj": call("aten.relu.default", self={"as_custom_obj": {}}),
-    "draws random numbers": call("aten.rand_like.default", self=X),
-    "aten.relu.default 'y': output 1 is not supported": call("aten.relu.default", "y", "z", self=X),
+    "the argument self is of the kind custom_obj; export the program with tensors and numbers only": call(
+        "aten.relu.default", self={"as_custom_obj": {}}
+    ),
+    "draws random numbers; pass it in custom_ops, or cut it off with outputs": call(
+        "aten.rand_like.default", self=f("n", 3)
+    ),
+    "depends on values; pass it in custom_ops": call("aten.where.default", condition=X),
+    "makes a Python number of a tensor": call("aten.item.default", self=f(1)),
+    "_add_batch_dim.default 'y': the operator is not supported; program.run_decompositions() may": call(
+        "torch._functorch.predispatch._add_batch_dim.default", x=X
+    ),
+    "node 0 aten.relu.default 'y': its result 'y': has the element type complex64": edited(
+        lambda tree: (
+            tree["graph_module"]["graph"]["nodes"][0].update(target="torch.ops.aten.relu.default"),
+            tree["graph_module"]["graph"]["tensor_values"].update(y={"dtype": 10, "sizes": []}),
+        )
+    ),
+    "aten.relu.default 'y': output 1 is not supported; export the program without it": call(
+        "aten.relu.default", "y", "z", self=X
+    ),
     "cannot be read: IndexError": flow("cond"),
     "a result would have the shape [2199023255552]": call("aten.full.default", size=[1 << 41], fill_value=1),
     "gives tensor<f32>, which is tensor<2x3xf32> in the file": archive(
         [invoke("aten.sum.default", {"self": tensor("x")}, "y")], {"x": X}, ["y"], {"y": X}
     ),
     "gives 'body' 1 inputs, and it takes 0": flow("cond", KNOWN, body(zeros(1)), body(zeros(1)), tensors("x"), x=X),
-    "its body gives a number, not a tensor": flow(
+    "its body gives a number, not a tensor; let it give torch.tensor(number)": flow(
         "cond",
         KNOWN,
         body(invoke("aten.sym_size.int", {"self": tensor("a"), "dim": {"as_int": 0}}, "s"), inputs=["a"]),
@@ -222,10 +239,12 @@ PROGRAMS: dict[str, bytes] = {
         "cond", KNOWN, body(invoke("aten.odd.default", {}, "o")), body(zeros(1)), tensors()
     ),
     "the graph cannot be read: KeyError": edited(lambda tree: tree.pop("graph_module")),
-    "an input is int, no tensor": edited(lambda tree: inputs_of(tree)[1]["user_input"].update(arg={"as_int": 1})),
-    "has an input of the kind token": edited(lambda tree: inputs_of(tree).append({"token": {}})),
-    "an output is int, no tensor": edited(lambda tree: outputs_of(tree)[0]["user_output"].update(arg={"as_int": 1})),
-    "writes to its input 'x'": edited(
+    "input 0 is int, no tensor": edited(lambda tree: inputs_of(tree)[1]["user_input"].update(arg={"as_int": 1})),
+    "has an input of the kind token; export it with tensors only": edited(
+        lambda tree: inputs_of(tree).append({"token": {}})
+    ),
+    "output 0 is int, no tensor": edited(lambda tree: outputs_of(tree)[0]["user_output"].update(arg={"as_int": 1})),
+    "writes to its input 'x'; write to x.clone(), or make it a buffer": edited(
         lambda tree: outputs_of(tree).append({"user_input_mutation": {"arg": {"name": "y"}, "user_input_name": "x"}})
     ),
     "has an output of the kind loss_output": edited(lambda tree: outputs_of(tree).append({"loss_output": {}})),
@@ -234,9 +253,9 @@ PROGRAMS: dict[str, bytes] = {
     ),
     "is in training mode": call("aten.dropout.default", input=X, p=0.5, train=True),
     "the argument self is missing": call("aten.relu.default"),
-    "the argument self is no tensor": call("aten.relu.default", self=1),
-    "the argument tensors has what is no tensor": call("aten.cat.default", tensors=[1]),
-    "the argument tensors is no list": call("aten.cat.default", tensors=1),
+    "the argument self is 1, no tensor": call("aten.relu.default", self=1),
+    "the argument tensors is [1], no list of tensors": call("aten.cat.default", tensors=[1]),
+    "the argument tensors is 1, no list": call("aten.cat.default", tensors=1),
     "the argument dim follows from sizes": call("aten.cumsum.default", self=X, dim=i()),
     "the argument dim is 'a', no integer": call("aten.cumsum.default", self=X, dim="a"),
     "the argument size has 'a', no integer": call("aten.view.default", self=X, size=["a"]),
@@ -250,13 +269,15 @@ PROGRAMS: dict[str, bytes] = {
     "self is of unknown size": call("aten.roll.default", self=f("n"), shifts=[1]),
     "the axes [0, 0] name one twice": call("aten.permute.default", self=X, dims=[0, 0]),
     "argument 1 is no graph": flow("cond", KNOWN, {"as_int": 1}, {"as_int": 1}, tensors()),
-    "argument 3 has what is no tensor": flow("cond", KNOWN, body(zeros(1)), body(zeros(1)), {"as_ints": [1]}),
-    "has no condition": flow("cond", {"as_none": True}, body(zeros(1)), body(zeros(1)), tensors()),
+    "argument 3 has [1], no tensors; pass torch.tensor(number)": flow(
+        "cond", KNOWN, body(zeros(1)), body(zeros(1)), {"as_ints": [1]}
+    ),
+    "its condition is None, no boolean": flow("cond", {"as_none": True}, body(zeros(1)), body(zeros(1)), tensors()),
     "its branches give": flow("cond", tensor("x"), body(zeros(1)), body(zeros(2)), tensors(), x=FLAG),
     "its condition is tensor<2x3xf32>, not one boolean": flow(
         "cond", tensor("x"), body(zeros(1)), body(zeros(1)), tensors(), x=X
     ),
-    "its states change their types from turn to turn": flow(
+    "a turn makes tensor<1xf32> of tensor<2x3xf32>; states must keep their types": flow(
         "while_loop",
         body(invoke("aten.any.default", {"self": tensor("a")}, "g"), inputs=["a"]),
         body(zeros(1), inputs=["a"]),
@@ -264,55 +285,78 @@ PROGRAMS: dict[str, bytes] = {
         tensors(),
         x=X,
     ),
-    "maps 0 rows": flow("map_impl", body(inputs=["a"]), tensors("x"), tensors(), x=f(0, 2)),
-    "gives 1073741824 numbers": call("aten.arange.default", end=1 << 30),
-    "gives 32768 x 32768 numbers": call("aten.eye.default", n=1 << 15),
-    "gives -1 numbers": call("aten.linspace.default", start=0.0, end=1.0, steps=-1),
-    "the number of classes depends on values": call("aten.one_hot.default", self=i(2)),
-    "rounds integers to tens": call("aten.round.decimals", self=i(2), decimals=-1),
-    "has an index that is no tensor": call("aten.index.Tensor", self=X, indices=[1]),
-    "it takes elements by a mask": call("aten.index.Tensor", self=X, indices=[FLAG]),
-    "has 3 indices for tensor<2x3xf32>": call("aten.index.Tensor", self=X, indices=[i(1), i(1), i(1)]),
-    "has indices of unknown size": call("aten.index.Tensor", self=X, indices=[i("n"), i("n")]),
-    "gives the odd of what is written to a place": call(
+    "maps [0] rows; 1 to 4096 are supported": flow("map_impl", body(inputs=["a"]), tensors("x"), tensors(), x=f(0, 2)),
+    "gives 1073741824 numbers; up to 268435456 are supported": call("aten.arange.default", end=1 << 30),
+    "gives 32768 x 32768 numbers; up to 268435456": call("aten.eye.default", n=1 << 15),
+    "the argument steps is -1; 0 to 268435456": call("aten.linspace.default", start=0.0, end=1.0, steps=-1),
+    "the argument num_classes is -1: values decide how many": call("aten.one_hot.default", self=i(2)),
+    "the argument sorter is given": call("aten.searchsorted.Tensor", sorted_sequence=f(3), self=X, sorter=i(3)),
+    "maps [2, 3] rows": flow("map_impl", body(inputs=["a"]), tensors("x", "y"), tensors(), x=f(2), y=f(3)),
+    "takes tensor<?xf32>, of unknown size": flow("map_impl", body(inputs=["a"]), tensors("x"), tensors(), x=f("n")),
+    "the argument decimals is -1 for tensor<2xi64>; cast self to float": call(
+        "aten.round.decimals", self=i(2), decimals=-1
+    ),
+    "the argument indices has 1, no tensor": call("aten.index.Tensor", self=X, indices=[1]),
+    "it takes elements by a mask; keep the size: torch.where(mask, x, 0)": call(
+        "aten.index.Tensor", self=X, indices=[FLAG]
+    ),
+    "the argument indices has 3 for tensor<2x3xf32>": call("aten.index.Tensor", self=X, indices=[i(1), i(1), i(1)]),
+    "the argument indices has tensor<?xi64>, tensor<?xi64>, of unknown sizes": call(
+        "aten.index.Tensor", self=X, indices=[i("n"), i("n")]
+    ),
+    "the argument reduce is 'odd'; it may be add, sum, multiply, prod, amax, amin, mean": call(
         "aten.scatter_reduce.two", self=X, dim=0, index=i(1, 3), src=f(1, 3), reduce="odd"
     ),
-    "has bounds of several rows": call("aten.searchsorted.Tensor", sorted_sequence=X, self=X),
-    "gives the bits of another element type": call("aten.view.dtype", self=X),
-    "drops axes of 1 of tensor<?x1xf32>": call("aten.squeeze.default", self=f("n", 1)),
+    "the argument sorted_sequence is tensor<2x3xf32>; give one sorted row": call(
+        "aten.searchsorted.Tensor", sorted_sequence=X, self=X
+    ),
+    "gives the bits of tensor<2x3xf32> as int32; if values are meant, write x.to(dtype)": call(
+        "aten.view.dtype", self=X, dtype={"as_scalar_type": 4}
+    ),
+    "drops axes of 1 of tensor<?x1xf32>; name the axis": call("aten.squeeze.default", self=f("n", 1)),
     "splits an axis of unknown size": call("aten.split.Tensor", self=f("n"), split_size=1),
     "gives 1099511627776 parts": call("aten.split.Tensor", self=f(1 << 40), split_size=1),
     "splits 2 elements in parts of [1]": call("aten.split_with_sizes.default", self=X, split_sizes=[1]),
-    "has the pads [1, 1, 1] for 2 axes": call("aten.constant_pad_nd.default", self=X, pad=[1, 1, 1]),
+    "its pads are [1, 1, 1] for the sizes [2, 3]": call("aten.constant_pad_nd.default", self=X, pad=[1, 1, 1]),
     "cuts or mirrors an axis of unknown size": call("aten.constant_pad_nd.default", self=f("n"), pad=[-1, 0]),
-    "repeats an axis and cuts it": call("aten.pad.default", self=X, pad=[-1, 1], mode="circular"),
-    "mirrors [3, 0] of [2, 3]": call("aten.pad.default", self=X, pad=[3, 0], mode="reflect"),
-    "pads by 'odd'": call("aten.pad.default", self=X, pad=[1, 1], mode="odd"),
-    "takes 1073741824 elements": call("aten.as_strided.default", self=X, size=[1 << 30], stride=[1]),
-    "takes some of 1073741824 elements": call("aten.diagonal.default", self=f(1 << 15, 1 << 15)),
-    "takes elements outside of [2, 3]": call("aten.as_strided.default", self=X, size=[9], stride=[1]),
+    "its pads are [-1, 1]; cut it by a slice, then pad": call("aten.pad.default", self=X, pad=[-1, 1], mode="circular"),
+    "its pads are [3, 0] for the sizes [2, 3]; mirrored axes must be longer": call(
+        "aten.pad.default", self=X, pad=[3, 0], mode="reflect"
+    ),
+    "the argument mode is 'odd'; it may be constant, reflect, replicate, circular": call(
+        "aten.pad.default", self=X, pad=[1, 1], mode="odd"
+    ),
+    "gives 1073741824 elements; up to": call("aten.as_strided.default", self=X, size=[1 << 30], stride=[1]),
+    "takes some of 1073741824 elements; up to": call("aten.diagonal.default", self=f(1 << 15, 1 << 15)),
+    "the sizes [9] and strides [1] reach outside of [2, 3]": call(
+        "aten.as_strided.default", self=X, size=[9], stride=[1]
+    ),
     "takes tensor<?x2xf32>, of unknown size": call("aten.einsum.default", equation="ab->a", tensors=[f("n", 2)]),
     "has 0 spatial axes": call("aten.convolution.default", input=X, weight=X),
     "averages int64": call("aten.avg_pool2d.default", self=i(1, 2, 4, 4), kernel_size=[2]),
-    "divides windows that reach over the end": call(
+    "divisor_override is 3 and ceil_mode True; leave one of them out": call(
         "aten.avg_pool2d.default", self=f(1, 2, 4, 4), kernel_size=[2], ceil_mode=True, divisor_override=3
     ),
     "input is of unknown size tensor<1x2x?x4xf32>": call(
         "aten.upsample_nearest2d.vec", input=f(1, 2, "n", 4), output_size=[4, 4]
     ),
-    "compares tensor<2x3xf32> with tensor<3xf32>": call("aten.cosine_similarity.default", x1=X, x2=f(3)),
-    "names no type of codes": call(
+    "compares tensor<2x3xf32> with tensor<3xf32>; give both one shape": call(
+        "aten.cosine_similarity.default", x1=X, x2=f(3)
+    ),
+    "the argument dtype is None, no type of integers": call(
         "quantized_decomposed.quantize_per_tensor.default", input=X, scale=1.0, zero_point=0
     ),
     "the argument input is of unknown size tensor<?x3xf32>": call(
         "torchao.dequantize_affine.default", input=f("n", 3), block_size=[1, 3], **BLOCKS
     ),
-    "has blocks [1, 2] of [2, 3]": call("torchao.dequantize_affine.default", input=X, block_size=[1, 2], **BLOCKS),
-    "maps 'ODD'": call(
+    "the argument block_size is [1, 2] for the sizes [2, 3]": call(
+        "torchao.dequantize_affine.default", input=X, block_size=[1, 2], **BLOCKS
+    ),
+    "the argument mapping_type is 'ODD'; it may be SYMMETRIC, ASYMMETRIC": call(
         "torchao.choose_qparams_affine.default", "s", "z", input=X, mapping_type="ODD", block_size=[1, 3]
     ),
     "input is of unknown size tensor<?x1x3xf32>": lstm(f("n", 1, 3), f(8, 3), f(8, 2)),
-    "has 1 weights": lstm(f(4, 1, 3), f(8, 3)),
+    "the argument params has 1 weights for 1 layers; projections": lstm(f(4, 1, 3), f(8, 3)),
 }
 
 
@@ -329,7 +373,7 @@ def every() -> None:
     relu = call("aten.relu.default", self=X)
     told("numerics 'odd' is unknown", relu, numerics="odd")
     pooled = call("aten.max_pool1d_with_indices.default", "y", "places", self=f(1, 2, 4), kernel_size=[2])
-    told("its output 'places' is not computed", pooled, outputs=["places"])
+    told("its output 'places', of aten.max_pool1d_with_indices.default, is not computed", pooled, outputs=["places"])
     module = type("Net", (type("Module", (), {"__module__": "torch.nn.modules.module"}),), {})()
     with pytest.raises(RelayError, match="Net is a module, whose call is Python code"):
         from_pytorch(module)

@@ -54,7 +54,9 @@ class Fields(Place):
         """One of these words, the first one where it is left out."""
         found = self.word(name, words[0])
         if found not in words:
-            raise self.unsupported(f"{self.FIELD}{name} is {found[:40]!r}", f"it may be {', '.join(words)}")
+            raise self.unsupported(
+                f"{self.FIELD}{name} is {found[:40]!r}", f"it may be {', '.join(filter(None, words))}"
+            )
         return found
 
     def number_of(self, name: str, default: float | None = None) -> float:

@@ -29,7 +29,7 @@ DTYPES: dict[int, np.dtype[Any]] = {
 }  # fmt: skip
 """Element types by their numbers in the schema, but for bfloat16."""
 BFLOAT16 = 13
-DTYPE_NAMES = {9: "complex32", 10: "complex64", 11: "complex128"}
+DTYPE_NAMES = {9: "complex32", 10: "complex64", 11: "complex128", 29: "float8_e4m3fn", 30: "float8_e5m2"}
 
 
 class Archive:
@@ -124,5 +124,5 @@ def dtype_of_number(number: object, where: str) -> np.dtype[Any]:
     found = DTYPES.get(number) if isinstance(number, int) else None
     if found is None:
         name = DTYPE_NAMES.get(number, number) if isinstance(number, int) else number
-        raise Unsupported(where, f"has the element type {name}")
+        raise Unsupported(where, f"has the element type {name}", "booleans, integers and floats are supported")
     return found

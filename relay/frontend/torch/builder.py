@@ -102,7 +102,7 @@ class Importer(TensorBuilder):
         numbers = [each for each in sizes if isinstance(each, int)]
         if len(numbers) == len(sizes):
             if DYNAMIC in dims and {-1, 0} <= {*numbers}:
-                raise self.at.unsupported("its shape does not follow", "give its shapes")
+                raise self.at.unsupported(f"the shape {numbers} does not follow from {value.type}", "give its shapes")
             return self.shaped(value, numbers)
         unknown = [axis for axis, each in enumerate(sizes) if not isinstance(each, int)]
         if len(unknown) == 1 and -1 not in numbers and 0 not in numbers:

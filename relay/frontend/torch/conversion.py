@@ -100,9 +100,9 @@ class Conversion(NodeConversion[Importer]):
         name = name or (outputs[0] if outputs else "")
         node = Node(self.file, target, index, name, {}, [], outputs, [], within)
         try:
-            node.types.extend(self.type_of(each) for each in outputs)
+            node.types.extend(self.type_of(each, node.where) for each in outputs)
             for each in given["inputs"]:
-                found = self.argument(node, each["arg"])
+                found = self.argument(node, each["arg"], str(each["name"]))
                 node.positional.append(found)
                 if each["name"]:
                     node.arguments[str(each["name"])] = found
@@ -110,13 +110,13 @@ class Conversion(NodeConversion[Importer]):
             raise node.malformed(f"cannot be read: {type(error).__name__}: {error}") from None
         return node
 
-    def type_of(self, name: str) -> Type | None:
+    def type_of(self, name: str, where: str) -> Type | None:
         """What the file says of a tensor."""
         meta = self.types.get(name)
         if meta is None:
             return None
         sizes = [each.get("as_int") for each in meta["sizes"]]
-        dtype = dtype_of_number(meta["dtype"], f"{self.file}: {name}")
+        dtype = dtype_of_number(meta["dtype"], f"{where}: its result {name[:120]!r}")
         return TensorType(element_type(dtype), [DYNAMIC if each is None else int(each) for each in sizes])
 
     def find(self, node: Node, name: str) -> Result:
@@ -128,7 +128,7 @@ class Conversion(NodeConversion[Importer]):
             raise node.unsupported(what, "make the program functional: program.run_decompositions()")
         return found
 
-    def argument(self, node: Node, given: Json) -> Argument:
+    def argument(self, node: Node, given: Json, label: str) -> Argument:
         """The value of a tagged argument of the schema."""
         ((kind, value),) = given.items()
         match kind:
@@ -139,9 +139,9 @@ class Conversion(NodeConversion[Importer]):
             case "as_nested_tensors":
                 return [[self.find(node, each["name"]) for each in row] for row in value]
             case "as_optional_tensors" | "as_sym_ints" | "as_sym_floats" | "as_sym_bools":
-                return [self.argument(node, each) for each in value]
+                return [self.argument(node, each, label) for each in value]
             case "as_optional_tensor" | "as_sym_int" | "as_sym_float" | "as_sym_bool":
-                return self.argument(node, value)
+                return self.argument(node, value, label)
             case "as_name":
                 return self.find(node, value)
             case "as_scalar_type":
@@ -153,24 +153,25 @@ class Conversion(NodeConversion[Importer]):
             case "as_int" | "as_float" | "as_bool" | "as_string" | "as_ints" | "as_floats" | "as_bools" | "as_strings":
                 return value
             case _:
-                raise node.unsupported(f"has an argument of the kind {kind[3:][:40]}")
+                what = f"the argument {label[:120]} is of the kind {kind[3:][:40]}"
+                raise node.unsupported(what, "export the program with tensors and numbers only")
 
     def results(self, node: Node) -> Sequence[Result] | None:
         """The values of a node's outputs; None behind a problem, where only the operator is looked at."""
-        convert, custom = row(node), self.custom.get(custom_name(node))
+        why, custom = refusal(node), self.custom.get(custom_name(node))
+        convert = None if why else row(node)
         if convert is None and custom is None:
-            why = refusal(node)
             hint = "pass it in custom_ops, or cut it off with outputs"
-            if node.packet.startswith("aten."):
+            if node.packet.startswith(("aten.", "torch.")) and not why:
                 hint = f"program.run_decompositions() may write it by others; or {hint}"
-            raise node.unsupported(why or "the operator is not supported", "" if why else hint)
+            raise node.unsupported(why or "the operator is not supported", hint)
         if not self.unknown.isdisjoint(_values(node.positional)):
             return None
         node, build = self.autocast(node), convert or cast(Convert, custom)
         found = self.called(node, lambda: build(self.importer, node), convert is None)
         values = list(found) if isinstance(found, Sequence) else [found]
         if len(values) < len(node.outputs):
-            raise node.unsupported(f"output {len(values)} is not supported")
+            raise node.unsupported(f"output {len(values)} is not supported", "export the program without it")
         for value, declared in zip(values, node.types, strict=False):
             if isinstance(value, SSAValue):
                 self.check(node, value, declared)
@@ -214,7 +215,7 @@ class Conversion(NodeConversion[Importer]):
             self.values, self.in_autocast = outer, in_autocast
         tensors = [each for each in found if isinstance(each, SSAValue)]
         if len(tensors) != len(found):
-            raise node.unsupported("its body gives a number, not a tensor")
+            raise node.unsupported("its body gives a number, not a tensor", "let it give torch.tensor(number)")
         if not self.unknown.isdisjoint(tensors):
             raise Unsupported(node.where, "its body cannot be imported")
         return tensors

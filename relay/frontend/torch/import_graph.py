@@ -28,7 +28,7 @@ from relay.frontend.torch.archive import Archive, Json, dtype_of_number
 from relay.frontend.torch.builder import Importer
 from relay.frontend.torch.conversion import Conversion, tensor_names
 from relay.frontend.torch.node import Node, packet_of, target_of, writes_in_place
-from relay.frontend.torch.table import VIEWS, Convert
+from relay.frontend.torch.table import REFUSED, VIEWS, Convert
 from relay.module import IRModule
 from relay.signature import TensorInfo
 
@@ -111,7 +111,7 @@ class _Program:
         ((kind, row),) = spec.items()
         match kind:
             case "user_input":
-                self.inputs += [(name, name) for name in self.tensor(row, "an input")]
+                self.inputs += [(name, name) for name in self.tensor(row, f"input {len(self.inputs)}")]
             case "parameter" | "buffer" | "tensor_constant":
                 name = str(row["arg"]["name"])
                 self.weights[name] = str(row[f"{kind}_name"])
@@ -121,18 +121,18 @@ class _Program:
                 ((tag, value),) = row["value"].items()
                 self.numbers[str(row["name"])] = value if tag in ("as_int", "as_float", "as_bool") else None
             case _:
-                raise Unsupported(self.file, f"has an input of the kind {kind[:40]}")
+                raise Unsupported(self.file, f"has an input of the kind {kind[:40]}", "export it with tensors only")
 
     def read_output(self, spec: Json) -> None:
         ((kind, row),) = spec.items()
         match kind:
             case "user_output":
-                self.outputs += self.tensor(row, "an output")
+                self.outputs += self.tensor(row, f"output {len(self.outputs)}")
             case "buffer_mutation":
                 self.writes[str(row["buffer_name"])] = str(row["arg"]["name"])
             case "user_input_mutation":
                 what = f"writes to its input {str(row['user_input_name'])[:120]!r}"
-                raise Unsupported(self.file, what, "make it a buffer, which becomes a state")
+                raise Unsupported(self.file, what, "write to x.clone(), or make it a buffer, which becomes a state")
             case _:
                 raise Unsupported(self.file, f"has an output of the kind {kind[:40]}", "export it for inference")
 
@@ -190,7 +190,8 @@ class _Program:
             if name in live and name not in conversion.values:
                 conversion.define(name, importer.constant(self.archive.array(weight), weight))
         given: Json = {**self.graph, "nodes": [each for number, each in enumerate(nodes) if number in live]}
-        with sizes_known(inputs, self.file, conversion.values.values, ["the operator is not supported"]):
+        refused = ["the operator is not supported", *REFUSED.values()]
+        with sizes_known(inputs, self.file, conversion.values.values, refused):
             conversion.graph(given)
             problems.raise_all()
         importer.leave()
@@ -225,7 +226,9 @@ class _Program:
     def result(self, conversion: Conversion, name: str) -> SSAValue:
         value = conversion.values.get(name)
         if value is None and name in conversion.values:
-            raise Unsupported(self.file, f"its output {name[:120]!r} is not computed", "export the program without it")
+            of = next((target_of(e) for e in self.graph["nodes"] if name in tensor_names(e["outputs"])), "an input")
+            what = f"its output {name[:120]!r}, of {of[:120]}, is not computed"
+            raise Unsupported(self.file, what, "export the program without it")
         if not isinstance(value, SSAValue):
             raise Malformed(self.file, f"its output {name[:120]!r} is given by no node")
         return value

@@ -110,13 +110,13 @@ class Node(Fields):
         found = self.entry(name)
         if found is None or is_value(found):
             return found
-        raise self.malformed(f"the argument {name} is no tensor")
+        raise self.wrong(name, "tensor")
 
     def values(self, name: str) -> list[SSAValue]:
         given = self.sequence(name)
         found = [each for each in given if is_value(each)]
         if len(found) != len(given):
-            raise self.malformed(f"the argument {name} has what is no tensor")
+            raise self.wrong(name, "list of tensors")
         return found
 
     def sequence(self, name: str) -> list[object]:
@@ -124,7 +124,7 @@ class Node(Fields):
         if found is None:
             return []
         if not is_list(found):
-            raise self.malformed(f"the argument {name} is no list")
+            raise self.wrong(name, "list")
         return found
 
     def size(self, name: str, default: int | None = None) -> Size:

@@ -23,10 +23,10 @@ def _graph(node: Node, number: int) -> Subgraph:
 
 def _tensors(node: Node, number: int) -> list[SSAValue]:
     found: object = node.positional[number] if number < len(node.positional) else list[object]()
-    values = [each for each in found if is_value(each)] if is_list(found) else []
-    if not is_list(found) or len(values) != len(found):
-        raise node.unsupported(f"argument {number} has what is no tensor")
-    return values
+    given = found if is_list(found) else [found]
+    if wrong := [each for each in given if not is_value(each)]:
+        raise node.unsupported(f"argument {number} has {str(wrong)[:80]}, no tensors", "pass torch.tensor(number)")
+    return [each for each in given if is_value(each)]
 
 
 @op("higher_order.wrap_with_set_grad_enabled", AUTOCAST)
@@ -47,7 +47,7 @@ def conditional(importer: Importer, node: Node) -> list[SSAValue]:
     if known is not None:
         return importer.subgraph(node, _graph(node, 1 if known else 2), importer.block, given)
     if not is_value(condition):
-        raise node.malformed("has no condition")
+        raise node.malformed(f"its condition is {condition}, no boolean")
     build = importer.subgraph
     return branched(importer, condition, lambda i, block: build(node, _graph(node, 1 + i), block, given))
 
@@ -61,7 +61,8 @@ def while_loop(importer: Importer, node: Node) -> list[SSAValue]:
     before.add_op(scf.ConditionOp(truth(importer, go, before), *before.args))
     found = importer.subgraph(node, _graph(node, 1), after, [*after.args, *others])
     if [value.type for value in found] != types:
-        raise node.unsupported("its states change their types from turn to turn")
+        before, behind = (", ".join(map(str, each)) for each in (types, [value.type for value in found]))
+        raise node.unsupported(f"a turn makes {behind} of {before}", "states must keep their types")
     after.add_op(scf.YieldOp(*found))
     return list(importer.append(scf.WhileOp(carried, types, [before], [after])))
 
@@ -70,12 +71,11 @@ def while_loop(importer: Importer, node: Node) -> list[SSAValue]:
 def map_(importer: Importer, node: Node) -> list[SSAValue]:
     """The body for each index of the first axis."""
     mapped, others = _tensors(node, 1), _tensors(node, 2)
-    turns = {importer.shape(value)[0] for value in mapped}
-    count = turns.pop() if len(turns) == 1 else -1
-    if not 0 < count <= MOST_TURNS:
-        raise node.unsupported(f"maps {count} rows", f"1 to {MOST_TURNS} are supported")
+    turns = {importer.static(value, [0])[0] for value in mapped}
+    if len(turns) != 1 or not 0 < min(turns) <= MOST_TURNS:
+        raise node.unsupported(f"maps {sorted(turns)} rows", f"1 to {MOST_TURNS} are supported")
     rows: list[list[SSAValue]] = []
-    for turn in range(count):
+    for turn in range(*turns):
         given = [importer.row(value, turn, 0) for value in mapped]
         rows.append(importer.subgraph(node, _graph(node, 0), importer.block, [*given, *others]))
     return [importer.stack(column, 0) for column in zip(*rows, strict=True)]

@@ -16,12 +16,15 @@ from relay.frontend.torch.node import Node, is_size, is_value
 from relay.frontend.torch.operators.elementwise import given, name_of
 from relay.frontend.torch.table import REFUSED, Result, aten, op
 
+MOST_NUMBERS = 1 << 28
+"""Of a constant that is computed while importing."""
 _WHY = {
     "draws random numbers": "rand randn randint randperm rand_like randn_like randint_like bernoulli multinomial "
     "normal uniform exponential random geometric cauchy log_normal rrelu rrelu_with_noise poisson binomial "
     "fractional_max_pool2d fractional_max_pool3d",
     "the size of its result, or of another one, depends on values": "nonzero masked_select masked_scatter unique2 "
-    "_unique2 unique_consecutive item _local_scalar_dense nonzero_static",
+    "_unique2 unique_consecutive nonzero_static where.default",
+    "makes a Python number of a tensor, which must stay a tensor": "item _local_scalar_dense",
     "is for training": "_adaptive_avg_pool2d_backward avg_pool2d_backward convolution_backward "
     "embedding_dense_backward max_pool2d_with_indices_backward native_group_norm_backward native_layer_norm_backward",
     "computes with complex numbers": "_fft_r2c _fft_c2r _fft_c2c complex view_as_complex view_as_real",
@@ -114,8 +117,8 @@ def arange(importer: Importer, node: Node) -> SSAValue:
         return importer.cast(found, element_type(dtype))
     start, end, step = (node.number_of(name, default) for name, default in (("start", 0), ("end", None), ("step", 1)))
     count = max(ceil((end - start) / step), 0)
-    if count > 1 << 28:
-        raise node.unsupported(f"gives {count} numbers")
+    if count > MOST_NUMBERS:
+        raise node.unsupported(f"gives {count} numbers", f"up to {MOST_NUMBERS} are supported")
     if dtype.kind in "iu":
         start, step = int(start), int(step)
     return importer.unnamed((start + np.arange(count) * step).astype(dtype))
@@ -124,8 +127,8 @@ def arange(importer: Importer, node: Node) -> SSAValue:
 @aten("linspace")
 def linspace(importer: Importer, node: Node) -> SSAValue:
     count = node.integer("steps")
-    if not 0 <= count <= 1 << 28:
-        raise node.unsupported(f"gives {count} numbers")
+    if not 0 <= count <= MOST_NUMBERS:
+        raise node.unsupported(f"the argument steps is {count}", f"0 to {MOST_NUMBERS} are supported")
     start, end, dtype = node.real("start"), node.real("end"), node.dtype() or np.dtype(np.float32)
     return importer.unnamed(np.linspace(start, end, count).astype(dtype))
 
@@ -134,8 +137,8 @@ def linspace(importer: Importer, node: Node) -> SSAValue:
 def eye(importer: Importer, node: Node) -> SSAValue:
     rows = node.integer("n")
     columns = node.integer("m", rows)
-    if not 0 <= rows * columns <= 1 << 28:
-        raise node.unsupported(f"gives {rows} x {columns} numbers")
+    if not 0 <= rows * columns <= MOST_NUMBERS:
+        raise node.unsupported(f"gives {rows} x {columns} numbers", f"up to {MOST_NUMBERS} are supported")
     return importer.unnamed(np.eye(rows, columns, dtype=node.dtype() or np.dtype(np.float32)))
 
 
@@ -143,6 +146,6 @@ def eye(importer: Importer, node: Node) -> SSAValue:
 def one_hot(importer: Importer, node: Node) -> SSAValue:
     x, depth = node.value("self"), node.integer("num_classes", -1)
     if depth < 0:
-        raise node.unsupported("the number of classes depends on values", "give num_classes")
+        raise node.unsupported(f"the argument num_classes is {depth}: values decide how many", "give num_classes")
     on, off = importer.like(1, x), importer.like(0, x)
     return importer.call(relay.OneHotOp, x, on, off, depth=depth, axis=importer.rank(x))

@@ -171,7 +171,7 @@ def round_(importer: Importer, node: Node) -> SSAValue:
     x, decimals = node.value("self"), node.integer("decimals", 0)
     if not importer.is_float(x):
         if decimals < 0:
-            raise node.unsupported("rounds integers to tens")
+            raise node.unsupported(f"the argument decimals is {decimals} for {x.type}", "cast self to float")
         return x
     if not decimals:
         return nearest_even(importer, x)

@@ -44,17 +44,17 @@ def _indices(importer: Importer, node: Node) -> list[SSAValue | None]:
             found.append(None)
             continue
         if not is_value(each):
-            raise node.malformed("has an index that is no tensor")
+            raise node.malformed(f"the argument indices has {each!r}, no tensor")
         if importer.element(each) == i1 or importer.dtype(each) == np.uint8:
             known = importer.known(each)
             if known is None:
                 what = "the size of its result depends on values: it takes elements by a mask"
-                raise node.unsupported(what, "write it as where")
+                raise node.unsupported(what, "keep the size: torch.where(mask, x, 0)")
             found += [importer.unnamed(places.astype(np.int64)) for places in np.nonzero(known)]
         else:
             found.append(importer.cast(each, i64))
     if len(found) > node.rank("self") or not any(found):
-        raise node.malformed(f"has {len(found)} indices for {node.value('self').type}")
+        raise node.malformed(f"the argument indices has {len(found)} for {node.value('self').type}")
     return found
 
 
@@ -66,7 +66,8 @@ def _placed(importer: Importer, node: Node, indices: Sequence[SSAValue | None]) 
     tensors = [each for each in indices if each is not None]
     shapes = [importer.shape(each) for each in tensors]
     if any(DYNAMIC in shape for shape in shapes) and len(tensors) > 1:
-        raise node.unsupported("has indices of unknown size", "give its shapes")
+        what = f"the argument indices has {', '.join(str(each.type) for each in tensors)}, of unknown sizes"
+        raise node.unsupported(what, "give its shapes")
     shape = np.broadcast_shapes(*shapes) if len(tensors) > 1 else shapes[0]
     columns: list[SSAValue] = []
     for axis, each in zip(axes, tensors, strict=True):
@@ -122,10 +123,8 @@ _REDUCED = {"": "update", "add": "add", "sum": "add", "multiply": "mul", "prod":
 def scatter(importer: Importer, node: Node) -> SSAValue:
     """Each update goes to its own place, but along one axis to the index."""
     x, index = node.value("self"), node.value("index")
-    reduce = "sum" if "scatter_add" in node.packet else node.word("reduce")
+    reduce = "sum" if "scatter_add" in node.packet else node.one_of("reduce", [*_REDUCED, "mean"])
     mean, own = reduce == "mean", "scatter_reduce" not in node.packet or node.flag("include_self", True)
-    if reduce not in _REDUCED and not mean:
-        raise node.unsupported(f"gives the {reduce[:40]} of what is written to a place")
     mode = "add" if mean else _REDUCED[reduce]
     axis, dims, shape = node.along("dim"), node.static("self"), importer.shape(index)
     if 0 in shape:
@@ -190,7 +189,8 @@ def bucketize(importer: Importer, node: Node) -> SSAValue:
     first, second = ("self", "boundaries") if node.packet == "aten.bucketize" else ("self", "sorted_sequence")
     bounds = node.value(second)
     if importer.rank(bounds) != 1 or node.has("sorter"):
-        raise node.unsupported("has bounds of several rows")
+        what = "sorter is given" if node.has("sorter") else f"{second} is {bounds.type}"
+        raise node.unsupported(f"the argument {what}", "give one sorted row of bounds")
     x = node.value(first)
     spread = importer.call(relay.ExpandDimsOp, x, axis=importer.rank(x))
     right = node.flag("right") or node.word("side") == "right"

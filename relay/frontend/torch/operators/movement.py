@@ -35,7 +35,8 @@ VIEWS.update(
 @aten("view", "reshape", "_unsafe_view", "_reshape_alias")
 def view(importer: Importer, node: Node) -> SSAValue:
     if node.target == "aten.view.dtype":
-        raise node.unsupported("gives the bits of another element type")
+        what = f"gives the bits of {node.value('self').type} as {node.dtype()}"
+        raise node.unsupported(what, "if values are meant, write x.to(dtype)")
     return importer.viewed(node.value("self"), node.sizes("shape" if node.has("shape") else "size"))
 
 
@@ -70,7 +71,7 @@ def squeeze(importer: Importer, node: Node) -> SSAValue:
     x, dims = node.value("self"), node.shape("self")
     given = node.axes_of(node.integers("dim", range(len(dims))), len(dims)) if dims else []
     if any(dims[axis] == DYNAMIC for axis in given) and not node.has("dim"):
-        raise node.unsupported(f"drops axes of 1 of {x.type}", "give its shapes")
+        raise node.unsupported(f"drops axes of 1 of {x.type}", "name the axis, or give its shapes")
     axes = [axis for axis in given if dims[axis] == 1]
     return importer.call(relay.SqueezeOp, x, axis=axes) if axes else x
 
@@ -172,19 +173,19 @@ _PADDINGS: dict[str, Mode] = {"reflect": "reflect", "replicate": "edge", "circul
       *(f"{kind}_pad{count}d" for kind in ("reflection", "replication") for count in (1, 2, 3)))  # fmt: skip
 def pad(importer: Importer, node: Node) -> SSAValue:
     """Negative widths cut; the file has them from the last axis on."""
-    mode = {"refl": "reflect", "repl": "replicate"}.get(name_of(node)[:4]) or node.word("mode", "constant")
+    mode = {"refl": "reflect", "repl": "replicate"}.get(name_of(node)[:4]) or node.one_of(
+        "mode", ["constant", *_PADDINGS]
+    )
     pads, dims = node.integers("padding" if node.has("padding") else "pad"), node.shape("self")
     if len(pads) % 2 or len(pads) > 2 * len(dims):
-        raise node.malformed(f"has the pads {pads} for {len(dims)} axes")
+        raise node.malformed(f"its pads are {pads} for the sizes {list(dims)}")
     widths = {len(dims) - 1 - i: (pads[2 * i], pads[2 * i + 1]) for i in range(len(pads) // 2)}
     if mode == "constant":
         return padded(importer, node.value("self"), widths, fill=node.number_of("value", 0))
-    if mode not in _PADDINGS:
-        raise node.unsupported(f"pads by {mode!r}", f"{', '.join(_PADDINGS)} are supported")
     if mode == "circular" and min(pads) < 0:
-        raise node.unsupported(f"repeats an axis and cuts it: {pads}")
+        raise node.unsupported(f"repeats an axis and cuts it: its pads are {pads}", "cut it by a slice, then pad")
     if mode == "reflect" and any(max(each) >= node.static("self")[axis] for axis, each in widths.items()):
-        raise node.malformed(f"mirrors {pads} of {list(dims)}")
+        raise node.malformed(f"its pads are {pads} for the sizes {list(dims)}", "mirrored axes must be longer")
     return padded(importer, node.value("self"), widths, _PADDINGS[mode])
 
 
@@ -204,12 +205,12 @@ def roll(importer: Importer, node: Node) -> SSAValue:
 def _strided(numbers: Array, node: Node) -> Array:
     sizes, strides = node.integers("size"), node.integers("stride")
     if prod(sizes) > MOST_PLACES:
-        raise node.unsupported(f"takes {prod(sizes)} elements")
+        raise node.unsupported(f"gives {prod(sizes)} elements", f"up to {MOST_PLACES} are supported")
     found = np.asarray(node.integer("storage_offset", 0))
     for size, stride in zip(sizes, strides, strict=True):
         found = found[..., None] + np.arange(size) * stride
     if found.size and not 0 <= found.min() <= found.max() < numbers.size:
-        raise node.malformed(f"takes elements outside of {list(numbers.shape)}")
+        raise node.malformed(f"the sizes {sizes} and strides {strides} reach outside of {list(numbers.shape)}")
     return found
 
 
@@ -237,7 +238,7 @@ def moved(importer: Importer, node: Node) -> SSAValue:
     """The elements of the flat tensor where numpy's function puts their numbers."""
     dims = node.static("self")
     if prod(dims) > MOST_PLACES:
-        raise node.unsupported(f"takes some of {prod(dims)} elements")
+        raise node.unsupported(f"takes some of {prod(dims)} elements", f"up to {MOST_PLACES} are supported")
     places = _PLACES[name_of(node)](np.arange(prod(dims)).reshape(dims), node)
     return importer.take(importer.reshape(node.value("self"), [prod(dims)]), places, 0)
 

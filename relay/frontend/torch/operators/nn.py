@@ -142,7 +142,7 @@ def pool(importer: Importer, node: Node) -> list[Result]:
     divisor, dilations = node.integer("divisor_override", 0), node.each("dilation", count, 1)
     kind, ceil = "MaxPool" if largest else "AveragePool", node.flag("ceil_mode")
     if divisor and ceil:
-        raise node.unsupported("divides windows that reach over the end by a number of its own")
+        raise node.unsupported(f"divisor_override is {divisor} and ceil_mode True", "leave one of them out")
     counted = node.flag("count_include_pad", True) or divisor != 0
     found = pooled(importer, kind, data, kernel, strides, dilations, padding, ceil, counted)
     if divisor:
@@ -420,7 +420,8 @@ def cosine_similarity(importer: Importer, node: Node) -> SSAValue:
     sides: list[Scalar] = []
     axis = [node.axis(node.integer("dim", 1), node.rank("x1"))]
     if node.static("x1") != node.static("x2") or not node.rank("x1"):
-        raise node.unsupported(f"compares {node.value('x1').type} with {node.value('x2').type}")
+        what = f"compares {node.value('x1').type} with {node.value('x2').type}"
+        raise node.unsupported(what, "give both one shape, of at least one axis")
     for name in ("x1", "x2"):
         x = node.value(name)
         total = importer.call(relay.SumOp, importer.call(relay.MultiplyOp, x, x), axis=axis, keepdims=True)

@@ -91,7 +91,7 @@ def dequantized(importer: Importer, codes: SSAValue, scale: SSAValue, zero: SSAV
 def _dtype(node: Node, name: str = "dtype") -> np.dtype[np.generic]:
     found = node.dtype(name)
     if found is None or found.kind not in "iu":
-        raise node.malformed("names no type of codes")
+        raise node.malformed(f"the argument {name} is {found}, no type of integers")
     return found
 
 
@@ -149,7 +149,7 @@ def _blocks(node: Node) -> tuple[list[int], list[int], list[int]]:
     dims = node.static("input")
     sizes = [own if size == -1 else size for own, size in zip(dims, node.integers("block_size"), strict=True)]
     if any(own % size for own, size in zip(dims, sizes, strict=True)):
-        raise node.malformed(f"has blocks {sizes} of {list(dims)}")
+        raise node.malformed(f"the argument block_size is {sizes} for the sizes {list(dims)}")
     parts = [each for own, size in zip(dims, sizes, strict=True) for each in (own // size, size)]
     spread = [each for own, size in zip(dims, sizes, strict=True) for each in (own // size, 1)]
     return parts, spread, list(range(1, len(parts), 2))
@@ -164,13 +164,11 @@ def _torchao_type(node: Node, name: str) -> np.dtype[np.generic]:
 @op("torchao.choose_qparams_affine")
 def choose_affine(importer: Importer, node: Node) -> list[SSAValue]:
     """Of each block, found at run time."""
-    x, kind = node.value("input"), node.word("mapping_type")
+    x, kind = node.value("input"), node.one_of("mapping_type", ("SYMMETRIC", "ASYMMETRIC"))
     parts, _, axes = _blocks(node)
     flat = importer.reshape(x, parts)
     low, high = (importer.call(reduce, flat, axis=axes) for reduce in (relay.MinOp, relay.MaxOp))
     bounds = _range(node, _torchao_type(node, "target_dtype"))
-    if kind not in ("SYMMETRIC", "ASYMMETRIC"):
-        raise node.unsupported(f"maps {kind[:40]!r}", "SYMMETRIC and ASYMMETRIC are supported")
     epsilon = node.real("eps", float(np.finfo(np.float32).eps))
     scale, zero = _qparams(importer, low, high, bounds, epsilon, kind == "SYMMETRIC")
     types = (node.dtype("scale_dtype"), node.dtype("zero_point_dtype"))

@@ -62,7 +62,8 @@ def recurrent(importer: Importer, node: Node) -> list[SSAValue]:
     directions, params = 1 + node.flag("bidirectional"), node.values("params")
     count, layers = 4 if node.flag("has_biases") else 2, node.integer("num_layers")
     if len(params) != count * layers * directions or len({importer.shape(each)[-1] for each in firsts}) > 1:
-        raise node.unsupported(f"has {len(params)} weights", "projections are not supported")
+        what = f"the argument params has {len(params)} weights for {layers} layers"
+        raise node.unsupported(what, "projections (proj_size) are not supported")
     lasts: list[States] = []
     for layer in range(layers):
         outputs: list[SSAValue] = []
