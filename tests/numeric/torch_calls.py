@@ -1,4 +1,5 @@
-"""Random calls of the core operators of ATen, for `torch_recording.py`: a row says what an operator is called with."""
+"""Random calls of the core operators of ATen, and of overloads (`upsample_linear1d.vec`) that `export` writes, for
+`torch_recording.py`: a row says what an operator is called with."""
 
 from __future__ import annotations
 
@@ -10,6 +11,11 @@ from typing import Any
 
 Call = tuple[str, tuple[Any, ...], dict[str, Any]]
 """The overload, its arguments in order, and those by name."""
+
+
+def is_of(target: str, name: str) -> bool:
+    """Whether a call is of the operator, or the overload, of this row."""
+    return f"{target}.".startswith(f"aten.{name}.")
 
 
 class Draw:
@@ -130,6 +136,17 @@ def sampled(d: Draw) -> Call:
     return "default", (d.x(1, 2, d.size(2, 4), d.size(2, 4)), grid, d.size(0, 2), d.size(0, 2), d.flag()), {}
 
 
+def resized(d: Draw, overload: str, count: int, corners: bool, least: int) -> Call:
+    """As `interpolate` calls it: to sizes without factors, or by factors without sizes (`vec`), or with both."""
+    x, flags, by_sizes = d.image(count), [d.flag()] if corners else [], d.flag()
+    factors = [d.random.choice((0.7, 1.0, 1.7, 2.0) if least > 1 else (0.5, 0.7, 1.7)) for _ in range(count)]
+    sizes = [d.size(least, 6) for _ in range(count)]
+    if overload == "vec":
+        return overload, (x, sizes if by_sizes else None, *flags, None if by_sizes else factors), {}
+    reached = [int(size * factor) for size, factor in zip(x.shape[2:], factors, strict=True)]
+    return overload, ((x, sizes, *flags) if by_sizes else (x, reached, *flags, *factors)), {}
+
+
 def normed(d: Draw, *rest: Any) -> Call:
     x = d.image(d.size(1, 2))
     return "default", (x, *d.vectors(4, x.shape[1]), *rest), {}
@@ -196,6 +213,13 @@ def ordered(d: Draw, *middle: Any) -> Call:
     return "default", (x, *(d.size(1, x.shape[axis]) for _ in middle), axis, d.flag()), {}
 
 
+RESIZES: dict[str, tuple[int, bool, int]] = {
+    **{f"{kind}{n}d": (n, False, 1) for kind in ("upsample_nearest", "_upsample_nearest_exact") for n in (1, 2, 3)},
+    "upsample_linear1d": (1, True, 1), "upsample_bilinear2d": (2, True, 1), "upsample_trilinear3d": (3, True, 1),
+    "upsample_bicubic2d": (2, True, 1), "_upsample_bilinear2d_aa": (2, True, 2), "_upsample_bicubic2d_aa": (2, True, 2),
+}  # fmt: skip
+"""The spatial axes of operators that resize, whether they may align corners, and the least size that they give:
+antialiased to a width of 1, PyTorch 2.13 gives its first row for every row."""
 CALLS: dict[str, Callable[[Draw], Call]] = {
     **plain(*"abs asinh atan ceil clone alias cos cosh elu erf exp expm1 floor gelu isinf isnan leaky_relu".split()),
     **plain(*"logical_not neg reciprocal relu round sigmoid sign sin sinh tanh trunc mean".split()),
@@ -245,6 +269,8 @@ CALLS: dict[str, Callable[[Draw], Call]] = {
     "sum": lambda d: reduced(d, "dim_IntList"),
     "upsample_bilinear2d": lambda d: ("default", (d.image(2), [d.size(2, 6), d.size(2, 6)], d.flag()), {}),
     "upsample_nearest2d": lambda d: ("default", (d.image(2), [d.size(2, 6), d.size(2, 6)]), {}),
+    **{f"{name}.{kind}": lambda d, kind=kind, row=row: resized(d, kind, *row)
+       for name, row in RESIZES.items() for kind in ("vec", "default")},
     "var": lambda d: ("correction", (x := d.of(2), d.axes(x)), {"correction": d.size(0, 1), "keepdim": d.flag()}),
     "where": chosen,
 }  # fmt: skip

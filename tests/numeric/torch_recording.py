@@ -26,7 +26,7 @@ import numpy as np
 from relay.errors import Unsupported
 from relay.frontend import from_pytorch
 from relay.frontend.torch.operators import TABLE
-from tests.numeric.torch_calls import CALLS, Draw
+from tests.numeric.torch_calls import CALLS, Draw, is_of
 from tests.numeric.torch_cases import Case, loaded, program, saved
 from tests.numeric.torch_programs import NUMBERS
 
@@ -37,11 +37,13 @@ SECONDS = 40
 
 
 def main(path: str, seconds: str = "3600") -> None:
-    """Add to the cases that the file has, if it is there; for so many seconds look at the operators of `op_db`."""
+    """Add to the cases that the file has, if it is there, which stay as they are; for so many seconds look at the
+    operators of `op_db`."""
     torch: Any = import_module("torch")
     rng = random.Random(0)
     found: dict[str, dict[str, Case]] = defaultdict(dict)
-    for target, cases in (loaded(path) if Path(path).exists() else {}).items():
+    before = loaded(path) if Path(path).exists() else {}
+    for target, cases in before.items():
         found[target] = {case.signature(): case for case in cases}
     op_db: Any = import_module("torch.testing._internal.common_methods_invocations").op_db
     names = {target.split(".")[1] for target in TABLE} | {"softmax", "log_softmax", "embedding_bag", "cdist", "fold"}
@@ -59,7 +61,8 @@ def main(path: str, seconds: str = "3600") -> None:
     core(torch, found)
     kept: list[Case] = []
     for target in sorted(found):
-        kept += chosen([*found[target].values()], rng)
+        own = before.get(target, [])
+        kept += own + chosen([case for case in found[target].values() if case not in own], rng, MOST_CASES - len(own))
     saved(path, kept)
     print(f"{len(kept)} cases of {len({case.target for case in kept})} operators")
 
@@ -113,10 +116,10 @@ def core(torch: Any, found: dict[str, dict[str, Case]]) -> None:
     """Random calls of core operators, until each has enough cases."""
     for name, draw in CALLS.items():
         for seed in range(6 * MOST_CASES):
-            if sum(len(rows) for target, rows in found.items() if target.split(".")[1] == name) >= MOST_CASES:
+            if sum(len(rows) for target, rows in found.items() if is_of(target, name)) >= MOST_CASES:
                 break
             overload, args, kwargs = draw(Draw(seed))
-            target: Any = getattr(getattr(torch.ops.aten, name), overload)
+            target: Any = getattr(getattr(torch.ops.aten, name.partition(".")[0]), overload)
             case = case_of(torch, target, args, kwargs, target(*args, **kwargs))
             if case is not None:
                 found[str(target)].setdefault(case.signature(), case)
@@ -227,8 +230,8 @@ def serialized(torch: Any, value: Any, arrays: list[np.ndarray[Any, Any]]) -> di
             raise TypeError(f"{value!r} is no argument of an archive")
 
 
-def chosen(cases: list[Case], rng: random.Random) -> list[Case]:
-    """So many that the importer takes, of different types and ranks first."""
+def chosen(cases: list[Case], rng: random.Random, most: int) -> list[Case]:
+    """So many at most that the importer takes, of different types and ranks first."""
     rng.shuffle(cases)
     seen: set[str] = set()
     order: list[Case] = []
@@ -238,7 +241,7 @@ def chosen(cases: list[Case], rng: random.Random) -> list[Case]:
         seen.add(kind)
     kept: list[Case] = []
     for case in order:
-        if len(kept) == MOST_CASES:
+        if len(kept) >= most:
             break
         try:
             from_pytorch(program([case]))

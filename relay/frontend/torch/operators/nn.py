@@ -278,31 +278,31 @@ def _of_rank_4(importer: Importer, value: SSAValue) -> SSAValue:
     return importer.reshape(value, [-1 if DYNAMIC in dims[:-3] else prod(dims[:-3]), *inner])
 
 
-@aten("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "_upsample_nearest_exact1d",
-      "_upsample_nearest_exact2d", "upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d",
-      "upsample_bicubic2d", "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa")  # fmt: skip
+@aten(*(f"{kind}{n}d" for kind in ("upsample_nearest", "_upsample_nearest_exact") for n in SPATIAL),
+      "upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d", "upsample_bicubic2d",
+      "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa")  # fmt: skip
 def upsample(importer: Importer, node: Node) -> SSAValue:
     """By factors, or to sizes, of the spatial axes."""
     data, name = node.value("input" if node.has("input") else "self"), name_of(node)
     dims = node.static("input" if node.has("input") else "self")[2:]
-    letters = ("d", "h", "w")[3 - len(dims) :]
-    factors = node.sequence("scale_factors") or [node.arguments.get(f"scales_{letter}") for letter in letters]
-    factors = factors or [node.arguments.get("scales")]
+    names = ("scales_d", "scales_h", "scales_w")[3 - len(dims) :] if len(dims) > 1 else ("scales",)
+    factors = node.sequence("scale_factors") or [node.arguments.get(name) for name in names]
     sizes = node.integers("output_size", []) or [
         math.floor(size * factor) for size, factor in zip(dims, factors, strict=True) if isinstance(factor, float)
     ]
     exact, corners = "exact" in name, node.flag("align_corners")
     mode = "nearest" if "nearest" in name else "cubic" if "cubic" in name else "linear"
-    coordinates = "align_corners" if corners else "asymmetric" if mode == "nearest" and not exact else "half_pixel"
-    rule = Rule(
-        mode, coordinates, "round_prefer_ceil" if exact else "floor", name.endswith("_aa"), -0.75, name.endswith("_aa")
-    )
-    if name.endswith("_aa") and mode == "cubic":
-        rule = rule._replace(cubic=-0.5)
+    smooth = name.endswith("_aa")
+    coordinates = "asymmetric" if mode == "nearest" and not exact else "half_pixel"
+    coordinates = "align_corners" if corners and not smooth else coordinates
+    rounding = "round_prefer_ceil" if exact else "floor"
+    rule = Rule(mode, coordinates, rounding, smooth, -0.5 if smooth else -0.75, smooth)
     wanted: dict[int, tuple[float, int | None]] = {}
     for axis, (size, target) in enumerate(zip(dims, sizes, strict=True)):
         given = factors[axis] if axis < len(factors) else None
         factor = given if isinstance(given, float) and given > 0 and not corners else target / size
+        if corners and smooth:  # half pixels, but by the factor that aligns corners
+            factor = (target - 1) / (size - 1) if min(size, target) > 1 else math.inf
         wanted[axis + 2] = (factor, target)
     return resized(importer, data, rule, wanted)
 
