@@ -46,6 +46,8 @@ class T:
     zero_point: int = 0
     axis: int = 0
     variable: bool = False
+    blocks: Mapping[str, T | int] = field(default_factory=dict[str, "T | int"])
+    """Fields of BlockwiseQuantization, if there are any: numbers, and constants of which the file has the indices."""
 
 
 @dataclass
@@ -117,6 +119,13 @@ class Case:
             quantization.zeroPoint = [spec.zero_point] * len(quantization.scale)
             quantization.quantizedDimension = spec.axis
             tensor.quantization = quantization
+        if spec.blocks:
+            details, tensor.quantization = s.BlockwiseQuantizationT(), s.QuantizationParametersT()
+            for key, value in spec.blocks.items():
+                given = Case.add(model, graph, value, f"{name}_{key}") if isinstance(value, T) else value
+                setattr(details, key, given)
+            tensor.quantization.detailsType = s.QuantizationDetails.BlockwiseQuantization
+            tensor.quantization.details = details
         graph.tensors.append(tensor)
         return len(graph.tensors) - 1
 

@@ -232,6 +232,19 @@ def fully_connected(rng: Rng, kind: str, dtype: str) -> Case:
     return Case(kind, inputs, [out], "FullyConnectedOptions", activation(rng), 12)
 
 
+@quantised("FULLY_CONNECTED", types="blocks")
+def of_blocks(rng: Rng, kind: str, dtype: str) -> Case:
+    """Weights of 4 bits, with a scale for each block of 32; LiteRT's reference kernel has no formula for them, and its
+    other one gives zeros where there are fewer than 4 units."""
+    (rows, count), units = dims(rng, 2, 1, 9), int(rng.integers(4, 12))
+    blocks = {"scales": T(rng.uniform(0.01, 0.1, (units, count)).astype(np.float16), "float16"), "blockSize": 32}
+    kernel = T(rng.integers(-8, 8, (units, 32 * count)).astype(np.int8), "int4", blocks=blocks)
+    bias = T(random_numbers(rng, [units], "float32"), "float32") if rng.integers(2) else None
+    inputs, out = [T([rows, 32 * count], "float32"), kernel, bias], T([rows, units], "float32")
+    kernels = "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
+    return Case(kind, inputs, [out], "FullyConnectedOptions", version=12, kernels=kernels)
+
+
 @quantised("BATCH_MATMUL", types="hybrid asymmetric")
 def batch_matmul(rng: Rng, kind: str, dtype: str) -> Case:
     """LiteRT takes wrong scales where two leading dimensions are more than 1."""

@@ -40,6 +40,12 @@ def dense(inputs: Sequence[T | None], out: T, **values: Any) -> Case:
     return Case("FULLY_CONNECTED", inputs, [out], "FullyConnectedOptions", values)
 
 
+def in_blocks(**changed: T | int) -> Case:
+    """A product by weights of 4 bits in blocks, with other fields that describe these."""
+    blocks: dict[str, T | int] = {"scales": T(np.ones((2, 2)), "float16"), "blockSize": 32, **changed}
+    return dense([f32(1, 64), T(np.ones((2, 64)), "int4", blocks=blocks)], f32(1, 2))
+
+
 def transposed(kernel: T, data: T, out: T) -> Case:
     values = {"padding": 1, "strideH": 1, "strideW": 1}
     return Case("TRANSPOSE_CONV", [ints(1, 4, 4, 2), kernel, data], [out], "TransposeConvOptions", values)
@@ -156,6 +162,10 @@ CASES: dict[str, Callable[[], Case]] = {
     "the weights are SHUFFLED4x16INT8": lambda: dense([codes(1, 4), weights(2, 4)], codes(1, 2), weightsFormat=1),
     "the weights have no columns": lambda: dense([codes(1, 2, 2), weights(2, 0)], codes(1, 2)),
     "takes no INT8, UINT8, INT8": lambda: dense([codes(1, 4), T(np.ones((2, 4)), "uint8", 0.1)], codes(1, 2)),
+    "'in1' is quantised in blocks of 30": lambda: in_blocks(blockSize=30),
+    "scales of blocks are tensor 9, but there are 3": lambda: in_blocks(scales=9),
+    "shape (2, 3), blocks take (2, 2)": lambda: in_blocks(scales=T(np.ones((2, 3)), "float16")),
+    "'in1' has zero points": lambda: in_blocks(zeroPoints=T(np.ones((2, 2)), "int8")),
     "the weights have 2 scales along axis 1": lambda: dense(
         [f32(1, 2), weights(2, 2, scale=[0.1, 0.2], axis=1)], f32(1, 2)
     ),

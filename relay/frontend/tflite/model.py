@@ -27,6 +27,18 @@ MAX_RANK = 8
 _MAX_SHOWN = 120
 
 
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """`BlockwiseQuantization`: indices of the tensors of scales and of zero points, [rows, blocks of a row], and how
+    many numbers of a row a block has. Nothing is said where an index of zero points is below 1: files leave it out."""
+
+    scales: int
+    zero_points: int
+    size: int
+    shape: tuple[int, ...]
+    """Of a block; empty where the file has only its size."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Quantization:
     """`real = scale * (code - zero_point)`, elementwise along `axis` where there is more than one scale."""
@@ -40,6 +52,7 @@ class Quantization:
     """The quantised dimension; 0 for tensors of rank 0 and 1, whatever the file says: some biases carry a wrong one."""
     details: str
     """"NONE", or the kind of a scheme that scale and zero_point do not describe, such as "BlockwiseQuantization"."""
+    blocks: Blocks | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +76,11 @@ class Tensor:
     @property
     def is_sparse(self) -> bool:
         return self.sparsity is not None
+
+    @property
+    def blocks(self) -> Blocks | None:
+        """The blocks of a row that have a scale each, where it has such."""
+        return None if self.quantization is None else self.quantization.blocks
 
     def __str__(self) -> str:
         return f"tensor {self.index} '{_printable(self.name)}'"
@@ -317,6 +335,10 @@ def _quantization(tensor: Table, shape: tuple[int, ...], type_name: str, where: 
         return None
     details = table.enum("details_type")
     scale = np.frombuffer(table.raw("scale"), np.dtype("<f4"))
+    if details == "BlockwiseQuantization" and (found := table.table("details", schema.BLOCKS)) is not None:
+        scales, zeros, size = (found.integer(name) for name in ("scales", "zero_points", "block_size"))
+        blocks = Blocks(scales, zeros, size, found.integers("block_shape"))
+        return Quantization(scale, np.zeros(0, np.int64), 0, details, blocks)
     if not len(scale):
         none = np.zeros(0, np.int64)
         return None if details == "NONE" else Quantization(scale, none, table.integer("quantized_dimension"), details)

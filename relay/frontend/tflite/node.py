@@ -7,6 +7,7 @@ wrong kind, ends in an error that names the operator.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -142,6 +143,15 @@ class Node(Place):
         if tensor.data is None and 0 not in tensor.shape:
             raise self.unsupported(f"{tensor} is computed at run time", "it must be a constant")
         return tensor.to_numpy()
+
+    def scales_of_blocks(self, index: int, shape: tuple[int, int]) -> Array:
+        """The constant of this index, of this shape, that describes how another tensor is quantised."""
+        if not 0 <= index < len(self.graph.tensors):
+            raise self.malformed(f"scales of blocks are tensor {index}, but there are {len(self.graph.tensors)}")
+        tensor = self.graph.tensors[index]
+        if prod(tensor.shape) != prod(shape):
+            raise self.malformed(f"{tensor} has shape {tensor.shape}, blocks take {shape}")
+        return self.array(tensor).reshape(shape)
 
     def numbers(self, tensor: Tensor, types: tuple[str, ...] = INDICES) -> tuple[int, ...]:
         """The values of a small constant such as axes or a shape."""

@@ -121,7 +121,14 @@ QUANTIZATION: Fields = {
     "scale": _vector(2, "float32"),
     "zero_point": _vector(3, "int64"),
     "details_type": Field(4, "uint8", names=QUANTIZATION_DETAILS),
+    "details": Field(5, "union"),
     "quantized_dimension": Field(6, "int32"),
+}
+BLOCKS: Fields = {
+    "scales": Field(0, "int32"),
+    "zero_points": Field(1, "int32"),
+    "block_size": Field(2, "int32"),
+    "block_shape": _vector(3, "int32"),
 }
 OPERATOR: Fields = {
     "opcode_index": Field(0, "uint32"),
