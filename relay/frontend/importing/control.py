@@ -43,5 +43,6 @@ def branched(
     types = [[value.type for value in values] for values in results]
     if types[0] != types[1]:
         both = " and ".join(", ".join(map(str, each)) for each in types)
-        raise importer.at.unsupported(f"its branches give {both}", "they must give the same types")
+        hint = "both must give the same types, as the condition is known at run time only"
+        raise importer.at.unsupported(f"its branches give {both}", hint)
     return list(importer.append(scf.IfOp(go, types[0], [blocks[0]], [blocks[1]])))
