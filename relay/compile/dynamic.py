@@ -31,7 +31,7 @@ from relay.signature import TensorInfo
 from relay.sizes import Symbol
 from relay.transforms.batch import with_batch
 from relay.transforms.dynamic_to_static import DynamicToStatic, give_sizes, resize
-from relay.transforms.location import place
+from relay.transforms.location import function_of, place
 from relay.transforms.shape_arithmetic import Fold, deciding_arguments, give_values, settle
 
 MOST_NUMBERS = 64
@@ -295,5 +295,7 @@ def refuse_branches(module: ModuleOp) -> None:
             first, second = ([*end.operand_types] if end is not None else [] for end in ends)
             if first != second:
                 both = " and ".join(", ".join(map(str, each)) for each in (first, second))
+                function = function_of(op)
+                inputs = ", ".join(map(str, function.function_type.inputs)) if function is not None else "none"
                 hint = "which branch is taken follows from elements that are computed: both must give the same sizes"
-                raise Unsupported(place(op), f"its branches give {both}", hint)
+                raise Unsupported(place(op), f"its branches give {both} for inputs of {inputs}", hint)

@@ -377,8 +377,8 @@ def test_branches_of_the_same_sizes_decide_none():
 def test_branches_of_different_sizes_are_refused():
     text = TAKEN.replace("relay.negative %b", "relay.negative %x")
     said = (
-        "scf.if in @main: its branches give tensor<16x4xf32> and tensor<8x4xf32>; which branch is taken follows from "
-        "elements that are computed: both must give the same sizes"
+        "scf.if in @main: its branches give tensor<16x4xf32> and tensor<8x4xf32> for inputs of tensor<8x4xf32>, "
+        "tensor<f32>; which branch is taken follows from elements that are computed: both must give the same sizes"
     )
     with pytest.raises(Unsupported, match=re.escape(said)):
         build(parsed(text))
