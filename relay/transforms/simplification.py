@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 from xdsl.ir import Attribute
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
-from relay.dialects import relay
+from relay.dialects import qnn, relay
 from relay.dialects.attributes import dtype_of, int_values, ints, to_numpy
 from relay.dialects.layout import Layout
-from relay.dialects.op import rank, tensor
+from relay.dialects.op import DYNAMIC, rank, shape, tensor
 from relay.interpreters import evaluate
 from relay.module import is_constant
 from relay.transforms.algebra import Algebra
@@ -67,6 +69,36 @@ class Transpose(RewritePattern):
             new, before = Expansion(op), int_values(inner.axes)
             joined = ints([before[axis] for axis in axes])
             new.replace(rewriter, new.value(relay.TransposeOp, inner.input, properties={"axes": joined}))
+
+
+class OneMatrix(RewritePattern):
+    """A product of stacks of rows with one matrix  =>  relay.reshape (that of all rows (relay.reshape %x))
+
+    relay.nn.batch_matmul between codes in QDQ form stays until it has integers: it stands for sizes that the importer
+    did not know.
+    """
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(
+        self,
+        op: relay.DenseOp | relay.WeightOnlyDenseOp | qnn.DenseOp | relay.BatchMatmulOp,
+        rewriter: PatternRewriter,
+    ) -> None:
+        x, matrix = op.operands[:2]
+        dims, its = shape(x), shape(matrix)
+        if len(dims) < 3 or DYNAMIC in (*dims, *its):
+            return
+        new, rows = Expansion(op), (prod(dims[:-1]), dims[-1])
+        if not isinstance(op, relay.BatchMatmulOp):
+            found = new.value(type(op), new.reshape(x, rows), *op.operands[1:], properties=op.properties)
+        else:
+            coded = any(isinstance(each.owner, qnn.DequantizeOp) for each in op.operands)
+            if coded or op.transpose_a.value.data or prod(its[:-2]) != 1:
+                return
+            properties = {"transpose_b": op.transpose_b, "out_dtype": op.out_dtype}
+            operands = new.reshape(x, rows), new.reshape(matrix, its[-2:])
+            found = new.value(relay.MatmulOp, *operands, properties=properties)
+        new.replace(rewriter, new.reshape(found, shape(op.results[0])))
 
 
 class Clip(RewritePattern):
@@ -165,6 +197,7 @@ PATTERNS: list[type[RewritePattern]] = [
     ReshapeOfReshape,
     Transpose,
     JoinedTransposes,
+    OneMatrix,
     LaterReshape,
     Clip,
     Neutral,

@@ -181,3 +181,20 @@ def test_weights_of_other_files_are_read_at_each_build(tmp_path: Path, monkeypat
         (tmp_path / "w.bin").write_bytes(np.full(2, number, np.float32).tobytes())
         found = build(tmp_path / "m.onnx", opt_level=0).run(np.zeros(2, np.float32))
         assert isinstance(found, np.ndarray) and found.tolist() == [number, number]
+
+
+def test_products_of_open_rows_have_the_kernels_of_known_ones():
+    """What follows a product joins its kernel, for any length too, so that no sums of all rows lie in memory."""
+    nodes = [
+        node("MatMul", ["x", "w"], ["p"]),
+        node("Add", ["p", "b"], ["a"]),
+        node("Relu", ["a"], ["r"]),
+        node("MatMul", ["r", "v"], ["y"]),
+    ]
+    held = {"w": normal(32, 64) / 9, "b": normal(64), "v": normal(64, 32) / 90}
+    model = made(nodes, {"x": (FLOAT, [1, "n", 32])}, held)
+    exe, fixed = build(model, maximum={"n": 40}), build(model, shapes={"x": (1, 40, 32)})
+    assert isinstance(exe, DynamicExecutable) and exe.interface.length is not None
+    assert exe.variant(n=40).graph["arena_bytes"] == fixed.graph["arena_bytes"]
+    for length in (1, 7, 40):
+        agrees(model, exe, normal(1, length, 32))

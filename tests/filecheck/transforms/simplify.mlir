@@ -143,3 +143,43 @@ func.func @stays_split(%x: tensor<6x3xf32>, %w: tensor<4x3xf32>, %b: tensor<2x1x
 // CHECK-LABEL: func.func @stays_split
 // CHECK:         [[R:%.+]] = relay.reshape
 // CHECK-NEXT:    relay.add [[R]], %b
+
+// Stacks of rows times one matrix are one product of all rows, so that what follows, computed row by row, can join it.
+func.func @one_matrix(%x: tensor<2x3x4xf32>, %w: tensor<1x4x5xf32>, %b: tensor<5xf32>) -> tensor<2x3x5xf32> {
+  %p = relay.nn.batch_matmul %x, %w {transpose_b = false, out_dtype = f32} : (tensor<2x3x4xf32>, tensor<1x4x5xf32>) -> tensor<2x3x5xf32>
+  %r = relay.add %p, %b : (tensor<2x3x5xf32>, tensor<5xf32>) -> tensor<2x3x5xf32>
+  func.return %r : tensor<2x3x5xf32>
+}
+// CHECK-LABEL: func.func @one_matrix
+// CHECK-NEXT:    [[X:%.+]] = relay.reshape %x {newshape = array<i64: 6, 4>}
+// CHECK-NEXT:    [[W:%.+]] = relay.reshape %w {newshape = array<i64: 4, 5>}
+// CHECK-NEXT:    [[P:%.+]] = relay.nn.matmul [[X]], [[W]] {out_dtype = f32}
+// CHECK-NEXT:    [[S:%.+]] = relay.add [[P]], %b
+// CHECK-NEXT:    [[R:%.+]] = relay.reshape [[S]] {newshape = array<i64: 2, 3, 5>}
+// CHECK-NEXT:    func.return [[R]]
+
+func.func @dense(%x: tensor<2x3x4xi8>, %w: tensor<5x4xi8>) -> tensor<2x3x5xi32> {
+  %r = relay.nn.dense %x, %w {out_dtype = i32} : (tensor<2x3x4xi8>, tensor<5x4xi8>) -> tensor<2x3x5xi32>
+  func.return %r : tensor<2x3x5xi32>
+}
+// CHECK-LABEL: func.func @dense
+// CHECK-NEXT:    [[X:%.+]] = relay.reshape %x {newshape = array<i64: 6, 4>}
+// CHECK-NEXT:    [[P:%.+]] = relay.nn.dense [[X]], %w
+// CHECK-NEXT:    [[R:%.+]] = relay.reshape [[P]] {newshape = array<i64: 2, 3, 5>}
+// CHECK-NEXT:    func.return [[R]]
+
+// Between codes in QDQ form the op says that the importer did not know the sizes: biases are added to reals there.
+func.func @of_codes(%x: tensor<2x3x4xui8>, %w: tensor<4x5xf32>) -> tensor<2x3x5xf32> {
+  %d = qnn.dequantize %x {scale = 0.5 : f32, zero_point = 3 : i32, product = "f32"} : (tensor<2x3x4xui8>) -> tensor<2x3x4xf32>
+  %r = relay.nn.batch_matmul %d, %w {transpose_b = false, out_dtype = f32} : (tensor<2x3x4xf32>, tensor<4x5xf32>) -> tensor<2x3x5xf32>
+  func.return %r : tensor<2x3x5xf32>
+}
+// CHECK-LABEL: func.func @of_codes
+// CHECK:         relay.nn.batch_matmul
+
+func.func @two_stacks(%x: tensor<2x3x4xf32>, %y: tensor<2x4x5xf32>) -> tensor<2x3x5xf32> {
+  %r = relay.nn.batch_matmul %x, %y {transpose_b = false, out_dtype = f32} : (tensor<2x3x4xf32>, tensor<2x4x5xf32>) -> tensor<2x3x5xf32>
+  func.return %r : tensor<2x3x5xf32>
+}
+// CHECK-LABEL: func.func @two_stacks
+// CHECK-NEXT:    relay.nn.batch_matmul
