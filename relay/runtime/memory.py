@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Array: TypeAlias = "npt.NDArray[Any]"
 
 ALIGNMENT = 64
+PAGE = 4096
 
 _first_byte = c_char.from_buffer
 
@@ -82,6 +83,7 @@ class Frame:
         arrays = [*self.inputs, *(self.outputs or [None] * len(outputs)), constants, self.arena, *more]
         words = [0 if array is None else address(array) for array in arrays]
         if length:
+            self.arena[::PAGE] = 0  # in memory from now on: a longer sequence than before does not wait for its pages
             words.insert(len(inputs) + len(outputs), length)
         self.table = (c_uint64 * len(words))(*words)
         self.pointer = addressof(self.table)

@@ -15,6 +15,7 @@ from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument
 from relay.module import IRModule
 from relay.runtime import DynamicExecutable, Executable, load
+from tests.unit.test_sizes import resident
 
 MAXIMUM, WIDTH = 100, 32
 TEXT = f"""func.func @main(%x: tensor<?x{WIDTH}xi8>, %m: tensor<1x?xi8>)
@@ -168,3 +169,16 @@ def test_a_mean_over_the_sequence_has_a_build_for_each_length():
     assert "a constant follows from the length" in exe.to_json()["how"]["n"]
     x = np.random.default_rng(0).standard_normal((7, 16)).astype(np.float32)
     np.testing.assert_allclose(np.asarray(exe.run(x)), x.mean(0), rtol=1e-5)
+
+
+@pytest.mark.parametrize("runs", [2_000, pytest.param(100_000, marks=pytest.mark.slow)])
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads the memory in use from /proc")
+def test_runs_of_random_lengths_take_no_memory(runs: int):
+    """Resident memory behind all runs is that behind the first hundred, within 1 MB."""
+    exe, random = executable(), np.random.default_rng(runs)
+    given = {length: inputs(length) for length in range(1, MAXIMUM + 1)}
+    wanted = {length: run(exe, *each)[0].tobytes() for length, each in given.items()}
+    before = resident()
+    for length in random.integers(1, MAXIMUM + 1, runs).tolist():
+        assert run(exe, *given[length])[0].tobytes() == wanted[length]
+    assert resident() - before < 1 << 20
