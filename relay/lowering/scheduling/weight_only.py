@@ -3,6 +3,9 @@
 A word of 32 bits holds 16, 8 or 4 codes of a channel; the words of 16 channels lie side by side. The data of a block
 are multiplied by codes, and their sum by the scale: `scale * (sum of x * code) - scale * zero_point * (sum of x)`.
 
+For many rows, weights become floats in scratch memory, once for all rows of a strip, a panel of the inputs at a time:
+`(code - zero_point) * scale`, which tiles of full height multiply.
+
 Where the target has dot products of bytes, the data of a block become codes, too: of 24 bits, as three bytes each, by
 which every datum is rounded to 2^-23 of the largest of its block, or of 8 bits, where data are such codes.
 """
@@ -50,6 +53,10 @@ SMALLEST = 2.0**-100
 """Data of blocks without a larger number are rounded as if there were one."""
 LARGEST = (16, 8)
 """Rows and vectors of a tile, at most."""
+PANEL = 256
+"""Inputs whose weights become floats at once: those of a tile take half of a first-level cache of 32 KiB."""
+STRIP = 64
+"""Rows whose sums are in scratch memory at once."""
 TABLE = "llvm.x86.avx512.permvar.sf.512"
 """Reads a table of 16 floats by the last 4 bits of each lane."""
 
@@ -57,12 +64,14 @@ TABLE = "llvm.x86.avx512.permvar.sf.512"
 @dataclass(frozen=True, kw_only=True)
 class WeightOnlySchedule(OpSchedule):
     """`tile`: rows, and vectors of 16 channels, whose sums are in registers; `parts`: bytes of a datum's code, 0 where
-    data stay floats; `table`: weights' codes become floats by a table of 16 numbers, else by conversions; `fused`:
-    products are added without being rounded; `masks`: as in other products."""
+    data stay floats; `panel`: inputs whose weights become floats in scratch memory for all rows of a strip, 0 where
+    they do in registers, for each tile; `table`: weights' codes become floats by a table of 16 numbers, else by
+    conversions; `fused`: products are added without being rounded; `masks`: as in other products."""
 
     strategy = "weight_only"
     tile: tuple[int, int]
     parts: int
+    panel: int
     table: bool
     fused: bool
     masks: bool
@@ -122,8 +131,12 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
         vectors, wide = -(-channels // LANES), kernel.target.whole_vectors
         choices = (*self.by_bytes, 0)
         parts = pick("parts", choices, choices[0])
+        whole = (8, 2) if wide else (kernel.target.vector_registers - 2, 1)
+        inputs = self.given[0][0].shape[1] * self.block
+        panels = tuple(range(self.block, min(PANEL, inputs) + 1, self.block))
+        panel = pick("panel", (0, *panels), 0 if parts or not panels or rows < 2 * whole[0] else panels[-1])
         many = (8, 2) if parts == 1 else (4, 2) if parts else (8, 1)
-        tile = (1, 4) if rows == 1 else many if wide else (4, 1)
+        tile = (1, 4) if rows == 1 else whole if panel else many if wide else (4, 1)
         best = min(tile[0], rows), min(tile[1], vectors)
         tile = pick("tile", Tuples(*(range(1, 1 + most) for most in LARGEST)), best)
         can = wide and self.bits <= 4 and not parts
@@ -131,13 +144,16 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
         fused = pick("fused", (kernel.target.fuses,), kernel.target.fuses)
         masks = pick_masks(pick, kernel.target, channels)
         steps = rows * channels * self.block * self.given[0][0].shape[1] / LANES
-        each = parts / GROUP + 0.4 / tile[0] if parts else 1 + (1.5 if table else 3) / tile[0]
+        shared = min(rows, STRIP) if panel else tile[0]
+        each = parts / GROUP + 0.4 / tile[0] if parts else 1 + (1.5 if table else 3) / shared
         cycles = round(steps * each / (1 if wide else 0.5))
         found = f"{8 * parts} bits of data are multiplied" if parts else "become floats in registers,"
+        found = f"become floats for {shared} rows," if panel else found
         why = f"codes of {self.bits} bits {'and ' if parts else ''}{found} for {tile[0]} rows at once"
         return WeightOnlySchedule(
-            tile=(tile[0], tile[1]), parts=parts, table=table, fused=fused, masks=masks, cycles=cycles, why=why
-        )
+            tile=(tile[0], tile[1]), parts=parts, panel=panel, table=table, fused=fused, masks=masks, cycles=cycles,
+            why=why,
+        )  # fmt: skip
 
     @property
     def by_bytes(self) -> tuple[int, ...]:
@@ -171,6 +187,8 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
         if schedule.parts:
             assert self.dot is not None
             CodesEmitter(*common, middle, self.dot.unsigned).emit()
+        elif schedule.panel:
+            PanelEmitter(*common).emit()
         else:
             WeightOnlyEmitter(*common).emit()
 
@@ -353,6 +371,85 @@ class WeightOnlyEmitter:
         if self.schedule.fused:
             return self.b.add(vector.FMAOp(a, c, total)).results[0]
         return self.b.add(arith.AddfOp(total, self.b.add(arith.MulfOp(a, c)).result)).result
+
+
+class PanelEmitter(WeightOnlyEmitter):
+    """Emits a product whose weights become floats in scratch memory, [input, channel of the tile]."""
+
+    def emit(self) -> None:
+        b, vectors = self.b, self.schedule.tile[1]
+        whole, rest = divmod(self.epilogue.channels, LANES)
+
+        def strips(first: Index, count: int, lanes: int) -> None:
+            over(b, self.rows, STRIP, lambda row, rows: self.strip(row, rows, first, count, lanes))
+
+        over(b, whole, vectors, lambda first, count: strips(first, count, LANES), independent=True)
+        if rest:
+            strips(whole, 1, rest)
+
+    def strip(self, row: Index, rows: int, first: Index, vectors: int, lanes: int) -> None:
+        """All inputs of so many rows and the vectors of channels from `first` on, and the epilogue."""
+        b, pitch, zero = self.b, vectors * LANES, vector_constant(self.b, 0.0, f32, LANES)
+        panel, sums = (
+            b.add(memref.AllocaOp.get(f32, 64, [count * pitch])).memref for count in (self.schedule.panel, rows)
+        )
+        with b.loop(0, rows * vectors) as (place, _):
+            b.vector_store(zero, sums, [b.times(place, LANES)])
+
+        def multiply(block: Index, count: int) -> None:
+            self.widen(panel, block, count, first, vectors)
+            column = b.times(block, self.block)
+            over(b, rows, self.schedule.tile[0], lambda m, size: self.add(sums, panel, m, size, row, column, count))
+
+        over(b, self.blocks, self.schedule.panel // self.block, multiply)
+        with b.loop(0, rows) as (m, _):
+            for v in range(vectors):
+                value = b.vector_load(sums, [b.plus(b.times(m, pitch), v * LANES)], LANES)
+                self.epilogue.apply(value, [b.plus(row, m)], b.times(b.plus(first, v), LANES), lanes)
+
+    def widen(self, panel: SSAValue, block: Index, count: int, first: Index, vectors: int) -> None:
+        """Write the weights of `count` blocks as floats."""
+        b, words = self.b, self.block // self.per
+        with b.loop(0, count) as (number, _):
+            current = b.plus(block, number)
+            places = [b.times(b.plus(b.times(b.plus(first, v), self.blocks), current), LANES) for v in range(vectors)]
+            scales = self.loaded(self.scales, places, self.blocks * self.schedule.tile[1])
+            shifts = None if self.shifts is None else [b.vector_load(self.shifts, [at], LANES) for at in places]
+            with b.loop(0, words) as (word, _):
+                loaded = self.loaded_words(first, vectors, b.plus(b.times(current, words), word))
+                row = b.times(b.plus(b.times(number, words), word), self.per)
+                for place in range(self.per):
+                    for v, each in enumerate(loaded):
+                        weight = self.number(each, place)
+                        if shifts is None:
+                            weight = b.add(arith.MulfOp(weight, scales[v])).result
+                        else:
+                            weight = self.added(shifts[v], weight, scales[v])
+                        at = b.plus(b.times(b.plus(row, place), vectors * LANES), v * LANES)
+                        b.vector_store(weight, panel, [at])
+
+    def add(
+        self, sums: SSAValue, panel: SSAValue, first: Index, rows: int, row: Index, column: Index, blocks: int
+    ) -> None:
+        """Add the products of a panel to the sums of `rows` rows of the strip, from `first` on; `row` and `column` are
+        where the data of the strip and of the panel start."""
+        b, pitch = self.b, shape_of(panel)[0] // self.schedule.panel
+        places = [(r, v) for r in range(rows) for v in range(pitch // LANES)]
+        at = [b.plus(b.times(b.plus(first, r), pitch), v * LANES) for r, v in places]
+        zero = vector_constant(b, 0.0, f32, LANES)
+        with b.loop(0, blocks * self.block, carried=[zero] * len(places)) as (k, steps):
+            weights = [
+                b.vector_load(panel, [b.plus(b.times(k, pitch), v * LANES)], LANES) for v in range(pitch // LANES)
+            ]
+            data = [
+                b.broadcast(b.load(self.data, [b.plus(b.plus(row, first), r), b.plus(column, k)]), LANES)
+                for r in range(rows)
+            ]
+            steps.next = [
+                self.added(total, weights[v], data[r]) for (r, v), total in zip(places, steps.args, strict=True)
+            ]
+        for place, total in zip(at, steps.results, strict=True):
+            b.vector_store(b.add(arith.AddfOp(b.vector_load(sums, [place], LANES), total)).result, sums, [place])
 
 
 class CodesEmitter(WeightOnlyEmitter):
