@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from io import BytesIO
+from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -377,6 +379,17 @@ def every() -> None:
     module = type("Net", (type("Module", (), {"__module__": "torch.nn.modules.module"}),), {})()
     with pytest.raises(RelayError, match="Net is a module, whose call is Python code"):
         from_pytorch(module)
+
+    def save(*_: object) -> None:
+        raise ValueError("failed serializing\nTraceback\nunsupported argument")
+
+    unsaved: Any = type("ExportedProgram", (), {"__module__": "torch.export"})()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "torch", SimpleNamespace(export=SimpleNamespace(save=save)))
+        told(
+            "ExportedProgram: torch.export.save raises ValueError: unsupported argument; export what PyTorch can save",
+            unsaved,
+        )
     packed = zipped(zipfile.ZIP_DEFLATED, m__archive_format="pt2", **{"m__models__model.json": " " * 99})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "MOST_EXPANDED", 10)

@@ -74,7 +74,12 @@ def saved(model: object) -> tuple[bytes, str]:
     if kind.__name__ == "ExportedProgram" and kind.__module__.startswith("torch."):
         stream = BytesIO()
         torch: Any = sys.modules["torch"]
-        torch.export.save(model, stream)
+        try:
+            torch.export.save(model, stream)
+        except Exception as error:
+            last = str(error).strip().rpartition("\n")[2][:200]  # behind a traceback
+            what = f"torch.export.save raises {type(error).__name__}: {last}"
+            raise Unsupported("ExportedProgram", what, "export what PyTorch can save") from error
         return stream.getvalue(), "ExportedProgram"
     if any((each.__module__, each.__name__) == ("torch.nn.modules.module", "Module") for each in kind.__mro__):
         what = f"{kind.__name__} is a module, whose call is Python code"
