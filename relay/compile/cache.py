@@ -230,10 +230,10 @@ def _text(rebuilt: Callable[[], Library], kind: str) -> str:
     return rebuilt().sources[kind]()
 
 
-def _files(rebuilt: Callable[[], Library], name: str) -> Mapping[str, bytes]:
+def _files(rebuilt: Callable[[], Library], name: str, kind: str) -> Mapping[str, bytes]:
     library = rebuilt()
     assert library.export is not None
-    return library.export(name)
+    return library.export(name, kind)
 
 
 def _profiled(rebuilt: Callable[[], Library]) -> Mapping[str, Any]:

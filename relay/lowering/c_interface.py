@@ -13,7 +13,9 @@ from relay.arguments import text
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument, Unsupported
 from relay.lowering.c_stream import Parameter, declarations
-from relay.lowering.codegen import compile_text
+from relay.lowering.codegen import compile_text, is_linked
+from relay.lowering.elf.shared_object import ANDROID, NEEDED, link
+from relay.lowering.elf.static_library import static_library
 from relay.lowering.exported_regions import Regions, plain
 from relay.lowering.exported_texts import cmake, readme
 from relay.lowering.llvm_ir import translate
@@ -61,6 +63,11 @@ class Interface:
             if row.get("initial") is not None
         }
 
+    @property
+    def entry(self) -> str:
+        """The function that C calls, or that what external compilers made calls."""
+        return f"{self.name}_host" if self.regions.functions else f"{self.name}_run"
+
     def constants(self) -> Array:
         """All weights, each where the plan put it."""
         blob = np.zeros(int(self.graph["constants_bytes"]), np.uint8)
@@ -74,7 +81,6 @@ class Interface:
         the table of external functions where there are any."""
         blob, tensors = self.constants(), [f"ptr %{parameter}" for parameter, _ in self.tensors]
         table = ["ptr %table"] if self.regions.functions else []
-        entry = f"{self.name}_host" if table else f"{self.name}_run"
         lines = [f"@constants = internal constant {data(blob)}, align {self.target.alignment}"]
         lines += [
             f"@{name} = constant {data(array)}, align {self.target.alignment}" for name, array in self.initial.items()
@@ -83,7 +89,7 @@ class Interface:
         return "\n".join(
             [
                 *lines,
-                f"define i32 @{entry}({', '.join(['ptr %arena', *tensors, *table])}) #0 {{",
+                f"define i32 @{self.entry}({', '.join(['ptr %arena', *tensors, *table])}) #0 {{",
                 "  %address = ptrtoint ptr %arena to i64",
                 f"  %low = and i64 %address, {self.target.alignment - 1}",
                 "  %aligned = icmp eq i64 %low, 0",
@@ -182,11 +188,18 @@ int32_t {name}_run(void *arena, {self.parameters});
 
 
 def export(
-    module: IRModule, graph: Mapping[str, Any], params: Mapping[str, Array], target: CpuTarget, effort: int, name: str
+    module: IRModule,
+    graph: Mapping[str, Any],
+    params: Mapping[str, Array],
+    target: CpuTarget,
+    effort: int,
+    name: str,
+    kind: str,
 ) -> dict[str, bytes]:
-    """The files of a planned module, by name: object code, header, what external compilers made, in C, a README
-    (`NAME.md`: the folder may be a program's, with a README.md of its own) and a library for CMake. Raises
-    InvalidArgument for a bad name, Unsupported for what no C functions run."""
+    """The files of a planned module, by name: object code or a library of it (`kind`: "o", "a" or "so"), header, what
+    external compilers made, in C, a README (`NAME.md`: the folder may be a program's, with a README.md of its own) and
+    a library for CMake. Raises InvalidArgument for a bad name, Unsupported for what no C functions run, and for shared
+    libraries that are not linked here."""
     interface = Interface(name, graph, params, target, Regions.of(module.op, name))
     main = len(interface.tensors) + 2
     text = translate(
@@ -196,14 +209,21 @@ def export(
         index_bits=target.index_bits,
     )
     code = compile_text(text, target, effort).code
-    files = {f"{name}.o": code, f"{name}.h": interface.header().encode()}
+    file = f"{name}.o" if kind == "o" else f"lib{name}.{kind}"
+    if kind == "a":
+        code = static_library(code, [interface.entry, *interface.initial])
+    elif kind == "so":
+        if not is_linked(target):
+            raise Unsupported("export", f"no shared library for {target.triple} is made", "write a static one, .a")
+        code = link([code], f"{name}_", file, ANDROID if "android" in target.triple else NEEDED)
+    files = {file: code, f"{name}.h": interface.header().encode()}
     if (regions := interface.regions).functions:
         arguments = ", ".join(parameter for parameter, _ in interface.tensors)
         text = regions.code(f'#include "{name}.h"\n') + regions.runner(interface.parameters, arguments)
         files[f"{name}_regions.c"] = text.encode()
     sources = [file for file in files if file.endswith(".c")]
-    files[f"{name}.md"] = readme(name, graph, target.alignment, interface.tensors).encode()
-    files[f"{name}.cmake"] = cmake(name, sources, [f"{name}.o"]).encode()
+    files[f"{name}.md"] = readme(name, file, graph, target.alignment, interface.tensors).encode()
+    files[f"{name}.cmake"] = cmake(name, sources, [file]).encode()
     return files
 
 

@@ -40,6 +40,12 @@ LLVM_LOCK = threading.RLock()
 _READY: list[bool] = []
 
 
+def is_linked(target: Target) -> bool:
+    """Whether shared objects for it are made here."""
+    words = target.triple.split("-")
+    return words[0] in LINKED and "linux" in words
+
+
 @dataclass(frozen=True)
 class NativeCode:
     """A program compiled: relocatable object code of its units, and its text, which is joined when it is asked for."""
@@ -64,8 +70,7 @@ class NativeCode:
     def shared_object(self) -> bytes:
         """The code as Linux's loader takes it; functions called `relay_...` can be looked up. No bytes for a machine
         whose code is not linked here."""
-        words = self.target.triple.split("-")
-        return link(self.objects) if words[0] in LINKED and "linux" in words else b""
+        return link(self.objects) if is_linked(self.target) else b""
 
     def assembly(self) -> str:
         """The assembly of the whole, made from the optimised text."""

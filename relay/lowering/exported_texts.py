@@ -25,9 +25,9 @@ def cmake(name: str, sources: Sequence[str], objects: Sequence[str], options: Se
 
 
 def readme(
-    name: str, graph: Mapping[str, Any], alignment: int, tensors: Sequence[tuple[str, Mapping[str, Any]]]
+    name: str, file: str, graph: Mapping[str, Any], alignment: int, tensors: Sequence[tuple[str, Mapping[str, Any]]]
 ) -> str:
-    """How to link and call an object, what its tensors are, and how much memory each layer needs."""
+    """How to link and call `file`, what its tensors are, and how much memory each layer needs."""
     macro = name.upper()
     rows = "".join(
         f"| `{parameter}` | {row['kind']} | {cell(row['name'])} | {row['dtype']} | {list(row['shape'])} | "
@@ -41,8 +41,8 @@ def readme(
     arguments = ", ".join(["arena", *(parameter for parameter, _ in tensors)])
     return f"""# {name}
 
-`{name}.o`{regions} and `{name}.h` are a neural network in native code for {graph["target"]["triple"]} \
-({graph["target"]["cpu"]}), made by relay. Weights are constants in the object. Nothing is allocated: the program gives
+`{file}`{regions} and `{name}.h` are a neural network in native code for {graph["target"]["triple"]} \
+({graph["target"]["cpu"]}), made by relay. Weights are constants in it. Nothing is allocated: the program gives
 the arena, which is all the memory that is written, but for the outputs.
 
 | | bytes |
@@ -64,7 +64,7 @@ static _Alignas({macro}_ARENA_ALIGNMENT) unsigned char arena[{macro}_ARENA_BYTES
 {rows}
 A code stands for `scale * (code - zero point)`. Tensors are dense and row-major.
 
-With CMake: `include({name}.cmake)` and `target_link_libraries(YOUR_PROGRAM PRIVATE {name})`; else link `{name}.o`, and
+With CMake: `include({name}.cmake)` and `target_link_libraries(YOUR_PROGRAM PRIVATE {name})`; else link `{file}`, and
 `-lm` where the linker asks for functions of it.
 
 What each kernel needs of the arena while it runs, in their order:

@@ -370,7 +370,7 @@ class DynamicExecutable(Executable):
         """Each size has its own: `variant(...).get_source(kind)`."""
         self._refuse_open("get_source()")
 
-    def export(self, folder: str | PathLike[str], name: str = "relay_model") -> list[Path]:
+    def export(self, folder: str | PathLike[str], name: str = "relay_model", kind: str = "o") -> list[Path]:
         """Each size has its own: `variant(...).export(folder)`."""
         self._refuse_open("export(folder)")
 

@@ -46,6 +46,8 @@ STAGED_BYTES = 16 << 10
 its address."""
 
 
+EXPORTED = ("o", "a", "so")
+"""What `export` writes: an object, a static library, a shared one."""
 MOST_BYTES = 1 << 47
 """What a process can address."""
 
@@ -530,9 +532,10 @@ class Executable:
     export_library = save
     """TVM's name."""
 
-    def export(self, folder: str | PathLike[str], name: str = "relay_model") -> list[Path]:
-        """Write `NAME.o`, object code for the target with the weights inside, `NAME.h`, how C calls it, `NAME.md`, what
-        it is, and `NAME.cmake`, a library for CMake; the paths.
+    def export(self, folder: str | PathLike[str], name: str = "relay_model", kind: str = "o") -> list[Path]:
+        """Write `NAME.o`, object code for the target with the weights inside, `NAME.h`, how C and C++ call it,
+        `NAME.md`, what it is, and `NAME.cmake`, a library for CMake; the paths. With `kind` "a", `libNAME.a` takes the
+        object's place, with "so" `libNAME.so`, for Linux and Android on x86-64 and aarch64.
 
         Nothing has to be started or loaded; what the code calls of the C library and libm, a linker finds. With parts
         that external compilers made, `NAME_regions.c` starts their devices by the vendors' C functions (see
@@ -548,7 +551,9 @@ class Executable:
             raise Unsupported("export", f"the code is for any length up to {self._length}", hint)
         if self.library.export is None:
             raise Unsupported("export", "what was loaded from a file cannot be exported", "build it again")
-        return write_folder(target, self.library.export(name))
+        if kind not in EXPORTED:
+            raise InvalidArgument("export", f"the kind {kind!r} is not known", f"known are {', '.join(EXPORTED)}")
+        return write_folder(target, self.library.export(name, kind))
 
     def certify(self, bits: int = 64) -> Any:
         """Check the machine code against the formulas that the compiler claims for it. Returns a

@@ -29,7 +29,7 @@ class Library:
         code: bytes,
         sources: Mapping[str, Callable[[], str]] | None = None,
         artifacts: Mapping[str, bytes] | None = None,
-        export: Callable[[str], Mapping[str, bytes]] | None = None,
+        export: Callable[[str, str], Mapping[str, bytes]] | None = None,
         profiled: Callable[[], Mapping[str, Any]] | None = None,
     ):
         self.code = code

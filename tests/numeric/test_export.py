@@ -193,9 +193,9 @@ def test_digits_on_linux(machine: str, tmp_path: Path):
 
 
 PROJECT = """cmake_minimum_required(VERSION 3.16)
-project(program C)
+project(program C CXX)
 include(digits/digits.cmake)
-add_executable(program main.c)
+add_executable(program main.%s)
 target_link_libraries(program PRIVATE digits)
 """
 PROGRAM = """#include "digits.h"
@@ -207,26 +207,49 @@ int main(void) {
   return fwrite(out, sizeof out, 1, stdout) != 1;
 }
 """
-ARENA = "static _Alignas(DIGITS_ARENA_ALIGNMENT) unsigned char arena[DIGITS_ARENA_BYTES];"
+ARENA = "%s(DIGITS_ARENA_ALIGNMENT) static unsigned char arena[DIGITS_ARENA_BYTES];"
 
 
-@pytest.mark.skipif(shutil.which("cmake") is None or shutil.which("make") is None, reason="Debian: cmake, make")
-@pytest.mark.parametrize("kind", ["object", "c"])
-def test_exports_are_libraries_for_cmake(kind: str, tmp_path: Path):
+@pytest.mark.skipif(shutil.which("cmake") is None or shutil.which("g++") is None, reason="Debian: cmake, make, g++")
+@pytest.mark.parametrize(
+    ("kind", "language"), [("c", "c"), ("o", "c"), ("o", "cpp"), ("a", "c"), ("a", "cpp"), ("so", "c"), ("so", "cpp")]
+)
+def test_exports_are_libraries_for_cmake(kind: str, language: str, tmp_path: Path):
     if kind == "c":
         export_c(relay.frontend.from_tflite(DIGITS), tmp_path / "digits", "digits")
         program = PROGRAM % ("", "digits_run(in, out)")
     else:
-        relay.build(DIGITS).export(tmp_path / "digits", "digits")
-        program = PROGRAM % (ARENA, "digits_run(arena, in, out)")
-    (tmp_path / "main.c").write_text(program)
-    (tmp_path / "CMakeLists.txt").write_text(PROJECT)
-    run(["cmake", "-B", "build", "-G", "Unix Makefiles"], tmp_path)
+        relay.build(DIGITS).export(tmp_path / "digits", "digits", kind)
+        arena = ARENA % ("_Alignas" if language == "c" else "alignas")
+        program = PROGRAM % (arena, "digits_run(arena, in, out)")
+    (tmp_path / f"main.{language}").write_text(program)
+    (tmp_path / "CMakeLists.txt").write_text(PROJECT % language)
+    run(["cmake", "-B", "build", "-G", "Unix Makefiles", "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror"], tmp_path)
     run(["cmake", "--build", "build"], tmp_path)
     found = run(["build/program"], tmp_path, DATA["int8_images"][0].tobytes())
     assert np.array_equal(np.frombuffer(found, np.int8), DATA["int8_out"][0].reshape(-1))
     readme = next((tmp_path / "digits").glob("*.md")).read_text()
     assert all(f"`{name}`" in readme for name in ("input_0", "output_0"))
+
+
+@pytest.mark.parametrize("kind", ["a", "so"])
+def test_libraries_for_aarch64(kind: str, tmp_path: Path):
+    machine = MACHINES["aarch64"]
+    machine.skip()
+    relay.build(DIGITS, target=machine.target).export(tmp_path, "digits", kind)
+    (tmp_path / "main.c").write_text(PROGRAM % (ARENA % "_Alignas", "digits_run(arena, in, out)"))
+    run([*machine.linker, "main.c", "-L.", "-ldigits", "-Wl,-rpath,.", "-o", "program"], tmp_path)
+    root = ["-L", "/usr/aarch64-linux-gnu"]
+    found = run([*machine.emulator, *root, "./program"], tmp_path, DATA["int8_images"][0].tobytes())
+    assert np.array_equal(np.frombuffer(found, np.int8), DATA["int8_out"][0].reshape(-1))
+
+
+def test_libraries_that_are_not_made(tmp_path: Path):
+    board = relay.build(DIGITS, target="cortex-m4")
+    with pytest.raises(relay.RelayError, match=r"no shared library for thumbv7em-none-eabi is made; write a static"):
+        board.export(tmp_path, "digits", "so")
+    with pytest.raises(relay.RelayError, match="the kind 'dll' is not known; known are o, a, so"):
+        board.export(tmp_path, "digits", "dll")
 
 
 @pytest.mark.slow

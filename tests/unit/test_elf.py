@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import shutil
 import struct
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 from relay.errors import Malformed, RelayError, Unsupported
 from relay.lowering.codegen import compile_text
 from relay.lowering.elf.object_file import read_object
-from relay.lowering.elf.shared_object import link
+from relay.lowering.elf.shared_object import ANDROID, link
 from relay.target import CpuTarget, host
 
 FIRST = """
@@ -192,6 +193,15 @@ def test_aarch64_runs_under_an_emulator(tmp_path: Path):
     assert built.returncode == 0, built.stderr
     done = subprocess.run([emulator, "-L", str(root), "./main"], cwd=tmp_path, capture_output=True, text=True)
     assert done.stdout == "42 0 7 2.7183 81 4 0\n", done.stdout + done.stderr
+
+
+@pytest.mark.skipif(shutil.which("readelf") is None, reason="readelf is not installed")
+def test_names_for_the_loader_of_android(tmp_path: Path):
+    """It wants the library's own name, and has the C library under other names than Linux's."""
+    path = tmp_path / "libmodel.so"
+    path.write_bytes(link(objects(host()), "relay_", "libmodel.so", ANDROID))
+    done = subprocess.run(["readelf", "-d", path], capture_output=True, text=True, check=True)
+    assert re.findall(r"\[(\S+)\]", done.stdout) == ["libm.so", "libc.so", "libmodel.so"]
 
 
 def test_what_is_no_object():

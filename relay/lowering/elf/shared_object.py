@@ -28,6 +28,8 @@ READ = 4
 """A segment may be read; EXECUTE and WRITE are 1 and 2 there."""
 NEEDED = ("libm.so.6", "libc.so.6")
 """Where imported functions are looked for, beside what the process has loaded."""
+ANDROID = ("libm.so", "libc.so")
+"""The same of Android."""
 ASKED = {"memcpy": "memmove"}
 """Functions that are imported under another name. The C library has two `memcpy`, and gives who names no version, as
 here, the old one, which is slower; of `memmove`, which does the same and more, it has one."""
@@ -63,8 +65,9 @@ class Part:
         return start
 
 
-def link(objects: Sequence[bytes], exported: str = "relay_") -> bytes:
-    """The shared object of these objects; global symbols whose names start with `exported` can be looked up.
+def link(objects: Sequence[bytes], exported: str = "relay_", soname: str = "", needed: Sequence[str] = NEEDED) -> bytes:
+    """The shared object of these objects; global symbols whose names start with `exported` can be looked up. `soname`:
+    the name by which programs that are linked with it ask for it.
 
     Raises Malformed for an object that is damaged or a symbol that two define, Unsupported for another machine's, or a
     relocation that is not known.
@@ -75,7 +78,7 @@ def link(objects: Sequence[bytes], exported: str = "relay_") -> bytes:
         known = " and ".join(each.name for each in MACHINES.values())
         raise Unsupported("object code", "is for machines that are not linked here", f"known are {known}")
     try:
-        return Linker(read, machine, exported).link()
+        return Linker(read, machine, exported, soname, needed).link()
     except struct.error as error:
         raise Malformed("object code", f"cannot be linked: {error}") from None
 
@@ -83,8 +86,11 @@ def link(objects: Sequence[bytes], exported: str = "relay_") -> bytes:
 class Linker:
     """One link: `place` decides where sections lie, `patch` fills in addresses, `write` puts the file together."""
 
-    def __init__(self, objects: Sequence[ObjectFile], machine: Machine, exported: str):
+    def __init__(
+        self, objects: Sequence[ObjectFile], machine: Machine, exported: str, soname: str, needed: Sequence[str]
+    ):
         self.objects, self.machine, self.exported = objects, machine, exported
+        self.soname, self.needed = soname, needed
         self.pieces: dict[Place, tuple[Part, int]] = {}
         self.globals: dict[str, tuple[int, Symbol]] = {}
         self.imports: list[str] = []
@@ -223,7 +229,8 @@ class Linker:
     def write(self) -> bytes:
         """The file. Parts are sized before they have addresses, and filled after."""
         exports = sorted(name for name in self.globals if name.startswith(self.exported))
-        needed = [self.name(name) for name in NEEDED] if self.imports else []
+        needed = [(1, self.name(name)) for name in self.needed] if self.imports else []
+        needed += [(14, self.name(self.soname))] if self.soname else []
         names = {name: self.name(ASKED.get(name, name)) for name in [*self.imports, *exports]}
         count = 1 + len(names)
         moved = len(self.slots) + sum(
@@ -260,7 +267,7 @@ class Linker:
             RELOCATION.pack(part.address + at, index << 32 | kind, addend)
             for part, at, kind, index, addend in sorted(self.relocations, key=lambda row: row[0].address + row[1])
         )
-        table = [(1, offset) for offset in needed]
+        table = [*needed]
         table += [(4, hashes.address), (5, strings.address), (6, symbols.address)]
         table += [(10, strings.size), (11, SYMBOL.size)]
         if moved:

@@ -13,7 +13,9 @@ from relay.tools.command import options
 
 EMITTED = {
     "relay": "one file for `relay run` and relay.runtime.load",
-    "o": "object code and a header for C",
+    "o": "object code and a header for C and C++",
+    "a": "the same as a static library, libNAME.a",
+    "so": "the same as a shared library, libNAME.so",
     "c": "readable C99 and a header",
     "mlir": "the last MLIR",
     "ll": "LLVM IR",
@@ -33,7 +35,7 @@ TEXTS = {"mlir": "mlir", "ll": "ll", "s": "asm", "ptx": "ptx"}
 @options.JSON
 @click.pass_obj
 def command(manner: options.Manner, model: str, output: str, emit: str | None, as_json: bool, **chosen: Any) -> None:
-    """Compile a model to one file for `relay run`, to an object for C programs, to C, PTX or SPIR-V."""
+    """Compile a model to one file for `relay run`, to an object or library for C programs, to C, PTX or SPIR-V."""
     build, _ = options.arguments_of(chosen)
     kind = emit or Path(output).suffix.removeprefix(".")
     if kind not in EMITTED:
@@ -74,6 +76,9 @@ def write(kind: str, model: str, output: str, build: dict[str, Any], manner: opt
         return [Path(output)]
     if kind == "o":
         return executable.export(Path(output).parent, options.stem_of(output))
+    if kind in ("a", "so"):
+        stem = options.stem_of(Path(output).name.removeprefix("lib"))
+        return executable.export(Path(output).parent, stem, kind)
     from relay.files import replace_file
 
     if kind == "spv":
