@@ -27,7 +27,7 @@ DTYPES = ("f16",)
 """What can be computed in; where a target has no arithmetic of it, that would only be slower, and less exact."""
 HIGHEST = 65504.0
 """The largest number of half precision."""
-ALWAYS = (relay.Conv2dOp, relay.DenseOp)
+ALWAYS = (relay.Conv1dOp, relay.Conv2dOp, relay.Conv3dOp, relay.DenseOp, relay.MatmulOp, relay.BatchMatmulOp)
 ARITHMETIC = (relay.AddOp, relay.SubtractOp, relay.MultiplyOp, relay.NegativeOp, relay.AbsOp, relay.BiasAddOp)
 """This pass's choice: rounded once in half precision. Others (roots, exponentials, sums over axes) lose more."""
 
