@@ -43,7 +43,7 @@ SAMPLED = 2
 FILLS = (0x01, 0xFE)
 """Bytes of memory before a run. What is equal after both runs was written, from nothing but what was: sums of such
 words are far beyond what a code can be, on either side."""
-BLOCK = "call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()"
+BLOCK = re.compile(r"(%\w+) = call (range\(i32 0, \d+\) )(i32 @llvm\.nvvm\.read\.ptx\.sreg\.ctaid\.x\(\))")
 
 
 def calls_of(module: IRModule) -> list[CallOp]:
@@ -216,8 +216,8 @@ class Calls:
         blocks = self.blocks.get(name[1]) if name is not None else None
         if blocks is None:
             return text
-        other = rf"\1n = {BLOCK}\n  \1m = mul i32 \1n, {blocks.step}\n  \1 = add i32 \1m, {blocks.first}"
-        text, count = re.subn(rf"(%\w+) = {re.escape(BLOCK)}", other, text)
+        other = rf"\1n = call \3\n  \1m = mul i32 \1n, {blocks.step}\n  \1 = add i32 \1m, {blocks.first}"
+        text, count = BLOCK.subn(other, text)
         assert count == 1 and "nctaid" not in text
         return text
 

@@ -23,7 +23,7 @@ LOAD = re.compile(r"  (%\w+) = load (.+), ptr addrspace\((\d)\) (%\w+|@shared), 
 STORE = re.compile(r"  store (.+) (\S+|<.*>), ptr addrspace\((\d)\) (%\w+|@shared), align (\d+)(?: ; (.*))?$")
 POINTER = re.compile(r"  (%\w+) = ptrtoint ptr addrspace\(3\) (%\w+|@shared) to i64")
 GLOBAL = re.compile(r"  (%\w+) = ptrtoint ptr addrspace\(1\) (%\w+) to i64")
-REGISTER = re.compile(r"  (%\w+) = call i32 @llvm\.nvvm\.read\.ptx\.sreg\.([\w.]+)\(\)")
+REGISTER = re.compile(r"  (%\w+) = call (?:range\([^)]*\) )?i32 @llvm\.nvvm\.read\.ptx\.sreg\.([\w.]+)\(\)")
 ROUND = re.compile(
     r"  (%\w+) = (?:call i32 @llvm\.nvvm\.f2tf32\.rna\((.*)\)|fptrunc (<2 x float> %\w+) to <2 x bfloat>)"
 )
