@@ -29,8 +29,8 @@ COMMIT, WAIT = "llvm.nvvm.cp.async.commit.group", "llvm.nvvm.cp.async.wait.group
 MATRICES = "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16.p3"
 BLOCK_NUMBER = "llvm.nvvm.read.ptx.sreg.ctaid.x"
 FEWEST = 1 << 17
-"""The least bound of a block's number that LLVM is told: below it, LLVM divides in 16 bits, which takes NVIDIA's GPUs more
-instructions than 32 bits do."""
+"""The least bound of a block's number that LLVM is told: below it, LLVM divides in 16 bits, which takes more
+instructions of NVIDIA's GPUs than 32 bits do."""
 SHARED_NAME = "@shared"
 SHARED_ALIGNMENT = 1024
 """What shared memory starts at a multiple of: eight rows of a factor that matrix units read."""
