@@ -15,7 +15,7 @@ from xdsl.dialects.func import FuncOp
 from relay import signature, symbols
 from relay.arguments import every, mapping, positive, shown
 from relay.compile.length import bounded, length_of, with_outputs
-from relay.compile.linear import WHY, have_linear_shapes, is_linear
+from relay.compile.linear import WHY, are_alike, is_linear
 from relay.compile.request import Recipe
 from relay.compile.rows import EXTERNAL, At, blocks_of
 from relay.dialects.attributes import Array
@@ -127,7 +127,7 @@ def serve_any_length(executable: DynamicExecutable, at: At, recipe: Recipe, comp
             longer, shorter = (modules[length.maximum - less] for less in (0, 1))
             shapes = [[info.shape for info in signature.read(each["main"])[1]] for each in (longer, shorter)]
             interface = with_outputs(interface, *shapes)
-            if not (is_linear(folds, symbol) and have_linear_shapes(modules)):
+            if not (is_linear(folds, symbol) and are_alike(modules)):
                 interface = interface._replace(length=None, why=WHY)
             if interface.length is not None:
                 plain = replace(recipe, model=longer, params={}, frontend={}, maximum=None)

@@ -8,20 +8,24 @@ be the same for all three and another one for a size between or behind them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 import numpy as np
+from xdsl.ir import SSAValue
 
 from relay.dialects import relay
-from relay.dialects.attributes import Array
-from relay.dialects.op import is_tensor, shape
-from relay.module import IRModule, is_constant
+from relay.dialects.attributes import Array, dtype_of, to_numpy
+from relay.dialects.op import TensorOp, shape
+from relay.errors import Unsupported
+from relay.interpreters import evaluate
+from relay.module import IRModule
 from relay.sizes import Symbol
 from relay.transforms.shape_arithmetic import Fold
 
 SUMS = (relay.AddOp, relay.SubtractOp, relay.ConcatenateOp, relay.StackOp)
 MOVES = (
     *(relay.CastOp, relay.CopyOp, relay.NegativeOp, relay.ReshapeOp, relay.SqueezeOp, relay.ExpandDimsOp),
-    *(relay.TakeOp, relay.StridedSliceOp, relay.TransposeOp, relay.BroadcastToOp),
+    *(relay.TakeOp, relay.StridedSliceOp, relay.TransposeOp, relay.BroadcastToOp, relay.CumsumOp),
 )
 """Ops that are linear in their first operand."""
 SHAPED = (relay.DynReshapeOp, relay.DynBroadcastToOp, relay.DynFullOp)
@@ -43,18 +47,80 @@ def is_linear(folds: Mapping[int, Sequence[Fold]], symbol: Symbol) -> bool:
     return all(_linear(row, sizes, ends) for row in zip(*rows, strict=True))
 
 
-def have_linear_shapes(modules: Mapping[int, IRModule]) -> bool:
-    """Whether modules for three sizes have the same ops, and all sizes of their results are linear."""
+def are_alike(modules: Mapping[int, IRModule]) -> bool:
+    """Whether modules for three sizes have the same ops, the sizes of whose results are linear, and whether so is all
+    that is computed of sizes and constants alone, which later passes fold."""
     sizes = sorted(modules)
-    walks = [[op for op in modules[size].op.walk() if not is_constant(op)] for size in sizes]
+    walks = [[op for op in modules[size].op.walk() if isinstance(op, TensorOp)] for size in sizes]
     if len({tuple(op.name for op in walk) for walk in walks}) > 1:
         return False
-    for ops in zip(*walks, strict=True):
+    computed = _Computed(sizes)
+    return all(computed.is_linear(ops) for ops in zip(*walks, strict=True))
+
+
+class _Computed:
+    """What is computed of sizes and constants, in modules for three sizes: `varied`, the numbers for each size by the
+    value of the last module; `fixed`, values that are the same for all."""
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self.sizes = sizes
+        self.varied: dict[SSAValue, Sequence[Array]] = {}
+        self.fixed: dict[SSAValue, Array | None] = {}
+
+    def is_linear(self, ops: Sequence[TensorOp]) -> bool:
+        """Whether the results of an op have linear sizes, and are linear if they are computed so."""
+        last = ops[-1]
         for results in zip(*(op.results for op in ops), strict=True):
-            dims = [np.array(shape(value) if is_tensor(value.type) else ()) for value in results]
-            if not _alike(dims) or not _on_a_line(np.stack(dims), sizes):
+            dims = [np.array(shape(value)) for value in results]
+            if not _alike(dims) or not _on_a_line(np.stack(dims), self.sizes):
                 return False
-    return True
+        measures = isinstance(last, relay.MeasureOp)
+        if not measures and not all(value in self.varied or value in self.fixed for value in last.operands):
+            return True
+        differ = [] if measures else [place for place, value in enumerate(last.operands) if value in self.varied]
+        alike = all(op.properties == last.properties and op.result_types == last.result_types for op in ops)
+        if alike and not differ and not measures:
+            self.fixed.update(dict.fromkeys(last.results))
+            return True
+        try:
+            rows = [self.evaluated(op, last, number) for number, op in enumerate(ops)]
+        except Unsupported:  # no pass folds it
+            return True
+        for result, arrays in zip(last.results, zip(*rows, strict=True), strict=True):
+            self.varied[result] = arrays
+            if not self.continues(arrays, isinstance(last, SUMS)):
+                return False
+        grow = any(not _alike(self.varied[last.operands[place]]) for place in differ)
+        by_elements = last.ELEMENTWISE or (isinstance(last, relay.TakeOp) and differ == [1])
+        return not differ or (grow and by_elements) or _is_linear_in(type(last), differ, rows[0][0])
+
+    def evaluated(self, op: TensorOp, last: TensorOp, number: int) -> Sequence[Array]:
+        """The results of an op in the module of that number."""
+        if isinstance(op, relay.MeasureOp):
+            dims = shape(op.input)
+            return [np.array(dims if isinstance(op, relay.ShapeOfOp) else prod(dims), dtype_of(op.dtype))]
+        if isinstance(op, relay.ConstantOp):
+            return [to_numpy(op.value)]
+        given = [self.varied[v][number] if v in self.varied else self.constant(v) for v in last.operands]
+        return evaluate(op, given)
+
+    def constant(self, value: SSAValue) -> Array:
+        """The numbers of a value that is the same for all sizes."""
+        found, op = self.fixed[value], value.owner
+        if found is None:
+            assert isinstance(op, TensorOp)
+            found = self.evaluated(op, op, 0)[op.results.index(value)]
+            self.fixed[value] = found
+        return found
+
+    def continues(self, arrays: Sequence[Array], sums: bool) -> bool:
+        """Whether numbers lie on a line. Of arrays that grow it is their common part; what two have in common is the
+        same but in sums, which may have a size added to each."""
+        if _alike(arrays):
+            return _on_a_line(np.stack(arrays), self.sizes)
+        least, less = (tuple(map(slice, each.shape)) for each in arrays[:2])
+        common = np.stack([each[least] for each in arrays])
+        return _on_a_line(common, self.sizes) and (sums or bool((arrays[2][less] == arrays[1]).all()))
 
 
 def _linear(row: Sequence[Fold], sizes: Sequence[int], ends: Sequence[int]) -> bool:
@@ -73,11 +139,16 @@ def _linear(row: Sequence[Fold], sizes: Sequence[int], ends: Sequence[int]) -> b
         start, stop, step = arrays
         counts = [_at(stop - start, sizes, end) for end in ends]
         return not differ or bool((step == 1).all() and min(counts) >= 0)
-    if not differ or issubclass(kind, SUMS + SHAPED):
+    return not differ or issubclass(kind, SHAPED) or _is_linear_in(kind, differ, *results[:1])
+
+
+def _is_linear_in(kind: type[TensorOp], operands: Sequence[int], result: Array | None = None) -> bool:
+    """Whether a kind of op is linear in these operands, and its result is not cut to a few bits."""
+    if issubclass(kind, SUMS):
         return True
     if issubclass(kind, relay.MultiplyOp):
-        return len(differ) == 1
-    return issubclass(kind, MOVES) and differ == [0] and (not results or results[0].dtype.itemsize >= 4)
+        return len(operands) == 1
+    return issubclass(kind, MOVES) and operands == [0] and (result is None or result.dtype.itemsize >= 4)
 
 
 def _alike(arrays: Sequence[Array]) -> bool:

@@ -100,6 +100,16 @@ def test_a_branch_by_a_size(counted: str, compared: str, axis: int):
     assert not exe.interface.blocks and exe.interface.length is None
 
 
+@pytest.mark.parametrize("compared", ["Greater", "Less", "Equal"])
+@pytest.mark.parametrize("counted", COUNTS)
+def test_a_value_chosen_by_a_size(counted: str, compared: str):
+    """No shape and no branch follows from it: it is folded by a pass later on."""
+    chosen = [node(compared, ["n", "eight"], ["c"]), node("Neg", ["x"], ["m"]), node("Where", ["c", "x", "m"], ["y"])]
+    for axis in (0, 1):
+        exe = agrees_for_all([*COUNTS[counted], *chosen], axis)
+        assert not exe.interface.blocks and exe.interface.length is None
+
+
 def test_sizes_that_are_linear_are_left_to_run_time():
     """Zeros are appended to the length and cut off again: every number is one of its size, and none of them a limit."""
     nodes = [
