@@ -23,6 +23,8 @@ from onnx import TensorProto, helper, numpy_helper
 from benchmarks import compare, report
 from relay.tools.peers import Array
 
+PEERS = ("ours", "openvino", "onnxruntime")
+
 
 @dataclass(frozen=True)
 class Encoder:
@@ -240,18 +242,15 @@ def write(names: Sequence[str], folder: Path) -> list[Path]:
     return paths
 
 
-def ratio_rows(results: dict[str, list[dict[str, Any]]]) -> list[list[str]]:
+def ratio_rows(results: dict[str, list[dict[str, Any]]], peers: Sequence[str] = PEERS) -> list[list[str]]:
     """By model: processor times in ms of one thread, ours first, and the better peer's over ours."""
     lines: list[list[str]] = []
     for model, rows in results.items():
         times = {row["peer"]: row["processor_s"] for row in rows if row["threads"] == 1 and not row["note"]}
         others = [seconds for peer, seconds in times.items() if peer != "ours"]
-        cells = [f"{times[peer] * 1e3:.4g}" if peer in times else "" for peer in PEERS]
+        cells = [f"{times[peer] * 1e3:.4g}" if peer in times else "" for peer in peers]
         lines.append([model, *cells, f"{min(others) / times['ours']:.2f}" if others and "ours" in times else ""])
     return lines
-
-
-PEERS = ("ours", "openvino", "onnxruntime")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

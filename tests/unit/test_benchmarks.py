@@ -159,6 +159,13 @@ def test_a_decoder_with_a_cache_says_what_onnx_runtime_says_of_joined_keys(tmp_p
     assert decoding.reading(1 << 16)() is not None
 
 
+def test_a_small_vision_transformer_has_litert_s_codes():
+    pytest.importorskip("ai_edge_litert", reason="has the classes that write the model, and is the oracle")
+    vision = pytest.importorskip("benchmarks.vision", reason="needs the package onnx")
+    model = vision.vision_transformer(blocks=2, tokens=13, width=32, heads=2, inner=48)
+    assert vision.differing(model, runs=2) == (0, 2 * 13 * 32)
+
+
 def test_the_better_peer_is_compared_with_ours():
     transformers = pytest.importorskip("benchmarks.transformers", reason="needs the package onnx")
     rows: list[dict[str, Any]] = [
