@@ -10,7 +10,8 @@ import pytest
 from relay.errors import RelayError
 from relay.frontend import from_keras
 from relay.frontend.importing import conversion as importing
-from relay.frontend.keras import conversion, hdf5
+from relay.frontend.importing import hdf5
+from relay.frontend.keras import conversion
 from tests.numeric.keras_models import (
     CASES,
     WEIGHTS,

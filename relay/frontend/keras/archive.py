@@ -10,7 +10,7 @@ from relay.dialects.attributes import Array
 from relay.errors import Malformed, Unsupported
 from relay.frontend.importing.archives import Json, Zip
 from relay.frontend.importing.conversion import DEEPEST
-from relay.frontend.keras.hdf5 import Hdf5
+from relay.frontend.importing.hdf5 import Hdf5
 
 CONFIG, METADATA, WEIGHTS = "config.json", "metadata.json", "model.weights.h5"
 _HINT = "give a file that model.save('x.keras') wrote"
