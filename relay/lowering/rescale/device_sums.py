@@ -4,9 +4,12 @@ them, and the sum is rounded, clipped and packed by one.
     y = rint(fma(u, first, fma(v, second, offset)))        zero point of y in the offset
 
 u and v stand for the codes. One that was just clipped to low..high is `saturate(fma(x, 1 / (high - low), ...))`, 0 for
-low and 1 for high; one from memory is in the upper bits of a float from 256 to 512, put there by a shift and a sum
-(an extraction of the byte does both: IDP.2A). As in `pairs`, the numbers are tried on the pairs of codes whose sums are
-closest to half-way, and what is found on all pairs, in the exact arithmetic of the instructions.
+low and 1 for high. Where nothing else needs x, the product that shifts the upper word of its wide product adds the bits
+of the float 2^23, less low: no conversion. Numbers too large for a float's 23 places give bits of floats on the same
+side of low and high, which saturate as they must. One from memory is in the upper bits of a float from 256 to 512, put
+there by a shift and a sum (an extraction of the byte does both: IDP.2A). As in `pairs`, the numbers are tried on the
+pairs of codes whose sums are closest to half-way, and what is found on all pairs, in the exact arithmetic of the
+instructions.
 """
 
 from __future__ import annotations
@@ -37,6 +40,9 @@ from relay.transforms.dead_ops import erase_dead
 PLACE = 15
 """Bits by which a code is shifted: a float from 256 on has as many places behind the point."""
 BASE = 256.0
+FLOAT_PLACES = 23
+FLOAT_BITS = int(np.float32(1 << FLOAT_PLACES).view(np.int32))
+"""The bits of the least float whose unit in the last place is 1."""
 UNITS = np.array(sorted(product(range(-2, 3), range(-2, 3), range(-12, 13)), key=lambda units: sum(map(abs, units))))
 """Units in the last place by which both factors and the offset are tried, least first."""
 CLIPS = arith.MaxSIOp | arith.MinSIOp
@@ -48,7 +54,8 @@ NARROWED = arith.SubiOp | arith.ExtSIOp | arith.ExtUIOp | arith.TruncIOp | Trunc
 class Code:
     """A code as a float: `floats` for each value (the code less its zero point). `steps`: how many of the float's units
     the codes are apart, `start`: the value of a float 0. `clip`: the innermost bound of a clipped number, with the
-    numbers of the multiply-add; None for a code from memory."""
+    numbers of the multiply-add; None for a code from memory. `base`: the bits of a float to which the number is added;
+    0 where it is converted."""
 
     floats: Array
     values: Array
@@ -57,6 +64,7 @@ class Code:
     clip: arith.MaxSIOp | arith.MinSIOp | None
     scale: np.float32
     offset: np.float32
+    base: int = 0
 
 
 @dataclass(frozen=True)
@@ -75,7 +83,7 @@ def find_device_sum(op: ApplyScaleOp, calls: CallGraph) -> DeviceSum | None:
     if parts is None:
         return None
     outer, sides, _ = parts
-    first, second = (code_of(value, side) for value, side in sides)
+    first, second = (code_of(value, side, calls) for value, side in sides)
     if first is None or second is None:
         return None
     if first[0].clip is None:  # the last multiply-add is of what is known last
@@ -85,7 +93,7 @@ def find_device_sum(op: ApplyScaleOp, calls: CallGraph) -> DeviceSum | None:
     return None if numbers is None else DeviceSum(codes, (sides[0][0], sides[1][0]), numbers, zero_point)
 
 
-def code_of(value: SSAValue, side: Side) -> tuple[Code, Side] | None:
+def code_of(value: SSAValue, side: Side, calls: CallGraph) -> tuple[Code, Side] | None:
     """The code behind a value as a float, and those of its sides that it can be."""
     owner = value.owner
     if isinstance(owner, arith.SubiOp) and number(owner.rhs) is not None:
@@ -103,17 +111,33 @@ def code_of(value: SSAValue, side: Side) -> tuple[Code, Side] | None:
     if clip is None or not every.min() <= low < high <= every.max():
         return None
     known = (every >= low) & (every <= high)
+    base = FLOAT_BITS - int(low) if is_shifted_by_product(value, clip, calls) else 0
+    start = np.float32(1 << FLOAT_PLACES) - low if base else 0.0
     for up, down in product(range(5), range(-4, 5)):
         scale = np.float32(1 / (high - low))
         scale = (scale.view(np.int32) + np.int32(up)).view(np.float32)
-        offset = np.float32(-low * float(scale))
+        offset = np.float32(-(start + low) * float(scale))
         offset = (offset.view(np.int32) + np.int32(down)).view(np.float32) if offset else offset
-        floats = fused(every[known], scale, offset)
+        floats = fused(start + every[known], scale, offset)
         if floats[every[known] == low][0] <= 0 and floats[every[known] == high][0] >= 1:
             part = Side(side.values[known], side.added[known], side.factor)
             floats = np.clip(floats.astype(np.float64), 0, 1)
-            return Code(floats, part.values, high - low, low - zero_point, clip, scale, offset), part
+            return Code(floats, part.values, high - low, low - zero_point, clip, scale, offset, base), part
     return None
+
+
+def is_shifted_by_product(value: SSAValue, clip: arith.MaxSIOp | arith.MinSIOp, calls: CallGraph) -> bool:
+    """Whether the clipped number is of a wide product whose shift can be one, and only the code of `value` needs it."""
+    scale = rescale_before(clip.lhs)
+    if scale is None or not all(each.has_one_use() for each in (scale.output, clip.lhs)):
+        return False
+    while value is not clip.lhs:
+        owner = value.owner
+        if not value.has_one_use() or not isinstance(owner, NARROWED):
+            return False
+        value = owner.operands[0]
+    wide = find_wide(scale, calls)
+    return wide is not None and all(bool(((shift >= 2) & (shift < 32)).all()) for shift in wide.shifts)
 
 
 def clipped(op: Operation) -> tuple[arith.MaxSIOp | arith.MinSIOp | None, float, float]:
@@ -184,7 +208,7 @@ def rewrite_device_sum(op: ApplyScaleOp, found: DeviceSum, constants: Emitter, c
         if code.clip is not None and (scale := rescale_before(code.clip.lhs)) is not None:
             if (wide := find_wide(scale, calls)) is not None:
                 count += sum(array.size for array in wide.factors)
-                rewrite_wide(scale, wide, constants, calls)
+                rewrite_wide(scale, wide, constants, calls, code.base)
     block = op.parent_block()
     assert block is not None
     e = Emitter(block, op.location, constants, op)
@@ -214,9 +238,9 @@ def rescale_before(value: SSAValue) -> ApplyScaleOp | None:
 
 
 def as_float(e: Emitter, code: Code, value: SSAValue) -> SSAValue:
-    """saturate(fma(sitofp %x, scale, offset)), or bitcast(ext %code << 15 + base)"""
+    """saturate(fma(sitofp or bitcast %x, scale, offset)), or bitcast(ext %code << 15 + base)"""
     if code.clip is not None:
-        x = e(arith.SIToFPOp(code.clip.lhs, f32))
+        x = e((arith.BitcastOp if code.base else arith.SIToFPOp)(code.clip.lhs, f32))
         scale, offset = (e.constant(float(each), f32) for each in (code.scale, code.offset))
         return e(CallIntrinsicOp(NVVM_SATURATE, [e(math.FmaOp(x, scale, offset))], [f32]))
     owner = value.owner

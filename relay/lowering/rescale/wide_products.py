@@ -94,25 +94,29 @@ def number_of(value: SSAValue) -> int:
     return int(number(value) or 0)
 
 
-def rewrite_wide(op: ApplyScaleOp, found: Wide, constants: Emitter, calls: CallGraph) -> None:
-    """tosa.apply_scale %x, %m, %s  =>  trunci(%x * %factor + %constant >> 32) >> %shift; plus %u >> 31 where signed"""
+def rewrite_wide(op: ApplyScaleOp, found: Wide, constants: Emitter, calls: CallGraph, base: int = 0) -> None:
+    """tosa.apply_scale %x, %m, %s  =>  trunci(%x * %factor + %constant >> 32) >> %shift; plus %u >> 31 where signed
+
+    With a base, that is added in the instruction that shifts: `... * 2^(32 - shift) + base * 2^32 >> 32`."""
     block = op.parent_block()
     assert block is not None
     e = Emitter(block, op.location, constants, op)
+    shifts = [np.int32(1) << (32 - array) for array in found.shifts] if base else found.shifts
     factor, constant, shift = (
         constants.constant(int(column[0][0]), type)
         if all(bool((array == column[0][0]).all()) for array in column)
         else channel_operand(op, [op.multiplier, op.shift], column, calls)
-        for column, type in ((found.factors, i32), (found.constants, i64), (found.shifts, i32))
+        for column, type in ((found.factors, i32), (found.constants, i64), (shifts, i32))
     )
     value = unsigned(op, e, calls) if found.signed else op.value
-    widened = arith.ExtUIOp if found.signed else arith.ExtSIOp
-    product = e(arith.MuliOp(e(widened(value, i64)), e(widened(factor, i64))))
-    upper = e(arith.ShRUIOp(e(arith.AddiOp(product, constant)), e.constant(32, i64)))
-    upper = e(TruncIOp.create(operands=[upper], result_types=[i32]))
+    upper = upper_word(e, value, factor, constant, arith.ExtUIOp if found.signed else arith.ExtSIOp)
     if found.signed:
         upper = e(arith.AddiOp(upper, e(arith.ShRUIOp(value, e.constant(31, i32)))))
-    result = e(arith.ShRSIOp(upper, shift))
+    result = (
+        upper_word(e, upper, shift, e.constant(base << 32, i64), arith.ExtSIOp)
+        if base
+        else e(arith.ShRSIOp(upper, shift))
+    )
     if found.added:
         user = next(iter(op.output.uses)).operation
         user.results[0].replace_all_uses_with(result)
@@ -124,6 +128,14 @@ def rewrite_wide(op: ApplyScaleOp, found: Wide, constants: Emitter, calls: CallG
     op.detach()
     op.erase()
     erase_arithmetic(old)
+
+
+def upper_word(
+    e: Emitter, x: SSAValue, y: SSAValue, addend: SSAValue, widened: type[arith.ExtUIOp | arith.ExtSIOp]
+) -> SSAValue:
+    """The upper word of `x * y + addend`."""
+    total = e(arith.AddiOp(e(arith.MuliOp(e(widened(x, i64)), e(widened(y, i64)))), addend))
+    return e(TruncIOp.create(operands=[e(arith.ShRUIOp(total, e.constant(32, i64)))], result_types=[i32]))
 
 
 def unsigned(op: ApplyScaleOp, e: Emitter, calls: CallGraph) -> SSAValue:
