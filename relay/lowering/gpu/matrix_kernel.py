@@ -87,17 +87,16 @@ class MatrixKernel:
         return found[: self.tile.sums], found[self.tile.sums :]
 
     def starting(self) -> list[SSAValue]:
-        """What the sums start from, if that is not 0: what they are off by, where nothing adds parts later. Both
-        rows of a thread start from the same number of a channel."""
+        """What the sums start from, if that is not 0: what they are off by, where nothing adds parts later. The table
+        has them in the order of a thread's sums, for both of its rows: registers that are loaded need no copies."""
         if not self.offsets or self.parts is not None:
             return []
-        b, t, (offsets,), run = self.b, self.t, self.offsets, 2 * self.tile.run
-        column = b.plus(b.plus(t.first_column, t.warp_column), b.times(t.rem(t.lane, QUAD), run))
+        b, t, (offsets,), run = self.b, self.t, self.offsets, 4 * self.tile.run
+        place = b.plus(b.times(b.plus(t.first_column, t.warp_column), 2), b.times(t.rem(t.lane, QUAD), run))
         found = list[SSAValue]()
         for part in range(self.tile.column_steps // self.tile.run):
-            vector = read(b, offsets, b.plus(column, part * QUAD * run), run, QUAD)
-            channels = [b.lane(vector, n) for n in range(run)]
-            found += [x for n in range(0, run, 2) for _ in range(2) for x in channels[n : n + 2]]
+            vector = read(b, offsets, b.plus(place, part * QUAD * run), run, QUAD)
+            found += [b.lane(vector, n) for n in range(run)]
         self.offsets = []
         return found * self.tile.row_steps
 

@@ -201,7 +201,9 @@ def packed(m: Matrix, given: GivenConstants) -> list[SSAValue]:
         for pack, bias in zip(packs, take_biases(m, given), strict=False):
             pack[1] = pack[1] + np.pad(bias, (0, m.packed_columns - m.columns))
         if m.splits == 1:
-            packs = [[words, interleave(starts, 2 * m.tile.run, QUAD)] for words, starts in packs]
+            for pack in packs:  # two sums of a thread's row, and the same two of its other row, side by side
+                both = np.repeat(pack[1].reshape(-1, 2), 2, axis=0).reshape(-1)
+                pack[1] = interleave(both, 4 * m.tile.run, QUAD)
     return given.replace(argument, weights, packs)
 
 
