@@ -78,7 +78,7 @@ def agrees_for_all(nodes: list[Any], axis: int) -> DynamicExecutable:
     exe = build(model, maximum={"n": 32}) if axis else build(model)
     assert isinstance(exe, DynamicExecutable)
     session = onnxruntime.InferenceSession(model)
-    for size in (1, 2, 3, 7, 8, 9, 16, 17, 31, 32):
+    for size in (1, 3, 8, 9, 32):
         x = np.random.default_rng(size).standard_normal((size, 4) if not axis else (1, size)).astype(np.float32)
         (wanted,), found = session.run(None, {"x": x}), exe.run(x)
         assert isinstance(found, np.ndarray) and found.shape == wanted.shape and np.array_equal(found, wanted), size
@@ -93,14 +93,14 @@ def test_a_part_of_an_open_axis(span: str, axis: int):
 
 
 @pytest.mark.parametrize("axis", [0, 1], ids=["rows", "length"])
-@pytest.mark.parametrize("compared", ["Greater", "Less", "Equal"])
+@pytest.mark.parametrize("compared", ["Greater", "Equal"])
 @pytest.mark.parametrize("counted", COUNTS)
 def test_a_branch_by_a_size(counted: str, compared: str, axis: int):
     exe = agrees_for_all(branches(COUNTS[counted], compared), axis)
     assert not exe.interface.blocks and exe.interface.length is None
 
 
-@pytest.mark.parametrize("compared", ["Greater", "Less", "Equal"])
+@pytest.mark.parametrize("compared", ["Greater", "Equal"])
 @pytest.mark.parametrize("counted", COUNTS)
 def test_a_value_chosen_by_a_size(counted: str, compared: str):
     """No shape and no branch follows from it: it is folded by a pass later on."""
