@@ -155,6 +155,8 @@ class _Batch:
             case relay.OneHotOp():
                 axis = axis_of(op.axis.value.data, rank(op.result), op.name)
                 return "the axis is the leading one" if axis == 0 else ""
+            case MatmulBase() if slots == [0] and rank(op.tensor_a) == 2 and not op.transpose_a.value.data:
+                return ""
             case relay.FullLikeOp() if slots == [0]:
                 return ""
             case relay.BroadcastToOp():

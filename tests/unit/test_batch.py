@@ -17,6 +17,7 @@ from relay.frontend import from_tflite
 from relay.interpreters import run
 from relay.module import IRModule
 from relay.runtime import Executable
+from relay.transforms.batch import rebatch
 from tests.numeric.litert_models import Array, Case, T
 from tests.numeric.litert_product_cases import QUANTISED
 from tests.numeric.litert_shape_cases import CASES
@@ -277,3 +278,31 @@ def test_every_kind_has_a_rule_or_says_why(kind: str) -> None:
             return
         reasons.add(reason)
     assert kind in NO_RULE, f"{kind} has no rule for another batch, and is not in NO_RULE: {reasons}"
+
+
+@pytest.mark.parametrize(
+    ("operands", "properties", "why"),
+    [
+        ("%x, %w", "", ""),
+        ("%x, %w", "transpose_a = true, ", "it is not known to keep the images of a batch apart"),
+        ("%w, %x", "", "it is not known to keep the images of a batch apart"),
+        ("%x, %x", "", "it is not known to keep the images of a batch apart"),
+    ],
+)
+def test_rows_of_a_product_of_matrices(operands: str, properties: str, why: str):
+    mod = IRModule.parse(
+        f"""func.func @main(%x: tensor<3x3xf32>) -> tensor<3x3xf32> attributes {{relay.inputs = [{{name = "x"}}]}} {{
+          %w = relay.constant dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 10.0]]> : tensor<3x3xf32>
+          %r = relay.nn.matmul {operands} {{{properties}out_dtype = f32}}
+            : (tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<3x3xf32>
+          func.return %r : tensor<3x3xf32>
+        }}"""
+    )
+    if why:
+        with pytest.raises(Unsupported, match=why):
+            rebatch(mod, 5, "m")
+        return
+    rebatch(mod, 5, "m")
+    x = np.arange(15, dtype=np.float32).reshape(5, 3)
+    weights = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 10]], np.float32)
+    assert np.array_equal(run(mod, [x])[0], x @ weights)
