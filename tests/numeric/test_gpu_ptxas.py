@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import relay
 from benchmarks.ptxas import CHIPS, assemble, find_ptxas, find_tool, instructions, parse
 from relay.lowering.gpu.formats import FLOATS
+from relay.lowering.gpu.tiles import GroupTile, Tile
 from tests.numeric.test_models_compiled import DIGITS
 from tests.numeric.test_models_interpreted import ALL, LARGE, MODELS
 
@@ -41,16 +43,22 @@ def test_model_is_taken(name: str, chip: str):
     check(MODELS / f"{name}.tflite", chip)
 
 
-RESULTS = {"conv2d_9": 806, "conv2d_18": 924, "conv2d_22": 466, "conv2d_21": 1340, "conv2d_32": 1457}
-"""Instructions of kernels of ResNet-50 for 128 images, by ptxas 13.0 (docs/gpu.md): 1 x 1 convolutions by wgmma,
-the last two with a residual sum."""
+RESULTS = {"conv2d_1": 691, "conv2d_9": 806, "conv2d_10": 416, "conv2d_12": 1284}
+"""Instructions of kernels of ResNet-50 for 128 images, by wgmma, by ptxas 13.0 (docs/gpu.md): 1 x 1 convolutions, the
+last one with a residual sum."""
 
 
 @pytest.mark.slow
-def test_results_take_few_instructions():
+def test_results_take_few_instructions(monkeypatch: pytest.MonkeyPatch):
     tool, disassembler, path = find_ptxas(), find_tool("nvdisasm"), MODELS / "resnet50_224_int8.tflite"
     if tool is None or disassembler is None or not path.exists():
         pytest.skip("ptxas, nvdisasm or the model is not here")
+    cost = Tile.cost
+
+    def most_by_groups(tile: Tile, *given: Any) -> float:
+        return cost(tile, *given) * (1 if isinstance(tile, GroupTile) else 1000)
+
+    monkeypatch.setattr(Tile, "cost", most_by_groups)
     text = relay.build(path, target="cuda -arch=sm_90a", batch=128).get_source("ptx")
     found = instructions(text, "sm_90a", tool, disassembler)
     counts = {name: found[f"{name}_kernel"] for name in RESULTS}
