@@ -13,13 +13,16 @@ import relay
 from relay.compile.entry import build
 from relay.dialects import relay as dialect
 from relay.dialects.attributes import Array
+from relay.errors import Unsupported
 from relay.exploration.tuning import DrawSchedules
 from relay.interpreters import run
 from relay.passes import PassContext, PassInstrument
 from relay.runtime import processor
+from relay.runtime.opencl_driver import driver
 from relay.target import CpuTarget
 from tests.numeric.c_sources import Exported
 from tests.numeric.compiled_modules import Net
+from tests.numeric.gpu_models import Emulated
 from tests.numeric.test_schedule_attributes import with_pass
 
 SIZES = [
@@ -98,6 +101,27 @@ def test_what_follows_is_in_the_same_kernel(features: str, monkeypatch: pytest.M
     monkeypatch.setattr(CpuTarget, "has_vectors", False)
     with PassContext(instruments=[PassInstrument()]):
         products(4, True, True)[0].check()
+
+
+@pytest.mark.parametrize("target", ["cuda", "cuda -arch=sm_90a", "opencl"])
+def test_each_is_one_launch_on_gpus(target: str):
+    """Codes become floats in registers: no launch writes weights of floats."""
+    net, wanted = products(4, True, False)
+    if target == "opencl":
+        try:
+            driver(0)
+        except Unsupported as error:
+            pytest.skip(str(error))
+        executable = relay.build(net.module(), target)
+        found = executable.run(*net.inputs)
+        assert isinstance(found, tuple)
+        results = [np.asarray(one) for one in found]
+    else:
+        model = Emulated(net.module(), target)
+        executable, results = model.executable, model.run(net.inputs)
+    assert len(executable.graph["device"]["launches"]) == len(SIZES)
+    for one, best in zip(results, wanted, strict=True):
+        assert np.abs(one - best).max() <= 1e-6 * np.abs(best).max()
 
 
 def test_words_hold_all_codes():
