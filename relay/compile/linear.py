@@ -118,9 +118,9 @@ class _Computed:
         same but in sums, which may have a size added to each."""
         if _alike(arrays):
             return _on_a_line(np.stack(arrays), self.sizes)
-        least, less = (tuple(map(slice, each.shape)) for each in arrays[:2])
+        least, less = (tuple(map(slice, each.shape)) for each in (arrays[0], arrays[-2]))
         common = np.stack([each[least] for each in arrays])
-        return _on_a_line(common, self.sizes) and (sums or bool((arrays[2][less] == arrays[1]).all()))
+        return _on_a_line(common, self.sizes) and (sums or bool((arrays[-1][less] == arrays[-2]).all()))
 
 
 def _linear(row: Sequence[Fold], sizes: Sequence[int], ends: Sequence[int]) -> bool:

@@ -139,3 +139,13 @@ def test_sizes_that_grow_by_steps(nodes: list[Any]):
     for size in (1, 23, 24, 25, 32):
         x = np.random.default_rng(size).standard_normal((1, 1, size)).astype(np.float32)
         assert np.array_equal(np.asarray(exe.run(x)), x[:, :, ::24])
+
+
+def test_a_maximum_of_two():
+    """There are two sizes in all, and positions that grow with them."""
+    nodes = [*SIZE, node("Range", ["zero", "n", "one"], ["r"]), node("Cast", ["r"], ["f"], to=FLOAT),
+             node("Add", ["x", "f"], ["y"])]  # fmt: skip
+    exe = build(made(nodes, {"x": (FLOAT, [1, "n"])}, {**NUMBERS, "axis": np.array(1)}), maximum={"n": 2})
+    assert isinstance(exe, DynamicExecutable) and exe.interface.length is not None
+    for size in (1, 2):
+        assert np.array_equal(np.asarray(exe.run(np.zeros((1, size), np.float32))), [np.arange(size)])
