@@ -12,6 +12,7 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from relay.dialects import byoc, relay
+from relay.dialects.attributes import WeightAttr, elements
 from relay.dialects.op import rank
 from relay.passes import Pass
 from relay.target import target_of
@@ -130,12 +131,14 @@ def body(group: Group, outputs: Sequence[SSAValue]) -> tuple[Block, list[SSAValu
     constants: dict[Hashable, SSAValue] = {}
     for value in scalars:
         assert isinstance(value.owner, relay.ConstantOp)
-        if value.owner.value not in constants:
-            copy = value.owner.clone(clone_name_hints=False)
-            copy.properties.pop("label", None)
+        number = value.owner.value
+        if isinstance(number, WeightAttr):
+            number = elements(number.array)  # whatever the model's file calls it: equal kernels are one
+        if number not in constants:
+            copy = relay.ConstantOp.make([], {"value": number})
             block.add_op(copy)
-            constants[value.owner.value] = copy.result
-        known[value] = constants[value.owner.value]
+            constants[number] = copy.results[0]
+        known[value] = constants[number]
     block.add_ops(op.clone(known, clone_name_hints=False) for op in group.ops)
     block.add_op(ReturnOp(*(known[value] for value in outputs)))
     return block, arguments

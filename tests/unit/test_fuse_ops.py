@@ -7,7 +7,7 @@ import pytest
 from xdsl.dialects.func import CallOp
 
 from relay.dialects import relay
-from relay.dialects.attributes import Array, dtype_of
+from relay.dialects.attributes import Array, dtype_of, elements, to_numpy
 from relay.dialects.op import shape, tensor
 from relay.interpreters import run
 from relay.module import IRModule
@@ -81,6 +81,29 @@ def test_constants_of_another_number_make_another_kernel() -> None:
         func.return %0, %1 : {I32}, {I32}
       }}""")
     assert list(kernels(mod)) == ["elementwise_0", "elementwise_1"]
+
+
+def test_names_of_equal_numbers_make_no_other_kernel() -> None:
+    """As of the layers of a transformer, whose file has such a constant for each."""
+    text = f"""
+      func.func @main(%x: {F32}) -> ({F32}, {F32}, {F32}) {{
+        %a = relay.constant {{label = "a"}} dense_resource<a> : tensor<f32>
+        %b = relay.constant {{label = "b"}} dense_resource<b> : tensor<f32>
+        %c = relay.constant {{label = "c"}} dense_resource<c> : tensor<f32>
+        %0 = relay.add %x, %a : ({F32}, tensor<f32>) -> {F32}
+        %1 = relay.add %x, %b : ({F32}, tensor<f32>) -> {F32}
+        %2 = relay.add %x, %c : ({F32}, tensor<f32>) -> {F32}
+        func.return %0, %1, %2 : {F32}, {F32}, {F32}
+      }}"""
+    weights = {name: np.array(number, np.float32) for name, number in (("a", 0.5), ("b", 0.5), ("c", 0.25))}
+    mod = IRModule.parse(text, weights)
+    for op in list(mod["main"].walk()):
+        if isinstance(op, relay.ConstantOp) and op.label is not None:
+            op.properties["value"] = elements(to_numpy(op.value), label=op.label.data)
+    mod = FuseOps()(mod)
+    assert [op.callee.string_value() for op in mod["main"].walk() if isinstance(op, CallOp)] == [
+        "elementwise_0", "elementwise_0", "elementwise_1"
+    ]  # fmt: skip
 
 
 def test_residual_of_an_input_and_a_convolution_is_in_the_convolution() -> None:
