@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -11,6 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+import relay
 from benchmarks import compare, kernels, macs, report, same_code
 from benchmarks.cases import CASES, module_of
 from benchmarks.instructions import EXPECTED, Counts, count, counted, innermost, worse
@@ -157,6 +159,16 @@ def test_a_decoder_with_a_cache_says_what_onnx_runtime_says_of_joined_keys(tmp_p
     found = decoding.ours(decoder, path)()
     assert np.abs(found - expected).max() <= bound * np.abs(expected).max()
     assert decoding.reading(1 << 16)() is not None
+
+
+def test_layers_of_an_encoder_share_their_kernels():
+    transformers = pytest.importorskip("benchmarks.transformers", reason="needs the package onnx")
+    kernels: list[set[str]] = []
+    for layers in (2, 4):
+        model = transformers.Encoder(layers, 32, 2, 64, 12, codes=False).model()
+        assembly = relay.build(model.SerializeToString()).get_source("asm")
+        kernels.append(set(re.findall(r"^([a-z]\w*):$", assembly, re.MULTILINE)))
+    assert kernels[0] == kernels[1] and "attention_0" in kernels[0]
 
 
 def test_a_small_vision_transformer_has_litert_s_codes():
