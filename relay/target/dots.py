@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import i8, i16
-from xdsl.ir import Attribute
+from xdsl.dialects.builtin import IntegerType, i8, i16
 
 REGISTER = 16
 """Bytes of a register of AArch64."""
@@ -20,7 +19,7 @@ class Dot:
 
     features: frozenset[str]
     group: int
-    element: Attribute
+    element: IntegerType
     unsigned: bool
     lanes: int
     intrinsic: str
@@ -36,7 +35,8 @@ class Dot:
     @property
     def steps(self) -> int:
         """Steps for which one register of a row's codes is loaded."""
-        return REGISTER // self.group if self.by_lane or self.matrix else 1
+        size = self.group * self.element.bitwidth // 8
+        return REGISTER // size if self.by_lane or self.matrix else 1
 
 
 def _neon(features: str, unsigned: bool, name: str, matrix: bool = False) -> Dot:
@@ -67,6 +67,10 @@ DOTS: Sequence[Dot] = [
     _neon("i8mm", True, "usmmla", matrix=True),
 ]
 """Dot products that processors have, the best of a target first."""
+
+
+BY_LANE = Dot(frozenset({"neon"}), 1, i16, False, 4, "", by_lane=True)
+"""One product of codes that were widened, by a lane: no dot product; LLVM finds it in multiplications and additions."""
 
 
 def best_dot(features: frozenset[str], group: int | None = None) -> Dot | None:

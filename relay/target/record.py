@@ -161,6 +161,11 @@ class Processor(ABC):
         return self.toward_zero == NVVM_TOWARD_ZERO
 
     @property
+    def multiplies_lanes(self) -> bool:
+        """Whether one instruction multiplies 16 bits by a lane of another register and adds 32: on AArch64."""
+        return self.multiplies_high
+
+    @property
     def narrows_saturating(self) -> bool:
         """Whether one instruction narrows integers to half of their bits, saturated: on AArch64."""
         return self.multiplies_high

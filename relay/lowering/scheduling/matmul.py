@@ -341,7 +341,12 @@ class MatmulEmitter:
         b, pitch, size = self.b, self.conv.strides[1] * self.conv.pitch, count * self.group
         if self.schedule.steps_at_once == 1 and not self.matrix:
             return [[partial(self.broadcast, data, m * pitch) for m in range(pixels)]]
+        if self.group == 1 and count < self.schedule.steps_at_once:
+            return [[partial(self.broadcast, b.plus(data, k), m * pitch) for m in range(pixels)] for k in range(count)]
         codes = [b.vector_load(self.data, [b.plus(data, m * pitch)], size) for m in range(pixels)]
+        if self.group == 1:
+            wide = [b.add(extension_of(self.conv)(each, vector_of(i16, size))).result for each in codes]
+            return [[partial(self.widened, each, k) for each in wide] for k in range(count)]
         if self.matrix:
             pairs = [(codes[m], codes[min(m + 1, pixels - 1)]) for m in range(0, pixels, 2)]
             eight = [[*range(k, k + MATRIX), *range(size + k, size + k + MATRIX)] for k in range(0, size, MATRIX)]
@@ -395,6 +400,10 @@ class MatmulEmitter:
         if self.group > 1 or self.conv.is_float:
             return vec
         return b.add(ExtSIOp(vec, vector_of(i32, LANES))).result
+
+    def widened(self, codes: SSAValue, number: int) -> SSAValue:
+        """One of the codes in each of 16 lanes, in 32 bits."""
+        return self.b.add(ExtSIOp(self.b.shuffle(codes, codes, [number] * LANES), vector_of(i32, LANES))).result
 
     def spread(self, word: SSAValue) -> SSAValue:
         """Four codes in each of 16 lanes."""

@@ -20,7 +20,7 @@ from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.tiles import Problem, choose, cycles_of
 from relay.lowering.shaped import Extent, at_most
 from relay.target import LANES, CpuTarget
-from relay.target.dots import Dot
+from relay.target.dots import BY_LANE, Dot
 
 MATRIX = 8
 """Codes of a step of products of two pixels."""
@@ -234,6 +234,8 @@ def dot_of(conv: Convolution, target: CpuTarget) -> Dot | None:
 
 def instruction_of(conv: Convolution, target: CpuTarget, group: int) -> Dot | None:
     """The dot product of a step of `group` codes, if it takes them from a register of several steps."""
+    if group == 1:
+        return BY_LANE if target.multiplies_lanes and conv.data.element == conv.kernel.element == i8 else None
     dot = target.matrix_dot(conv.data.unsigned) if group == MATRIX else dot_of(conv, target)
     return dot if dot is not None and dot.group == group and dot.steps > 1 else None
 
