@@ -1,10 +1,12 @@
 """Models on AArch64, run by QEMU: `python -m benchmarks.aarch64 [MODEL...] [--targets TEXT...] [--kernels N]`.
 
-A row has the bytes of the object file's code and constants, the instructions of one run, those of its conversions
-between floats and general registers that are in the code, and whether the integers are the interpreter's. With
-`--kernels`, the kernels that take most of the instructions follow. Instructions are counted by a plugin of QEMU, by
-blocks as they run. Needs `aarch64-linux-gnu-gcc` and `qemu-aarch64`, a C compiler for this machine (Debian:
-gcc-aarch64-linux-gnu, qemu-user, gcc).
+A row has the bytes of the object file's code and constants, the instructions of one run, its cycles where the target
+names a CPU, the conversions between floats and general registers that are in the code, and whether the integers are
+the interpreter's. With `--kernels`, the kernels that take most of the instructions follow. Instructions are counted by
+a plugin of QEMU, by blocks as they run; cycles are those of llvm-mca for each block, repeated, which knows no caches
+and no wrong guesses of branches. `benchmarks.aarch64_litert` has LiteRT's. Needs
+`aarch64-linux-gnu-gcc` and `qemu-aarch64`, a C compiler for this machine, for cycles `llvm-mca` and `llvm-mc` (Debian:
+gcc-aarch64-linux-gnu, qemu-user, gcc, llvm-22).
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import sys
 import tempfile
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -29,9 +31,14 @@ from benchmarks.firmware import DIGITS, done, drawn
 from relay import signature
 from relay.frontend import from_tflite
 from relay.interpreters import run as interpret
+from relay.target import resolve
 
 TARGETS = ("aarch64", "aarch64 -mattr=+dotprod", "aarch64 -mattr=+dotprod,+i8mm")
 TOOLS = ("aarch64-linux-gnu-gcc", "qemu-aarch64", "gcc")
+MEASURED = 0.98
+"""Cycles are measured of blocks that have this part of the instructions."""
+REPEATED = 50
+"""Times that llvm-mca runs a block."""
 CONVERSION = re.compile(r"\t([us]cvtf\t[hsd]\d+, [wx]|fcvt[a-z]+\t[wx]\d+, [hsd])")
 """Of one number, from a general register or into one."""
 PLUGIN = """#include <stdint.h>
@@ -47,18 +54,26 @@ void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *, int, void
 void qemu_plugin_register_atexit_cb(qemu_plugin_id_t, ended, void *);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *);
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *);
+struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *, size_t);
+const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *);
 int qemu_plugin_version = 1;
-struct block { uint64_t address, instructions; struct block *next; };
+struct block { uint64_t address, runs; size_t size; struct block *next; uint32_t code[]; };
 static struct block *blocks;
 static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
-  struct block *block = calloc(1, sizeof *block);
-  block->address = qemu_plugin_tb_vaddr(tb), block->next = blocks, blocks = block;
-  qemu_plugin_register_vcpu_tb_exec_inline(tb, 0, &block->instructions, qemu_plugin_tb_n_insns(tb));
+  const size_t size = qemu_plugin_tb_n_insns(tb);
+  struct block *block = calloc(1, sizeof *block + size * sizeof *block->code);
+  block->address = qemu_plugin_tb_vaddr(tb), block->size = size, block->next = blocks, blocks = block;
+  for (size_t n = 0; n < size; ++n)
+    block->code[n] = *(const uint32_t *)qemu_plugin_insn_data(qemu_plugin_tb_get_insn(tb, n));
+  qemu_plugin_register_vcpu_tb_exec_inline(tb, 0, &block->runs, 1);
 }
 static void end(qemu_plugin_id_t id, void *data) {
   FILE *file = fopen("blocks.txt", "w");
-  for (const struct block *block = blocks; block; block = block->next)
-    fprintf(file, "%llu %llu\\n", (unsigned long long)block->address, (unsigned long long)block->instructions);
+  for (const struct block *block = blocks; block; block = block->next) {
+    fprintf(file, "%llu %llu", (unsigned long long)block->address, (unsigned long long)block->runs);
+    for (size_t n = 0; n < block->size; ++n) fprintf(file, " %08x", block->code[n]);
+    fprintf(file, "\\n");
+  }
   fclose(file);
 }
 int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, char **argv) {
@@ -84,12 +99,74 @@ int main(void) {
 
 @dataclass(frozen=True)
 class Row:
-    """What one model takes; `kernels`: instructions by function; `equal`: its integers are the interpreter's."""
+    """What one model takes; `kernels`: instructions by function; `cycles`: None where the target names no CPU that
+    llvm-mca knows; `equal`: its integers are the interpreter's."""
 
     bytes: int
     conversions: int
     kernels: Counter[str]
+    cycles: float | None
     equal: bool
+
+
+@dataclass(frozen=True)
+class Block:
+    """Instructions without a branch but at their end, in hexadecimal, and how often they ran."""
+
+    address: int
+    runs: int
+    code: tuple[str, ...]
+
+    @property
+    def instructions(self) -> int:
+        return self.runs * len(self.code)
+
+
+def build_plugin(folder: Path) -> None:
+    """Write `plugin.so`, which writes `blocks.txt` where QEMU runs."""
+    (folder / "plugin.c").write_text(PLUGIN)
+    done(["gcc", "-O2", "-shared", "-fPIC", "plugin.c", "-o", "plugin.so"], folder)
+
+
+def missing() -> str:
+    """What must be installed first; empty where all is there."""
+    tools = [tool for tool in TOOLS if shutil.which(tool) is None]
+    return f"{', '.join(tools)}: not installed; Debian: gcc-aarch64-linux-gnu qemu-user gcc" if tools else ""
+
+
+def blocks_of(folder: Path) -> list[Block]:
+    """What the plugin wrote."""
+    lines = (line.split() for line in (folder / "blocks.txt").read_text().splitlines())
+    return [Block(int(address), int(runs), tuple(code)) for address, runs, *code in lines]
+
+
+def cycles(blocks: Iterable[Block], cpu: str) -> float | None:
+    """What the blocks take on a CPU as LLVM models it, each behind itself: of those with most of the instructions
+    (`MEASURED`), and as much for each of the others. None without llvm-mca, or where it does not know the CPU."""
+    tools = [next(filter(None, map(shutil.which, (f"{name}-22", name))), None) for name in ("llvm-mc", "llvm-mca")]
+    disassembler, analyzer = tools
+    if disassembler is None or analyzer is None:
+        return None
+    found = sorted(blocks, key=lambda block: -block.instructions)
+    total, hot = sum(block.instructions for block in found), list[Block]()
+    while found and sum(block.instructions for block in hot) < MEASURED * total:
+        hot.append(found.pop(0))
+    codes = sorted({code for block in hot for code in block.code})
+    lines = [" ".join(f"0x{byte:02x}" for byte in int(code, 16).to_bytes(4, "little")) for code in codes]
+    words = [disassembler, "-triple=aarch64", "-mattr=+all", "-disassemble"]
+    done = subprocess.run(words, input="\n".join(lines), capture_output=True, text=True, check=True)
+    shown = [line for line in done.stdout.splitlines() if line.strip() and not line.strip().startswith(".")]
+    texts = dict(zip(codes, shown, strict=True))
+    regions = [["# LLVM-MCA-BEGIN", *(texts[code] for code in block.code), "# LLVM-MCA-END"] for block in hot]
+    words = [analyzer, "-mtriple=aarch64", f"-mcpu={cpu}", "-mattr=+all", f"-iterations={REPEATED}"]
+    words += ["-skip-unsupported-instructions=any", "-resource-pressure=false", "-instruction-info=false"]
+    text = "\n".join(line for region in regions for line in region) + "\n"
+    done = subprocess.run(words, input=text, capture_output=True, text=True)
+    taken = [int(number) / REPEATED for number in re.findall(r"^Total Cycles: +(\d+)", done.stdout, re.MULTILINE)]
+    if len(taken) != len(hot):
+        return None
+    sums = sum(number * block.runs for number, block in zip(taken, hot, strict=True))
+    return sums * total / sum(block.instructions for block in hot)
 
 
 def row(model: Path, target: str) -> Row:
@@ -115,32 +192,33 @@ def row(model: Path, target: str) -> Row:
         relay.build(module, target=target).export(folder, "model")
         (folder / "main.c").write_text(MAIN % ({k: "\n".join(v) for k, v in parts.items()} | {"names": names}))
         (folder / "given.bin").write_bytes(b"".join(np.ascontiguousarray(array).tobytes() for array in data))
-        (folder / "plugin.c").write_text(PLUGIN)
-        done(["gcc", "-O2", "-shared", "-fPIC", "plugin.c", "-o", "plugin.so"], folder)
+        build_plugin(folder)
         done(["aarch64-linux-gnu-gcc", "-static", "-O2", "main.c", "model.o", "-lm", "-o", "model"], folder)
         command = ["qemu-aarch64", "-cpu", "max", "-plugin", "./plugin.so", "./model"]
         ended = subprocess.run(command, cwd=folder, capture_output=True, timeout=900, check=True)
-        counted = (line.split() for line in (folder / "blocks.txt").read_text().splitlines())
-        kernels = by_function(folder, [(int(address), int(number)) for address, number in counted])
+        kernels = by_function(folder, blocks_of(folder))
         sections = done(["aarch64-linux-gnu-size", "-A", "model.o"], folder)
         text = done(["aarch64-linux-gnu-objdump", "-d", "--no-show-raw-insn", "model.o"], folder)
     flash = sum(int(size) for size in re.findall(r"^\.(?:text|rodata|data)\S*\s+(\d+)", sections, re.MULTILINE))
     expected = b"".join(np.asarray(array).tobytes() for array in wanted)
-    return Row(flash, len(CONVERSION.findall(text)), kernels, ended.stdout == expected)
+    cpu = resolve(target).cpu
+    taken = None if cpu == "generic" else cycles((block for blocks in kernels.values() for block in blocks), cpu)
+    counts = Counter({name: sum(block.instructions for block in blocks) for name, blocks in kernels.items()})
+    return Row(flash, len(CONVERSION.findall(text)), counts, taken, ended.stdout == expected)
 
 
-def by_function(folder: Path, blocks: Sequence[tuple[int, int]]) -> Counter[str]:
-    """The instructions of each function of the model's object file."""
+def by_function(folder: Path, blocks: Iterable[Block]) -> dict[str, list[Block]]:
+    """The blocks of each function of the model's object file."""
     kernels = {line.split()[-1] for line in done(["aarch64-linux-gnu-nm", "model.o"], folder).splitlines()}
     symbols = [
         line.split() for line in done(["aarch64-linux-gnu-nm", "-n", "--defined-only", "model"], folder).splitlines()
     ]
     symbols = [(int(address, 16), name) for address, kind, name in symbols if kind in "tTwW"]
-    starts, found = [address for address, _ in symbols], Counter[str]()
-    for address, instructions in blocks:
-        place = bisect_right(starts, address) - 1
+    starts, found = [address for address, _ in symbols], dict[str, list[Block]]()
+    for block in blocks:
+        place = bisect_right(starts, block.address) - 1
         if place >= 0 and (name := symbols[place][1]) in kernels:
-            found[name] += instructions
+            found.setdefault(name, []).append(block)
     return found
 
 
@@ -150,18 +228,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--targets", nargs="+", default=[*TARGETS])
     parser.add_argument("--kernels", type=int, default=0, help="list so many kernels of each")
     given = parser.parse_args(arguments)
-    if missing := [tool for tool in TOOLS if shutil.which(tool) is None]:
-        print(f"{', '.join(missing)}: not installed; Debian: gcc-aarch64-linux-gnu qemu-user gcc")
+    if what := missing():
+        print(what)
         return 2
-    print("| model | target | bytes | instructions, millions | conversions | integers |")
-    print("|---|---|---|---|---|---|")
+    print("| model | target | bytes | instructions, millions | cycles, millions | conversions | integers |")
+    print("|---|---|---|---|---|---|---|")
     right = True
     for model in given.models:
         for target in given.targets:
             found = row(model, target)
             right &= found.equal
             total, equal = found.kernels.total(), "equal" if found.equal else "DIFFERENT"
-            cells = (model.stem, target, found.bytes, f"{total / 1e6:.3f}", found.conversions, equal)
+            taken = "" if found.cycles is None else f"{found.cycles / 1e6:.3f}"
+            cells = (model.stem, target, found.bytes, f"{total / 1e6:.3f}", taken, found.conversions, equal)
             print(f"| {' | '.join(map(str, cells))} |", flush=True)
             for name, number in found.kernels.most_common(given.kernels):
                 print(f"  {name}: {number / 1e6:.3f}, {number / total:.1%}", flush=True)
