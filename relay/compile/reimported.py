@@ -14,12 +14,14 @@ from relay import signature
 from relay.arguments import every, is_list, is_mapping, mapping, shown
 from relay.compile.dynamic import Compile, executable_for, opened, serve_any_length, spec_of, with_sizes
 from relay.compile.length import bounded
+from relay.compile.linear import WHY
 from relay.compile.request import Recipe
 from relay.compile.rows import blocks_of
 from relay.dialects.attributes import Array, element_type
 from relay.dialects.op import DYNAMIC
-from relay.errors import InvalidArgument, RelayError
+from relay.errors import InvalidArgument, RelayError, Unsupported
 from relay.frontend import import_model
+from relay.frontend.importing.control import DECIDED
 from relay.frontend.importing.sizes import UnknownSizes
 from relay.module import IRModule
 from relay.runtime import Executable
@@ -97,12 +99,20 @@ def reimported(recipe: Recipe, compile: Compile, left: UnknownSizes | None = Non
         found.replace_weights(recipe.params)
         return found
 
-    if "batch" not in asked:
-        interface = interface._replace(why=COMPUTED)
-        return executable_for(interface, specialise, recipe)
-    interface = blocks_of(interface, at, recipe)
+    def undecided(sizes: Mapping[str, int], folds: list[Fold] | None = None) -> IRModule:
+        """The module, where no branch is taken by what the importer computes of the sizes."""
+        token = DECIDED.set(decided := [])
+        try:
+            found = at(sizes)
+        finally:
+            DECIDED.reset(token)
+        if decided:
+            raise Unsupported(decided[0], WHY)
+        return found
+
+    interface = blocks_of(interface, at, recipe) if "batch" in asked else interface._replace(why=COMPUTED)
     executable = executable_for(interface, specialise, recipe)
-    serve_any_length(executable, at, asked_for, compile)
+    serve_any_length(executable, undecided, asked_for, compile)
     return executable
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 
 from xdsl.dialects import arith, scf, tensor
 from xdsl.dialects.builtin import IndexType, IntegerAttr, TensorType, i1
@@ -10,6 +11,9 @@ from xdsl.ir import Block, SSAValue
 
 from relay.dialects.op import is_tensor
 from relay.frontend.importing.tensors import TensorBuilder
+
+DECIDED: ContextVar[list[str] | None] = ContextVar("DECIDED", default=None)
+"""Where branches were taken, and loops went on, by what is known when a file is imported, if somebody asks."""
 
 
 def truth(importer: TensorBuilder, value: SSAValue, block: Block) -> SSAValue:
@@ -26,9 +30,13 @@ def truth(importer: TensorBuilder, value: SSAValue, block: Block) -> SSAValue:
 
 
 def known_truth(importer: TensorBuilder, value: SSAValue) -> bool | None:
-    """A condition that is computed from constants and shapes; None for any other."""
+    """A condition that is computed from constants and shapes, of which `DECIDED` is told; None for any other."""
     found = importer.known(value)
-    return None if found is None or found.size != 1 else bool(found.reshape(-1)[0])
+    if found is None or found.size != 1:
+        return None
+    if (decided := DECIDED.get()) is not None:
+        decided.append(importer.at.where)
+    return bool(found.reshape(-1)[0])
 
 
 def branched(
