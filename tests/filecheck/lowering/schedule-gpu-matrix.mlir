@@ -1,11 +1,11 @@
 // RUN: relay-opt %s -p 'attach-target{target="cuda -mattr=-shuffle"},schedule-gpu' | filecheck %s
 // RUN: relay-opt %s -p 'attach-target{target="cuda -mattr=-shuffle"},schedule-gpu,convert-parallel-loops-to-gpu' | filecheck %s --check-prefix=LAUNCH
 
-// 64 x 32 sums a block, in stages of 64 codes: the weights are packed, with what the sums are off by.
+// 64 x 32 sums a block, in stages of 64 codes: the weights are packed, with what the sums are off by, for both rows of a thread.
 // CHECK-LABEL: func.func @main
-// CHECK:         func.call @dense({{.+}}) : (memref<64x128xi8>, memref<4096xi8>, memref<32xi32>, memref<64x32xi32>) -> ()
+// CHECK:         func.call @dense({{.+}}) : (memref<64x128xi8>, memref<4096xi8>, memref<64xi32>, memref<64x32xi32>) -> ()
 // CHECK-LABEL: func.func private @dense
-// CHECK-SAME:    (%x: memref<64x128xi8>, {{%.+}}: memref<4096xi8>, [[START:%.+]]: memref<32xi32>, %y: memref<64x32xi32>)
+// CHECK-SAME:    (%x: memref<64x128xi8>, {{%.+}}: memref<4096xi8>, [[START:%.+]]: memref<64xi32>, %y: memref<64x32xi32>)
 // CHECK-SAME:    relay.schedule = {strategy = "mma", tile = array<i64: 64, 32>, warps = array<i64: 4, 1>, stages = 2 : i64, splits = 1 : i64, lanes = 8 : i64,
 // CHECK-SAME:      block = 128 : i64, other_blocks = array<i64>, shared = 12288 : i64,
 // CHECK:           gpu.dynamic_shared_memory {bytes = 12288 : i64}
@@ -13,7 +13,8 @@
 // CHECK:           "nvgpu.device_async_create_group"
 // CHECK:           [[OFF:%.+]] = vector.load [[START]]
 // CHECK:           [[FOUR:%.+]] = vector.load [[START]]
-// CHECK:           [[ALL:%.+]] = vector.shuffle [[OFF]], [[FOUR]]
+// CHECK:           [[PAIR:%.+]] = vector.shuffle [[OFF]], [[FOUR]]
+// CHECK:           [[ALL:%.+]] = vector.shuffle [[PAIR]],
 // CHECK:           [[SUM:%.+]] = vector.extract [[ALL]]
 // CHECK:           scf.for {{.+}} iter_args({{.+}} = [[SUM]]
 // CHECK:             "nvgpu.device_async_wait"({{.+}}) <{numGroups = 0 : i32}>
