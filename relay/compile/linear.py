@@ -51,11 +51,28 @@ def are_alike(modules: Mapping[int, IRModule]) -> bool:
     """Whether modules for three sizes have the same ops, the sizes of whose results are linear, and whether so is all
     that is computed of sizes and constants alone, which later passes fold."""
     sizes = sorted(modules)
-    walks = [[op for op in modules[size].op.walk() if isinstance(op, TensorOp)] for size in sizes]
-    if len({tuple(op.name for op in walk) for walk in walks}) > 1:
-        return False
+    rows = aligned([[op for op in modules[size].op.walk() if isinstance(op, TensorOp)] for size in sizes])
     computed = _Computed(sizes)
-    return all(computed.is_linear(ops) for ops in zip(*walks, strict=True))
+    return rows is not None and all(computed.is_linear(ops) for ops in rows)
+
+
+def aligned(walks: Sequence[Sequence[TensorOp]]) -> list[list[TensorOp | None]] | None:
+    """The same op of each walk, side by side; None in a row where a walk has no broadcast, which repeats nothing for
+    its size; None for all where others differ."""
+    found: list[list[TensorOp | None]] = []
+    waiting = [[*reversed(walk)] for walk in walks]
+    while any(waiting):
+        heads = [walk[-1] if walk else None for walk in waiting]
+        row: list[TensorOp | None] = [*heads]
+        if len({type(head) for head in heads}) > 1:
+            row = [head if isinstance(head, relay.BroadcastToOp) else None for head in heads]
+            if row[-1] is None:
+                return None
+        found.append(row)
+        for walk, op in zip(waiting, row, strict=True):
+            if op is not None:
+                walk.pop()
+    return found
 
 
 class _Computed:
@@ -67,18 +84,22 @@ class _Computed:
         self.varied: dict[SSAValue, Sequence[Array]] = {}
         self.fixed: dict[SSAValue, Array | None] = {}
 
-    def is_linear(self, ops: Sequence[TensorOp]) -> bool:
-        """Whether the results of an op have linear sizes, and are linear if they are computed so."""
-        last = ops[-1]
-        for results in zip(*(op.results for op in ops), strict=True):
+    def is_linear(self, ops: Sequence[TensorOp | None]) -> bool:
+        """Whether the results of an op have linear sizes, and are linear if they are computed so. It is None where it
+        would give its operand back."""
+        last, there = ops[-1], [op for op in ops if op is not None]
+        assert last is not None
+        for results in zip(*(op.results for op in there), strict=True):
             dims = [np.array(shape(value)) for value in results]
-            if not _alike(dims) or not _on_a_line(np.stack(dims), self.sizes):
+            if not _alike(dims) or not _on_a_line(np.stack(dims), self.sizes[-len(dims) :]):
                 return False
         measures = isinstance(last, relay.MeasureOp)
         if not measures and not all(value in self.varied or value in self.fixed for value in last.operands):
             return True
         differ = [] if measures else [place for place, value in enumerate(last.operands) if value in self.varied]
-        alike = all(op.properties == last.properties and op.result_types == last.result_types for op in ops)
+        alike = all(
+            op is not None and op.properties == last.properties and op.result_types == last.result_types for op in ops
+        )
         if alike and not differ and not measures:
             self.fixed.update(dict.fromkeys(last.results))
             return True
@@ -94,7 +115,7 @@ class _Computed:
         by_elements = last.ELEMENTWISE or (isinstance(last, relay.TakeOp) and differ == [1])
         return not differ or (grow and by_elements) or _is_linear_in(type(last), differ, rows[0][0])
 
-    def evaluated(self, op: TensorOp, last: TensorOp, number: int) -> Sequence[Array]:
+    def evaluated(self, op: TensorOp | None, last: TensorOp, number: int) -> Sequence[Array]:
         """The results of an op in the module of that number."""
         if isinstance(op, relay.MeasureOp):
             dims = shape(op.input)
@@ -102,7 +123,7 @@ class _Computed:
         if isinstance(op, relay.ConstantOp):
             return [to_numpy(op.value)]
         given = [self.varied[v][number] if v in self.varied else self.constant(v) for v in last.operands]
-        return evaluate(op, given)
+        return given if op is None else evaluate(op, given)
 
     def constant(self, value: SSAValue) -> Array:
         """The numbers of a value that is the same for all sizes."""
@@ -156,7 +177,9 @@ def _alike(arrays: Sequence[Array]) -> bool:
 
 
 def _on_a_line(rows: Array, sizes: Sequence[int]) -> bool:
-    """Whether the numbers of the first size follow from those of the two others."""
+    """Whether the numbers of the first size follow from those of the two others; one row by itself is."""
+    if len(rows) == 1:
+        return True
     if rows.dtype.kind not in "iu":
         return bool((rows == rows[0]).all()) or np.allclose(_at(rows, sizes, sizes[0]), rows[0], rtol=1e-6)
     return bool((_at(rows, sizes, sizes[0]) == rows[0]).all())

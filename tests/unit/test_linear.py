@@ -141,6 +141,20 @@ def test_sizes_that_grow_by_steps(nodes: list[Any]):
         assert np.array_equal(np.asarray(exe.run(x)), x[:, :, ::24])
 
 
+def test_a_file_that_is_imported_for_each_size():
+    """The importer needs the size, and leaves the Expand out where it repeats nothing."""
+    nodes = [
+        *COUNTS["as many as are not zero"],
+        node("Reshape", ["n", "ones"], ["count"]),
+        node("Concat", ["ones", "count"], ["to"], axis=0),
+        node("Expand", ["eights", "to"], ["wide"]),
+        node("Cast", ["wide"], ["floats"], to=FLOAT),
+        node("Add", ["x", "floats"], ["y"]),
+    ]
+    exe = agrees_for_all(nodes, 1)
+    assert exe.interface.length is not None and "the importer needs the sizes" in exe.interface.why
+
+
 def test_a_maximum_of_two():
     """There are two sizes in all, and positions that grow with them."""
     nodes = [*SIZE, node("Range", ["zero", "n", "one"], ["r"]), node("Cast", ["r"], ["f"], to=FLOAT),
