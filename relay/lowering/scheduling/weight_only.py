@@ -1,43 +1,37 @@
-"""Products of floats by weights of few bits, in blocks that have a scale and a zero point each.
-
-A word of 32 bits holds 16, 8 or 4 codes of a channel; the words of 16 channels lie side by side. The data of a block
-are multiplied by codes, and their sum by the scale: `scale * (sum of x * code) - scale * zero_point * (sum of x)`.
-
-For many rows, weights become floats in scratch memory, once for all rows of a strip, a panel of the inputs at a time:
-`(code - zero_point) * scale`, which tiles of full height multiply.
-
-Where the target has dot products of bytes, the data of a block become codes, too: of 24 bits, as three bytes each, by
-which every datum is rounded to 2^-23 of the largest of its block, or of 8 bits, where data are such codes.
+"""Products of floats by weights of few bits, in blocks that have a scale and a zero point each: which kernel, of what
+tile, and how the weights lie in memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from xdsl.dialects import arith, math, memref, vector
-from xdsl.dialects.builtin import f32, i8, i32
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import f32, i8
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from relay.dialects import relay
-from relay.dialects.arith import ExtSIOp, FPToSIOp, SIToFPOp, TruncIOp
 from relay.dialects.attributes import Array, to_numpy
-from relay.dialects.memref import PrefetchOp
-from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.linalg.contraction import DATA_BITS
 from relay.lowering.scheduling.affine import coefficients, dims_of
 from relay.lowering.scheduling.arguments import argument_of
-from relay.lowering.scheduling.body import dense_vector, vector_constant
 from relay.lowering.scheduling.epilogue import Epilogue, epilogue_of, pick_masks
-from relay.lowering.scheduling.loops import over
 from relay.lowering.scheduling.picks import Picks, Tuples
-from relay.lowering.scheduling.prefetch import SECOND_LEVEL
-from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, started_by
-from relay.lowering.shaped import is_buffer, shape_of, vector_of
+from relay.lowering.scheduling.weight_only_kernels import (
+    GROUP,
+    PRECISE,
+    STRIP,
+    CodesEmitter,
+    PanelEmitter,
+    WeightOnlyEmitter,
+    WeightOnlySchedule,
+)
+from relay.lowering.shaped import is_buffer, shape_of
 from relay.target import LANES
 from relay.target.dots import Dot
 
@@ -45,41 +39,15 @@ BODY = ["extui", "extui", "subi", "sitofp", "mulf", "mulf", "addf", "yield"]
 """The operations of `acc + x * ((code - zero point) * scale)`."""
 MAPS = [[1, 2, 3], [1, 2], [1, 2], [0, 1]]
 """The dimensions (row, channel, block, place) of codes, scales, zero points and sums."""
-GROUP = 4
-"""Bytes of a channel that a dot product takes."""
-PRECISE = 3
-"""Bytes of data that are as good as floats."""
-SMALLEST = 2.0**-100
-"""Data of blocks without a larger number are rounded as if there were one."""
 LARGEST = (16, 8)
 """Rows and vectors of a tile, at most."""
 PANEL = 256
 """Inputs whose weights become floats at once: those of a tile take half of a first-level cache of 32 KiB."""
-STRIP = 64
-"""Rows whose sums are in scratch memory at once."""
-TABLE = "llvm.x86.avx512.permvar.sf.512"
-"""Reads a table of 16 floats by the last 4 bits of each lane."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class WeightOnlySchedule(OpSchedule):
-    """`tile`: rows, and vectors of 16 channels, whose sums are in registers; `parts`: bytes of a datum's code, 0 where
-    data stay floats; `panel`: inputs whose weights become floats in scratch memory for all rows of a strip, 0 where
-    they do in registers, for each tile; `table`: weights' codes become floats by a table of 16 numbers, else by
-    conversions; `fused`: products are added without being rounded; `masks`: as in other products."""
-
-    strategy = "weight_only"
-    tile: tuple[int, int]
-    parts: int
-    panel: int
-    table: bool
-    fused: bool
-    masks: bool
 
 
 @dataclass(frozen=True)
 class WeightOnly(Strategy[WeightOnlySchedule]):
-    """A product by such weights, which are constants in all calls, and the elementwise operation after it. `given`:
+    """A product by weights of few bits, constants in all calls, and the elementwise operation after it. `given`:
     codes [channel, block, place], scales and zero points [channel, block] of each call; `dot`: the target's, of bytes.
     """
 
@@ -232,345 +200,3 @@ def pack(
 
     offsets = -scales * (zeros.astype(np.float32) - middle)
     return np.ascontiguousarray(lanes).reshape(-1).view(np.int32), by_lane(scales), by_lane(offsets)
-
-
-class WeightOnlyEmitter:
-    """Emits one product with its epilogue. `constants`: words, scales, and what sums of data are multiplied by where
-    that is not 0."""
-
-    def __init__(
-        self,
-        builder: LoopBuilder,
-        data: SSAValue,
-        constants: Sequence[SSAValue],
-        epilogue: Epilogue,
-        schedule: WeightOnlySchedule,
-        bits: int,
-    ):
-        self.b, self.data, self.epilogue, self.schedule, self.bits = builder, data, epilogue, schedule, bits
-        self.words, self.scales, *shifts = constants
-        self.shifts = shifts[0] if shifts else None
-        self.rows, self.depth = shape_of(data)
-        self.vectors = -(-epilogue.channels // LANES)
-        self.blocks = shape_of(self.scales)[0] // (self.vectors * LANES)
-        self.block = self.depth // self.blocks
-        self.per = 32 // bits
-        middle = 1 << (bits - 1)
-        self.numbers = [float(code % (1 << bits) - middle) for code in range(LANES)]
-
-    def emit(self) -> None:
-        b = self.b
-        if self.shifts is None:
-            self.channels(None)
-            return
-        sums = b.add(memref.AllocOp.get(f32, 64, [self.rows, self.blocks])).memref
-        with b.loop(0, self.rows) as (row, _), b.loop(0, self.blocks) as (block, _):
-            start = b.times(block, self.block)
-            with b.loop(0, self.block, carried=[b.constant(0.0, f32)]) as (k, state):
-                x = b.load(self.data, [row, b.plus(start, k)])
-                state.next = [b.add(arith.AddfOp(state.args[0], x)).result]
-            b.store(state.results[0], sums, [row, block])
-        self.channels(sums)
-
-    def channels(self, sums: SSAValue | None) -> None:
-        """All rows of a tile of channels, whose weights stay in the cache, then the next."""
-        b, (most, vectors) = self.b, self.schedule.tile
-        whole = self.epilogue.channels // LANES
-
-        def tiles(first: Index, count: int, lanes: int) -> None:
-            over(b, self.rows, most, lambda row, rows: self.tile(row, rows, first, count, lanes, sums))
-
-        over(b, whole, vectors, lambda first, count: tiles(first, count, LANES), independent=True)
-        if rest := self.epilogue.channels % LANES:
-            tiles(whole, 1, rest)
-
-    def tile(self, row: Index, rows: int, first: Index, vectors: int, lanes: int, sums: SSAValue | None) -> None:
-        """A tile: its totals over all blocks, then the epilogue."""
-        b, zero = self.b, vector_constant(self.b, 0.0, f32, LANES)
-        with b.loop(0, self.blocks, carried=[zero] * (rows * vectors)) as (block, blocks):
-            found = self.block_sums(block, row, rows, first, vectors)
-            places = [b.times(b.plus(b.times(b.plus(first, v), self.blocks), block), LANES) for v in range(vectors)]
-            scales = self.loaded(self.scales, places, self.blocks * vectors)
-            shifts = [] if self.shifts is None else [b.vector_load(self.shifts, [place], LANES) for place in places]
-            totals: list[SSAValue] = []
-            for r in range(rows):
-                at = [b.plus(row, r), block]
-                row_scales = self.row_scales(scales, at)
-                sum = None if sums is None else b.broadcast(b.load(sums, at), LANES)
-                for v in range(vectors):
-                    n = r * vectors + v
-                    total = self.added(blocks.args[n], self.real(found, n), row_scales(v))
-                    totals.append(total if sum is None else self.added(total, sum, shifts[v]))
-            blocks.next = totals
-        for r in range(rows):
-            for v in range(vectors):
-                channel = b.times(b.plus(first, v), LANES)
-                self.epilogue.apply(blocks.results[r * vectors + v], [b.plus(row, r)], channel, lanes)
-
-    def block_sums(self, block: Index, row: Index, rows: int, first: Index, vectors: int) -> Sequence[SSAValue]:
-        """The sums of a block's data by codes, [row, vector]."""
-        b, zero = self.b, vector_constant(self.b, 0.0, f32, LANES)
-        words = self.block // self.per
-        with b.loop(0, words, carried=[zero] * (rows * vectors)) as (word, steps):
-            at = b.plus(b.times(block, words), word)
-            steps.next = self.products(steps.args, self.loaded_words(first, vectors, at), row, rows, at)
-        return steps.results
-
-    def products(
-        self, sums: Sequence[SSAValue], words: Sequence[SSAValue], row: Index, rows: int, at: Index
-    ) -> list[SSAValue]:
-        """The sums with the products of one word of each channel: word `at` of the channel."""
-        b, found = self.b, list(sums)
-        column = b.times(at, self.per)
-        for place in range(self.per):
-            numbers = [self.number(word, place) for word in words]
-            for r in range(rows):
-                x = b.broadcast(b.load(self.data, [b.plus(row, r), b.plus(column, place)]), LANES)
-                for v, number in enumerate(numbers):
-                    n = r * len(words) + v
-                    found[n] = self.added(found[n], number, x)
-        return found
-
-    def real(self, sums: Sequence[SSAValue], n: int) -> SSAValue:
-        """Sum `n` of a block as a float, in units of the scale that `row_scales` tells."""
-        return sums[n]
-
-    def row_scales(self, scales: Sequence[SSAValue], at: Sequence[Index]) -> Callable[[int], SSAValue]:
-        """The scale of the sums of a vector of channels: of a row and a block, `at`."""
-        return lambda v: scales[v]
-
-    def loaded_words(self, first: Index, vectors: int, at: Index) -> list[SSAValue]:
-        """Word `at` of the channels of each vector."""
-        b, apart = self.b, self.depth // self.per
-        places = [b.plus(b.times(b.plus(first, v), apart * LANES), b.times(at, LANES)) for v in range(vectors)]
-        return self.loaded(self.words, places, apart * self.schedule.tile[1])
-
-    def loaded(self, constants: SSAValue, places: Sequence[Index], ahead: int) -> list[SSAValue]:
-        """The vectors at these places. Those that lie `ahead` vectors further are prefetched: they are of the next
-        channels, and the products of these hide the time that memory takes."""
-        b = self.b
-        found = [b.vector_load(constants, [place], LANES) for place in places]
-        for place in places:
-            b.add(PrefetchOp.make(constants, [b.index(b.plus(place, ahead * LANES))], SECOND_LEVEL))
-        return found
-
-    def number(self, words: SSAValue, place: int) -> SSAValue:
-        """The codes at a place of 16 words, as floats."""
-        b = self.b
-        if place:
-            words = b.add(arith.ShRUIOp(words, vector_constant(b, place * self.bits, i32, LANES))).result
-        if self.schedule.table:
-            table = b.constant_attr(dense_vector(self.numbers, f32), vector_of(f32, LANES))
-            return b.intrinsic(TABLE, [table, words], vector_of(f32, LANES))
-        if place < self.per - 1:
-            words = b.add(arith.AndIOp(words, vector_constant(b, (1 << self.bits) - 1, i32, LANES))).result
-        return b.add(SIToFPOp(words, vector_of(f32, LANES))).result
-
-    def added(self, total: SSAValue, a: SSAValue, c: SSAValue) -> SSAValue:
-        """The total with a product more."""
-        if self.schedule.fused:
-            return self.b.add(vector.FMAOp(a, c, total)).results[0]
-        return self.b.add(arith.AddfOp(total, self.b.add(arith.MulfOp(a, c)).result)).result
-
-
-class PanelEmitter(WeightOnlyEmitter):
-    """Emits a product whose weights become floats in scratch memory, [input, channel of the tile]."""
-
-    def emit(self) -> None:
-        b, vectors = self.b, self.schedule.tile[1]
-        whole, rest = divmod(self.epilogue.channels, LANES)
-
-        def strips(first: Index, count: int, lanes: int) -> None:
-            over(b, self.rows, STRIP, lambda row, rows: self.strip(row, rows, first, count, lanes))
-
-        over(b, whole, vectors, lambda first, count: strips(first, count, LANES), independent=True)
-        if rest:
-            strips(whole, 1, rest)
-
-    def strip(self, row: Index, rows: int, first: Index, vectors: int, lanes: int) -> None:
-        """All inputs of so many rows and the vectors of channels from `first` on, and the epilogue."""
-        b, pitch, zero = self.b, vectors * LANES, vector_constant(self.b, 0.0, f32, LANES)
-        panel, sums = (
-            b.add(memref.AllocaOp.get(f32, 64, [count * pitch])).memref for count in (self.schedule.panel, rows)
-        )
-        with b.loop(0, rows * vectors) as (place, _):
-            b.vector_store(zero, sums, [b.times(place, LANES)])
-
-        def multiply(block: Index, count: int) -> None:
-            self.widen(panel, block, count, first, vectors)
-            column = b.times(block, self.block)
-            over(b, rows, self.schedule.tile[0], lambda m, size: self.add(sums, panel, m, size, row, column, count))
-
-        over(b, self.blocks, self.schedule.panel // self.block, multiply)
-        with b.loop(0, rows) as (m, _):
-            for v in range(vectors):
-                value = b.vector_load(sums, [b.plus(b.times(m, pitch), v * LANES)], LANES)
-                self.epilogue.apply(value, [b.plus(row, m)], b.times(b.plus(first, v), LANES), lanes)
-
-    def widen(self, panel: SSAValue, block: Index, count: int, first: Index, vectors: int) -> None:
-        """Write the weights of `count` blocks as floats."""
-        b, words = self.b, self.block // self.per
-        with b.loop(0, count) as (number, _):
-            current = b.plus(block, number)
-            places = [b.times(b.plus(b.times(b.plus(first, v), self.blocks), current), LANES) for v in range(vectors)]
-            scales = self.loaded(self.scales, places, self.blocks * self.schedule.tile[1])
-            shifts = None if self.shifts is None else [b.vector_load(self.shifts, [at], LANES) for at in places]
-            with b.loop(0, words) as (word, _):
-                loaded = self.loaded_words(first, vectors, b.plus(b.times(current, words), word))
-                row = b.times(b.plus(b.times(number, words), word), self.per)
-                for place in range(self.per):
-                    for v, each in enumerate(loaded):
-                        weight = self.number(each, place)
-                        if shifts is None:
-                            weight = b.add(arith.MulfOp(weight, scales[v])).result
-                        else:
-                            weight = self.added(shifts[v], weight, scales[v])
-                        at = b.plus(b.times(b.plus(row, place), vectors * LANES), v * LANES)
-                        b.vector_store(weight, panel, [at])
-
-    def add(
-        self, sums: SSAValue, panel: SSAValue, first: Index, rows: int, row: Index, column: Index, blocks: int
-    ) -> None:
-        """Add the products of a panel to the sums of `rows` rows of the strip, from `first` on; `row` and `column` are
-        where the data of the strip and of the panel start."""
-        b, pitch = self.b, shape_of(panel)[0] // self.schedule.panel
-        places = [(r, v) for r in range(rows) for v in range(pitch // LANES)]
-        at = [b.plus(b.times(b.plus(first, r), pitch), v * LANES) for r, v in places]
-        zero = vector_constant(b, 0.0, f32, LANES)
-        with b.loop(0, blocks * self.block, carried=[zero] * len(places)) as (k, steps):
-            weights = [
-                b.vector_load(panel, [b.plus(b.times(k, pitch), v * LANES)], LANES) for v in range(pitch // LANES)
-            ]
-            data = [
-                b.broadcast(b.load(self.data, [b.plus(b.plus(row, first), r), b.plus(column, k)]), LANES)
-                for r in range(rows)
-            ]
-            steps.next = [
-                self.added(total, weights[v], data[r]) for (r, v), total in zip(places, steps.args, strict=True)
-            ]
-        for place, total in zip(at, steps.results, strict=True):
-            b.vector_store(b.add(arith.AddfOp(b.vector_load(sums, [place], LANES), total)).result, sums, [place])
-
-
-class CodesEmitter(WeightOnlyEmitter):
-    """Emits a product of codes. `middle`: the zero point of all weights, or 0 where they differ; `unsigned`: the dot
-    product's weights are. The codes of a row are [block, part, word of four]; behind them is room, without which rows
-    of 4096 numbers would share the places of a few lines in the cache."""
-
-    def __init__(
-        self,
-        builder: LoopBuilder,
-        data: SSAValue,
-        constants: Sequence[SSAValue],
-        epilogue: Epilogue,
-        schedule: WeightOnlySchedule,
-        bits: int,
-        middle: int,
-        unsigned: bool,
-    ):
-        super().__init__(builder, data, constants, epilogue, schedule, bits)
-        self.parts, self.middle, self.unsigned = schedule.parts, middle, unsigned
-        self.each = self.block // GROUP
-
-    def emit(self) -> None:
-        b = self.b
-        sizes = (i32, [self.rows, self.blocks * self.parts * self.each + LANES]), (f32, [self.rows, self.blocks])
-        starts = (i32, [self.rows, self.parts, self.blocks])
-        self.codes, self.steps, self.starts = (
-            b.add(memref.AllocOp.get(type, 64, shape)).memref for type, shape in (*sizes, starts)
-        )
-        with b.loop(0, self.rows) as (row, _), b.loop(0, self.blocks) as (block, _):
-            self.coded(row, block)
-        super().emit()
-
-    def coded(self, row: Index, block: Index) -> None:
-        """Write the codes of a block of data: its largest number is 127, followed by zeros in the lower parts."""
-        b, full = self.b, 127 << 8 * (self.parts - 1)
-        places = range(0, self.block, LANES)
-        start, word = b.times(block, self.block), b.times(block, self.parts * self.each)
-        found = [b.vector_load(self.data, [row, b.plus(start, place)], LANES) for place in places]
-        largest = vector_constant(b, SMALLEST, f32, LANES)
-        for each in found:
-            largest = b.add(arith.MaximumfOp(largest, b.add(math.AbsFOp(each)).result)).result
-        largest = self.across(largest, arith.MaximumfOp)
-        inverse = b.add(arith.DivfOp(vector_constant(b, full, f32, LANES), largest)).result
-        step = b.add(arith.MulfOp(largest, vector_constant(b, 1 / full, f32, LANES))).result
-        b.store(b.lane(step, 0), self.steps, [row, block])
-        sums: list[SSAValue | None] = [None] * self.parts
-        for each, place in zip(found, places, strict=True):
-            scaled = b.add(arith.MulfOp(each, inverse)).result
-            code = b.add(FPToSIOp(b.add(math.RoundEvenOp(scaled)).result, vector_of(i32, LANES))).result
-            for part in range(self.parts):
-                low = b.add(TruncIOp(code, vector_of(i8, LANES))).result
-                wide = b.add(ExtSIOp(low, vector_of(i32, LANES))).result
-                words = b.bitcast(low, i32, LANES // GROUP)
-                b.vector_store(words, self.codes, [row, b.plus(word, part * self.each + place // GROUP)])
-                sums[part] = wide if (sum := sums[part]) is None else b.add(arith.AddiOp(sum, wide)).result
-                rest = b.add(arith.SubiOp(code, wide)).result
-                code = b.add(arith.ShRSIOp(rest, vector_constant(b, 8, i32, LANES))).result
-        for part, sum in enumerate(sums):
-            assert sum is not None
-            start = b.add(arith.MuliOp(self.across(sum, arith.AddiOp), vector_constant(b, -self.middle, i32, LANES)))
-            b.store(b.lane(start.result, 0), self.starts, [row, part, block])
-
-    def across(self, vector: SSAValue, join: type[arith.MaximumfOp | arith.AddiOp]) -> SSAValue:
-        """All lanes joined, in every lane."""
-        for apart in (8, 4, 2, 1):
-            other = self.b.shuffle(vector, vector, [lane ^ apart for lane in range(LANES)])
-            vector = self.b.add(join(vector, other)).result
-        return vector
-
-    def block_sums(self, block: Index, row: Index, rows: int, first: Index, vectors: int) -> Sequence[SSAValue]:
-        """The sums of a block's codes by codes, [row, vector, part], which start at what the zero point takes away."""
-        b, words = self.b, self.block // self.per
-        found = [
-            b.broadcast(b.load(self.starts, [b.plus(row, r), part, block]), LANES)
-            for r in range(rows)
-            for _ in range(vectors)
-            for part in range(self.parts)
-        ]
-        for word in range(words):
-            loaded = self.loaded_words(first, vectors, b.plus(b.times(block, words), word))
-            at = b.plus(b.times(block, self.parts * self.each), word * self.per // GROUP)
-            found = self.products(found, loaded, row, rows, at)
-        return found
-
-    def products(
-        self, sums: Sequence[SSAValue], words: Sequence[SSAValue], row: Index, rows: int, at: Index
-    ) -> list[SSAValue]:
-        b, found = self.b, list(sums)
-        for place in range(self.per // GROUP):
-            weights = [b.bitcast(self.bytes(word, place), i8, LANES * GROUP) for word in words]
-            for r in range(rows):
-                for part in range(self.parts):
-                    code = b.load(self.codes, [b.plus(row, r), b.plus(at, part * self.each + place)])
-                    data = b.bitcast(b.broadcast(code, LANES), i8, LANES * GROUP)
-                    for v, weight in enumerate(weights):
-                        n = (r * len(words) + v) * self.parts + part
-                        found[n] = b.dot(found[n], weight, data, self.unsigned)
-        return found
-
-    def bytes(self, words: SSAValue, place: int) -> SSAValue:
-        """The codes at a place of each byte."""
-        b = self.b
-        if place:
-            words = b.add(arith.ShRUIOp(words, vector_constant(b, place * self.bits, i32, LANES))).result
-        if self.bits == 8:
-            return words
-        mask = ((1 << self.bits) - 1) * 0x01010101
-        return b.add(arith.AndIOp(words, vector_constant(b, mask, i32, LANES))).result
-
-    def row_scales(self, scales: Sequence[SSAValue], at: Sequence[Index]) -> Callable[[int], SSAValue]:
-        step = self.b.broadcast(self.b.load(self.steps, at), LANES)
-        return lambda v: self.b.add(arith.MulfOp(scales[v], step)).result
-
-    def real(self, sums: Sequence[SSAValue], n: int) -> SSAValue:
-        """The sums of the parts of data, as floats of the whole: the lower two still fit into words."""
-        b, parts = self.b, sums[n * self.parts : (n + 1) * self.parts]
-        low = parts[0]
-        if len(parts) == 1:
-            return b.add(SIToFPOp(low, vector_of(f32, LANES))).result
-        high = b.add(arith.ShLIOp(parts[1], vector_constant(b, 8, i32, LANES))).result
-        low = b.add(SIToFPOp(b.add(arith.AddiOp(low, high)).result, vector_of(f32, LANES))).result
-        top = b.add(SIToFPOp(parts[2], vector_of(f32, LANES))).result
-        return self.added(low, top, vector_constant(b, 65536.0, f32, LANES))
