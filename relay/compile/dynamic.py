@@ -71,15 +71,14 @@ def opened(module: IRModule, recipe: Recipe, compile: Compile) -> DynamicExecuta
     named = bounded(symbols.completed(main, [info.name for info in signature.read(main)[0]]), recipe.maximum)
     symbols.write(main, named)
 
-    def static(sizes: Mapping[str, int], values: dict[int, Array], folds: list[Fold] | None = None) -> IRModule:
+    def at(
+        sizes: Mapping[str, int], folds: list[Fold] | None = None, values: Mapping[int, Array] | None = None
+    ) -> IRModule:
         copy = module.clone()
-        give_values(copy["main"], values)
+        give_values(copy["main"], values or {})
         give_sizes(copy.op, [sizes[symbol.name] for symbol in named], folds)
         refuse_open(copy.op)
         return copy
-
-    def at(sizes: Mapping[str, int], folds: list[Fold] | None = None) -> IRModule:
-        return static(sizes, {}, folds)
 
     sample = sampled(module, named)
     interface = interface_of(main, named)._replace(deciding=deciding_arguments(sample["main"]))
@@ -92,7 +91,7 @@ def opened(module: IRModule, recipe: Recipe, compile: Compile) -> DynamicExecuta
 
     def specialise(sizes: Mapping[str, int], values: Mapping[str, Array]) -> Executable:
         numbers = {index: values[interface.inputs[index].name] for index in interface.deciding}
-        copy = static(sizes, numbers)
+        copy = at(sizes, values=numbers)
         repeated = interface.serves(sizes.values())
         return compile(replace(recipe, model=copy, params={}, frontend={}, repeated=repeated, maximum=None))
 

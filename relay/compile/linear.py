@@ -8,19 +8,18 @@ be the same for all three and another one for a size between or behind them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
 
 import numpy as np
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
-from relay.dialects.attributes import Array, dtype_of, to_numpy
+from relay.dialects.attributes import Array, to_numpy
 from relay.dialects.op import TensorOp, shape
 from relay.errors import Unsupported
 from relay.interpreters import evaluate
 from relay.module import IRModule
 from relay.sizes import Symbol
-from relay.transforms.shape_arithmetic import Fold
+from relay.transforms.shape_arithmetic import Fold, measured
 
 SUMS = (relay.AddOp, relay.SubtractOp, relay.ConcatenateOp, relay.StackOp)
 MOVES = (
@@ -37,8 +36,8 @@ WHY = "a size decides which values are computed"
 
 
 def is_linear(folds: Mapping[int, Sequence[Fold]], symbol: Symbol) -> bool:
-    """Whether what is folded is linear in a size from its minimum to its maximum. `folds` are those of three sizes: the
-    minimum, and two neighbours."""
+    """Whether every folded number is a linear function of the size `symbol` from its minimum to its maximum. `folds`
+    has those of three sizes: the minimum, and two neighbours."""
     sizes = sorted(folds)
     rows = [folds[size] for size in sizes]
     if len({tuple(fold.kind for fold in row) for row in rows}) > 1:
@@ -48,8 +47,8 @@ def is_linear(folds: Mapping[int, Sequence[Fold]], symbol: Symbol) -> bool:
 
 
 def are_alike(modules: Mapping[int, IRModule]) -> bool:
-    """Whether modules for three sizes have the same ops, the sizes of whose results are linear, and whether so is all
-    that is computed of sizes and constants alone, which later passes fold."""
+    """Whether modules for three sizes have the same ops, and whether the sizes of results, and the numbers computed
+    from sizes and constants alone (which later passes fold), are linear in the size."""
     sizes = sorted(modules)
     rows = aligned([[op for op in modules[size].op.walk() if isinstance(op, TensorOp)] for size in sizes])
     computed = _Computed(sizes)
@@ -85,8 +84,8 @@ class _Computed:
         self.fixed: dict[SSAValue, Array | None] = {}
 
     def is_linear(self, ops: Sequence[TensorOp | None]) -> bool:
-        """Whether the results of an op have linear sizes, and are linear if they are computed so. It is None where it
-        would give its operand back."""
+        """Whether the results of an op (the same op of each module) have linear sizes and, where their numbers follow
+        from sizes and constants alone, linear numbers. The op is None in a module where it would return its operand."""
         last, there = ops[-1], [op for op in ops if op is not None]
         assert last is not None
         for results in zip(*(op.results for op in there), strict=True):
@@ -118,8 +117,7 @@ class _Computed:
     def evaluated(self, op: TensorOp | None, last: TensorOp, number: int) -> Sequence[Array]:
         """The results of an op in the module of that number."""
         if isinstance(op, relay.MeasureOp):
-            dims = shape(op.input)
-            return [np.array(dims if isinstance(op, relay.ShapeOfOp) else prod(dims), dtype_of(op.dtype))]
+            return [measured(op)]
         if isinstance(op, relay.ConstantOp):
             return [to_numpy(op.value)]
         given = [self.varied[v][number] if v in self.varied else self.constant(v) for v in last.operands]
@@ -135,8 +133,9 @@ class _Computed:
         return found
 
     def continues(self, arrays: Sequence[Array], sums: bool) -> bool:
-        """Whether numbers lie on a line. Of arrays that grow it is their common part; what two have in common is the
-        same but in sums, which may have a size added to each."""
+        """Whether the numbers of a result are linear in the size. Where its length grows with the size, the part that
+        all three have is compared; it must be equal in the two longer ones, too, except in sums, where each element may
+        have a size added."""
         if _alike(arrays):
             return _on_a_line(np.stack(arrays), self.sizes)
         least, less = (tuple(map(slice, each.shape)) for each in (arrays[0], arrays[-2]))
@@ -145,7 +144,7 @@ class _Computed:
 
 
 def _linear(row: Sequence[Fold], sizes: Sequence[int], ends: Sequence[int]) -> bool:
-    """Whether an op is, that was folded for three sizes."""
+    """Whether an op that was folded for three sizes is linear in the size."""
     kind = row[0].kind
     arrays = [np.stack(each) for each in zip(*(fold.numbers for fold in row), strict=True) if _alike(each)]
     results = [fold.result for fold in row if fold.result is not None]

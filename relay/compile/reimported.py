@@ -21,7 +21,7 @@ from relay.dialects.attributes import Array, element_type
 from relay.dialects.op import DYNAMIC
 from relay.errors import InvalidArgument, RelayError, Unsupported
 from relay.frontend import import_model
-from relay.frontend.importing.control import DECIDED
+from relay.frontend.importing.control import decisions
 from relay.frontend.importing.sizes import UnknownSizes
 from relay.module import IRModule
 from relay.runtime import Executable
@@ -101,11 +101,8 @@ def reimported(recipe: Recipe, compile: Compile, left: UnknownSizes | None = Non
 
     def undecided(sizes: Mapping[str, int], folds: list[Fold] | None = None) -> IRModule:
         """The module, where no branch is taken by what the importer computes of the sizes."""
-        token = DECIDED.set(decided := [])
-        try:
+        with decisions() as decided:
             found = at(sizes)
-        finally:
-            DECIDED.reset(token)
         if decided:
             raise Unsupported(decided[0], WHY)
         return found

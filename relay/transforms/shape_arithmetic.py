@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -85,7 +85,7 @@ def deciding_arguments(function: FuncOp) -> list[int]:
     return [argument.index for argument in function.body.block.args if argument in found]
 
 
-def give_values(function: FuncOp, values: dict[int, Array]) -> None:
+def give_values(function: FuncOp, values: Mapping[int, Array]) -> None:
     """Replace the uses of arguments by constants; the arguments stay."""
     block = function.body.block
     for index, array in values.items():
@@ -122,10 +122,9 @@ def _folded(op: TensorOp, seen: list[Fold]) -> relay.ConstantOp | None:
     """The constant that the op is; None if it is not known yet."""
     given: list[Array] = []
     if isinstance(op, relay.MeasureOp):
-        dims = shape(op.input)
-        if DYNAMIC in dims:
+        if DYNAMIC in shape(op.input):
             return None
-        numbers = np.array(dims if isinstance(op, relay.ShapeOfOp) else prod(dims), dtype_of(op.dtype))
+        numbers = measured(op)
     else:
         sources = [value.owner for value in op.operands if is_constant(value.owner)]
         if isinstance(op, relay.ConstantOp) or len(op.results) != 1 or len(sources) != len(op.operands):
@@ -136,6 +135,12 @@ def _folded(op: TensorOp, seen: list[Fold]) -> relay.ConstantOp | None:
         (numbers,) = evaluate(op, given)
     seen.append(Fold(type(op), tuple(given), numbers))
     return relay.ConstantOp.make([], {"value": elements(numbers)}, like=op)
+
+
+def measured(op: relay.MeasureOp) -> Array:
+    """The sizes that the op gives, or their product, of an operand whose sizes are known."""
+    dims = shape(op.input)
+    return np.array(dims if isinstance(op, relay.ShapeOfOp) else prod(dims), dtype_of(op.dtype))
 
 
 def _take_branch(op: scf.IfOp) -> None:

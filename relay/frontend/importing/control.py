@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 from xdsl.dialects import arith, scf, tensor
@@ -12,8 +13,18 @@ from xdsl.ir import Block, SSAValue
 from relay.dialects.op import is_tensor
 from relay.frontend.importing.tensors import TensorBuilder
 
-DECIDED: ContextVar[list[str] | None] = ContextVar("DECIDED", default=None)
-"""Where branches were taken, and loops went on, by what is known when a file is imported, if somebody asks."""
+_DECISIONS: ContextVar[list[str] | None] = ContextVar("_DECISIONS", default=None)
+
+
+@contextmanager
+def decisions() -> Generator[list[str]]:
+    """A list that importers extend, in the body, by each branch and loop whose condition they know: where it stands in
+    the file."""
+    token = _DECISIONS.set(found := [])
+    try:
+        yield found
+    finally:
+        _DECISIONS.reset(token)
 
 
 def truth(importer: TensorBuilder, value: SSAValue, block: Block) -> SSAValue:
@@ -30,12 +41,12 @@ def truth(importer: TensorBuilder, value: SSAValue, block: Block) -> SSAValue:
 
 
 def known_truth(importer: TensorBuilder, value: SSAValue) -> bool | None:
-    """A condition that is computed from constants and shapes, of which `DECIDED` is told; None for any other."""
+    """A condition that is computed from constants and shapes, noted in `decisions`; None for any other."""
     found = importer.known(value)
     if found is None or found.size != 1:
         return None
-    if (decided := DECIDED.get()) is not None:
-        decided.append(importer.at.where)
+    if (noted := _DECISIONS.get()) is not None:
+        noted.append(importer.at.where)
     return bool(found.reshape(-1)[0])
 
 
