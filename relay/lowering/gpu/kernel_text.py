@@ -29,8 +29,8 @@ COMMIT, WAIT = "llvm.nvvm.cp.async.commit.group", "llvm.nvvm.cp.async.wait.group
 MATRICES = "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16.p3"
 BLOCK_NUMBER = "llvm.nvvm.read.ptx.sreg.ctaid.x"
 FEWEST = 1 << 17
-"""The least bound of a block's number that LLVM is told: below it, LLVM divides in 16 bits, which takes more
-instructions of NVIDIA's GPUs than 32 bits do."""
+"""The smallest upper bound of a block's number that is written into LLVM IR. With a smaller one, LLVM divides in 16
+bits, which takes NVIDIA's GPUs more instructions than 32 bits do."""
 SHARED_NAME = "@shared"
 SHARED_ALIGNMENT = 1024
 """What shared memory starts at a multiple of: eight rows of a factor that matrix units read."""
@@ -193,7 +193,7 @@ class KernelWriter(FunctionWriter):
         super().line(text)
 
     def range_of(self, name: str) -> str:
-        """What LLVM is told of a block's number: with its bounds, divisions by constants are in 32 bits."""
+        """The `range` attribute of a block's number, empty for others: LLVM divides in 32 bits then."""
         if name != BLOCK_NUMBER or self.kernel.known_grid_size is None:
             return ""
         blocks, *_ = self.kernel.known_grid_size.iter_values()

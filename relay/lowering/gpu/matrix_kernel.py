@@ -87,8 +87,9 @@ class MatrixKernel:
         return found[: self.tile.sums], found[self.tile.sums :]
 
     def starting(self) -> list[SSAValue]:
-        """What the sums start from, if that is not 0: what they are off by, where nothing adds parts later. The table
-        has them in the order of a thread's sums, for both of its rows: registers that are loaded need no copies."""
+        """The initial values of a thread's sums: the offsets of its channels (bias and zero points), or nothing where
+        they are 0 or are added later because blocks sum parts. The table repeats them for both rows of a thread in the
+        order of its registers, so that loads need no copies."""
         if not self.offsets or self.parts is not None:
             return []
         b, t, (offsets,), run = self.b, self.t, self.offsets, 4 * self.tile.run
