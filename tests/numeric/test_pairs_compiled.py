@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 
+import numpy as np
 import pytest
 
 from relay.lowering.scheduling.epilogue import pieces
@@ -39,6 +40,32 @@ AVX2, AVX512 = "avx2,+fma", "avx512f,+avx512bw,+avx512vl,+fma"
 CASES = [(AVX2, "int8"), (AVX512, "uint8")]
 REST = [(AVX2, "uint8"), (AVX512, "int8"), ("sse2", "int8"), ("sse2", "uint8")]
 MORE = [pytest.param(*case, marks=pytest.mark.slow) for case in REST]
+
+
+def dense_layers(rows: int) -> tuple[Net, int]:
+    """Products of so many rows, and how many of their weights, less the zero point, have 8 bits."""
+    net, small = Net(71), 0
+    for dtype, point, deep, wide in (
+        ("int8", 0, 70, 37), ("int8", 0, 64, 1100), ("uint8", 128, 33, 64), ("uint8", 100, 34, 48), ("int8", -1, 9, 16),
+    ):  # fmt: skip
+        x = net.argument(net.numbers("int8", rows, deep))
+        weights = net.numbers(dtype, wide, deep)
+        weights[0, :2] = np.iinfo(dtype).min, np.iinfo(dtype).max
+        sums = net.dense(x, net.constant(weights), zero_points=(-7, point))
+        net.result(f"{deep} to {wide}, {point}", net.requantize(sums, wide, "int8"))
+        small += weights.size if point == (128 if dtype == "uint8" else 0) else 0
+    return net, small
+
+
+def test_weights_that_are_read_once_keep_8_bits():
+    if "avx2" not in host().features:
+        pytest.skip("this CPU lacks avx2")
+    found: dict[int, int] = {}
+    for rows in (1, 2, 3, 40):
+        net, small = dense_layers(rows)
+        with PassContext(opt_level=1):
+            found[rows] = net.check(f"x86_64-unknown-linux-gnu -mattr=+{AVX2}").graph["constants_bytes"]
+    assert all(0 <= found[40] - found[rows] - small <= small / 5 for rows in (1, 2, 3)), (found, small)
 
 
 @pytest.mark.parametrize(("features", "dtype"), [*CASES, *MORE])

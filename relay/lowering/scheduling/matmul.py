@@ -397,6 +397,8 @@ class MatmulEmitter:
     def weight(self, weights: SSAValue, at: Index, group: int) -> SSAValue:
         b = self.b
         vec = b.vector_load(weights, [at], LANES * group)
+        if self.schedule.narrow_weights:
+            return b.add(ExtSIOp(vec, vector_of(i16, LANES * group))).result
         if self.group > 1 or self.conv.is_float:
             return vec
         return b.add(ExtSIOp(vec, vector_of(i32, LANES))).result

@@ -47,7 +47,8 @@ def pack_constants(conv: Convolution, schedule: TileSchedule, kernel: Array, run
     group = schedule.codes_per_step
     if group < 4:
         initial = starting(conv.data.zero_point)
-        return Packed(pack(as_matrix(conv, kernel, group), schedule.vectors, group).astype(np.int16), initial)
+        element = np.int8 if schedule.narrow_weights else np.int16
+        return Packed(pack(as_matrix(conv, kernel, group), schedule.vectors, group).astype(element), initial)
     initial = starting(conv.data.zero_point + data_offset(conv, schedule))
     more: tuple[Array, ...] = ()
     if schedule.sums_of_data or not needs_sums(conv):

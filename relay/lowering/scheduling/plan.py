@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import StringAttr, i8, i16
 from xdsl.dialects.func import FuncOp
@@ -60,7 +60,8 @@ class TileSchedule(OpSchedule):
     `narrow[v - 1]`: pixels of a tile of only v vectors of 16 channels; `codes_per_step`: 4 or 2 where a dot product
     takes so many, 8 where it multiplies two pixels at once, 1 for multiply-adds; `steps_at_once`: a pixel's codes are
     loaded for so many steps; `sign_flip`: codes get the signedness that the dot product takes in a `copy`, in
-    the `loop`, or are of it; `widen`: a copy has 16 bits per code; `flat`: the pixels of all rows and images are one
+    the `loop`, or are of it; `widen`: a copy has 16 bits per code; `narrow_weights`: weights of a dot product of
+    16 bits have 8 in memory; `flat`: the pixels of all rows and images are one
     row; `channels_inside`: for each tile of pixels, all blocks of channels; `prefetch_next_block`: a block asks for the
     weights of the next, every `prefetch_stride` bytes; `sums_of_data`: the data is summed beside the products, for the
     kernel's zero point; `outlier_steps` at most for weights that do not fit; `skip_border_rows`: rows of the kernel
@@ -74,6 +75,7 @@ class TileSchedule(OpSchedule):
     steps_at_once: int
     sign_flip: str
     widen: bool
+    narrow_weights: bool
     flat: bool
     channels_inside: bool
     prefetch_next_block: bool
@@ -129,7 +131,7 @@ def decide_tiles(
     ways = ("none",) if not flips else ("copy", "loop") if kernels else ("copy",)
     sign_flip = pick("sign_flip", ways, copied if flips else "none")
     can_widen = group == 2 and conv.data.element == i8
-    widen = pick("widen", (True, False) if can_widen else (False,), can_widen and many)
+    widen = pick("widen", (True, False) if can_widen else (False,), can_widen)
     in_loop = int(sign_flip == "loop")
     corrected = group >= 4 and needs_sums(conv)
     tiles = choose(problem_of(conv, target, group, flat=flat, per_pixel=in_loop), target.costs)
@@ -152,6 +154,10 @@ def decide_tiles(
     narrow = least.pixels[1:-1] if (pixels, vectors * LANES) == best else (pixels,) * (vectors - 1)
     narrow = pick("narrow", Tuples(*[range(1, widest + 1)] * (vectors - 1)), narrow)
     count = problem.width * problem.rows
+    can_narrow = group == 2 and bool(kernels) and all(fits_bytes(conv, kernel) for kernel in kernels)
+    few = count <= max(pixels, target.costs.few_pixels) and dot is not None and dot.lanes >= LANES // 2
+    narrow_weights = pick("narrow_weights", (False, True) if can_narrow else (False,), can_narrow and few)
+    problem = replace(problem, bytes=problem.bytes // 2) if narrow_weights else problem
     steps, size = problem.steps, problem.bytes
     more = conv.outputs > vectors * LANES
     weights = -(-at_most(conv.outputs) // LANES) * steps * size
@@ -176,9 +182,9 @@ def decide_tiles(
         why = f"{cycles:,} cycles, {round(least.cycles):,} at least"
     return TileSchedule(
         tile=(pixels, vectors * LANES), narrow=narrow, codes_per_step=group, steps_at_once=at_once, sign_flip=sign_flip,
-        widen=widen, flat=flat, channels_inside=inside, prefetch_next_block=ahead, prefetch_stride=stride,
-        sums_of_data=sums, outlier_steps=extra, skip_border_rows=skip, unrolled_epilogue=unrolled, packed_store=packed,
-        cycles=cycles, why=why,
+        widen=widen, narrow_weights=narrow_weights, flat=flat, channels_inside=inside, prefetch_next_block=ahead,
+        prefetch_stride=stride, sums_of_data=sums, outlier_steps=extra, skip_border_rows=skip,
+        unrolled_epilogue=unrolled, packed_store=packed, cycles=cycles, why=why,
     )  # fmt: skip
 
 
@@ -188,6 +194,12 @@ def with_copy(conv: Convolution, target: CpuTarget, group: int, flat: bool) -> f
     read = size if at_most(run_length(conv)) % group else 0
     problem = problem_of(conv, target, group, flat=flat)
     return choose(problem, target.costs).cycles + 2 * read / target.costs.stream_bandwidth
+
+
+def fits_bytes(conv: Convolution, kernel: Array) -> bool:
+    """Whether weights without their zero point have 8 bits."""
+    least, most = int(kernel.min()) - conv.kernel.zero_point, int(kernel.max()) - conv.kernel.zero_point
+    return -128 <= least and most < 128
 
 
 def needs_sums(conv: Convolution) -> bool:
