@@ -198,3 +198,17 @@ def test_products_of_open_rows_have_the_kernels_of_known_ones():
     assert exe.variant(n=40).graph["arena_bytes"] == fixed.graph["arena_bytes"]
     for length in (1, 7, 40):
         agrees(model, exe, normal(1, length, 32))
+
+
+def test_a_known_size_is_taken_by_a_scalar():
+    nodes = [
+        node("Shape", ["x"], ["s"]),
+        node("Gather", ["s", "one"], ["width"]),
+        node("Unsqueeze", ["width", "zero"], ["widths"]),
+        node("Concat", ["minus", "widths"], ["to"], axis=0),
+        node("Reshape", ["x", "to"], ["y"]),
+    ]
+    numbers = {"one": np.array(1), "zero": np.array([0]), "minus": np.array([-1])}
+    model = made(nodes, {"x": (FLOAT, ["n", 4, 2])}, numbers)
+    assert from_onnx(model)["main"].attributes["relay.symbols"]
+    agrees(model, build(model), normal(3, 4, 2))

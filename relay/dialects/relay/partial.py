@@ -77,7 +77,8 @@ def _taken(op: TakeOp, x: Partial | None, indices: Partial | None) -> Partial | 
     if x is None or indices is None or x.ndim != 1 or any(each is None for each in indices.flat):
         return None
     places = indices.astype(np.int64)
-    return x[places] if ((places >= 0) & (places < x.size)).all() else None
+    inside = ((places >= 0) & (places < x.size)).all()
+    return np.asarray(x[places], object) if inside else None
 
 
 def _sliced(op: StridedSliceOp, x: Partial | None) -> Partial | None:
