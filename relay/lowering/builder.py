@@ -32,7 +32,7 @@ from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstan
 
 from relay.dialects.arith import CmpfOp, CmpiOp, SelectOp, truth_of
 from relay.dialects.attributes import ints, scalar_attr
-from relay.lowering.dot_products import DotProduct, MatrixProduct, declared
+from relay.lowering.dot_products import DotProduct, MatrixProduct, NibbleProduct, declared
 from relay.lowering.shaped import Extent, buffer_of, elements, is_buffer, is_vector, memref_type, scalar_of, vector_of
 
 INDEX = IndexType()
@@ -341,6 +341,10 @@ class LoopBuilder:
     def matrix_product(self, accumulator: SSAValue, data: SSAValue, weights: SSAValue, unsigned: bool) -> SSAValue:
         """A product of two rows of data, called in the same way."""
         return self.product(MatrixProduct, accumulator, data, weights, unsigned)
+
+    def nibble_product(self, accumulator: SSAValue, data: SSAValue, weights: SSAValue) -> SSAValue:
+        """A product of the lowest 4 bits of data by signed weights, called in the same way."""
+        return self.product(NibbleProduct, accumulator, data, weights, unsigned=True)
 
     def product(
         self, kind: type[DotProduct], accumulator: SSAValue, data: SSAValue, weights: SSAValue, unsigned: bool

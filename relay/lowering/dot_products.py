@@ -11,7 +11,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, IntegerType, ModuleOp, StringAttr, SymbolRefAttr, VectorType
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    ArrayAttr,
+    DenseIntOrFPElementsAttr,
+    IntegerType,
+    ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
+    VectorType,
+    i8,
+)
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.vector import CombiningKindAttr, CombiningKindFlag
@@ -74,6 +85,10 @@ class DotProduct:
         lanes = range(k, self.lanes * self.group, self.group)
         return lanes, lanes
 
+    def taken(self, data: SSAValue) -> list[Operation]:
+        """What makes of data what is multiplied, if they are not that."""
+        return []
+
     def function(self) -> FuncOp:
         """The function that computes it."""
         types = [self.sums, self.codes, self.weights]
@@ -87,8 +102,9 @@ class DotProduct:
             assert is_vector(type)
             return ShapeCastOp.create(operands=[value], result_types=[VectorType(type.element_type, shape)])
 
-        casts = [cast(value, shape) for value, shape in zip(block.args[1:], (data, weights), strict=True)]
         kinds = (ExtUIOp if self.unsigned else ExtSIOp, ExtSIOp)
+        first = self.taken(block.args[1])
+        casts = [cast(first[-1].results[0] if first else block.args[1], data), cast(block.args[2], weights)]
         wide = [
             kind(each.results[0], VectorType(self.sums.element_type, shape))
             for kind, each, shape in zip(kinds, casts, (data, weights), strict=True)
@@ -108,7 +124,7 @@ class DotProduct:
         )
         after = [cast(contraction.result, self.sums.get_shape())] if before else []
         result = after[0].results[0] if after else contraction.result
-        block.add_ops([*casts, *wide, *before, contraction, *after, ReturnOp(result)])
+        block.add_ops([*first, *casts, *wide, *before, contraction, *after, ReturnOp(result)])
         return function
 
 
@@ -151,6 +167,27 @@ class MatrixProduct(DotProduct):
         return data, weights
 
 
+@dataclass(frozen=True)
+class NibbleProduct(DotProduct):
+    """`result[i] = accumulator[i] + sum over k < 2 of (data[2i + k] & 15) * weights[2i + k]`, in 16 bits, wrapping."""
+
+    @property
+    def name(self) -> str:
+        """`nibble_product_32x2`: 32 sums of two products."""
+        return f"nibble_product_{self.lanes}x{self.group}"
+
+    def taken(self, data: SSAValue) -> list[Operation]:
+        constant = arith.ConstantOp(self.mask)
+        return [constant, arith.AndIOp(data, constant.result)]
+
+    @property
+    def mask(self) -> DenseIntOrFPElementsAttr:
+        """The lowest 4 bits of each of the data."""
+        return DenseIntOrFPElementsAttr.from_list(
+            VectorType(i8, self.codes.get_shape()), [15] * self.codes.get_shape()[0]
+        )
+
+
 def selection(dimensions: Sequence[str], letters: str) -> AffineMap:
     """The map from all dimensions to some of them."""
     return AffineMap(len(dimensions), 0, tuple(AffineDimExpr(dimensions.index(letter)) for letter in letters))
@@ -180,7 +217,8 @@ def computed_by(function: FuncOp) -> DotProduct | None:
         return None
     if len(sums.get_shape()) != 1 or len(codes.get_shape()) != 1:
         return None
-    for kind, unit in ((DotProduct, sums.get_shape()[0]), (MatrixProduct, ROWS)):
+    lanes = sums.get_shape()[0]
+    for kind, unit in ((DotProduct, lanes), (MatrixProduct, ROWS), (NibbleProduct, lanes)):
         dot = kind(sums, codes, any(isinstance(op, ExtUIOp) for op in ops))
         if codes.get_shape()[0] % unit or (kind is MatrixProduct and dot.lanes % (ROWS * ROWS)):
             continue

@@ -7,13 +7,13 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp, i32
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import SSAValue
 
 from relay.dialects.arith import ExtSIOp, ExtUIOp, TruncIOp
 from relay.lowering.builder import Before, LoopBuilder
-from relay.lowering.dot_products import DotProduct, MatrixProduct, computed_by
+from relay.lowering.dot_products import DotProduct, MatrixProduct, NibbleProduct, computed_by
 from relay.lowering.saturating_narrows import match_narrow, narrow
 from relay.lowering.shaped import is_vector, vector_of
 from relay.lowering.walking import walked
@@ -76,11 +76,16 @@ def dot_products(module: ModuleOp) -> dict[str, tuple[FuncOp, DotProduct]]:
 
 def select(op: CallOp, product: DotProduct, target: Target) -> None:
     """Select the instructions of one dot product."""
-    matrix = isinstance(product, MatrixProduct)
-    fitting = target.dots_of(product.group, product.codes.element_type, product.unsigned)
-    dot = next((d for d in fitting if d.matrix == matrix and product.lanes % d.lanes == 0), None)
-    b = Before(op)
-    result = spelled_out(b, op, product) if dot is None else spelled(b, op, product.lanes, dot)
+    matrix, b = isinstance(product, MatrixProduct), Before(op)
+    if isinstance(product, NibbleProduct):
+        dot = target.nibble_dot
+        dot = None if dot is None or product.lanes % dot.lanes else dot
+        mask = b.constant_attr(product.mask, product.codes)
+        op.operands[1] = b.add(arith.AndIOp(op.arguments[1], mask)).result
+    else:
+        fitting = target.dots_of(product.group, product.codes.element_type, product.unsigned)
+        dot = next((d for d in fitting if d.matrix == matrix and product.lanes % d.lanes == 0), None)
+    result = spelled_out(b, op, product) if dot is None else spelled(b, op, product, dot)
     op.results[0].replace_all_uses_with(result)
     op.detach()
     op.erase()
@@ -97,9 +102,10 @@ def choose(op: arith.MaximumfOp | arith.MinimumfOp) -> None:
     op.erase()
 
 
-def spelled(b: LoopBuilder, op: CallOp, lanes: int, dot: Dot) -> SSAValue:
+def spelled(b: LoopBuilder, op: CallOp, product: DotProduct, dot: Dot) -> SSAValue:
     """As instructions, each on its part of the lanes."""
     accumulator, data, weights = op.arguments
+    lanes, sum = product.lanes, product.sums.element_type
     operands = [(data, 0 if dot.matrix else dot.group), (weights, dot.group // dot.rows)]
     if dot.by_lane and not dot.unsigned:
         operands.reverse()  # both are signed, and it is the second one of which the instruction takes one lane
@@ -113,7 +119,7 @@ def spelled(b: LoopBuilder, op: CallOp, lanes: int, dot: Dot) -> SSAValue:
             else value
             for value, size in operands
         ]
-        parts.append(b.intrinsic(dot.intrinsic, pieces, vector_of(i32, dot.lanes)))
+        parts.append(b.intrinsic(dot.intrinsic, pieces, vector_of(sum, dot.lanes)))
     whole = b.joined(parts)
     return whole if dot.adds else b.add(arith.AddiOp(accumulator, whole)).result
 

@@ -68,6 +68,11 @@ DOTS: Sequence[Dot] = [
 ]
 """Dot products that processors have, the best of a target first."""
 
+NIBBLES: Sequence[Dot] = [
+    Dot(frozenset({"avx512bw"}), 2, i8, True, 32, "llvm.x86.avx512.pmaddubs.w.512", adds=False),
+    Dot(frozenset({"avx2"}), 2, i8, True, 16, "llvm.x86.avx2.pmadd.ub.sw", adds=False),
+]
+"""Products of pairs of bytes whose sums have 16 bits, with saturation: exact where the unsigned ones have 4 bits."""
 
 BY_LANE = Dot(frozenset({"neon"}), 1, i16, False, 4, "", by_lane=True)
 """One product of codes that were widened, by a lane: no dot product; LLVM finds it in multiplications and additions."""

@@ -13,7 +13,7 @@ from relay.arguments import mapping
 from relay.errors import InvalidArgument
 from relay.target.chips import CHIPS, Chip
 from relay.target.costs import CpuCosts, GpuCosts, Measured, checked, replaced
-from relay.target.dots import DOTS, Dot, best_dot
+from relay.target.dots import DOTS, NIBBLES, Dot, best_dot
 from relay.target.llvm_features import BASELINE, absent
 from relay.target.microarchitectures import MicroArchitecture, micro_architecture
 
@@ -132,6 +132,11 @@ class Processor(ABC):
         if best is None or unsigned is None:
             return best
         return next(self.dots_of(best.group, best.element, unsigned), best)
+
+    @property
+    def nibble_dot(self) -> Dot | None:
+        """What multiplies pairs of unsigned numbers of 4 bits by signed bytes; None if there is no such instruction."""
+        return next((dot for dot in NIBBLES if dot.features <= self.features), None)
 
     def matrix_dot(self, unsigned: bool) -> Dot | None:
         """What multiplies two rows of codes by two rows of signed weights; None if there is no such instruction."""

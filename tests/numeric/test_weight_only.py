@@ -164,6 +164,27 @@ def test_data_of_eight_bits(features: str):
         assert np.abs(np.asarray(one) - best).max() <= 1e-6 * np.abs(best).max()
 
 
+@pytest.mark.parametrize("features", ["", "+avx2,+fma"])
+@pytest.mark.parametrize("code", [-127, 126.5, 127])
+def test_the_largest_sums_of_a_block_fit(features: str, code: float):
+    """All weights 15, and all data alike: sums of products of 4 bits by bytes are as large as they can be."""
+    net, wanted = Net(84), list[Array]()
+    for rows, block in ((1, 16), (1, 32), (5, 32), (2, 128)):
+        shape = (17, 2, block)
+        weights = [np.full(shape, 15, np.uint8), np.ones(shape[:2], np.float32), np.zeros(shape[:2], np.uint8)]
+        data = np.full((rows, 2 * block), code, np.float32)
+        data[:, ::block] = 127
+        promise = {"data_bits": IntegerAttr(8, i64)} if code == round(code) else {}
+        net.result(f"{rows} {block}", net.add(
+            dialect.WeightOnlyDenseOp, [net.argument(data), *map(net.constant, weights)], promise))  # fmt: skip
+        wanted.append(exact(data, *weights))
+    found = relay.build(net.module(), f"x86_64-unknown-linux-gnu -mattr={features}" if features else "llvm")
+    results = found.run(*net.inputs)
+    assert isinstance(results, tuple)
+    for one, best in zip(results, wanted, strict=True):
+        assert np.abs(np.asarray(one) - best).max() <= 1e-6 * np.abs(best).max()
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_what_is_no_number_stays_none(bad: float):
     """In its row; the others are as without it, and so are numbers near 0 and rows of zeros."""

@@ -27,6 +27,7 @@ from relay.lowering.scheduling.weight_only_kernels import (
     PRECISE,
     STRIP,
     CodesEmitter,
+    NibblesEmitter,
     PanelEmitter,
     WeightOnlyEmitter,
     WeightOnlySchedule,
@@ -41,6 +42,8 @@ MAPS = [[1, 2, 3], [1, 2], [1, 2], [0, 1]]
 """The dimensions (row, channel, block, place) of codes, scales, zero points and sums."""
 LARGEST = (16, 8)
 """Rows and vectors of a tile, at most."""
+FEW_ROWS = 2
+"""Rows of floats whose codes in three bytes are faster than floats where products of bytes take 4 bits only."""
 PANEL = 256
 """Inputs whose weights become floats at once: those of a tile take half of a first-level cache of 32 KiB."""
 
@@ -48,7 +51,8 @@ PANEL = 256
 @dataclass(frozen=True)
 class WeightOnly(Strategy[WeightOnlySchedule]):
     """A product by weights of few bits, constants in all calls, and the elementwise operation after it. `given`:
-    codes [channel, block, place], scales and zero points [channel, block] of each call; `dot`: the target's, of bytes.
+    codes [channel, block, place], scales and zero points [channel, block] of each call; `dot`: the target's, of bytes;
+    `nibbles`: it multiplies pairs of 4 bits by bytes.
     """
 
     record = WeightOnlySchedule
@@ -58,6 +62,7 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
     arguments: Sequence[BlockArgument]
     given: Sequence[tuple[Array, Array, Array]]
     dot: Dot | None
+    nibbles: bool
 
     @classmethod
     def match(cls, op: Operation, kernel: Kernel) -> Self | None:
@@ -76,7 +81,9 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
         given = [(c.view(np.uint8), s, z.view(np.uint8)) for c, s, z in zip(codes, scales, zeros, strict=True)]
         assert isinstance(op, linalg.FillOp)
         epilogue = epilogue_of(product.outputs[0], op, product)
-        found = cls(product, op, epilogue, arguments, given, kernel.target.dot(GROUP))
+        found = cls(
+            product, op, epilogue, arguments, given, kernel.target.dot(GROUP), kernel.target.nibble_dot is not None
+        )
         return found if found.block % (32 // found.bits) == 0 else None
 
     @property
@@ -98,13 +105,15 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
         rows, channels = shape_of(self.op.outputs[0])
         vectors, wide = -(-channels // LANES), kernel.target.whole_vectors
         choices = (*self.by_bytes, 0)
-        parts = pick("parts", choices, choices[0])
+        best = 0 if choices[0] == PRECISE and self.dot is None and rows > FEW_ROWS else choices[0]
+        parts = pick("parts", choices, best)
         whole = (8, 2) if wide else (kernel.target.vector_registers - 2, 1)
         inputs = self.given[0][0].shape[1] * self.block
         panels = tuple(range(self.block, min(PANEL, inputs) + 1, self.block))
         panel = pick("panel", (0, *panels), 0 if parts or not panels or rows < 2 * whole[0] else panels[-1])
         many = (8, 2) if parts == 1 else (4, 2) if parts else (8, 1)
-        tile = (1, 4) if rows == 1 else whole if panel else many if wide else (4, 1)
+        one = (1, 4) if self.dot is not None or not parts else (1, 2) if parts == 1 else (1, 1)
+        tile = one if rows == 1 else whole if panel else many if wide else (4, 1)
         best = min(tile[0], rows), min(tile[1], vectors)
         tile = pick("tile", Tuples(*(range(1, 1 + most) for most in LARGEST)), best)
         can = wide and self.bits <= 4 and not parts
@@ -126,7 +135,8 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
     @property
     def by_bytes(self) -> tuple[int, ...]:
         """Into how many bytes data may be split for dot products of bytes, the best first."""
-        if self.dot is None or self.block % LANES or not (self.dot.unsigned or self.bits < 8):
+        dots = self.nibbles and self.bits <= 4 if self.dot is None else self.dot.unsigned or self.bits < 8
+        if not dots or self.block % LANES:
             return ()
         return (1, PRECISE) if DATA_BITS in self.op.attributes else (PRECISE,)
 
@@ -152,7 +162,9 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
         out = self.op.outputs[0]
         epilogue = Epilogue(emission.builder, out, self.epilogue, shape_of(out)[1], schedule.masks)
         common = (emission.builder, data, buffers, epilogue, schedule, self.bits)
-        if schedule.parts:
+        if schedule.parts and self.dot is None:
+            NibblesEmitter(*common, middle, True).emit()
+        elif schedule.parts:
             assert self.dot is not None
             CodesEmitter(*common, middle, self.dot.unsigned).emit()
         elif schedule.panel:

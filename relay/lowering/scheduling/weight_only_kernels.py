@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, math, memref, vector
-from xdsl.dialects.builtin import f32, i8, i32
+from xdsl.dialects.builtin import f32, i8, i16, i32
 from xdsl.ir import SSAValue
 
 from relay.dialects.arith import ExtSIOp, FPToSIOp, SIToFPOp, TruncIOp
@@ -32,6 +32,8 @@ from relay.target import LANES
 
 GROUP = 4
 """Bytes of a channel that a dot product takes."""
+NARROW = 8
+"""Products of pairs of bytes, 4 bits by 8, whose sum has 16 bits."""
 PRECISE = 3
 """Bytes of data that are as good as floats."""
 SMALLEST = 2.0**-100
@@ -371,8 +373,12 @@ class CodesEmitter(WeightOnlyEmitter):
                     data = b.bitcast(b.broadcast(code, LANES), i8, LANES * GROUP)
                     for v, weight in enumerate(weights):
                         n = (r * len(words) + v) * self.parts + part
-                        found[n] = b.dot(found[n], weight, data, self.unsigned)
+                        found[n] = self.multiplied(found[n], weight, data)
         return found
+
+    def multiplied(self, sum: SSAValue, weights: SSAValue, data: SSAValue) -> SSAValue:
+        """A sum with the products of four neighbours more."""
+        return self.b.dot(sum, weights, data, self.unsigned)
 
     def bytes(self, words: SSAValue, place: int) -> SSAValue:
         """The codes at a place of each byte."""
@@ -398,3 +404,25 @@ class CodesEmitter(WeightOnlyEmitter):
         low = b.add(SIToFPOp(b.add(arith.AddiOp(low, high)).result, vector_of(f32, LANES))).result
         top = b.add(SIToFPOp(parts[2], vector_of(f32, LANES))).result
         return self.added(low, top, vector_constant(b, 65536.0, f32, LANES))
+
+
+class NibblesEmitter(CodesEmitter):
+    """Emits a product of codes by weights of at most 4 bits, by products of pairs of bytes. Sums of `NARROW` pairs have
+    16 bits (`NARROW * 2 * 15 * 128` fits), those of a block 32."""
+
+    def block_sums(self, block: Index, row: Index, rows: int, first: Index, vectors: int) -> Sequence[SSAValue]:
+        b, words = self.b, self.block // self.per
+        places = [(r, part) for r in range(rows) for _ in range(vectors) for part in range(self.parts)]
+        found = [b.broadcast(b.load(self.starts, [b.plus(row, r), part, block]), LANES) for r, part in places]
+        zero, ones = (vector_constant(b, number, i16, 2 * LANES) for number in (0, 1))
+        turns = NARROW * GROUP // self.per
+        for start in range(0, words, turns):
+            with b.loop(start, min(start + turns, words), carried=[zero] * len(found)) as (word, steps):
+                loaded = self.loaded_words(first, vectors, b.plus(b.times(block, words), word))
+                at = b.plus(b.times(block, self.parts * self.each), b.times(word, self.per // GROUP))
+                steps.next = self.products(steps.args, loaded, row, rows, at)
+            found = [b.dot(total, sum, ones, False) for total, sum in zip(found, steps.results, strict=True)]
+        return found
+
+    def multiplied(self, sum: SSAValue, weights: SSAValue, data: SSAValue) -> SSAValue:
+        return self.b.nibble_product(sum, weights, data)

@@ -64,6 +64,26 @@ func.func @words(%acc: vector<8xi32>, %x: vector<16xi16>, %w: vector<16xi16>) ->
   func.return %r : vector<8xi32>
 }
 
+// The lowest 4 bits of bytes by signed ones: sums of two products, which saturate in 16 bits where those were larger.
+
+// AVX2-LABEL: func.func @nibbles
+// AVX2-NEXT:    [[M:%.+]] = arith.constant dense<15> : vector<64xi8>
+// AVX2-NEXT:    [[X:%.+]] = arith.andi %x, [[M]] : vector<64xi8>
+// AVX2-NEXT:    [[XL:%.+]] = vector.shuffle [[X]], [[X]] [0, 1, 2,
+// AVX2-NEXT:    [[WL:%.+]] = vector.shuffle %w, %w [0, 1, 2,
+// AVX2-NEXT:    [[L:%.+]] = llvm.call_intrinsic "llvm.x86.avx2.pmadd.ub.sw"([[XL]], [[WL]])
+// AVX2:         [[H:%.+]] = llvm.call_intrinsic "llvm.x86.avx2.pmadd.ub.sw"
+// AVX2-NEXT:    [[P:%.+]] = vector.shuffle [[L]], [[H]]
+// AVX2-NEXT:    arith.addi %acc, [[P]] : vector<32xi16>
+// CHECK-LABEL: func.func @nibbles
+// CHECK:         [[X:%.+]] = arith.andi %x
+// CHECK-NEXT:    vector.shuffle [[X]], [[X]] [0, 2, 4,
+// CHECK-COUNT-2: arith.muli {{.*}} : vector<32xi16>
+func.func @nibbles(%acc: vector<32xi16>, %x: vector<64xi8>, %w: vector<64xi8>) -> vector<32xi16> {
+  %r = func.call @nibble_product_32x2(%acc, %x, %w) : (vector<32xi16>, vector<64xi8>, vector<64xi8>) -> vector<32xi16>
+  func.return %r : vector<32xi16>
+}
+
 // Which number is larger, and whether the second is one.
 
 // AVX2-LABEL: func.func @largest
@@ -122,6 +142,16 @@ func.func private @dot_product_8x2_si16(%acc: vector<8xi32>, %x: vector<16xi16>,
   %3 = arith.extsi %1 : vector<8x2xi16> to vector<8x2xi32>
   %4 = vector.contract {indexing_maps = [affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i)>], iterator_types = ["parallel", "reduction"], kind = #vector.kind<add>} %2, %3, %acc : vector<8x2xi32>, vector<8x2xi32> into vector<8xi32>
   func.return %4 : vector<8xi32>
+}
+func.func private @nibble_product_32x2(%acc: vector<32xi16>, %x: vector<64xi8>, %w: vector<64xi8>) -> vector<32xi16> {
+  %m = arith.constant dense<15> : vector<64xi8>
+  %l = arith.andi %x, %m : vector<64xi8>
+  %0 = vector.shape_cast %l : vector<64xi8> to vector<32x2xi8>
+  %1 = vector.shape_cast %w : vector<64xi8> to vector<32x2xi8>
+  %2 = arith.extui %0 : vector<32x2xi8> to vector<32x2xi16>
+  %3 = arith.extsi %1 : vector<32x2xi8> to vector<32x2xi16>
+  %4 = vector.contract {indexing_maps = [affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i)>], iterator_types = ["parallel", "reduction"], kind = #vector.kind<add>} %2, %3, %acc : vector<32x2xi16>, vector<32x2xi16> into vector<32xi16>
+  func.return %4 : vector<32xi16>
 }
 func.func private @dot_product_8x2_ui16(%acc: vector<8xi32>, %x: vector<16xi16>, %w: vector<16xi16>) -> vector<8xi32> {
   %0 = vector.shape_cast %x : vector<16xi16> to vector<8x2xi16>
