@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects import arith
+from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import SSAValue
@@ -21,7 +21,9 @@ from relay.passes.target_pass import TargetPass
 from relay.target import Target
 from relay.target.dots import Dot
 
-SELECTED = frozenset(op.name for op in (CallOp, TruncIOp, arith.TruncIOp, arith.MaximumfOp, arith.MinimumfOp))
+SELECTED = frozenset(
+    op.name for op in (CallOp, TruncIOp, arith.TruncIOp, arith.MaximumfOp, arith.MinimumfOp, vector.FMAOp)
+)
 """Names of the operations it looks at: comparing names is ten times as fast as asking for the class of the others."""
 
 
@@ -31,8 +33,9 @@ class SelectTargetOps(TargetPass):
     intrinsic, on as many lanes as it takes, or, where the target has none, products in `arith` and `vector`; the
     functions go. On x86, `arith.maximumf` and `arith.minimumf` of vectors become a comparison and
     choices: its instruction for them gives the second number where one is none. On microcontrollers all of them do:
-    LLVM would call `fmaximumf`, which C libraries of theirs do not have. On AArch64, vectors that are clamped to
-    8-bit codes are narrowed twice, with saturation.
+    LLVM would call `fmaximumf`, which C libraries of theirs do not have. Where the target has no fused multiply-adds,
+    `vector.fma` becomes a product and a sum: LLVM would call `fmaf` for each lane. On AArch64, vectors that are clamped
+    to 8-bit codes are narrowed twice, with saturation.
     """
 
     name: ClassVar[str] = "select-target-ops"
@@ -55,6 +58,9 @@ class SelectTargetOps(TargetPass):
                 continue
             if isinstance(inner, CallOp) and (dot := names.get(inner.callee.root_reference.data)) is not None:
                 select(inner, dot, target)
+            elif isinstance(inner, vector.FMAOp):
+                if not target.fuses:
+                    multiply_and_add(inner)
             elif isinstance(inner, arith.MaximumfOp | arith.MinimumfOp):
                 if scalar or (x86 and is_vector(inner.result.type)):
                     choose(inner)
@@ -87,6 +93,15 @@ def select(op: CallOp, product: DotProduct, target: Target) -> None:
         dot = next((d for d in fitting if d.matrix == matrix and product.lanes % d.lanes == 0), None)
     result = spelled_out(b, op, product) if dot is None else spelled(b, op, product, dot)
     op.results[0].replace_all_uses_with(result)
+    op.detach()
+    op.erase()
+
+
+def multiply_and_add(op: vector.FMAOp) -> None:
+    """vector.fma %a, %b, %c  =>  arith.addf (arith.mulf %a, %b), %c"""
+    b = Before(op)
+    product = b.add(arith.MulfOp(op.lhs, op.rhs)).result
+    op.res.replace_all_uses_with(b.add(arith.AddfOp(product, op.acc)).result)
     op.detach()
     op.erase()
 

@@ -34,7 +34,7 @@ CROSS: dict[str, tuple[str, frozenset[str]]] = {
     "thumbv8m.main": ("cortex-m33", frozenset()),
     "thumbv8.1m.main": ("cortex-m55", frozenset({"dsp", "mve"})),
     "wasm32": ("generic", frozenset()),
-    "x86_64": ("x86-64", frozenset()),
+    "x86_64": ("x86-64", frozenset({"sse2"})),
 }
 """CPU and features by the first word of a triple, where a target names no others. For a generic processor of Arm's
 microcontrollers, LLVM orders instructions without regard to how many registers there are."""

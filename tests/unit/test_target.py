@@ -386,9 +386,9 @@ def test_a_build_refuses_what_is_lowered_for_another_machine():
 
 
 def test_the_pipeline_as_text_makes_the_same_module_anywhere():
-    target = CpuTarget("x86_64-unknown-linux-gnu", "x86-64", frozenset({"sse2", "avx2"}))
+    target = CpuTarget("x86_64-unknown-linux-gnu", "x86-64", frozenset({"sse2", "avx2", "fma"}))
     text = str(relay.default_pipeline(target))
-    assert text.startswith('attach-target{target="x86_64-unknown-linux-gnu -mattr=+avx2,+sse2"},compile-external,')
+    assert text.startswith('attach-target{target="x86_64-unknown-linux-gnu -mattr=+avx2,+fma"},compile-external,')
     SPELLED.clear()
     mod = from_tflite(DIGITS)
     assert str(Pipeline.parse(text)(mod)) == str(relay.optimize(mod, target, pipeline=relay.default_pipeline(target)))

@@ -84,6 +84,18 @@ func.func @nibbles(%acc: vector<32xi16>, %x: vector<64xi8>, %w: vector<64xi8>) -
   func.return %r : vector<32xi16>
 }
 
+// Multiply-adds, where no instruction fuses them.
+
+// VNNI-LABEL: func.func @sum
+// VNNI-NEXT:    vector.fma %x, %y, %acc
+// AVX2-LABEL: func.func @sum
+// AVX2-NEXT:    [[P:%.+]] = arith.mulf %x, %y : vector<8xf32>
+// AVX2-NEXT:    arith.addf [[P]], %acc : vector<8xf32>
+func.func @sum(%acc: vector<8xf32>, %x: vector<8xf32>, %y: vector<8xf32>) -> vector<8xf32> {
+  %r = vector.fma %x, %y, %acc : vector<8xf32>
+  func.return %r : vector<8xf32>
+}
+
 // Which number is larger, and whether the second is one.
 
 // AVX2-LABEL: func.func @largest
