@@ -88,11 +88,17 @@ def test_one_kernel_against_float64() -> None:
 def test_keys_behind_a_position_are_not_read() -> None:
     """Caches with room for more: positions inside, at the ends of vectors, and outside, where all or none count."""
     rng, keys = np.random.default_rng(5), 80
-    for rows, heads, predicate in ((1, 3, relay.LessEqualOp), (3, 2, relay.LessOp), (8, 2, relay.LessEqualOp)):
+    cases = (
+        *((1, 3, relay.LessEqualOp, 0, 0), (3, 2, relay.LessOp, 0, 0), (8, 2, relay.LessEqualOp, 0, 0)),
+        *((1, 2, relay.LessEqualOp, -2, 0), (3, 2, relay.LessOp, 5, 0), (1, 3, relay.LessEqualOp, 0, 2)),
+    )
+    for rows, heads, predicate, first, more in cases:
         net, scale = Net(6), np.array(0.25, np.float32)
         q, k, v = (rng.normal(size=(heads, count, 32)).astype(np.float32) for count in (rows, keys, keys))
         query, key, value, position = (net.argument(each) for each in (q, k, v, np.array([0])))
-        seen = net.add(predicate, [net.constant(np.arange(keys)), position], {})
+        if more:  # computed in the kernel, whose loops go over all keys
+            position = net.add(relay.AddOp, [position, net.constant(np.array([more]))], {})
+        seen = net.add(predicate, [net.constant(np.arange(keys) + first), position], {})
         scores = net.add(relay.BatchMatmulOp, [query, key], {"out_dtype": f32})
         scores = net.add(relay.MultiplyOp, [scores, net.constant(scale)], {})
         scores = net.add(relay.WhereOp, [seen, scores, net.constant(np.array(-1e9, np.float32))], {})
@@ -101,10 +107,11 @@ def test_keys_behind_a_position_are_not_read() -> None:
         net.result("values", net.add(relay.BatchMatmulOp, [weights, value], properties))
         executable = build(net.module())
         for place in (0, 1, 14, 15, 16, 17, 31, 63, 64, 78, 79, 80, 500, -1, -(2**63), 2**63 - 1):
-            count = place + (predicate is relay.LessEqualOp)
-            inside = 0 < count < keys
+            last = (place + more + 2**63) % 2**64 - 2**63
+            count = last + (predicate is relay.LessEqualOp) - first
+            inside = 0 < count < keys and rows < 8 and not more  # of eight rows keys are packed, and masked
             own, weighed = k.copy(), v.copy()
-            if inside and rows < 8:  # what is behind is not read; of eight rows keys are packed, and masked
+            if inside:  # what is behind is not read
                 own[:, count:], weighed[:, count:] = np.nan, np.nan
             found = executable.run(q, own, weighed, np.array([place]))
             assert isinstance(found, np.ndarray)

@@ -69,7 +69,7 @@ def seen_keys(block: Block, given: GivenConstants) -> SeenKeys | None:
 
 
 def compared(op: linalg.GenericOp, given: GivenConstants) -> tuple[SSAValue, int] | None:
-    """The position and the offset, of a comparison of 0, 1, 2, ... with it."""
+    """The position, an argument of the kernel, and the offset, of a comparison of n, n + 1, n + 2, ... with it."""
     block = op.body.block
     found, end = block.first_op, block.last_op
     if kinds_of(op) != "p" or len(op.inputs) != 2 or not isinstance(found, arith.CmpiOp) or found.next_op is not end:
@@ -80,12 +80,14 @@ def compared(op: linalg.GenericOp, given: GivenConstants) -> tuple[SSAValue, int
     if predicate not in OFFSETS or not all(isinstance(side, BlockArgument) for side in sides):
         return None
     keys, position = (op.operands[side.index] for side in sides if isinstance(side, BlockArgument))
-    if not isinstance(keys, BlockArgument) or len(shape_of(keys)) != 1 or {*shape_of(position)} - {1}:
+    if not isinstance(keys, BlockArgument) or not isinstance(position, BlockArgument):
         return None
-    constants = given.constants_of(keys)
-    every = np.arange(shape_of(keys)[0])
-    counts = constants and all(np.array_equal(to_numpy(each.value), every) for each in constants)
-    return (position, OFFSETS[predicate]) if counts and given.constant(keys) else None
+    if len(shape_of(keys)) != 1 or {*shape_of(position)} - {1}:
+        return None
+    constants = [to_numpy(each.value) for each in given.constants_of(keys)] if given.constant(keys) else []
+    first = int(constants[0][0]) if constants else 0
+    counts = constants and all(np.array_equal(each, np.arange(first, first + each.size)) for each in constants)
+    return (position, OFFSETS[predicate] - first) if counts else None
 
 
 def only_user(value: SSAValue, writer: Operation) -> linalg.GenericOp | None:
