@@ -15,7 +15,6 @@ from xdsl.dialects.func import FuncOp
 from relay import signature, symbols
 from relay.arguments import every, mapping, positive, shown
 from relay.compile.length import bounded, length_of, with_outputs
-from relay.compile.linear import WHY, are_alike, is_linear
 from relay.compile.request import Recipe
 from relay.compile.rows import EXTERNAL, At, blocks_of
 from relay.dialects.attributes import Array
@@ -31,6 +30,7 @@ from relay.signature import TensorInfo
 from relay.sizes import Symbol
 from relay.transforms.batch import with_batch
 from relay.transforms.dynamic_to_static import DynamicToStatic, give_sizes, resize
+from relay.transforms.linear import WHY, are_alike, is_linear
 from relay.transforms.location import function_of, place
 from relay.transforms.shape_arithmetic import Fold, deciding_arguments, give_values, settle
 

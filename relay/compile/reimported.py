@@ -14,7 +14,6 @@ from relay import signature
 from relay.arguments import every, is_list, is_mapping, mapping, shown
 from relay.compile.dynamic import Compile, executable_for, opened, serve_any_length, spec_of, with_sizes
 from relay.compile.length import bounded
-from relay.compile.linear import WHY
 from relay.compile.request import Recipe
 from relay.compile.rows import blocks_of
 from relay.dialects.attributes import Array, element_type
@@ -28,6 +27,7 @@ from relay.runtime import Executable
 from relay.runtime.dynamic import DynamicExecutable, Interface
 from relay.signature import TensorInfo
 from relay.sizes import Symbol
+from relay.transforms.linear import WHY
 from relay.transforms.shape_arithmetic import Fold
 
 SAMPLES = (1, 16, 128, 512)

@@ -12,7 +12,6 @@ from xdsl.ir import Operation
 
 from relay import signature
 from relay.byoc.partitioning.work import multiplications
-from relay.compile.linear import WHY, is_linear
 from relay.compile.request import Recipe
 from relay.dialects import qnn, relay
 from relay.dialects.op import TensorOp, shape, tensor
@@ -23,6 +22,7 @@ from relay.runtime.dynamic import Interface
 from relay.runtime.specification import Size, TensorSpec
 from relay.target import CpuTarget
 from relay.transforms.batch import rebatch
+from relay.transforms.linear import WHY, is_linear
 from relay.transforms.location import place
 from relay.transforms.shape_arithmetic import Fold
 

@@ -20,7 +20,13 @@ from tests.unit.test_sizes_onnx import FLOAT, made, node
 
 NUMBERS: dict[str, Array] = {
     **{"zero": np.array(0), "one": np.array(1), "eight": np.array(8), "zeros": np.array([0]), "ones": np.array([1])},
-    **{"eights": np.array([8]), "many": np.array([1 << 40]), "minus": np.array([-8]), "float": np.array(8, np.float32)},
+    **{
+        "minuses": np.array([-1]),
+        "eights": np.array([8]),
+        "many": np.array([1 << 40]),
+        "minus": np.array([-8]),
+        "float": np.array(8, np.float32),
+    },
 }
 SIZE = [node("Shape", ["x"], ["s"]), node("Gather", ["s", "axis"], ["n"])]
 ONES = [
@@ -117,6 +123,19 @@ def test_sizes_that_are_linear_are_left_to_run_time():
         node("Mul", ["x", "float"], ["m"]),
         node("Reshape", ["n", "ones"], ["ns"]),
         node("Slice", ["m", "zeros", "ns", "axes"], ["y"]),
+    ]
+    assert agrees_for_all(nodes, 1).interface.length is not None
+    assert agrees_for_all(nodes, 0).interface.blocks
+
+
+def test_sizes_that_are_compared_with_one_that_none_has():
+    """Exporters of torch write targets of Expand so: -1 stands for a size that stays."""
+    nodes = [
+        *SIZE,
+        node("Mul", ["x", "float"], ["m"]),
+        node("Equal", ["s", "minuses"], ["stays"]),
+        node("Where", ["stays", "ones", "s"], ["to"]),
+        node("Expand", ["m", "to"], ["y"]),
     ]
     assert agrees_for_all(nodes, 1).interface.length is not None
     assert agrees_for_all(nodes, 0).interface.blocks

@@ -211,4 +211,6 @@ def test_a_known_size_is_taken_by_a_scalar():
     numbers = {"one": np.array(1), "zero": np.array([0]), "minus": np.array([-1])}
     model = made(nodes, {"x": (FLOAT, ["n", 4, 2])}, numbers)
     assert from_onnx(model)["main"].attributes["relay.symbols"]
-    agrees(model, build(model), normal(3, 4, 2))
+    exe = build(model)
+    assert isinstance(exe, DynamicExecutable)
+    agrees(model, exe, normal(3, 4, 2))

@@ -112,7 +112,7 @@ class _Computed:
                 return False
         grow = any(not _alike(self.varied[last.operands[place]]) for place in differ)
         by_elements = last.ELEMENTWISE or (isinstance(last, relay.TakeOp) and differ == [1])
-        return not differ or (grow and by_elements) or _is_linear_in(type(last), differ, rows[0][0])
+        return not differ or (grow and by_elements) or is_linear_in(type(last), differ, rows[0][0])
 
     def evaluated(self, op: TensorOp | None, last: TensorOp, number: int) -> Sequence[Array]:
         """The results of an op in the module of that number."""
@@ -159,10 +159,16 @@ def _linear(row: Sequence[Fold], sizes: Sequence[int], ends: Sequence[int]) -> b
         start, stop, step = arrays
         counts = [_at(stop - start, sizes, end) for end in ends]
         return not differ or bool((step == 1).all() and min(counts) >= 0)
-    return not differ or issubclass(kind, SHAPED) or _is_linear_in(kind, differ, *results[:1])
+    if issubclass(kind, relay.CompareOp):
+        pairs = zip(*(each.astype(np.float64 if each.dtype.kind == "f" else np.int64) for each in arrays), strict=True)
+        difference = np.stack([a - b for a, b in pairs])
+        return len({np.sign(_at(difference, sizes, end)).tobytes() for end in ends}) == 1
+    if issubclass(kind, relay.WhereOp):
+        return 0 not in differ
+    return not differ or issubclass(kind, SHAPED) or is_linear_in(kind, differ, *results[:1])
 
 
-def _is_linear_in(kind: type[TensorOp], operands: Sequence[int], result: Array | None = None) -> bool:
+def is_linear_in(kind: type[TensorOp], operands: Sequence[int], result: Array | None = None) -> bool:
     """Whether a kind of op is linear in these operands, and its result is not cut to a few bits."""
     if issubclass(kind, SUMS):
         return True
