@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from relay.quantize.weight_only import WeightOnly
     from relay.transforms.alter_op_layout import AlterOpLayout
     from relay.transforms.attach_target import AttachTarget
+    from relay.transforms.caches_in_place import CachesInPlace
     from relay.transforms.canonicalize_cast import CanonicalizeCast
     from relay.transforms.combine_parallel_conv2d import CombineParallelConv2D
     from relay.transforms.combine_parallel_dense import CombineParallelDense
@@ -113,6 +114,7 @@ __getattr__, __dir__ = door(
         "BisectLimit": "relay.passes.checking",
         "Bufferize": "relay.lowering.bufferize",
         "BuildConfig": "relay.passes.build_config",
+        "CachesInPlace": "relay.transforms.caches_in_place",
         "Canonicalize": "xdsl.transforms.canonicalize:CanonicalizePass",
         "CanonicalizeCast": "relay.transforms.canonicalize_cast",
         "CollectedErrors": "relay.passes.diagnostics",
@@ -211,20 +213,20 @@ __getattr__, __dir__ = door(
 
 __all__ = [
     "AlterOpLayout", "Analysis", "AnnotateExternalCompiler", "AnnotateTarget", "AttachTarget", "BisectLimit",
-    "Bufferize", "BuildConfig", "Canonicalize", "CanonicalizeCast", "CollectedErrors", "CombineParallelConv2D",
-    "CombineParallelDense", "CommonSubexpressionElimination", "CompileExternal", "ConstFolding", "ConstantFolding",
-    "ConvertGpuToLlvmSpv", "ConvertGpuToNvvm", "ConvertLayout", "ConvertParallelLoopsToGpu", "CrashReproducer",
-    "CrossLayerEqualization", "DeadCodeElimination", "DeadPixels", "DumpIR", "DynamicToStatic",
-    "EliminateCommonSubexpr", "EqualizeLayers", "ExpandApplyScale", "Exploration", "FakeQuantizationToInteger",
-    "FastMath", "FoldConstant", "FoldExplicitPadding", "FoldQdq", "FoldScaleAxis", "FuseOps", "GpuKernelOutlining",
-    "GpuModuleToBinary", "InferType", "InferTypes", "Inline", "InlineGlobals", "InlinePartitions", "Legalize",
-    "LinalgSpecializeGenericOps", "MathExpandOps", "MergeCompilerRegions", "MergeComposite", "NvvmAttachTarget",
-    "OpStatistics", "Parallelize", "PartitionGraph", "Pass", "PassContext", "PassInfo", "PassInstrument",
-    "PassPrintingInstrument", "PassTimingInstrument", "Pipeline", "PlanMemory", "PostTrainingQuantize",
-    "PrintAfterAll", "PrintBeforeAll", "PrintChanged", "PrintChoices", "PrintIR", "PruneRegions", "QdqToInteger",
-    "QnnLegalize", "Quantize", "QuantizeAnnotate", "QuantizeCalibrate", "QuantizeRealize", "RaiseOps", "RelayToLinalg",
-    "RemoveUnusedFunctions", "Schedule", "ScheduleGpu", "SelectTargetOps", "Sequential", "SignedCodes", "Simplify",
-    "SimplifyExpr", "SimplifyInference", "ToMixedPrecision", "UnsignedCodes", "UpdateInPlace", "VerifyEach",
-    "WeightOnly", "explore", "find_culprit", "function_pass", "liveness", "module_pass", "pass_instrument", "shapes",
-    "use_counts",
+    "Bufferize", "BuildConfig", "CachesInPlace", "Canonicalize", "CanonicalizeCast", "CollectedErrors",
+    "CombineParallelConv2D", "CombineParallelDense", "CommonSubexpressionElimination", "CompileExternal",
+    "ConstFolding", "ConstantFolding", "ConvertGpuToLlvmSpv", "ConvertGpuToNvvm", "ConvertLayout",
+    "ConvertParallelLoopsToGpu", "CrashReproducer", "CrossLayerEqualization", "DeadCodeElimination", "DeadPixels",
+    "DumpIR", "DynamicToStatic", "EliminateCommonSubexpr", "EqualizeLayers", "ExpandApplyScale", "Exploration",
+    "FakeQuantizationToInteger", "FastMath", "FoldConstant", "FoldExplicitPadding", "FoldQdq", "FoldScaleAxis",
+    "FuseOps", "GpuKernelOutlining", "GpuModuleToBinary", "InferType", "InferTypes", "Inline", "InlineGlobals",
+    "InlinePartitions", "Legalize", "LinalgSpecializeGenericOps", "MathExpandOps", "MergeCompilerRegions",
+    "MergeComposite", "NvvmAttachTarget", "OpStatistics", "Parallelize", "PartitionGraph", "Pass", "PassContext",
+    "PassInfo", "PassInstrument", "PassPrintingInstrument", "PassTimingInstrument", "Pipeline", "PlanMemory",
+    "PostTrainingQuantize", "PrintAfterAll", "PrintBeforeAll", "PrintChanged", "PrintChoices", "PrintIR",
+    "PruneRegions", "QdqToInteger", "QnnLegalize", "Quantize", "QuantizeAnnotate", "QuantizeCalibrate",
+    "QuantizeRealize", "RaiseOps", "RelayToLinalg", "RemoveUnusedFunctions", "Schedule", "ScheduleGpu",
+    "SelectTargetOps", "Sequential", "SignedCodes", "Simplify", "SimplifyExpr", "SimplifyInference",
+    "ToMixedPrecision", "UnsignedCodes", "UpdateInPlace", "VerifyEach", "WeightOnly", "explore", "find_culprit",
+    "function_pass", "liveness", "module_pass", "pass_instrument", "shapes", "use_counts",
 ]  # fmt: skip

@@ -64,6 +64,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "canonicalize-cast": _pass("relay.transforms.canonicalize_cast:CanonicalizeCast"),
     "fast-math": _pass("relay.transforms.fast_math:FastMath"),
     "to-mixed-precision": _pass("relay.transforms.to_mixed_precision:ToMixedPrecision"),
+    "caches-in-place": _pass("relay.transforms.caches_in_place:CachesInPlace"),
     "dynamic-to-static": _pass("relay.transforms.dynamic_to_static:DynamicToStatic"),
     "remove-unused-functions": _pass("relay.transforms.remove_unused_functions:RemoveUnusedFunctions"),
     "inline": _pass("relay.transforms.inline:Inline"),

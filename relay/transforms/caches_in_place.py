@@ -1,0 +1,116 @@
+"""The pass `caches-in-place`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from relay import signature, symbols
+from relay.arguments import is_list, positive, shown
+from relay.dialects.op import shape
+from relay.errors import InvalidArgument, Unsupported
+from relay.passes import Pass
+from relay.sizes import Symbol
+from relay.transforms.dynamic_to_static import give_sizes
+from relay.transforms.growing import HINT, Growing, joined
+from relay.transforms.linear import WHY, is_linear
+from relay.transforms.shape_arithmetic import Fold
+
+FIRST = 2
+"""Positions of the past in the smallest of the three modules that are compared."""
+
+
+@dataclass(frozen=True)
+class CachesInPlace(Pass):
+    """Make inputs that a model gives back longer (`concatenate`) states of a declared maximum.
+
+    `size` names the size of the past (`relay.symbols`): inputs of that size, each of which one `relay.concatenate`
+    joins with new rows to a result of `@main`, become states of `maximum` positions, and the number of positions so
+    far a state of the size's name. A step writes its rows behind them, by `relay.dynamic_update_slice`, and
+    masks what is behind in each softmax. Sizes whose names are sums (`past + new`) follow; `sizes` gives the others in
+    order, or one for all.
+
+    The function for three numbers of positions is compared: what follows from the size is a linear function of it,
+    computed of the state, and what is as long as the past and the new rows keeps each position apart, up to a
+    softmax. Raises Unsupported for whatever else meets there, by the name of its operator, InvalidArgument where there
+    is no such size, or the maximum is too small.
+    """
+
+    name: ClassVar[str] = "caches-in-place"
+    opt_level = 2
+    why = "writes caches that grow by concatenation where they are"
+    size: str = ""
+    maximum: int = 0
+    sizes: tuple[int, ...] | int = 1
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        main = next((f for f in op.body.block.ops if isinstance(f, FuncOp) and f.sym_name.data == "main"), None)
+        named = [] if main is None else symbols.completed(main, [info.name for info in signature.read(main)[0]])
+        others = [symbol.name for symbol in independent(named) if symbol.name != self.size]
+        given = [positive(each) for each in (self.sizes if is_list(self.sizes) else [self.sizes] * len(others))]
+        if self.size not in [symbol.name for symbol in named] or len(given) != len(others) or not all(given):
+            what = (
+                f"{shown(self.size)} and {len(given)} sizes are given; the sizes are {', '.join(s.name for s in named)}"
+            )
+            raise InvalidArgument(self.name, what, "give the past's name, and the others in order")
+        found, _ = in_place(op, named, self.size, self.maximum, dict(zip(others, given, strict=True)))
+        block = op.body.block
+        for each in list(block.ops):
+            block.erase_op(each, safe_erase=False)
+        moved = list(found.body.block.ops)
+        for each in moved:
+            each.detach()
+        block.add_ops(moved)
+
+
+def terms(symbol: Symbol) -> list[str]:
+    """The names (and numbers) that a size is the sum of: exporters call it `past_sequence_length + sequence_length`."""
+    return [name.strip() for name in symbol.name.split("+")]
+
+
+def independent(named: Sequence[Symbol]) -> list[Symbol]:
+    """The sizes that are no sum of others."""
+    names = {symbol.name for symbol in named}
+    return [s for s in named if len(terms(s)) == 1 or not all(term in names or term.isdigit() for term in terms(s))]
+
+
+def complete(named: Sequence[Symbol], sizes: Mapping[str, int]) -> list[int]:
+    """All sizes in order: sums are computed."""
+    known = {term: int(term) for symbol in named for term in terms(symbol) if term.isdigit()} | dict(sizes)
+    return [known[s.name] if s.name in known else sum(known[term] for term in terms(s)) for s in named]
+
+
+def in_place(
+    module: ModuleOp, named: Sequence[Symbol], size: str, maximum: int, sizes: Mapping[str, int]
+) -> tuple[ModuleOp, int]:
+    """A module whose caches are states of `maximum` positions, for these other sizes, and how many positions are new in
+    a step. Raises as the pass does."""
+    folds: dict[int, list[Fold]] = {}
+
+    def at(past: int) -> ModuleOp:
+        copy, folds[past] = module.clone(), []
+        give_sizes(copy, complete(named, {**sizes, size: past}), folds[past])
+        return copy
+
+    symbol = next(each for each in named if each.name == size)
+    least = at(FIRST)
+    rows = {shape(joined(main_of(least), *at).operands[1])[at[1]] for at in symbol.places}
+    past = maximum - min(rows)
+    if len(rows) > 1 or past < FIRST + 2:
+        what = f"{maximum} positions are too few for {max(rows)} new ones"
+        raise InvalidArgument(f"maximum[{shown(size)}]", what, f"it is at least {max(rows) + FIRST + 2}")
+    modules = {FIRST: least, past - 1: at(past - 1), past: at(past)}
+    if not is_linear({each: folds[each] for each in modules}, replace(symbol, minimum=0, maximum=past)):
+        raise Unsupported(f"size {size}", WHY, HINT)
+    Growing([main_of(each) for each in modules.values()], list(modules), symbol).rewrite()
+    return modules[past], maximum - past
+
+
+def main_of(module: ModuleOp) -> FuncOp:
+    """The public function."""
+    return next(f for f in module.body.block.ops if isinstance(f, FuncOp) and f.sym_name.data == "main")

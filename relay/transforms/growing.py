@@ -1,0 +1,426 @@
+"""A model for a number of past positions, rewritten so that it serves any number up to its own.
+
+The function for three such numbers is compared operation by operation. What differs is of three kinds: tensors with one
+axis as long as all positions, of which any smaller number is the first part; numbers computed of sizes alone, which
+are linear in the number of past positions, and become ones computed of a state; slices that begin where the past ends.
+Indices along the axis must not meet, as those behind the last position mean nothing, but in a softmax, where they are
+masked, and in products whose other operand is 0 there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+from xdsl.dialects.builtin import FunctionType, IntegerAttr, TensorType, i64
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from relay import signature
+from relay.dialects import relay
+from relay.dialects.attributes import Array, dtype_of, elements, int_values, ints
+from relay.dialects.op import TensorOp, axis_of, rank, shape, tensor
+from relay.dialects.relay.creation import CumulativeOp
+from relay.dialects.relay.matmul import MatmulBase
+from relay.errors import Unsupported
+from relay.interpreters import evaluate
+from relay.symbols import SYMBOLS, Symbol
+from relay.transforms.dead_ops import erase_dead
+from relay.transforms.linear import is_linear_in
+from relay.transforms.location import place
+from relay.transforms.shape_arithmetic import measured
+
+MOST = 1 << 16
+"""Elements of a tensor that is computed here."""
+RESHAPES = (relay.ReshapeOp, relay.ExpandDimsOp, relay.SqueezeOp)
+SIZED = (relay.MeasureOp, relay.ArangeOp, relay.ConstantOp)
+"""Operations whose numbers were folded of sizes, or are sizes; that these are linear was seen when they were folded."""
+MOVES = (*RESHAPES, relay.TransposeOp, relay.BroadcastToOp)
+HINT = "without a maximum, each number of past positions has a build of its own"
+MEET = "positions of the past meet in it, and of the maximum not all are there yet"
+
+
+def joined(function: FuncOp, argument: int, axis: int) -> relay.ConcatenateOp:
+    """The one operation that joins a cache with new rows. Raises Unsupported where there is none, or its result is no
+    result of the function."""
+    value = function.body.block.args[argument]
+    users = [use.operation for use in value.uses if not isinstance(use.operation, relay.MeasureOp)]
+    join = users[0] if len(users) == 1 else None
+    end = function.body.block.last_op
+    if (
+        not isinstance(join, relay.ConcatenateOp)
+        or join.operands[0] is not value
+        or len(join.operands) != 2
+        or join.axis.value.data % rank(join.result) != axis
+        or end is None
+        or list(end.operands).count(join.result) != 1
+    ):
+        name = signature.read(function)[0][argument].name
+        what = "is not joined with new rows to a result, and used for nothing else"
+        raise Unsupported(f"input '{name}'", what, HINT)
+    return join
+
+
+class Growing:
+    """`axes`: of values of the last function, the axis that is as long as all positions; `behind`: the number that a
+    value holds behind the last position, where it is known; `varied`: values without such an axis that follow from the
+    number of past positions."""
+
+    def __init__(self, functions: Sequence[FuncOp], pasts: Sequence[int], symbol: Symbol):
+        """`functions`: the model for each of the numbers of past positions."""
+        self.pasts, self.function = pasts, functions[-1]
+        self.inputs, self.outputs = signature.read(self.function)
+        taken = [info.name for info in (*self.inputs, *self.outputs)]
+        self.name = symbol.name if symbol.name not in taken else f"{symbol.name}.position"
+        block = self.function.body.block
+        self.caches = {joined(self.function, *at): at for at in symbol.places}
+        self.rows = min(shape(join.operands[1])[axis] for join, (_, axis) in self.caches.items())
+        self.maximum = pasts[-1] + self.rows
+        end = block.last_op
+        assert end is not None
+        self.given_back = {at[0]: list(end.operands).index(join.result) for join, at in self.caches.items()}
+        self.axes: dict[SSAValue, int] = {}
+        self.behind: dict[SSAValue, Array] = {}
+        self.varied = set[SSAValue]()
+        self.same: list[dict[SSAValue, SSAValue]] = [{} for _ in functions]
+        self.three: dict[Operation, Sequence[Operation]] = {}
+        self.numbers: dict[SSAValue, Sequence[Array] | None] = {}
+        self.masked, self.begins = dict[relay.SoftmaxOp, None](), dict[relay.StridedSliceOp, dict[int, int]]()
+        self.known: dict[SSAValue, Sequence[Array]] = {}
+        past = {argument for argument, _ in self.caches.values()}
+        arguments = zip(*(each.body.block.args for each in functions), strict=True)
+        for index, values in enumerate(arguments):
+            self.correspond(values)
+            if index not in past:
+                self.note_axis(values, f"input '{self.inputs[index].name}'")
+        for ops in zip(*(list(each.body.block.ops) for each in functions), strict=True):
+            self.operation(ops)
+
+    def correspond(self, values: Sequence[SSAValue]) -> None:
+        for same, value in zip(self.same, values, strict=True):
+            same[value] = values[-1]
+
+    # What becomes of each operation
+
+    def operation(self, ops: Sequence[Operation]) -> None:
+        """Note what an operation gives. Raises Unsupported where its result is not the first part of that for the
+        maximum."""
+        op = ops[-1]
+        self.three[op] = ops
+        same = all(
+            each.name == op.name and [known[value] for value in each.operands] == list(op.operands)
+            for each, known in zip(ops, self.same, strict=True)
+        )
+        if not same:
+            raise Unsupported(place(op), "its operands follow from the number of past positions", HINT)
+        for values in zip(*(each.results for each in ops), strict=True):
+            self.correspond(values)
+        if op is self.function.body.block.last_op:
+            self.results(op)
+            return
+        if isinstance(op, relay.ConcatenateOp) and op in self.caches:
+            if shape(op.operands[1])[self.caches[op][1]] != self.rows or op.operands[1] in self.axes:
+                raise Unsupported(place(op), "joins another number of new rows", HINT)
+            self.axes[op.result] = self.caches[op][1]
+            return
+        for values in zip(*(each.results for each in ops), strict=True):
+            self.note_axis(values, place(op))
+        differs = any(each.properties != op.properties for each in ops)
+        touched = differs or any(value in self.axes or value in self.varied for value in [*op.operands, *op.results])
+        if not touched and not isinstance(op, relay.MeasureOp):
+            return
+        if not isinstance(op, TensorOp) or len(op.results) != 1:
+            raise Unsupported(place(op), MEET, HINT)
+        if self.follows_from_sizes(op, differs):
+            return
+        if not self.keeps_apart(op, differs):
+            raise Unsupported(place(op), MEET, HINT)
+        if op.results[0] not in self.axes:
+            self.varied.add(op.results[0])
+
+    def results(self, end: Operation) -> None:
+        """Of the results of the function, caches alone are as long as the past."""
+        for index, value in enumerate(end.operands):
+            if value in self.axes and value.owner not in self.caches:
+                raise Unsupported(f"output '{self.outputs[index].name}'", "is as long as all positions so far", HINT)
+
+    def note_axis(self, values: Sequence[SSAValue], where: str) -> None:
+        """Note the axis along which a value is as long as all positions."""
+        dims = [shape(value) for value in values]
+        if len({*map(len, dims)}) > 1:
+            raise Unsupported(where, "its rank follows from the number of past positions", HINT)
+        axes = [axis for axis, sizes in enumerate(zip(*dims, strict=True)) if len({*sizes}) > 1]
+        if axes:
+            sizes = [each[axes[0]] for each in dims]
+            if len(axes) > 1 or sizes != [past + self.rows for past in self.pasts]:
+                raise Unsupported(where, f"is of shape {list(dims[-1])} for {self.pasts[-1]} past positions", HINT)
+            self.axes[values[-1]] = axes[0]
+
+    def follows_from_sizes(self, op: TensorOp, differs: bool) -> bool:
+        """Whether the result is computed of sizes and constants, and the same for any number of past positions, the
+        first part of that for the maximum, or linear: then it is noted."""
+        [result] = op.results
+        values = [] if isinstance(op, relay.MeasureOp) else list(op.operands)
+        touched = [value for value in values if value in self.axes or value in self.varied]
+        if not all(value in self.known for value in touched) or (arrays := self.computed(result)) is None:
+            return False
+        linear = [place for place, value in enumerate(values) if value in self.varied]
+        if linear and not is_linear_in(type(op), linear, arrays[-1]):
+            return False
+        if not linear and not isinstance(op, SIZED) and not self.keeps_apart(op, differs):
+            return False
+        if op in self.begins:
+            return False
+        if result in self.axes:
+            firsts = [arrays[-1][tuple(map(slice, each.shape))] for each in arrays]
+            if not all(map(np.array_equal, arrays, firsts)):
+                return False
+        elif not all(np.array_equal(each, arrays[0]) for each in arrays):
+            least, less, last = (each.astype(np.int64) for each in arrays)
+            steps = self.pasts[0] - self.pasts[-1]
+            if arrays[0].dtype.kind != "i" or (least != last + (last - less) * steps).any():
+                return False
+            self.varied.add(result)
+        self.known[result] = arrays
+        return True
+
+    def computed(self, value: SSAValue) -> Sequence[Array] | None:
+        """What is computed of sizes and constants, in each function; None for anything else."""
+        if value not in self.numbers:
+            self.numbers[value] = None  # of what follows from arguments
+            op = value.owner
+            if isinstance(op, TensorOp) and op in self.three and len(op.results) == 1 and prod(shape(value)) <= MOST:
+                self.numbers[value] = self.evaluated([each for each in self.three[op] if isinstance(each, TensorOp)])
+        return self.numbers[value]
+
+    def evaluated(self, ops: Sequence[TensorOp]) -> Sequence[Array] | None:
+        if isinstance(ops[-1], relay.MeasureOp):
+            return [measured(op) for op in ops if isinstance(op, relay.MeasureOp)]
+        given = [self.computed(value) for value in ops[-1].operands]
+        operands = [each for each in given if each is not None]
+        if len(operands) < len(given):
+            return None
+        try:
+            return [evaluate(op, [each[number] for each in operands])[0] for number, op in enumerate(ops)]
+        except Unsupported:
+            return None
+
+    def keeps_apart(self, op: TensorOp, differs: bool) -> bool:
+        """Whether each index of the result along its axis follows from that index of the operands alone."""
+        [result], axes = op.results, self.axes
+        axis = axes.get(result)
+        if isinstance(op, relay.StridedSliceOp):
+            return self.slices(op)
+        if differs and not isinstance(op, relay.ReshapeOp | relay.BroadcastToOp | relay.FullOp):
+            return False
+        if not any(value in axes for value in op.operands):
+            return axis is None or isinstance(op, relay.BroadcastToOp | relay.FullOp)
+        if isinstance(op, relay.SoftmaxOp):
+            return self.softmax(op)
+        if isinstance(op, MatmulBase):
+            return self.product(op)
+        if isinstance(op, relay.TakeOp):
+            return self.takes(op)
+        if axis is None:
+            return False
+        behind = self.behind.get(op.operands[0]) if isinstance(op, MOVES) else None
+        if isinstance(op, RESHAPES):
+            own = axes[op.operands[0]]
+            fits = prod(shape(op.operands[0])[:own]) == prod(shape(result)[:axis])
+        elif isinstance(op, relay.TransposeOp):
+            fits = int_values(op.axes)[axis] == axes[op.operands[0]]
+        elif op.ELEMENTWISE or isinstance(op, relay.BroadcastToOp):
+            grown = [value for value in op.operands if value in axes]
+            fits = all(axes[value] - rank(value) == axis - rank(result) for value in grown)
+            behind = self.of_elements(op) if op.ELEMENTWISE else behind
+        else:
+            apart = isinstance(op, CumulativeOp) or (op.SAME_AXES and op.independent_along(axis))
+            data = op.data_operands()
+            fits = apart and all(axes.get(value) == (axis if value in data else None) for value in op.operands)
+        if fits and behind is not None:
+            self.behind[result] = behind
+        return fits
+
+    def softmax(self, op: relay.SoftmaxOp) -> bool:
+        """A softmax of each row of positions is masked, and 0 behind them."""
+        axis = self.axes[op.data]
+        if axis == axis_of(op.axis.value.data, rank(op.data), op.name):
+            self.masked[op] = None
+            self.behind[op.result] = np.zeros((), dtype_of(tensor(op.result).element_type))
+            return axis == rank(op.data) - 1
+        return True
+
+    def product(self, op: MatmulBase) -> bool:
+        """Rows or columns of a product may be positions; sums go over them where an operand is 0 behind the last."""
+        a, b = op.tensor_a, op.tensor_b
+        inner = (rank(a) - (2 if op.transpose_a.value.data else 1), rank(b) - (1 if op.transpose_b.value.data else 2))
+        sums = [value in self.axes and self.axes[value] == own for value, own in zip((a, b), inner, strict=True)]
+        if any(sums):
+            zeros = [self.behind[value] for value in (a, b) if value in self.behind]
+            return (
+                all(sums) and op.result not in self.axes and any(each.dtype.kind == "f" and each == 0 for each in zeros)
+            )
+        outer = [(value, rank(value) - 1 - (own != rank(value) - 2)) for value, own in zip((a, b), inner, strict=True)]
+        grown = [(value, own) for value, own in outer if value in self.axes]
+        return len(grown) == 1 and self.axes[grown[0][0]] == grown[0][1]
+
+    def takes(self, op: relay.TakeOp) -> bool:
+        """Elements at indices that are not counted from the end, or rows of each position."""
+        data, indices = op.input, op.indices
+        dims, along = op.lines()
+        own, places = self.axes.get(data), self.axes.get(indices)
+        if own is not None and (own == along or len(dims) < rank(data)):
+            numbers = self.known.get(
+                indices, () if places is not None or indices in self.varied else self.computed(indices)
+            )
+            if not numbers or min(int(each.min(initial=0)) for each in numbers) < 0:
+                return False
+            if len(dims) < rank(data) and prod(shape(data)) != shape(data)[own]:
+                return False
+            own = None
+        if own is not None and places is not None:
+            return False
+        wanted = along + places if places is not None else own
+        if own is not None and own > along:
+            wanted = own + rank(indices) - 1
+        return self.axes.get(op.result) == wanted
+
+    def slices(self, op: relay.StridedSliceOp) -> bool:
+        """A slice of all positions so far, of any along other axes, or of as many as are new where the past ends."""
+        every = [each for each in self.three[op] if isinstance(each, relay.StridedSliceOp)]
+        begins, ends, strides = (
+            [int_values(numbers) for numbers in column]
+            for column in ([s.begin for s in every], [s.end for s in every], [s.strides for s in every])
+        )
+        moved = dict[int, int]()
+        for axis, dim in enumerate(shape(op.input)):
+            begin, end, stride = ([each[axis] for each in column] for column in (begins, ends, strides))
+            grown, grows = self.axes.get(op.input) == axis, self.axes.get(op.result) == axis
+            if stride[0] != 1 or len({*stride}) > 1:
+                if grown or grows or len({*begin}) > 1 or len({*end}) > 1:
+                    return False
+            elif grows:
+                if any(begin) or (grown and end[-1] != dim):
+                    return False
+            elif len({*begin}) > 1:
+                if [each - begin[-1] for each in begin] != [past - self.pasts[-1] for past in self.pasts]:
+                    return False
+                moved[axis] = begin[-1] - self.pasts[-1]
+            elif len({*end}) > 1:
+                return False
+        if moved:
+            self.begins[op] = moved
+            self.varied.add(op.result)
+        return True
+
+    def of_elements(self, op: TensorOp) -> Array | None:
+        """What an elementwise operation gives for the numbers behind the last position; None where one is not known."""
+        numbers = list[Array]()
+        for value in op.operands:
+            if value in self.axes:
+                number = self.behind.get(value)
+            else:
+                arrays = self.computed(value)
+                number = (
+                    None if arrays is None or arrays[-1].size != 1 or value in self.varied else arrays[-1].reshape(())
+                )
+            if number is None:
+                return None
+            numbers.append(number.reshape((1,) * rank(value)))
+        found = evaluate(op, numbers)[0]
+        return found.reshape(()) if found.size == 1 else None
+
+    # The function for any number
+
+    def rewrite(self) -> None:
+        """Make the last function that for any number of past positions."""
+        block = self.function.body.block
+        position = block.insert_arg(TensorType(i64, [1]), len(block.args))
+        position.name_hint = "position"
+        for value, arrays in self.known.items():
+            value.replace_all_uses_with(self.number(value, arrays, position))
+        for op, moved in self.begins.items():
+            self.take_rows(op, moved, position)
+        if self.masked:
+            self.mask(position)
+        for join, (argument, axis) in self.caches.items():
+            cache = Rewriter.replace_value_with_new_type(block.args[argument], join.result.type)
+            zeros = [made(join, np.zeros(count, np.int64)) for count in (axis, rank(cache) - axis - 1)]
+            parts = [part for part in (zeros[0], position, zeros[1]) if shape(part)[0]]
+            start = inserted(join, relay.ConcatenateOp, parts, {"axis": IntegerAttr(0, i64)})
+            Rewriter.replace_op(join, relay.DynamicUpdateSliceOp.make([cache, join.operands[1], start], {}, like=join))
+        end = block.last_op
+        assert end is not None
+        end.operands = [*end.operands, inserted(end, relay.AddOp, [position, made(end, np.array([self.rows]))], {})]
+        self.describe(position)
+        erase_dead(list(block.ops))
+
+    def number(self, value: SSAValue, arrays: Sequence[Array], position: SSAValue) -> SSAValue:
+        """%v  =>  the same numbers for any number of past positions, or (position - past) * step + %v"""
+        op = value.owner
+        assert isinstance(op, Operation)
+        last = arrays[-1]
+        if value not in self.varied:
+            return made(op, last)
+        step = last - arrays[-2]
+        moving = inserted(op, relay.ReshapeOp, [position], {"newshape": ints([1] * last.ndim)})
+        moving = inserted(op, relay.CastOp, [moving], {"dtype": tensor(value).element_type})
+        if (step != 1).any():
+            moving = inserted(op, relay.MultiplyOp, [moving, made(op, step)], {})
+        return inserted(op, relay.AddOp, [moving, made(op, last - step * last.dtype.type(self.pasts[-1]))], {})
+
+    def take_rows(self, op: relay.StridedSliceOp, moved: Mapping[int, int], position: SSAValue) -> None:
+        """relay.strided_slice %x from the past's end  =>  relay.take %x, the indices from the position on"""
+        dims = shape(op.result)
+        numbers = [list(int_values(each)) for each in (op.begin, op.end, op.strides)]
+        for axis in moved:
+            for row, number in zip(numbers, (0, shape(op.input)[axis], 1), strict=True):
+                row[axis] = number
+        given = {name: ints(row) for name, row in zip(("begin", "end", "strides"), numbers, strict=True)}
+        found = inserted(op, relay.StridedSliceOp, [op.input], given)
+        for axis, offset in moved.items():
+            places = inserted(op, relay.AddOp, [position, made(op, np.arange(dims[axis]) + offset)], {})
+            found = inserted(op, relay.TakeOp, [found, places], {"axis": IntegerAttr(axis, i64)})
+        op.result.replace_all_uses_with(found)
+
+    def mask(self, position: SSAValue) -> None:
+        """relay.nn.softmax %scores  =>  relay.nn.softmax (where 1 - rows, 2 - rows, ... <= position, %scores, -inf)"""
+        first = self.function.body.block.first_op
+        assert first is not None
+        columns = made(first, np.arange(self.maximum) + (1 - self.rows))
+        seen = inserted(first, relay.LessEqualOp, [columns, position], {})
+        for op in self.masked:
+            never = made(op, np.array(-np.inf, dtype_of(tensor(op.data).element_type)))
+            op.operands = [inserted(op, relay.WhereOp, [seen, op.data, never], {})]
+
+    def describe(self, position: SSAValue) -> None:
+        """Write the function's type, and which arguments are states."""
+        function, block = self.function, self.function.body.block
+        inputs, outputs = self.inputs, self.outputs
+        for argument, result in self.given_back.items():
+            inputs[argument] = replace(inputs[argument], kind="state", shape=shape(block.args[argument]))
+            outputs[result] = inputs[argument]
+        counter = signature.TensorInfo(self.name, (1,), np.dtype(np.int64), "state")
+        end = block.last_op
+        assert end is not None
+        types = [argument.type for argument in block.args], [value.type for value in end.operands]
+        function.properties["function_type"] = FunctionType.from_lists(*types)
+        function.attributes.pop(SYMBOLS, None)
+        signature.write(function, [*inputs, counter], [*outputs, counter])
+
+
+def inserted(
+    before: Operation, kind: type[TensorOp], operands: Sequence[SSAValue], properties: Mapping[str, Attribute]
+) -> SSAValue:
+    """The result of an operation that is inserted before another one."""
+    op = kind.make(operands, properties, like=before)
+    Rewriter.insert_op(op, InsertPoint.before(before))
+    return op.results[0]
+
+
+def made(before: Operation, numbers: Array) -> SSAValue:
+    """A constant that is inserted before an operation."""
+    return inserted(before, relay.ConstantOp, [], {"value": elements(numbers)})
