@@ -65,7 +65,8 @@ def build(
     `custom_ops` are the importer's, and `frontend` holds its other options.
     Where sizes stay open the executable builds for each tuple of them when it sees it first, and keeps those of the
     `max_variants` (default: 8) last used (docs/sizes.md). `maximum` is the largest that sizes may be, by name: the
-    length of a sequence is then known at run time only, where the model allows it.
+    length of a sequence is then known at run time only, where the model allows it, and inputs that come back longer
+    become states of a stream (docs/streams.md).
     `records` are schedules that `relay.tune` measured: kernels that they know run by them (docs/schedules.md).
     `external` names external compilers that get what they take first, and `exact=True` lets them take only what
     gives the same integers: `relay.build_external_compiler` with its defaults. A run uses up to `num_threads` threads;

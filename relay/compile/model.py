@@ -14,8 +14,9 @@ from relay.artifact import is_compiled
 from relay.byoc.partitioning.compile_external import CompileExternal
 from relay.compile import cache
 from relay.compile.assemble import Planned, assemble, backend_of
+from relay.compile.caches import opened_or_growing
 from relay.compile.claims import Claims
-from relay.compile.dynamic import is_open, make_static, opened
+from relay.compile.dynamic import is_open, make_static
 from relay.compile.length import bounded
 from relay.compile.manifest import Signature
 from relay.compile.pipeline import (
@@ -202,7 +203,7 @@ def _compile(recipe: Recipe, progress: Update = unseen, shown: bool | None = Fal
     if not module["main"].body.blocks:
         raise InvalidArgument("function main", "is only declared", "give it a body")
     if is_open(module, recipe):
-        return opened(module, recipe, compile)
+        return opened_or_growing(module, recipe, compile)
     if recipe.maximum:
         bounded((), recipe.maximum)
     make_static(module)

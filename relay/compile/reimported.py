@@ -12,7 +12,8 @@ from xdsl.dialects.builtin import FunctionType, TensorType
 
 from relay import signature
 from relay.arguments import every, is_list, is_mapping, mapping, shown
-from relay.compile.dynamic import Compile, executable_for, opened, serve_any_length, spec_of, with_sizes
+from relay.compile.caches import opened_or_growing
+from relay.compile.dynamic import Compile, executable_for, serve_any_length, spec_of, with_sizes
 from relay.compile.length import bounded
 from relay.compile.request import Recipe
 from relay.compile.rows import blocks_of
@@ -67,7 +68,7 @@ def reimported(recipe: Recipe, compile: Compile, left: UnknownSizes | None = Non
             pass
     if module is not None and any(DYNAMIC in info.shape for info in signature.read(module["main"])[0]):
         module.replace_weights(recipe.params)
-        return opened(with_sizes(module, **asked), replace(recipe, frontend=plain), compile)
+        return opened_or_growing(with_sizes(module, **asked), replace(recipe, frontend=plain), compile)
     if left is not None and left.shapes:
         given = mapping(plain.pop("shapes", None) or {}, "shapes", _SHAPES)
         plain.pop("batch", None)

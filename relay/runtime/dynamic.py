@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from relay.runtime.dlpack import Given
     from relay.runtime.profile import Profile
     from relay.runtime.session import HostSession, Session
+    from relay.runtime.stream import Stream
 
 MAX_VARIANTS = 8
 
@@ -205,6 +206,8 @@ class DynamicExecutable(Executable):
         if self._lengths is not None and not named and len(self._prepared) + len(self._saved) == 1:
             if (results := self._lengths.run_plain(inputs)) is not None:
                 return results
+        if self.interface.caches is not None:
+            raise Unsupported("run", "the model has caches that grow", "stream() keeps them: stream().run(...)")
         if self.interface.blocks and not named and (found := self._by_rows(inputs)) is not None:
             return found.run(*inputs)
         return self._for(self._by_number(inputs, named)).run(*inputs, **named)
@@ -299,9 +302,19 @@ class DynamicExecutable(Executable):
         with self._lock:
             self._results = found if isinstance(found, tuple) else (found,)
 
-    def stream(self, states: Mapping[str, str] | None = None) -> NoReturn:
-        """Each size has its own: `variant(...).stream(states)`."""
-        self._refuse_open("stream()")
+    def stream(self, states: Mapping[str, str] | None = None) -> Stream:
+        """Runs in sequence behind each other's positions, where caches grow to a maximum (docs/streams.md); else each
+        size has its own: `variant(...).stream(states)`."""
+        from relay.runtime.growing import GrowingStream  # here: most models have no states
+
+        caches = self.interface.caches
+        if caches is None:
+            self._refuse_open("stream()")
+        if states:
+            known = ", ".join(caches.states)
+            raise InvalidArgument("stream: states", "are those that grow, and no others", f"they are {known}")
+        first = next(iter(self._all()), Key(tuple(symbol.minimum for symbol in self.interface.symbols)))
+        return GrowingStream(self.interface, caches, lambda key: self._variant(key).stream(), first, self.max_variants)
 
     def get_output(self, key: int | str = 0) -> Array:
         """A copy of an output of the last `run()` without arguments."""
@@ -330,6 +343,8 @@ class DynamicExecutable(Executable):
                 else f"1 with any {name}; a build for each other"
                 for symbol in interface.symbols
             }
+        if (caches := interface.caches) is not None:
+            how[caches.size] = f"a state, up to {caches.maximum}; so are {', '.join(caches.states)}"
         variants = [interface.sizes(key) for key in self._all()]
         return {**interface.to_json(), "how": how, "variants": variants}
 
@@ -338,6 +353,8 @@ class DynamicExecutable(Executable):
         how = f", any number of which runs {self.interface.how}" if self.interface.blocks else ""
         if (length := self.interface.length) is not None:
             how = f", any {length.name} up to {length.maximum} runs by one"
+        if (caches := self.interface.caches) is not None:
+            how = f"; {len(caches.states)} caches grow to {caches.maximum} positions in a stream"
         return f"Executable for any sizes {names}; {len(self._all())} are built{how}"
 
     def __reduce__(self) -> tuple[Callable[..., Executable], tuple[bytes, int]]:

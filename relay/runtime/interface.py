@@ -32,6 +32,22 @@ class Length(NamedTuple):
     outputs: tuple[int, ...] = ()
 
 
+class Caches(NamedTuple):
+    """States that grow to a maximum: the state that counts their positions, the maximum, the size that says how many
+    are new in a run (empty where one is), the output that each state was by its input, and which inputs are as long as
+    all positions: input and axis."""
+
+    size: str
+    maximum: int
+    new: str
+    states: dict[str, str]
+    lengths: tuple[tuple[int, int], ...] = ()
+
+    def rows(self, sizes: Mapping[str, int]) -> int:
+        """How many positions are new in a run of these sizes."""
+        return sizes[self.new] if self.new else 1
+
+
 class Interface(NamedTuple):
     """What is known of the model before its sizes are."""
 
@@ -47,6 +63,8 @@ class Interface(NamedTuple):
     """Why each size has a build of its own."""
     length: Length | None = None
     """The size that is known at run time only, if there is one."""
+    caches: Caches | None = None
+    """States that grow by runs of a stream, if there are any."""
 
     def to_json(self) -> dict[str, Any]:
         """What `from_json` reads."""
@@ -58,6 +76,7 @@ class Interface(NamedTuple):
             "blocks": self.blocks,
             "why": self.why,
             "length": self.length,
+            "caches": self.caches,
         }
 
     @staticmethod
@@ -78,7 +97,16 @@ class Interface(NamedTuple):
             length = Length(str(name), int(maximum), tuple(int(axis) for axis in axes))
             if name not in [symbol.name for symbol in symbols] or len(axes) != len(outputs) or maximum < 1:
                 raise ValueError(f"a length {row}")
-        return Interface(inputs, outputs, symbols, deciding, blocks, str(table.get("why", "")), length)
+        caches = None
+        if (row := table.get("caches")) is not None:
+            size, most, new, states, places = row
+            lengths = tuple((int(slot), int(axis)) for slot, axis in places)
+            caches = Caches(str(size), int(most), str(new), dict(states), lengths)
+            known = [spec.name for spec in inputs if spec.kind == "state"]
+            inside = all(0 <= slot < len(inputs) and 0 <= axis < len(inputs[slot].shape) for slot, axis in lengths)
+            if size not in known or not inside or (new and new not in [symbol.name for symbol in symbols]):
+                raise ValueError(f"caches {row}")
+        return Interface(inputs, outputs, symbols, deciding, blocks, str(table.get("why", "")), length, caches)
 
     def key(self, given: Mapping[int, object]) -> Key:
         """What the inputs, by number, are for. Raises InvalidArgument where those that share a size disagree, or one

@@ -126,6 +126,24 @@ class Stream:
 
     __call__ = run
 
+    def state(self, name: str) -> Array:
+        """The memory of a state; the next run may write it."""
+        return next(state.buffers[self._turn] for state in self._states if state.spec.name == name)
+
+    def go_on(self, other: Stream) -> None:
+        """Go on from the states of another stream, in its memory where they are updated in place: only one of the two
+        may run then, until the other goes on from it."""
+        with self._alone():
+            for number, (own, given) in enumerate(zip(self._states, other._states, strict=True)):
+                array = given.buffers[other._turn]
+                if own.buffers[0] is own.buffers[1] and given.buffers[0] is given.buffers[1]:
+                    for table in self._tables:
+                        table[len(self._made[0]) + own.output] = address(array)
+                    self._frame.outputs[own.output] = array
+                    self._states[number] = own._replace(buffers=(array, array))
+                else:
+                    own.buffers[self._turn][...] = array
+
     def reset(self) -> None:
         """States are as at the start."""
         with self._alone():

@@ -1,0 +1,194 @@
+"""Caches that grow by concatenation, written in place by streams: logits are those of ONNX Runtime, to which keys and
+values of the past are given by hand."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx", reason="makes the models")
+pytest.importorskip("onnxruntime", reason="compares with ONNX Runtime")
+
+import onnxruntime
+
+import relay
+from relay.errors import InvalidArgument, Unsupported
+from relay.runtime import DynamicExecutable
+from relay.runtime.growing import GrowingStream
+from tests.numeric.exported_decoders import LAYERS, PAST, ROOM, SIZE, WORDS, Array, Decoder
+
+FORMS = [(llama, bits) for llama in (False, True) for bits in (32, 8, 4)]
+TOLERANCE = {32: 1e-5, 4: 1e-5, 8: 2e-2}
+"""Of the largest logit. A code of data differs where floats that differ by a bit lie about its end."""
+
+
+@cache
+def built(llama: bool, bits: int) -> DynamicExecutable:
+    found = relay.build(Decoder(llama, bits).model(), maximum={PAST: ROOM})
+    assert isinstance(found, DynamicExecutable)
+    return found
+
+
+def stream(llama: bool, bits: int) -> GrowingStream:
+    found = built(llama, bits).stream()
+    assert isinstance(found, GrowingStream)
+    return found
+
+
+class ByHand:
+    """ONNX Runtime, whose outputs are given back to it."""
+
+    def __init__(self, llama: bool, bits: int):
+        decoder = Decoder(llama, bits)
+        runtime: Any = onnxruntime
+        options = runtime.SessionOptions()
+        options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        self.session = runtime.InferenceSession(decoder.model(), options)
+        names = [f"past_key_values.{layer}.{name}" for layer in range(LAYERS) for name in ("key", "value")]
+        self.past = {name: np.zeros((1, decoder.groups, 0, SIZE), np.float32) for name in names}
+
+    def run(self, *given: Array) -> Array:
+        names = ("input_ids", "attention_mask", "position_ids")
+        logits, *present = self.session.run(None, dict(zip(names, given, strict=True)) | self.past)
+        self.past = dict(zip(self.past, present, strict=True))
+        return logits
+
+
+def inputs(position: int, count: int, seed: int = 0) -> tuple[Array, Array, Array]:
+    """Tokens behind a position, a mask that leaves out the third of all, and positions."""
+    tokens = np.random.default_rng((seed, position)).integers(0, WORDS, (1, count))
+    mask = np.ones((1, position + count), np.int64)
+    mask[0, 2:3] = 0
+    return tokens, mask, np.arange(position, position + count)[None]
+
+
+def agrees(found: Array | tuple[Array, ...], wanted: Array, bits: int) -> None:
+    assert not isinstance(found, tuple) and found.shape == wanted.shape
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=TOLERANCE[bits] * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize(("llama", "bits"), FORMS)
+def test_two_hundred_steps(llama: bool, bits: int):
+    """Behind prompts of several lengths, one after the other and alone."""
+    ours, theirs, position = stream(llama, bits), ByHand(llama, bits), 0
+    for count in (5, 16, 1, 5, *[1] * 200):
+        given = inputs(position, count)
+        agrees(ours.run(*given), theirs.run(*given), bits)
+        position += count
+        assert ours.position == position
+    for name, array in theirs.past.items():
+        agrees(ours.states[name][:, :, :position], array, bits)
+
+
+@pytest.mark.parametrize("llama", [False, True])
+def test_caches_are_written_in_place(llama: bool):
+    """Every cache, by all builds, in the same memory."""
+    ours = stream(llama, 32)
+    first = ours.run(*inputs(0, 5))
+    memory = ours.state("past_key_values.0.key")
+    ours.run(*inputs(5, 1))
+    assert np.shares_memory(memory, ours.state("past_key_values.0.key"))
+    for size in (1, 5):
+        pairs = built(llama, 32).variant(sequence_length=size).graph["in_place"]
+        assert len(pairs) == 2 * LAYERS
+    assert first is not None
+
+
+def test_reset_clone_and_states(tmp_path: Path):
+    ours, theirs = stream(True, 32), ByHand(True, 32)
+    for position in range(3):
+        wanted = theirs.run(*inputs(position, 1))
+        ours.run(*inputs(position, 1))
+    ours.save(tmp_path / "states.npz")
+    other, saved = ours.clone(), ours.states
+    wanted = theirs.run(*inputs(3, 5))
+    agrees(other.run(*inputs(3, 5)), wanted, 32)
+    assert (ours.position, other.position) == (3, 8)
+    ours.reset()
+    agrees(ours.run(*inputs(0, 5, 1)), ByHand(True, 32).run(*inputs(0, 5, 1)), 32)
+    for go_on in (lambda: ours.set_states(saved), lambda: ours.load(tmp_path / "states.npz")):
+        go_on()
+        agrees(ours.run(*inputs(3, 5)), wanted, 32)
+
+
+def test_streams_in_threads_do_not_meet():
+    def follow(seed: int) -> bool:
+        ours, theirs, position = stream(True, 4), ByHand(True, 4), 0
+        for count in (5, *[1] * 40):
+            given = inputs(position, count, seed)
+            agrees(ours.run(*given), theirs.run(*given), 4)
+            position += count
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(follow, range(4)))
+
+
+@pytest.mark.parametrize(("llama", "bits"), FORMS)
+def test_nothing_behind_the_position_is_read(llama: bool, bits: int):
+    """NaNs there change no bit."""
+    ours, other = stream(llama, bits), stream(llama, bits)
+    ours.run(*inputs(0, 5))
+    for count in (1, 5):
+        before, given, states = ours.states, inputs(ours.position, count), ours.states
+        for array in states.values():
+            if array.ndim == 4:
+                array[:, :, ours.position + count :] = np.nan
+        other.set_states(states)
+        wanted = ours.run(*given)
+        np.testing.assert_array_equal(other.run(*given), wanted)
+        before["past_key_values.1.value"][:, :, 1] = np.nan
+        other.set_states(before)
+        found = other.run(*given)
+        assert not isinstance(found, tuple) and not np.array_equal(found, np.asarray(wanted))
+
+
+def test_what_is_saved_runs_without_the_compiler(tmp_path: Path):
+    exe = built(False, 32)
+    exe.prepare(sequence_length=[1, 5])
+    exe.save(tmp_path / "decoder.relay")
+    loaded = relay.runtime.load(tmp_path / "decoder.relay")
+    ours, other = stream(False, 32), loaded.stream()
+    for count in (5, 1, 1):
+        given = inputs(ours.position, count)
+        np.testing.assert_array_equal(ours.run(*given), other.run(*given))
+
+
+def test_what_it_says():
+    exe = built(False, 32)
+    assert "4 caches grow to 256 positions" in str(exe)
+    said = exe.to_json()["how"][PAST]
+    assert said.startswith("a state, up to 256; so are past_key_values.0.key, past_key_values.0.value, past_key")
+    assert repr(stream(False, 32)) == "<GrowingStream at 0 of 256 positions>"
+    assert [spec.name for spec in exe.inputs if spec.kind == "state"][-1] == PAST
+
+
+def test_wrong_calls():
+    ours = stream(False, 32)
+    tokens, mask, places = inputs(0, 5)
+    for given, said in (
+        ((tokens, mask[:, :3], places), "'attention_mask': is 3 long .axis 1.; behind 0 positions, 5 more; give it 5"),
+        ((tokens, mask, places[:, :2]), "size sequence_length: is 5 in 'input_ids' .axis 1. and 2 in 'position_ids'"),
+        ((tokens, mask), "input 'position_ids': is not given"),
+        ((tokens, mask.astype(np.int32), places), "input 'attention_mask': has dtype int32; int64 is needed"),
+    ):
+        with pytest.raises(InvalidArgument, match=said):
+            ours.run(*given)
+    assert ours.position == 0
+    ours.set_states({PAST: np.array([ROOM - 1])})
+    with pytest.raises(InvalidArgument, match="stream: holds 255 of 256 positions, and 5 more do not fit; reset"):
+        ours.run(*inputs(ROOM - 1, 5))
+    ours.run(*inputs(ROOM - 1, 1))
+    with pytest.raises(InvalidArgument, match="holds 256 of 256 positions, and 1 more do not fit"):
+        ours.run(*inputs(ROOM, 1))
+    with pytest.raises(Unsupported, match="run: the model has caches that grow; stream.. keeps them"):
+        built(False, 32).run(*inputs(0, 1))
+    with pytest.raises(InvalidArgument, match="stream: states: are those that grow, and no others; they are past_key"):
+        built(False, 32).stream({"logits": "input_ids"})
+    with pytest.raises(InvalidArgument, match="size sequence_length: is 253; it is from 1 to 252"):
+        stream(False, 32).run(*inputs(0, 253))
