@@ -16,7 +16,7 @@ from relay import signature, symbols
 from relay.arguments import every, mapping, positive, shown
 from relay.compile.length import bounded, length_of, with_outputs
 from relay.compile.request import Recipe
-from relay.compile.rows import EXTERNAL, At, blocks_of
+from relay.compile.rows import EXTERNAL, SINGLE, At, blocks_of, kept_apart, leads
 from relay.dialects.attributes import Array
 from relay.dialects.op import DYNAMIC, is_tensor
 from relay.dialects.relay import DynamicOp
@@ -131,11 +131,35 @@ def serve_any_length(executable: DynamicExecutable, at: At, recipe: Recipe, comp
             if interface.length is not None:
                 plain = replace(recipe, model=longer, params={}, frontend={}, maximum=None)
                 executable.keep(longest, compile(replace(plain, shorter=shorter, length=length.maximum)))
+                interface = with_batch_beside(interface, at)
         except RelayError as error:
             interface = interface._replace(length=None, why=str(error).replace("\n", " "))
     executable.interface, executable.outputs = interface, interface.outputs
     if interface.length is not None:
         executable.for_any_length()
+
+
+def with_batch_beside(interface: Interface, at: At) -> Interface:
+    """The interface with the size that counts rows beside a length, where they keep apart: each row is then a run by
+    itself."""
+    assert (length := interface.length) is not None
+    others = [symbol for symbol in interface.symbols if symbol.name != length.name]
+    if len(others) != 1 or not leads(others[0], interface):
+        return interface
+    name, axes = others[0].name, dict(enumerate(length.outputs))
+    try:
+        found = kept_apart(
+            others[0], lambda rows, folds: at({length.name: length.maximum, name: rows}, folds), lambda _: SINGLE
+        )
+    except RelayError:
+        return interface
+    if found.why or 0 in axes.values():
+        return interface
+    outputs = [
+        spec._replace(shape=(Size(name if each == 1 else f"{each} {name}"), *spec.shape[1:]))
+        for spec, each in zip(interface.outputs, found.rows, strict=True)
+    ]
+    return interface._replace(outputs=outputs, length=length._replace(batch=name))
 
 
 def most_variants(recipe: Recipe) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from math import inf, prod
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import AnyFloat
@@ -19,9 +19,11 @@ from relay.errors import RelayError
 from relay.module import REQUESTS, IRModule
 from relay.passes import registry
 from relay.runtime.dynamic import Interface
-from relay.runtime.specification import Size, TensorSpec
+from relay.runtime.specification import Size
+from relay.signature import TensorInfo
+from relay.sizes import Symbol
 from relay.target import CpuTarget
-from relay.transforms.batch import rebatch
+from relay.transforms.batch import fold_indices, rebatch
 from relay.transforms.linear import WHY, is_linear
 from relay.transforms.location import place
 from relay.transforms.shape_arithmetic import Fold
@@ -60,30 +62,58 @@ def blocks_of(interface: Interface, at: At, recipe: Recipe) -> Interface:
         return interface._replace(why=why)
     [symbol] = interface.symbols
     most, name = symbol.maximum, symbol.name
+
+    def blocks(one: IRModule) -> tuple[int, ...]:
+        return tuple(size for size in (BLOCKS if reuse(one) < FEW else SINGLE) if most is None or size <= most)
+
+    try:
+        found = kept_apart(symbol, lambda rows, folds: at({name: rows}, folds), blocks)
+    except RelayError as error:
+        return interface._replace(why=str(error).replace("\n", " "))
+    if why := found.why or order_of_floats(found.stored):
+        return interface._replace(why=why)
+    outputs = [
+        spec._replace(shape=(Size(name if each == 1 else f"{each} {name}"), *info.shape[1:]))
+        for spec, info, each in zip(interface.outputs, found.outputs, found.rows, strict=True)
+    ]
+    return interface._replace(blocks=found.blocks, outputs=outputs)
+
+
+class Apart(NamedTuple):
+    """`why` the rows of a model meet, empty where they keep apart; the sizes of blocks; how many rows of each output
+    are those of one row of the inputs; the outputs for one row, and the module for `STORED`."""
+
+    why: str
+    blocks: tuple[int, ...]
+    rows: list[int]
+    outputs: list[TensorInfo]
+    stored: IRModule
+
+
+def kept_apart(
+    symbol: Symbol, at: Callable[[int, list[Fold]], IRModule], blocks: Callable[[IRModule], tuple[int, ...]]
+) -> Apart:
+    """Whether the rows that the symbol counts keep apart. `at` gives the module for a number of rows, and notes what
+    was folded; `blocks` the numbers of rows that builds take, by the module for one. Raises RelayError for ops under
+    which rows meet."""
     folds: dict[int, list[Fold]] = {}
 
     def made(rows: int) -> IRModule:
         folds[rows] = []
-        return at({name: rows}, folds[rows])
+        module = at(rows, folds[rows])
+        fold_indices(module)
+        return module
 
-    try:
-        one, stored = made(1), made(STORED)
-        blocks = tuple(size for size in (BLOCKS if reuse(one) < FEW else SINGLE) if most is None or size <= most)
-        why = meeting(made, blocks, stored)
-        if not why and not is_linear({size: folds[size] for size in (1, OTHER, STORED)}, symbol):
-            why = WHY
-    except RelayError as error:
-        return interface._replace(why=str(error).replace("\n", " "))
-    outputs: list[TensorSpec] = []
-    for spec, info, two in zip(
-        interface.outputs, *(signature.read(each["main"])[1] for each in (one, stored)), strict=True
-    ):
+    one, stored = made(1), made(STORED)
+    sizes = blocks(one)
+    why = meeting(made, sizes, stored)
+    if not why and not is_linear({size: folds[size] for size in (1, OTHER, STORED)}, symbol):
+        why = WHY
+    outputs, twice = (signature.read(each["main"])[1] for each in (one, stored))
+    for info, two in zip(outputs, twice, strict=True):
         if not info.shape or two.shape[0] != STORED * info.shape[0]:
-            why = why or f"output '{spec.name}' is the same for any {name}"
-            break
-        each = info.shape[0]
-        outputs.append(spec._replace(shape=(Size(name if each == 1 else f"{each} {name}"), *info.shape[1:])))
-    return interface._replace(why=why) if why else interface._replace(blocks=blocks, outputs=outputs)
+            why = why or f"output '{info.name}' is the same for any {symbol.name}"
+    return Apart(why, sizes, [next(iter(info.shape), 0) for info in outputs], outputs, stored)
 
 
 def reuse(module: IRModule) -> float:
@@ -106,15 +136,20 @@ def refusal(interface: Interface, recipe: Recipe) -> str:
     [symbol] = interface.symbols
     if any(spec.kind != "input" for spec in interface.inputs):
         return "the model has states"
-    if sorted(symbol.places) != [(index, 0) for index in range(len(interface.inputs))]:
+    if not leads(symbol, interface):
         return f"{symbol.name} is not the leading size of every input"
     if symbol.minimum > 1 or symbol.multiple > 1:
         return f"{symbol.name} may not be 1"
     return ""
 
 
+def leads(symbol: Symbol, interface: Interface) -> bool:
+    """Whether the size is the leading one of every input, and no other."""
+    return sorted(symbol.places) == [(index, 0) for index in range(len(interface.inputs))]
+
+
 def meeting(at: Callable[[int], IRModule], blocks: tuple[int, ...], stored: IRModule) -> str:
-    """Why the rows of a model do not keep apart, or its floats depend on how many there are; empty where they do.
+    """Why the rows of a model do not keep apart; empty where they do.
 
     The module for two rows (`stored`) is made one for other numbers by a pass that refuses ops under which rows would
     meet; what comes out must be the module for that number, so that nothing is computed with the number itself. Raises
@@ -126,7 +161,12 @@ def meeting(at: Callable[[int], IRModule], blocks: tuple[int, ...], stored: IRMo
         signature.write(wanted["main"], *signature.read(wanted["main"]))
         if not made.op.is_structurally_equivalent(wanted.op):
             return f"the model for {rows} rows is not that of {STORED} with other sizes"
-    integers = stored.clone()
+    return ""
+
+
+def order_of_floats(module: IRModule) -> str:
+    """Why floats depend, in their last bits, on how many rows there are; empty where they do not."""
+    integers = module.clone()
     if TO_INTEGER in str(integers.op.attributes.get(REQUESTS, "")):
         registry.find(TO_INTEGER)().apply(Context(), integers.op)
     summing = [op for op in integers.op.walk() if adds_floats(op)]

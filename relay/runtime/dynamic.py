@@ -336,13 +336,10 @@ class DynamicExecutable(Executable):
         said = f"at run time, {interface.how}" if interface.blocks else f"a build for each: {interface.why}"
         how = {symbol.name: said.removesuffix(": ") for symbol in interface.symbols}
         if interface.length is not None:
-            name, maximum, _ = interface.length
-            how = {
-                symbol.name: f"at run time, up to {maximum}"
-                if symbol.name == name
-                else f"1 with any {name}; a build for each other"
-                for symbol in interface.symbols
-            }
+            length = interface.length
+            how = {s.name: f"1 with any {length.name}; a build for each other" for s in interface.symbols}
+            how |= {length.name: f"at run time, up to {length.maximum}"}
+            how |= {length.batch: "at run time, row by row"} if length.batch else {}
         if (caches := interface.caches) is not None:
             how[caches.size] = f"a state, up to {caches.maximum}; so are {', '.join(caches.states)}"
         variants = [interface.sizes(key) for key in self._all()]

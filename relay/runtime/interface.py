@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -25,11 +26,13 @@ class Key(NamedTuple):
 
 class Length(NamedTuple):
     """A size up to a maximum that one build serves: its name, and the axis of each output that is as long, -1 for none.
-    Other sizes are 1."""
+    Other sizes are 1, but for `batch`: how many rows each input and output has, which run one after the other; empty
+    where rows meet."""
 
     name: str
     maximum: int
     outputs: tuple[int, ...] = ()
+    batch: str = ""
 
 
 class Caches(NamedTuple):
@@ -93,10 +96,13 @@ class Interface(NamedTuple):
             raise ValueError(f"blocks of {blocks} rows")
         length = None
         if (row := table.get("length")) is not None:
-            name, maximum, axes = row
-            length = Length(str(name), int(maximum), tuple(int(axis) for axis in axes))
-            if name not in [symbol.name for symbol in symbols] or len(axes) != len(outputs) or maximum < 1:
+            name, maximum, axes, *rest = row
+            length = Length(str(name), int(maximum), tuple(int(axis) for axis in axes), *map(str, rest))
+            names = ["", *(symbol.name for symbol in symbols)]
+            if name not in names[1:] or length.batch not in names or len(axes) != len(outputs) or maximum < 1:
                 raise ValueError(f"a length {row}")
+            if length.batch == name or (length.batch and not all(spec.shape for spec in (*inputs, *outputs))):
+                raise ValueError(f"a batch of {row}")
         caches = None
         if (row := table.get("caches")) is not None:
             size, most, new, states, places = row
@@ -164,17 +170,15 @@ class Interface(NamedTuple):
         """What the build is for that serves any length; None where there is none."""
         if self.length is None:
             return None
-        name, maximum, _ = self.length
-        return Key(tuple(maximum if symbol.name == name else 1 for symbol in self.symbols))
+        length = self.length
+        return Key(tuple(length.maximum if symbol.name == length.name else 1 for symbol in self.symbols))
 
     def fits(self, key: Key) -> bool:
         """Whether the build for any length serves these sizes."""
-        longest = self.longest
-        if longest is None:
+        if (length := self.length) is None:
             return False
-        name = self.length.name if self.length is not None else ""
-        rows = zip(self.symbols, key.sizes, longest.sizes, strict=True)
-        return all(size <= most if symbol.name == name else size == 1 for symbol, size, most in rows)
+        most = {length.name: length.maximum, **({length.batch: inf} if length.batch else {})}
+        return all(size <= most.get(name, 1) for name, size in self.sizes(key).items())
 
     def sizes(self, key: Key) -> dict[str, int]:
         """The sizes by name."""

@@ -32,6 +32,7 @@ class Lengths:
         self.gives = [
             (spec.dtype, axis, spec.shape) for spec, axis in zip(executable.outputs, length.outputs, strict=True)
         ]
+        self.batch = length.batch
         self.first = next(index for index, (_, axis, _) in enumerate(self.takes) if axis >= 0)
 
     def run_plain(self, inputs: Sequence[Any]) -> Array | tuple[Array, ...] | None:
@@ -56,20 +57,31 @@ class Lengths:
     def run(self, /, *inputs: Given, **named: Given) -> Array | tuple[Array, ...]:
         """Run the model, as `Executable.run` takes inputs and gives results."""
         given = self.executable.arrange(inputs, named)
-        length = self.interface.sizes(self.interface.key(dict(enumerate(given))))[self.name]
+        sizes = self.interface.sizes(self.interface.key(dict(enumerate(given))))
+        length, rows = sizes[self.name], sizes.get(self.batch, 1)
         values = [
-            spec._replace(shape=at_length(spec.shape, axis, length)).take(value)
+            spec._replace(shape=of_rows(at_length(spec.shape, axis, length), rows)).take(value)
             for spec, value, (_, axis, _) in zip(self.executable.inputs, given, self.takes, strict=True)
         ]
-        return self._run(length, values)
+        return self._run(length, values, rows)
 
-    def _run(self, length: int, values: Sequence[Array]) -> Array | tuple[Array, ...]:
+    def _run(self, length: int, values: Sequence[Array], rows: int = 1) -> Array | tuple[Array, ...]:
         try:
-            results = [np.empty(at_length(shape, axis, length), dtype) for dtype, axis, shape in self.gives]
+            shapes = [(of_rows(at_length(shape, axis, length), rows), dtype) for dtype, axis, shape in self.gives]
+            results = [np.empty(shape, dtype) for shape, dtype in shapes]
         except MemoryError:
-            raise Unsupported("run", f"there is no memory for outputs of length {length}") from None
-        self.executable.run_for(length, [address(array) for array in (*values, *results)])
+            each = f"outputs of {rows} rows of length {length}" if self.batch else f"outputs of length {length}"
+            raise Unsupported("run", f"there is no memory for {each}") from None
+        arrays = (*values, *results)
+        places, steps = [address(array) for array in arrays], [array.nbytes // rows for array in arrays]
+        for row in range(rows):
+            self.executable.run_for(length, [at + row * step for at, step in zip(places, steps, strict=True)])
         return results[0] if len(results) == 1 else tuple(results)
+
+
+def of_rows(shape: tuple[int, ...], rows: int) -> tuple[int, ...]:
+    """The shape of so many rows, where it is that of one."""
+    return shape if rows == 1 else (rows * shape[0], *shape[1:])
 
 
 def at_length(shape: tuple[int, ...], axis: int, length: int) -> tuple[int, ...]:

@@ -17,20 +17,23 @@ import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import DYNAMIC_INDEX, FileLineColLoc, FunctionType, NameLoc, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from relay import signature
 from relay.arguments import positive
 from relay.dialects import qnn, relay
-from relay.dialects.attributes import int_values, ints
+from relay.dialects.attributes import Array, elements, int_values, ints, to_numpy
 from relay.dialects.op import TensorOp, axis_of, is_tensor, rank, shape
 from relay.dialects.relay.matmul import MatmulBase
 from relay.dialects.relay.reduce import ReducingOp
 from relay.errors import InvalidArgument, Unsupported
+from relay.interpreters import evaluate
 from relay.module import IRModule
+from relay.transforms.dead_ops import erase_dead
 from relay.transforms.dynamic_to_static import DynamicToStatic
 from relay.transforms.location import place
+from relay.transforms.shape_arithmetic import measured
 
 MAX_ELEMENTS = 1 << 40
 """Of a tensor."""
@@ -141,6 +144,8 @@ class _Batch:
         match op:
             case relay.ReshapeOp():
                 return ""
+            case relay.GatherNdOp() if slots == [0] and shape(op.input)[0] == self.stored and takes_own_rows(op):
+                return ""
             case relay.TakeOp() | relay.GatherNdOp() if wrong:
                 first = isinstance(op, relay.TakeOp) and op.axis is not None and not op.axis.value.data
                 if slots == [1] and (first or isinstance(op, relay.GatherNdOp) and rank(op.indices) > 1):
@@ -195,8 +200,15 @@ class _Batch:
         self.function.properties["function_type"] = FunctionType.from_lists(types, returned.operand_types)
 
     def resize(self, op: TensorOp) -> None:
-        """Properties that name the size of the leading axis."""
+        """Properties that name the size of the leading axis, and indices that count its rows."""
         match op:
+            case relay.GatherNdOp() if op.indices not in self.batched:
+                assert isinstance(old := op.indices.owner, relay.ConstantOp)
+                indices = np.repeat(to_numpy(old.value)[:1], self.batch, axis=0)
+                indices[..., 0] = np.arange(self.batch).reshape(-1, *[1] * (indices.ndim - 2))
+                op.operands[1] = constant_before(op, indices, old)
+                erase_dead([old])
+                return
             case relay.ReshapeOp():
                 name, numbers = "newshape", op.newshape
             case relay.BroadcastToOp():
@@ -216,6 +228,49 @@ class _Batch:
         """The error for shapes that disagree for this batch only."""
         where = f"{self.file}: {_operator(op)}"
         return Unsupported(where, f"does not take batch {self.batch}: {what}", "use the stored batch")
+
+
+def takes_own_rows(op: relay.GatherNdOp) -> bool:
+    """Whether each row takes of the same row of the data, all from the same places: indices are constants whose first
+    coordinate counts rows."""
+    if not isinstance(op.indices.owner, relay.ConstantOp) or rank(op.indices) < 2:
+        return False
+    first, *_ = indices = to_numpy(op.indices.owner.value)
+    own = np.arange(len(indices)).reshape(-1, *[1] * (indices.ndim - 2))
+    return bool((indices[..., 0] == own).all() and (indices[..., 1:] == first[..., 1:]).all())
+
+
+def fold_indices(mod: IRModule) -> None:
+    """Make constants of the indices of `relay.gather_nd` that are computed of constants and shapes only."""
+    known: dict[SSAValue, Array | None] = {}
+
+    def numbers(value: SSAValue) -> Array | None:
+        if value not in known:
+            known[value] = None
+            owner = value.owner
+            if isinstance(owner, relay.ConstantOp):
+                known[value] = to_numpy(owner.value)
+            elif isinstance(owner, relay.MeasureOp):
+                known[value] = measured(owner)
+            elif isinstance(owner, TensorOp):
+                given = [each for each in map(numbers, owner.operands) if each is not None]
+                if len(given) == len(owner.operands):
+                    known[value] = evaluate(owner, given)[owner.results.index(value)]
+        return known[value]
+
+    found = [op for op in mod["main"].walk() if isinstance(op, relay.GatherNdOp)]
+    for op in found:
+        if not isinstance(op.indices.owner, relay.ConstantOp) and (indices := numbers(op.indices)) is not None:
+            op.operands[1] = constant_before(op, indices, op)
+    if found:
+        erase_dead(mod["main"].body.block.ops)
+
+
+def constant_before(op: Operation, array: Array, like: TensorOp) -> SSAValue:
+    """A new constant in front of an op, with the location of another one."""
+    constant = relay.ConstantOp.make([], {"value": elements(array)}, like=like)
+    Rewriter.insert_op(constant, InsertPoint.before(op))
+    return constant.result
 
 
 UNKNOWN = "it is not known to keep the images of a batch apart"

@@ -182,3 +182,65 @@ def test_runs_of_random_lengths_take_no_memory(runs: int):
     for length in lengths:
         assert run(exe, *given[length])[0].tobytes() == wanted[length]
     assert resident() - before < 1 << 20
+
+
+BATCHED = f"""func.func @main(%x: tensor<?x?x{WIDTH}xi8>) -> (tensor<?x?x{WIDTH}xi32>, tensor<?x{WIDTH}xi32>)
+    attributes {{relay.inputs = [{{name = "x"}}], relay.symbols = [{{name = "n", places = [array<i64: 0, 0>]}},
+    {{name = "s", places = [array<i64: 0, 1>]}}]}} {{
+  %low = relay.constant dense<-127> : tensor<i32>
+  %bits = relay.constant dense<6> : tensor<i32>
+  %t = relay.nn.batch_matmul %x, %x {{out_dtype = i32}}
+    : (tensor<?x?x{WIDTH}xi8>, tensor<?x?x{WIDTH}xi8>) -> tensor<?x?x?xi32>
+  %v = relay.right_shift %t, %bits : (tensor<?x?x?xi32>, tensor<i32>) -> tensor<?x?x?xi32>
+  %z = relay.clip %v {{a_min = -127 : i32, a_max = 127 : i32}} : (tensor<?x?x?xi32>) -> tensor<?x?x?xi32>
+  %k = relay.cast %z {{dtype = i8}} : (tensor<?x?x?xi32>) -> tensor<?x?x?xi8>
+  %p = relay.transpose %x {{axes = array<i64: 0, 2, 1>}} : (tensor<?x?x{WIDTH}xi8>) -> tensor<?x{WIDTH}x?xi8>
+  %y = relay.nn.batch_matmul %k, %p {{out_dtype = i32}}
+    : (tensor<?x?x?xi8>, tensor<?x{WIDTH}x?xi8>) -> tensor<?x?x{WIDTH}xi32>
+  %sum = relay.sum %y {{axis = array<i64: AXIS>, keepdims = false}} : (tensor<?x?x{WIDTH}xi32>) -> tensor<?x{WIDTH}xi32>
+  func.return %y, %sum : tensor<?x?x{WIDTH}xi32>, tensor<?x{WIDTH}xi32>
+}}"""
+
+
+@cache
+def batched() -> DynamicExecutable:
+    exe = build(IRModule.parse(BATCHED.replace("AXIS", "1")), opt_level=1, maximum={"s": 40})
+    assert isinstance(exe, DynamicExecutable)
+    return exe
+
+
+def batched_formula(x: Array) -> Array:
+    wide = x.astype(np.int32)
+    return np.clip((wide @ wide.transpose(0, 2, 1)) >> 6, -127, 127) @ wide
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(1, 9), st.integers(1, 40))
+@example(1, 1)
+@example(2, 40)
+@example(9, 17)
+def test_any_number_of_rows_of_any_length(rows: int, length: int):
+    x = np.random.default_rng(rows).integers(-50, 50, (rows, length, WIDTH), np.int8)
+    first, second = run(batched(), x)
+    wanted = batched_formula(x)
+    assert np.array_equal(first, wanted) and np.array_equal(second, wanted.sum(1, dtype=np.int32))
+
+
+def test_rows_of_any_length_by_one_build_and_without_a_compiler():
+    exe = batched()
+    assert exe.to_json()["how"] == {"n": "at run time, row by row", "s": "at run time, up to 40"}
+    other, x = load(exe.to_bytes()), np.ones((3, 5, WIDTH), np.int8)
+    assert all(np.array_equal(a, b) for a, b in zip(run(exe, x), run(other, x), strict=True))
+    assert len(exe.variants) == 1 and run(exe, x[:0:-1].copy())[0].shape == (2, 5, WIDTH)
+    with pytest.raises(InvalidArgument, match="size s"):
+        run(other, np.ones((2, 41, WIDTH), np.int8))
+    fixed = exe.prepare(n=[2], s=[6]).variant(n=2, s=6)  # a build for both is taken before
+    x = np.full((2, 6, WIDTH), 3, np.int8)
+    assert all(np.array_equal(a, b) for a, b in zip(run(exe, x), run(fixed, x), strict=True))
+
+
+def test_rows_that_meet_have_a_build_for_each_number_of_them():
+    exe = build(IRModule.parse(BATCHED.replace("AXIS", "0")), opt_level=1, maximum={"s": 40})
+    assert exe.to_json()["how"]["n"] == "1 with any s; a build for each other"
+    x = np.random.default_rng(3).integers(-50, 50, (3, 4, WIDTH), np.int8)
+    assert np.array_equal(run(exe, x)[1], batched_formula(x).sum(0, dtype=np.int32))

@@ -214,3 +214,34 @@ def test_a_known_size_is_taken_by_a_scalar():
     exe = build(model)
     assert isinstance(exe, DynamicExecutable)
     agrees(model, exe, normal(3, 4, 2))
+
+
+def gathered(first: str) -> bytes:
+    """`y[b, s] = x[f(b), s] + 1`, indices being computed of the sizes of x; `first` is f(b) of every b."""
+    constants = {
+        "zero": np.array(0, np.int64), "one": np.array(1, np.int64), "columns": np.array([-1, 1, 1], np.int64),
+        "rows": np.array([1, -1, 1], np.int64), "bias": np.array([1], np.float32), "one1": np.array([1], np.int64),
+    }  # fmt: skip
+    nodes = [
+        node("Shape", ["x"], ["shape"]), node("Split", ["shape"], ["n1", "s1"], axis=0), node("Squeeze", ["n1"], ["n"]),
+        node("Squeeze", ["s1"], ["s"]), node("Range", ["zero", "n", "one"], ["own"]),
+        node("Range", ["zero", "s", "one"], ["every"]), node("Mul", ["own", "zero"], ["none"]),
+        node("Sub", ["n", "one"], ["most"]), node("Sub", ["most", "own"], ["back"]),
+        node("Reshape", [first, "columns"], ["a"]), node("Reshape", ["every", "rows"], ["b"]),
+        node("Concat", ["shape", "one1"], ["wide"], axis=0), node("Expand", ["a", "wide"], ["c"]),
+        node("Expand", ["b", "wide"], ["d"]), node("Concat", ["c", "d"], ["indices"], axis=-1),
+        node("GatherND", ["x", "indices"], ["g"]), node("Add", ["g", "bias"], ["y"]),
+    ]  # fmt: skip
+    return made(nodes, {"x": (FLOAT, ["n", "s"])}, constants)
+
+
+@pytest.mark.parametrize(("first", "apart"), [("own", True), ("none", False), ("back", False)])
+def test_rows_that_take_of_their_own_row_keep_apart(first: str, apart: bool):
+    """Exported masks of sequences are gathered so."""
+    model = gathered(first)
+    exe = build(model, maximum={"s": 12}, opt_level=1)
+    assert isinstance(exe, DynamicExecutable)
+    assert exe.to_json()["how"]["n"] == ("at run time, row by row" if apart else "1 with any s; a build for each other")
+    for rows, length in ((1, 5), (3, 12), (2, 1)):
+        agrees(model, exe, normal(rows, length))
+    assert (len(exe.variants) == 1) == apart
