@@ -398,3 +398,54 @@ def test_exported_streams(kind: str, tmp_path: Path):
     stream.reset()
     wanted += results(stream, given[20:])
     np.testing.assert_array_equal(np.frombuffer(done.stdout, np.int8).reshape(np.shape(wanted)), wanted)
+
+
+THREADS = """
+#include "m.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+enum { STREAMS = 8, STEPS = 50 };
+static _Alignas(64) unsigned char arenas[STREAMS][(M_ARENA_BYTES + 63) / 64 * 64];
+static int8_t in[STREAMS][STEPS][M_INPUT_0_COUNT], out[STREAMS][STEPS][M_OUTPUT_0_COUNT];
+static void *run(void *given) {
+  int n = *(int *)given;
+  m_stream stream;
+  if (m_stream_init(&stream, arenas[n])) return given;
+  for (int i = 0; i < STEPS; ++i)
+    if (m_stream_step(&stream, in[n][i], out[n][i])) return given;
+  return NULL;
+}
+int main(void) {
+  pthread_t threads[STREAMS];
+  int numbers[STREAMS], failed = 0;
+  if (fread(in, sizeof in, 1, stdin) != 1) return 2;
+  for (int n = 0; n < STREAMS; ++n) {
+    numbers[n] = n;
+    if (pthread_create(&threads[n], NULL, run, &numbers[n])) return 3;
+  }
+  for (int n = 0; n < STREAMS; ++n) {
+    void *result;
+    failed |= pthread_join(threads[n], &result) || result;
+  }
+  return failed || fwrite(out, sizeof out, 1, stdout) != 1;
+}
+"""
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("sanitizer", ["address,undefined", "thread"])
+@pytest.mark.parametrize("model", MODELS)
+def test_eight_threads_with_a_stream_each_are_clean(model: str, sanitizer: str, tmp_path: Path):
+    compiler = find()
+    if compiler is None:
+        pytest.skip("no C compiler is installed")
+    export_c(relay.frontend.from_tflite(MODELS[model]()), tmp_path, "m")
+    (tmp_path / "main.c").write_text(THREADS)
+    flags = ["-std=c11", "-O1", "-g", f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all"]
+    subprocess.run([*compiler, *flags, "main.c", "m.c", "-o", "main", "-lm", "-pthread"], cwd=tmp_path, check=True)
+    executable, given = built(model), frames(model, 8 * 50)
+    done = subprocess.run([os.path.join(tmp_path, "main")], input=given.tobytes(), capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+    wanted = [results(executable.stream(), rows) for rows in given.reshape(8, 50, *given.shape[1:])]
+    np.testing.assert_array_equal(np.frombuffer(done.stdout, np.int8).reshape(np.shape(wanted)), wanted)
