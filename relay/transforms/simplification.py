@@ -16,6 +16,7 @@ from relay.interpreters import evaluate
 from relay.module import is_constant
 from relay.transforms.algebra import Algebra
 from relay.transforms.expansion import Expansion, limits
+from relay.transforms.grouped_heads import GroupedHeads
 from relay.transforms.joined_transposes import JoinedTransposes
 from relay.transforms.large_windows import LargeWindow
 from relay.transforms.later_reshapes import LaterReshape
@@ -198,6 +199,7 @@ PATTERNS: list[type[RewritePattern]] = [
     Transpose,
     JoinedTransposes,
     OneMatrix,
+    GroupedHeads,
     LaterReshape,
     Clip,
     Neutral,

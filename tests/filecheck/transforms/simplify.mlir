@@ -183,3 +183,44 @@ func.func @two_stacks(%x: tensor<2x3x4xf32>, %y: tensor<2x4x5xf32>) -> tensor<2x
 }
 // CHECK-LABEL: func.func @two_stacks
 // CHECK-NEXT:    relay.nn.batch_matmul
+
+// Heads that share keys and values: matrices of the first operand whose second one is the same are one.
+func.func @grouped_heads(%q: tensor<1x4x1x8xf32>, %k: tensor<1x2x16x8xf32>, %v: tensor<1x2x16x8xf32>, %mask: tensor<16xi1>) -> tensor<1x4x1x8xf32> {
+  %k1 = relay.reshape %k {newshape = array<i64: 1, 2, 1, 16, 8>} : (tensor<1x2x16x8xf32>) -> tensor<1x2x1x16x8xf32>
+  %k2 = relay.broadcast_to %k1 {shape = array<i64: 1, 2, 2, 16, 8>} : (tensor<1x2x1x16x8xf32>) -> tensor<1x2x2x16x8xf32>
+  %k3 = relay.reshape %k2 {newshape = array<i64: 1, 4, 16, 8>} : (tensor<1x2x2x16x8xf32>) -> tensor<1x4x16x8xf32>
+  %k4 = relay.transpose %k3 {axes = array<i64: 0, 1, 3, 2>} : (tensor<1x4x16x8xf32>) -> tensor<1x4x8x16xf32>
+  %v1 = relay.reshape %v {newshape = array<i64: 1, 2, 1, 16, 8>} : (tensor<1x2x16x8xf32>) -> tensor<1x2x1x16x8xf32>
+  %v2 = relay.broadcast_to %v1 {shape = array<i64: 1, 2, 2, 16, 8>} : (tensor<1x2x1x16x8xf32>) -> tensor<1x2x2x16x8xf32>
+  %v3 = relay.reshape %v2 {newshape = array<i64: 1, 4, 16, 8>} : (tensor<1x2x2x16x8xf32>) -> tensor<1x4x16x8xf32>
+  %s = relay.nn.batch_matmul %q, %k4 {transpose_b = false, out_dtype = f32} : (tensor<1x4x1x8xf32>, tensor<1x4x8x16xf32>) -> tensor<1x4x1x16xf32>
+  %low = relay.constant dense<-1.0e9> : tensor<f32>
+  %m = relay.where %mask, %s, %low : (tensor<16xi1>, tensor<1x4x1x16xf32>, tensor<f32>) -> tensor<1x4x1x16xf32>
+  %w = relay.nn.softmax %m {beta = 1.0 : f32} : (tensor<1x4x1x16xf32>) -> tensor<1x4x1x16xf32>
+  %r = relay.nn.batch_matmul %w, %v3 {transpose_b = false, out_dtype = f32} : (tensor<1x4x1x16xf32>, tensor<1x4x16x8xf32>) -> tensor<1x4x1x8xf32>
+  func.return %r : tensor<1x4x1x8xf32>
+}
+// CHECK-LABEL: func.func @grouped_heads
+// CHECK:         [[Q:%.+]] = relay.reshape %q {newshape = array<i64: 2, 2, 8>}
+// CHECK-NEXT:    [[K:%.+]] = relay.reshape %k {newshape = array<i64: 2, 16, 8>}
+// CHECK-NEXT:    [[S:%.+]] = relay.nn.batch_matmul [[Q]], [[K]] {out_dtype = f32}
+// CHECK:         [[M:%.+]] = relay.where %mask, [[S]],
+// CHECK-NEXT:    [[W:%.+]] = relay.nn.softmax [[M]]
+// CHECK-NEXT:    [[V:%.+]] = relay.reshape %v {newshape = array<i64: 2, 16, 8>}
+// CHECK-NEXT:    [[P:%.+]] = relay.nn.batch_matmul [[W]], [[V]] {transpose_b = false
+// CHECK-NEXT:    [[R:%.+]] = relay.reshape [[P]] {newshape = array<i64: 1, 4, 1, 8>}
+// CHECK-NEXT:    func.return [[R]]
+
+// Copies that stand side by side are no heads one behind the other, nor is a row that is repeated a matrix.
+func.func @other_copies(%q: tensor<4x1x8xf32>, %k: tensor<2x16x8xf32>, %row: tensor<4x1x8xf32>) -> (tensor<4x1x16xf32>, tensor<4x1x16xf32>) {
+  %k1 = relay.reshape %k {newshape = array<i64: 1, 2, 16, 8>} : (tensor<2x16x8xf32>) -> tensor<1x2x16x8xf32>
+  %k2 = relay.broadcast_to %k1 {shape = array<i64: 2, 2, 16, 8>} : (tensor<1x2x16x8xf32>) -> tensor<2x2x16x8xf32>
+  %k3 = relay.reshape %k2 {newshape = array<i64: 4, 16, 8>} : (tensor<2x2x16x8xf32>) -> tensor<4x16x8xf32>
+  %a = relay.nn.batch_matmul %q, %k3 {out_dtype = f32} : (tensor<4x1x8xf32>, tensor<4x16x8xf32>) -> tensor<4x1x16xf32>
+  %rows = relay.broadcast_to %row {shape = array<i64: 4, 16, 8>} : (tensor<4x1x8xf32>) -> tensor<4x16x8xf32>
+  %b = relay.nn.batch_matmul %q, %rows {out_dtype = f32} : (tensor<4x1x8xf32>, tensor<4x16x8xf32>) -> tensor<4x1x16xf32>
+  func.return %a, %b : tensor<4x1x16xf32>, tensor<4x1x16xf32>
+}
+// CHECK-LABEL: func.func @other_copies
+// CHECK:         relay.nn.batch_matmul %q, {{.*}} : (tensor<4x1x8xf32>, tensor<4x16x8xf32>) -> tensor<4x1x16xf32>
+// CHECK:         relay.nn.batch_matmul %q, {{.*}} : (tensor<4x1x8xf32>, tensor<4x16x8xf32>) -> tensor<4x1x16xf32>
