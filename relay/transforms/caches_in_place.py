@@ -31,9 +31,12 @@ class CachesInPlace(Pass):
 
     `size` names the size of the past (`relay.symbols`): inputs of that size, each of which one `relay.concatenate`
     joins with new rows to a result of `@main`, become states of `maximum` positions, and the number of positions so
-    far a state of the size's name. A step writes its rows behind them, by `relay.dynamic_update_slice`, and
-    masks what is behind in each softmax. Sizes whose names are sums (`past + new`) follow; `sizes` gives the others in
-    order, or one for all.
+    far a state of the size's name. A step writes its rows behind them, by `relay.dynamic_update_slice`, and masks what
+    is behind in each softmax. Sizes whose names are sums (`past + new`) follow; `sizes` gives the others in order, or
+    one for all.
+
+    A number that keys are multiplied by before a product multiplies the other operand instead; where NaNs of weights
+    are made 0 (rows whose scores are all -inf), those of their product are.
 
     The function for three numbers of positions is compared: what follows from the size is a linear function of it,
     computed of the state, and what is as long as the past and the new rows keeps each position apart, up to a

@@ -21,10 +21,11 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from relay import signature
 from relay.dialects import relay
-from relay.dialects.attributes import Array, dtype_of, elements, int_values, ints
+from relay.dialects.attributes import Array, dtype_of, elements, int_values, ints, to_numpy
 from relay.dialects.op import TensorOp, axis_of, rank, shape, tensor
 from relay.dialects.relay.creation import CumulativeOp
 from relay.dialects.relay.matmul import MatmulBase
+from relay.dialects.relay.shape import is_constant
 from relay.errors import Unsupported
 from relay.interpreters import evaluate
 from relay.symbols import SYMBOLS, Symbol
@@ -41,6 +42,16 @@ SIZED = (relay.MeasureOp, relay.ArangeOp, relay.ConstantOp)
 MOVES = (*RESHAPES, relay.TransposeOp, relay.BroadcastToOp)
 HINT = "without a maximum, each number of past positions has a build of its own"
 MEET = "positions of the past meet in it, and of the maximum not all are there yet"
+
+
+def unguarded(weights: SSAValue) -> SSAValue | None:
+    """The softmax of which NaNs are replaced by 0, as torch does for rows whose scores are all -inf."""
+    where = weights.owner
+    if not isinstance(where, relay.WhereOp) or not isinstance(test := where.condition.owner, relay.IsnanOp):
+        return None
+    zero = where.lhs.owner
+    fits = is_constant(zero) and not to_numpy(zero.value).any() and isinstance(where.rhs.owner, relay.SoftmaxOp)
+    return where.rhs if fits and test.input is where.rhs else None
 
 
 def joined(function: FuncOp, argument: int, axis: int) -> relay.ConcatenateOp:
@@ -65,7 +76,9 @@ def joined(function: FuncOp, argument: int, axis: int) -> relay.ConcatenateOp:
 
 
 class Growing:
-    """`axes`: of values of the last function, the axis that is as long as all positions; `behind`: the number that a
+    """`scaled`: products by keys that were multiplied by a number, which the few new rows are multiplied by instead;
+    `guarded`: products of weights of which NaNs were made 0, by what they were before: those of the few sums are;
+    `axes`: of values of the last function, the axis that is as long as all positions; `behind`: the number that a
     value holds behind the last position, where it is known; `varied`: values without such an axis that follow from the
     number of past positions."""
 
@@ -90,6 +103,8 @@ class Growing:
         self.numbers: dict[SSAValue, Sequence[Array] | None] = {}
         self.masked, self.begins = dict[relay.SoftmaxOp, None](), dict[relay.StridedSliceOp, dict[int, int]]()
         self.known: dict[SSAValue, Sequence[Array]] = {}
+        self.scaled: dict[MatmulBase, tuple[SSAValue, SSAValue]] = {}
+        self.guarded: dict[MatmulBase, SSAValue] = {}
         past = {argument for argument, _ in self.caches.values()}
         arguments = zip(*(each.body.block.args for each in functions), strict=True)
         for index, values in enumerate(arguments):
@@ -259,12 +274,19 @@ class Growing:
         inner = (rank(a) - (2 if op.transpose_a.value.data else 1), rank(b) - (1 if op.transpose_b.value.data else 2))
         sums = [value in self.axes and self.axes[value] == own for value, own in zip((a, b), inner, strict=True)]
         if any(sums):
+            if (weights := unguarded(a)) is not None:
+                self.guarded[op] = weights
             zeros = [self.behind[value] for value in (a, b) if value in self.behind]
             return (
                 all(sums) and op.result not in self.axes and any(each.dtype.kind == "f" and each == 0 for each in zeros)
             )
         outer = [(value, rank(value) - 1 - (own != rank(value) - 2)) for value, own in zip((a, b), inner, strict=True)]
         grown = [(value, own) for value, own in outer if value in self.axes]
+        scale = b.owner
+        if isinstance(scale, relay.MultiplyOp) and b.has_one_use():
+            for keys, number in (scale.operands, reversed(scale.operands)):
+                if keys in self.axes and prod(shape(number)) == 1 and shape(keys) == shape(b):
+                    self.scaled[op] = keys, number
         return len(grown) == 1 and self.axes[grown[0][0]] == grown[0][1]
 
     def takes(self, op: relay.TakeOp) -> bool:
@@ -346,6 +368,15 @@ class Growing:
             self.take_rows(op, moved, position)
         if self.masked:
             self.mask(position)
+        for op, (keys, number) in self.scaled.items():
+            scale = inserted(op, relay.ReshapeOp, [number], {"newshape": ints([])})
+            op.operands = [inserted(op, relay.MultiplyOp, [op.tensor_a, scale], {}), keys]
+        for op, weights in self.guarded.items():
+            plain = inserted(op, type(op), [weights, op.tensor_b], op.properties)
+            zero = made(op, np.zeros((), dtype_of(tensor(plain).element_type)))
+            Rewriter.replace_op(
+                op, relay.WhereOp.make([inserted(op, relay.IsnanOp, [plain], {}), zero, plain], like=op)
+            )
         for join, (argument, axis) in self.caches.items():
             cache = Rewriter.replace_value_with_new_type(block.args[argument], join.result.type)
             zeros = [made(join, np.zeros(count, np.int64)) for count in (axis, rank(cache) - axis - 1)]

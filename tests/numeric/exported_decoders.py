@@ -16,7 +16,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 Array = npt.NDArray[Any]
-LAYERS, WIDTH, HEADS, INNER, WORDS, BLOCK, ROOM = 2, 32, 4, 64, 48, 32, 256
+LAYERS, WIDTH, HEADS, INNER, WORDS, BLOCK, ROOM = 2, 64, 4, 64, 48, 32, 256
 SIZE = WIDTH // HEADS
 PAST, NEW = "past_sequence_length", "sequence_length"
 TOTAL = f"{PAST} + {NEW}"
@@ -25,10 +25,12 @@ TOTAL = f"{PAST} + {NEW}"
 @dataclass
 class Decoder:
     """`llama`: RMS norms, turned queries and keys, heads that share keys, a gate; else layer norms and learned
-    positions. `bits`: 32, 8 (weights and data in QDQ form), 4 (`MatMulNBits`)."""
+    positions. `bits`: 32, 8 (weights and data in QDQ form), 4 (`MatMulNBits`). `sdpa`: attention is torch's
+    scaled_dot_product_attention, which scales queries and keys and makes rows without any key 0."""
 
     llama: bool
     bits: int = 32
+    sdpa: bool = False
     random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(7))
     nodes: list[onnx.NodeProto] = field(default_factory=list[onnx.NodeProto])
     constants: dict[str, Array] = field(default_factory=dict[str, Array])
@@ -121,7 +123,7 @@ class Decoder:
         own = self.node("Cast", "attention_mask", to=TensorProto.BOOL)
         seen = self.node("And", seen, self.node("Unsqueeze", own, self.constant([1, 2])))
         shape = self.vector(self.size("input_ids", 0), 1, new, total)
-        low = float(np.finfo(np.float32).min)
+        low = -np.inf if self.sdpa else float(np.finfo(np.float32).min)
         return self.node("Where", self.node("Expand", seen, shape), self.constant(0, np.float32), self.constant(
             low, np.float32))  # fmt: skip
 
@@ -146,9 +148,14 @@ class Decoder:
             for n, x in (("key", k), ("value", v))
         )
         k, v = self.repeated(k), self.repeated(v)
-        scores = self.node("MatMul", q, self.node("Transpose", k, perm=[0, 1, 3, 2]))
-        scores = self.node("Div", scores, self.constant(np.sqrt(SIZE), np.float32))
+        columns, root = self.node("Transpose", k, perm=[0, 1, 3, 2]), np.sqrt(SIZE)
+        if self.sdpa:
+            q, columns = (self.node("Mul", x, self.constant(1 / np.sqrt(root), np.float32)) for x in (q, columns))
+        scores = self.node("MatMul", q, columns)
+        scores = scores if self.sdpa else self.node("Div", scores, self.constant(root, np.float32))
         weights = self.node("Softmax", self.node("Add", scores, mask), axis=-1)
+        if self.sdpa:
+            weights = self.node("Where", self.node("IsNaN", weights), self.constant(0, np.float32), weights)
         found = self.node("Transpose", self.node("MatMul", weights, v), perm=[0, 2, 1, 3])
         shape = self.vector(self.size(x, 0), self.size(x, 1), WIDTH)
         x = self.node("Add", x, self.product(self.node("Reshape", found, shape), WIDTH, WIDTH))

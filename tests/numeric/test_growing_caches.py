@@ -22,20 +22,23 @@ from relay.runtime import DynamicExecutable
 from relay.runtime.growing import GrowingStream
 from tests.numeric.exported_decoders import LAYERS, PAST, ROOM, SIZE, WORDS, Array, Decoder
 
-FORMS = [(llama, bits) for llama in (False, True) for bits in (32, 8, 4)]
+Form = tuple[bool, int, bool]
+FORMS = [*((llama, bits, False) for llama in (False, True) for bits in (32, 8, 4)), (False, 32, True), (True, 4, True)]
+
+GPT2, LLAMA = FORMS[0], FORMS[3]
 TOLERANCE = {32: 1e-5, 4: 1e-5, 8: 2e-2}
 """Of the largest logit. A code of data differs where floats that differ by a bit lie about its end."""
 
 
 @cache
-def built(llama: bool, bits: int) -> DynamicExecutable:
-    found = relay.build(Decoder(llama, bits).model(), maximum={PAST: ROOM})
+def built(form: Form) -> DynamicExecutable:
+    found = relay.build(Decoder(*form).model(), maximum={PAST: ROOM})
     assert isinstance(found, DynamicExecutable)
     return found
 
 
-def stream(llama: bool, bits: int) -> GrowingStream:
-    found = built(llama, bits).stream()
+def stream(form: Form) -> GrowingStream:
+    found = built(form).stream()
     assert isinstance(found, GrowingStream)
     return found
 
@@ -43,8 +46,8 @@ def stream(llama: bool, bits: int) -> GrowingStream:
 class ByHand:
     """ONNX Runtime, whose outputs are given back to it."""
 
-    def __init__(self, llama: bool, bits: int):
-        decoder = Decoder(llama, bits)
+    def __init__(self, form: Form):
+        decoder = Decoder(*form)
         runtime: Any = onnxruntime
         options = runtime.SessionOptions()
         options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -67,61 +70,62 @@ def inputs(position: int, count: int, seed: int = 0) -> tuple[Array, Array, Arra
     return tokens, mask, np.arange(position, position + count)[None]
 
 
-def agrees(found: Array | tuple[Array, ...], wanted: Array, bits: int) -> None:
+def agrees(found: Array | tuple[Array, ...], wanted: Array, form: Form) -> None:
     assert not isinstance(found, tuple) and found.shape == wanted.shape
-    np.testing.assert_allclose(found, wanted, rtol=0, atol=TOLERANCE[bits] * np.abs(wanted).max())
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=TOLERANCE[form[1]] * np.abs(wanted).max())
 
 
-@pytest.mark.parametrize(("llama", "bits"), FORMS)
-def test_two_hundred_steps(llama: bool, bits: int):
+@pytest.mark.parametrize("form", FORMS)
+def test_two_hundred_steps(form: Form):
     """Behind prompts of several lengths, one after the other and alone."""
-    ours, theirs, position = stream(llama, bits), ByHand(llama, bits), 0
+    ours, theirs, position = stream(form), ByHand(form), 0
     for count in (5, 16, 1, 5, *[1] * 200):
         given = inputs(position, count)
-        agrees(ours.run(*given), theirs.run(*given), bits)
+        agrees(ours.run(*given), theirs.run(*given), form)
         position += count
         assert ours.position == position
     for name, array in theirs.past.items():
-        agrees(ours.states[name][:, :, :position], array, bits)
+        agrees(ours.states[name][:, :, :position], array, form)
 
 
-@pytest.mark.parametrize("llama", [False, True])
-def test_caches_are_written_in_place(llama: bool):
+@pytest.mark.parametrize("form", FORMS)
+def test_caches_are_written_in_place(form: Form):
     """Every cache, by all builds, in the same memory."""
-    ours = stream(llama, 32)
+    ours = stream(form)
     first = ours.run(*inputs(0, 5))
     memory = ours.state("past_key_values.0.key")
     ours.run(*inputs(5, 1))
     assert np.shares_memory(memory, ours.state("past_key_values.0.key"))
     for size in (1, 5):
-        pairs = built(llama, 32).variant(sequence_length=size).graph["in_place"]
+        pairs = built(form).variant(sequence_length=size).graph["in_place"]
         assert len(pairs) == 2 * LAYERS
     assert first is not None
 
 
 def test_reset_clone_and_states(tmp_path: Path):
-    ours, theirs = stream(True, 32), ByHand(True, 32)
+    ours, theirs = stream(LLAMA), ByHand(LLAMA)
     for position in range(3):
         wanted = theirs.run(*inputs(position, 1))
         ours.run(*inputs(position, 1))
     ours.save(tmp_path / "states.npz")
     other, saved = ours.clone(), ours.states
     wanted = theirs.run(*inputs(3, 5))
-    agrees(other.run(*inputs(3, 5)), wanted, 32)
+    agrees(other.run(*inputs(3, 5)), wanted, LLAMA)
     assert (ours.position, other.position) == (3, 8)
     ours.reset()
-    agrees(ours.run(*inputs(0, 5, 1)), ByHand(True, 32).run(*inputs(0, 5, 1)), 32)
+    agrees(ours.run(*inputs(0, 5, 1)), ByHand(LLAMA).run(*inputs(0, 5, 1)), LLAMA)
     for go_on in (lambda: ours.set_states(saved), lambda: ours.load(tmp_path / "states.npz")):
         go_on()
-        agrees(ours.run(*inputs(3, 5)), wanted, 32)
+        agrees(ours.run(*inputs(3, 5)), wanted, LLAMA)
 
 
 def test_streams_in_threads_do_not_meet():
     def follow(seed: int) -> bool:
-        ours, theirs, position = stream(True, 4), ByHand(True, 4), 0
+        form = FORMS[5]
+        ours, theirs, position = stream(form), ByHand(form), 0
         for count in (5, *[1] * 40):
             given = inputs(position, count, seed)
-            agrees(ours.run(*given), theirs.run(*given), 4)
+            agrees(ours.run(*given), theirs.run(*given), form)
             position += count
         return True
 
@@ -129,10 +133,10 @@ def test_streams_in_threads_do_not_meet():
         assert all(pool.map(follow, range(4)))
 
 
-@pytest.mark.parametrize(("llama", "bits"), FORMS)
-def test_nothing_behind_the_position_is_read(llama: bool, bits: int):
+@pytest.mark.parametrize("form", FORMS)
+def test_nothing_behind_the_position_is_read(form: Form):
     """NaNs there change no bit."""
-    ours, other = stream(llama, bits), stream(llama, bits)
+    ours, other = stream(form), stream(form)
     ours.run(*inputs(0, 5))
     for count in (1, 5):
         before, given, states = ours.states, inputs(ours.position, count), ours.states
@@ -149,27 +153,27 @@ def test_nothing_behind_the_position_is_read(llama: bool, bits: int):
 
 
 def test_what_is_saved_runs_without_the_compiler(tmp_path: Path):
-    exe = built(False, 32)
+    exe = built(GPT2)
     exe.prepare(sequence_length=[1, 5])
     exe.save(tmp_path / "decoder.relay")
     loaded = relay.runtime.load(tmp_path / "decoder.relay")
-    ours, other = stream(False, 32), loaded.stream()
+    ours, other = stream(GPT2), loaded.stream()
     for count in (5, 1, 1):
         given = inputs(ours.position, count)
         np.testing.assert_array_equal(ours.run(*given), other.run(*given))
 
 
 def test_what_it_says():
-    exe = built(False, 32)
+    exe = built(GPT2)
     assert "4 caches grow to 256 positions" in str(exe)
     said = exe.to_json()["how"][PAST]
     assert said.startswith("a state, up to 256; so are past_key_values.0.key, past_key_values.0.value, past_key")
-    assert repr(stream(False, 32)) == "<GrowingStream at 0 of 256 positions>"
+    assert repr(stream(GPT2)) == "<GrowingStream at 0 of 256 positions>"
     assert [spec.name for spec in exe.inputs if spec.kind == "state"][-1] == PAST
 
 
 def test_wrong_calls():
-    ours = stream(False, 32)
+    ours = stream(GPT2)
     tokens, mask, places = inputs(0, 5)
     for given, said in (
         ((tokens, mask[:, :3], places), "'attention_mask': is 3 long .axis 1.; behind 0 positions, 5 more; give it 5"),
@@ -187,8 +191,8 @@ def test_wrong_calls():
     with pytest.raises(InvalidArgument, match="holds 256 of 256 positions, and 1 more do not fit"):
         ours.run(*inputs(ROOM, 1))
     with pytest.raises(Unsupported, match="run: the model has caches that grow; stream.. keeps them"):
-        built(False, 32).run(*inputs(0, 1))
+        built(GPT2).run(*inputs(0, 1))
     with pytest.raises(InvalidArgument, match="stream: states: are those that grow, and no others; they are past_key"):
-        built(False, 32).stream({"logits": "input_ids"})
+        built(GPT2).stream({"logits": "input_ids"})
     with pytest.raises(InvalidArgument, match="size sequence_length: is 253; it is from 1 to 252"):
-        stream(False, 32).run(*inputs(0, 253))
+        stream(GPT2).run(*inputs(0, 253))
