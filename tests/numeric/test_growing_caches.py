@@ -102,6 +102,16 @@ def test_caches_are_written_in_place(form: Form):
     assert first is not None
 
 
+@pytest.mark.parametrize("form", [GPT2, LLAMA, *FORMS[-2:]])
+def test_rows_without_keys(form: Form):
+    """The caller's mask leaves out the first positions: their rows see all keys alike, or none, but none behind."""
+    ours, theirs = stream(form), ByHand(form)
+    for count in (5, 1):
+        tokens, mask, places = inputs(ours.position, count)
+        mask[:, :3] = 0
+        agrees(ours.run(tokens, mask, places), theirs.run(tokens, mask, places), form)
+
+
 def test_reset_clone_and_states(tmp_path: Path):
     ours, theirs = stream(LLAMA), ByHand(LLAMA)
     for position in range(3):
