@@ -416,12 +416,22 @@ class NibblesEmitter(CodesEmitter):
         found = [b.broadcast(b.load(self.starts, [b.plus(row, r), part, block]), LANES) for r, part in places]
         zero, ones = (vector_constant(b, number, i16, 2 * LANES) for number in (0, 1))
         turns = NARROW * GROUP // self.per
+
+        def added(word: Index, sums: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            loaded = self.loaded_words(first, vectors, b.plus(b.times(block, words), word))
+            at = b.plus(b.times(block, self.parts * self.each), b.times(word, self.per // GROUP))
+            return self.products(sums, loaded, row, rows, at)
+
         for start in range(0, words, turns):
-            with b.loop(start, min(start + turns, words), carried=[zero] * len(found)) as (word, steps):
-                loaded = self.loaded_words(first, vectors, b.plus(b.times(block, words), word))
-                at = b.plus(b.times(block, self.parts * self.each), b.times(word, self.per // GROUP))
-                steps.next = self.products(steps.args, loaded, row, rows, at)
-            found = [b.dot(total, sum, ones, False) for total, sum in zip(found, steps.results, strict=True)]
+            end, sums = min(start + turns, words), [zero] * len(found)
+            if rows * self.parts == 1:
+                for word in range(start, end):
+                    sums = added(word, sums)
+            else:
+                with b.loop(start, end, carried=sums) as (word, steps):
+                    steps.next = added(word, steps.args)
+                sums = steps.results
+            found = [b.dot(total, sum, ones, False) for total, sum in zip(found, sums, strict=True)]
         return found
 
     def multiplied(self, sum: SSAValue, weights: SSAValue, data: SSAValue) -> SSAValue:
