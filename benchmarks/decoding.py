@@ -1,10 +1,10 @@
 """Decoders of the shapes of GPT-2 and Llama with random weights, a token at a time, against other runtimes:
 `python -m benchmarks.decoding [NAME...]`.
 
-Each has seen `PAST` tokens. Ours is a stream whose caches have room for `ROOM` tokens and are written in place
-(`TensorScatter`). The others get what exporters write for them: keys and values of the past as inputs, joined to the
-new ones (`Concat`). (OpenVINO's pass MakeStateful makes it slower.) All run in one process on one thread, in turns; the
-time of a token is compared with that of reading the weights, and keys and values so far, in the same turns.
+Each has seen `PAST` tokens. Keys and values of the past are inputs, and joined to the new ones (`Concat`), as exporters
+write it; ours is a stream whose caches have room for `ROOM` tokens, which are written in place. (OpenVINO's pass
+MakeStateful makes it slower.) All run in one process on one thread, in turns; the time of a token is compared with that
+of reading the weights, and keys and values so far, in the same turns.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import relay
 from benchmarks import report
 from benchmarks.transformers import Graph
 from relay.lowering.codegen import compile_text
-from relay.runtime import Executable, Library
+from relay.runtime import DynamicExecutable, Library
 from relay.runtime.memory import address, aligned_bytes
 from relay.target import host
 from relay.tools.peers import Array, adapter, installed
@@ -63,36 +63,29 @@ class Decoder:
         caches = self.layers * 2 * self.groups * self.size * (PAST + 1) * 4
         return (self.layers * matrices + self.words * self.width) * each + caches
 
-    def model(self, cached: bool) -> onnx.ModelProto:
-        """Inputs: the token's row, its position, then keys and values of each layer. `cached`: written in place."""
-        writer = Writer(self, cached)
+    def model(self, open: bool) -> onnx.ModelProto:
+        """Inputs: the token's row, its position where the model reads it, then keys and values of each layer. `open`:
+        of any length."""
+        writer = Writer(self)
         x = writer.graph.input("row", writer.graph.random.normal(size=(1, 1, self.width)))
         for layer in range(self.layers):
             x = writer.layer(x, layer)
-        return writer.model(writer.product(writer.norm(x), self.words))
+        return writer.model(writer.product(writer.norm(x), self.words), open)
 
-    def inputs(self, cached: bool) -> list[Array]:
+    def inputs(self) -> list[Array]:
         """The row, the position where the model reads it, and caches."""
         random = np.random.default_rng(1)
         row = random.normal(size=(1, 1, self.width)).astype(np.float32)
-        caches: list[Array] = []
-        for _ in range(2 * self.layers):
-            seen = random.normal(size=(1, self.groups, PAST, self.size)).astype(np.float32)
-            room = np.zeros((1, self.groups, ROOM - PAST, self.size), np.float32)
-            caches.append(np.concatenate([seen, room], axis=2) if cached else seen)
-        return [row, *([np.array([PAST])] if cached or self.llama else []), *caches]
+        caches = [random.normal(size=(1, self.groups, PAST, self.size)) for _ in range(2 * self.layers)]
+        return [row, *([np.array([PAST])] if self.llama else []), *(cache.astype(np.float32) for cache in caches)]
 
 
 class Writer:
     """One file."""
 
-    def __init__(self, decoder: Decoder, cached: bool):
-        self.decoder, self.cached, self.graph = decoder, cached, Graph(codes=decoder.bits == 8)
+    def __init__(self, decoder: Decoder):
+        self.decoder, self.graph = decoder, Graph(codes=decoder.bits == 8)
         self.caches: list[tuple[str, str]] = []
-        if cached:
-            columns = self.graph.constant(np.arange(ROOM).reshape(1, 1, 1, ROOM))
-            self.seen = self.graph.node("LessOrEqual", [columns, "position"])
-            self.never = self.graph.number(-1e9)
 
     def product(self, x: str, outputs: int) -> str:
         """A row times random weights."""
@@ -148,10 +141,7 @@ class Writer:
         graph, decoder = self.graph, self.decoder
         past, present = f"past.{layer}.{name}", f"present.{layer}.{name}"
         self.caches.append((past, present))
-        if self.cached:
-            graph.nodes.append(helper.make_node("TensorScatter", [past, x, "position"], [present], axis=-2))
-        else:
-            graph.nodes.append(helper.make_node("Concat", [past, x], [present], axis=-2))
+        graph.nodes.append(helper.make_node("Concat", [past, x], [present], axis=-2))
         rows = np.random.default_rng(2).normal(size=(1, decoder.groups, PAST, decoder.size)).astype(np.float32)
         graph.values[present] = np.concatenate([rows, graph.values[x]], axis=2)
         return present
@@ -171,10 +161,6 @@ class Writer:
         k, v = self.grown(k, number, "k"), self.grown(v, number, "v")
         scores = graph.op("Mul", graph.op("MatMul", q, graph.op("Transpose", k, perm=[0, 1, 3, 2])), graph.number(
             1 / sqrt(size)))  # fmt: skip
-        if self.cached:
-            masked = graph.node("Where", [self.seen, scores, self.never])
-            graph.values[masked] = graph.values[scores]
-            scores = masked
         found = graph.op("MatMul", graph.op("Softmax", scores, axis=-1), v)
         x = graph.op("Add", x, self.product(graph.op("Reshape", found, graph.constant(
             np.array([1, 1, decoder.width]))), decoder.width))  # fmt: skip
@@ -189,17 +175,18 @@ class Writer:
             inner = graph.gelu(inner)
         return graph.op("Add", x, self.product(inner, decoder.width))
 
-    def model(self, result: str) -> onnx.ModelProto:
+    def model(self, result: str, open: bool) -> onnx.ModelProto:
         """The model: its first output is `result`, the others are caches."""
         decoder, of = self.decoder, helper.make_tensor_value_info
-        held, grown = ([1, decoder.groups, ROOM if self.cached else n, decoder.size] for n in (PAST, PAST + 1))
+        lengths = ("past", "past + 1") if open else (PAST, PAST + 1)
+        held, grown = ([1, decoder.groups, length, decoder.size] for length in lengths)
         inputs = [of("row", TensorProto.FLOAT, [1, 1, decoder.width])]
-        inputs += [of("position", TensorProto.INT64, [1])] if self.cached or decoder.llama else []
+        inputs += [of("position", TensorProto.INT64, [1])] if decoder.llama else []
         inputs += [of(past, TensorProto.FLOAT, held) for past, _ in self.caches]
         outputs = [of(result, TensorProto.FLOAT, [1, 1, decoder.words])]
         outputs += [of(present, TensorProto.FLOAT, grown) for _, present in self.caches]
         graph = helper.make_graph(self.graph.nodes, "decoder", inputs, outputs, self.graph.constants)
-        versions = [helper.make_opsetid("", 24 if self.cached else 17), helper.make_opsetid("com.microsoft", 1)]
+        versions = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
         return helper.make_model(graph, opset_imports=versions, ir_version=10)
 
 
@@ -235,13 +222,20 @@ STREAMS = 8
 
 def ours(decoder: Decoder, path: Path) -> Callable[[], object]:
     """A step of a stream, whose caches hold the past."""
-    executable = relay.build(path)
-    assert isinstance(executable, Executable)
-    row, position, *caches = decoder.inputs(cached=True)
-    names = [f"{layer}.{name}" for layer in range(decoder.layers) for name in "kv"]
-    stream = executable.stream({f"present.{name}": f"past.{name}" for name in names})
-    stream.set_states({f"past.{name}": cache for name, cache in zip(names, caches, strict=True)})
-    return lambda: stream.run(row, position)
+    executable = relay.build(path, maximum={"past": ROOM})
+    assert isinstance(executable, DynamicExecutable)
+    stream, seen = executable.stream(), {"past": np.array([PAST])}
+    count = 1 + decoder.llama
+    given, caches = decoder.inputs()[:count], decoder.inputs()[count:]
+    names = [f"past.{layer}.{name}" for layer in range(decoder.layers) for name in "kv"]
+    room = [(0, 0), (0, 0), (0, ROOM - PAST), (0, 0)]
+    stream.set_states({name: np.pad(cache, room) for name, cache in zip(names, caches, strict=True)})
+
+    def step() -> object:
+        stream.set_states(seen)
+        return stream.run(*given)
+
+    return step
 
 
 def reading(size: int) -> Callable[[], object]:
@@ -268,13 +262,13 @@ def measure(name: str, folder: Path, rounds: int) -> list[str]:
     """A row of the table: processor times in ms, medians of rounds by turns."""
     decoder, steps = DECODERS[name], dict[str, Callable[[], object]]()
     for peer in PEERS:
-        path = folder / f"{name}.{'cached' if peer == 'ours' else 'joined'}.onnx"
+        path = folder / f"{name}.{'open' if peer == 'ours' else 'fixed'}.onnx"
         if not path.exists():
             path.write_bytes(decoder.model(peer == "ours").SerializeToString())
         if peer == "ours":
             steps[peer] = ours(decoder, path)
         elif installed(peer):
-            steps[peer] = adapter(peer).load(path, 1, decoder.inputs(cached=False)).call
+            steps[peer] = adapter(peer).load(path, 1, decoder.inputs()).call
     size = round(decoder.bytes_read)
     steps["reading"] = reading(size)
     times: dict[str, list[float]] = {each: [] for each in steps}

@@ -90,6 +90,6 @@ def growing(
     given = [
         spec_of(now if now.kind == "state" else was, -1, {}) for now, was in zip(outputs, [*old, counter], strict=True)
     ]
-    rows = Caches(counter.name, maximum, free[0].name if free else "", states, tuple(sums))
+    rows = Caches(counter.name, maximum, states, tuple(sums))
     bounds = [replace(symbol, maximum=maximum - FIRST - 2) for symbol in free]
     return DynamicExecutable(Interface(specs, given, bounds, [], caches=rows), specialise, most_variants(recipe))

@@ -313,8 +313,12 @@ class DynamicExecutable(Executable):
         if states:
             known = ", ".join(caches.states)
             raise InvalidArgument("stream: states", "are those that grow, and no others", f"they are {known}")
-        first = next(iter(self._all()), Key(tuple(symbol.minimum for symbol in self.interface.symbols)))
-        return GrowingStream(self.interface, caches, lambda key: self._variant(key).stream(), first, self.max_variants)
+
+        def start(rows: int) -> Stream:
+            return self._variant(Key((rows,) * len(self.interface.symbols))).stream()
+
+        built = [key.sizes[0] for key in self._all() if key.sizes]
+        return GrowingStream(self.interface, caches, start, built[0] if built else 1, self.max_variants)
 
     def get_output(self, key: int | str = 0) -> Array:
         """A copy of an output of the last `run()` without arguments."""

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from relay.errors import InvalidArgument
-from relay.runtime.interface import Caches, Interface, Key
+from relay.runtime.interface import Caches, Interface
 from relay.runtime.memory import Array
 from relay.runtime.stream import Stream, in_use
 
 if TYPE_CHECKING:
     from relay.runtime.dlpack import Given
 
-Start = Callable[[Key], Stream]
-"""Opens a stream of the build for these sizes."""
+Start = Callable[[int], Stream]
+"""Opens a stream of the build for so many new positions."""
 
 
 class GrowingStream(Stream):
@@ -30,17 +30,19 @@ class GrowingStream(Stream):
     write in place. An input that is as long as all positions (a mask) has as many as there are with the new ones.
     """
 
-    def __init__(self, interface: Interface, caches: Caches, start: Start, first: Key, most: int):
-        """`most`: streams that are kept."""
-        self._interface, self._caches, self._start, self._most = interface, caches, start, most
-        slots = enumerate(interface.inputs)
-        self._slots = [slot for slot, spec in slots if spec.kind != "state"]
-        self.inputs = [interface.inputs[slot] for slot in self._slots]
+    def __init__(self, interface: Interface, caches: Caches, start: Start, first: int, most: int):
+        """`first`: new positions of a build that is there; `most`: streams that are kept."""
+        self._interface, self._caches, self._start, self._first, self._most = interface, caches, start, first, most
+        slots = [slot for slot, spec in enumerate(interface.inputs) if spec.kind != "state"]
+        self.inputs = [interface.inputs[slot] for slot in slots]
         self.outputs = [spec for spec in interface.outputs if spec.kind != "state"]
         self._names = {spec.name: number for number, spec in enumerate(self.inputs)}
-        self._current = start(first)
-        self._opened: OrderedDict[Key, Stream] = OrderedDict({first: self._current})
-        self._first, self._busy = first, threading.Lock()
+        places = [(slots.index(slot), axis) for symbol in interface.symbols for slot, axis in symbol.places]
+        self._place = places[0] if places else None
+        self._lengths = [(slots.index(slot), axis) for slot, axis in caches.lengths]
+        self._current, self._current_rows = start(first), first
+        self._opened: OrderedDict[int, Stream] = OrderedDict({first: self._current})
+        self._busy = threading.Lock()
 
     @property
     def position(self) -> int:
@@ -55,32 +57,53 @@ class GrowingStream(Stream):
         """Run the model on these inputs, in order or by name without the states; one array, or a tuple of all outputs
         that are no states. Raises InvalidArgument too for more positions than the caches have room for, and for
         inputs of another length than all positions."""
-        values = dict(zip(self._slots, self._arrange(inputs, named), strict=True))
-        key = self._interface.checked(self._interface.key(values))
-        caches, rows = self._caches, self._caches.rows(self._interface.sizes(key))
+        given = inputs if not named and len(inputs) == len(self.inputs) else self._arrange(inputs, named)
+        rows = self._rows(given)
         with self._alone():
-            position = self.position
-            total = position + rows
-            if total > caches.maximum:
-                what = f"holds {position} of {caches.maximum} positions, and {rows} more do not fit"
+            position, most = self.position, self._caches.maximum
+            if position + rows > most:
+                what = f"holds {position} of {most} positions, and {rows} more do not fit"
                 raise InvalidArgument("stream", what, "reset() starts anew; relay.build(..., maximum=...) gives room")
-            for slot, axis in caches.lengths:
-                given = self._interface.inputs[slot].take(values[slot])
-                if given.shape[axis] != total:
-                    what = f"is {given.shape[axis]} long (axis {axis}); behind {position} positions, {rows} more"
-                    raise InvalidArgument(f"input '{self._interface.inputs[slot].name}'", what, f"give it {total}")
-                room = [(0, caches.maximum - total if each == axis else 0) for each in range(given.ndim)]
-                values[slot] = np.pad(given, room)
-            stream = self._opened.get(key) or self._start(key)
-            if stream is not self._current:
-                stream.go_on(self._current)
-                self._current = self._opened[key] = stream
-                self._opened.move_to_end(key)
-                while len(self._opened) > self._most:
-                    self._opened.popitem(last=False)
-            return stream.run(*(values[slot] for slot in self._slots))
+            if rows != self._current_rows:
+                self._turn_to(rows)
+            return self._current.run(*(self._whole(given, position, rows) if self._lengths else given))
 
     __call__ = run
+
+    def _rows(self, given: Sequence[Given]) -> int:
+        """How many positions are new; the stream of the build for them checks the shapes of all inputs."""
+        if self._place is None:
+            return 1
+        number, axis = self._place
+        spec, dims = self.inputs[number], np.shape(cast("Array", given[number]))
+        if len(dims) != len(spec.shape):
+            raise InvalidArgument(f"input '{spec.name}'", f"has shape {list(dims)}; {list(spec.shape)} is needed")
+        return dims[axis]
+
+    def _turn_to(self, rows: int) -> None:
+        """Go on with the build for so many new positions."""
+        stream = self._opened.get(rows) or self._start(rows)
+        stream.go_on(self._current)
+        self._current, self._current_rows = stream, rows
+        self._opened[rows] = stream
+        self._opened.move_to_end(rows)
+        while len(self._opened) > self._most:
+            self._opened.popitem(last=False)
+
+    def _whole(self, given: Sequence[Given], position: int, rows: int) -> list[Given]:
+        """The inputs, those that are as long as all positions so far with zeros up to the maximum."""
+        found, total = list(given), position + rows
+        for number, axis in self._lengths:
+            spec = self.inputs[number]
+            array = spec.take(given[number])
+            if array.shape[axis] != total:
+                what = f"is {array.shape[axis]} long (axis {axis}); behind {position} positions, {rows} more"
+                raise InvalidArgument(f"input '{spec.name}'", what, f"give it {total}")
+            dims = array.shape
+            whole = np.zeros((*dims[:axis], self._caches.maximum, *dims[axis + 1 :]), array.dtype)
+            whole[(*[slice(None)] * axis, slice(total))] = array
+            found[number] = whole
+        return found
 
     def reset(self) -> None:
         """States are as at the start."""

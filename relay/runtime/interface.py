@@ -36,19 +36,14 @@ class Length(NamedTuple):
 
 
 class Caches(NamedTuple):
-    """States that grow to a maximum: the state that counts their positions, the maximum, the size that says how many
-    are new in a run (empty where one is), the output that each state was by its input, and which inputs are as long as
-    all positions: input and axis."""
+    """States that grow to a maximum in runs of as many new positions as the only open size says, or of one: the state
+    that counts their positions, the maximum, the output that each state was by its input, and which inputs are as long
+    as all positions: input and axis."""
 
     size: str
     maximum: int
-    new: str
     states: dict[str, str]
     lengths: tuple[tuple[int, int], ...] = ()
-
-    def rows(self, sizes: Mapping[str, int]) -> int:
-        """How many positions are new in a run of these sizes."""
-        return sizes[self.new] if self.new else 1
 
 
 class Interface(NamedTuple):
@@ -105,12 +100,12 @@ class Interface(NamedTuple):
                 raise ValueError(f"a batch of {row}")
         caches = None
         if (row := table.get("caches")) is not None:
-            size, most, new, states, places = row
+            size, most, states, places = row
             lengths = tuple((int(slot), int(axis)) for slot, axis in places)
-            caches = Caches(str(size), int(most), str(new), dict(states), lengths)
+            caches = Caches(str(size), int(most), dict(states), lengths)
             known = [spec.name for spec in inputs if spec.kind == "state"]
             inside = all(0 <= slot < len(inputs) and 0 <= axis < len(inputs[slot].shape) for slot, axis in lengths)
-            if size not in known or not inside or (new and new not in [symbol.name for symbol in symbols]):
+            if size not in known or not inside or len(symbols) > 1:
                 raise ValueError(f"caches {row}")
         return Interface(inputs, outputs, symbols, deciding, blocks, str(table.get("why", "")), length, caches)
 

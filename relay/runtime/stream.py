@@ -74,6 +74,7 @@ class Stream:
             else:
                 odd[index], odd[len(inputs) + output] = address(second), address(first)
             self._states.append(State(inputs[index], index, output, (first, second), initial.get(index)))
+        self._numbers = {state.spec.name: number for number, state in enumerate(self._states)}
         self._takes = [
             (
                 slot,
@@ -128,7 +129,7 @@ class Stream:
 
     def state(self, name: str) -> Array:
         """The memory of a state; the next run may write it."""
-        return next(state.buffers[self._turn] for state in self._states if state.spec.name == name)
+        return self._states[self._numbers[name]].buffers[self._turn]
 
     def go_on(self, other: Stream) -> None:
         """Go on from the states of another stream, in its memory where they are updated in place: only one of the two

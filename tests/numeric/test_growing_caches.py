@@ -187,8 +187,9 @@ def test_wrong_calls():
     tokens, mask, places = inputs(0, 5)
     for given, said in (
         ((tokens, mask[:, :3], places), "'attention_mask': is 3 long .axis 1.; behind 0 positions, 5 more; give it 5"),
-        ((tokens, mask, places[:, :2]), "size sequence_length: is 5 in 'input_ids' .axis 1. and 2 in 'position_ids'"),
+        ((tokens, mask, places[:, :2]), "input 'position_ids': has shape .1, 2.; .1, 5. is needed"),
         ((tokens, mask), "input 'position_ids': is not given"),
+        ((tokens[0], mask, places), "input 'input_ids': has shape .5.; .1, sequence_length. is needed"),
         ((tokens, mask.astype(np.int32), places), "input 'attention_mask': has dtype int32; int64 is needed"),
     ):
         with pytest.raises(InvalidArgument, match=said):

@@ -148,14 +148,14 @@ def test_transformers_compute_what_onnx_runtime_says(tmp_path: Path, name: str, 
 
 
 @pytest.mark.parametrize(("name", "bound"), [("small_int8", 1e-5), ("small_4bit", 1e-5)])
-def test_a_decoder_with_a_cache_says_what_onnx_runtime_says_of_joined_keys(tmp_path: Path, name: str, bound: float):
+def test_a_decoder_whose_caches_grow_says_what_onnx_runtime_says(tmp_path: Path, name: str, bound: float):
     onnxruntime = pytest.importorskip("onnxruntime", reason="the oracle")
     decoding = pytest.importorskip("benchmarks.decoding", reason="needs the package onnx")
-    decoder, path = decoding.DECODERS[name], tmp_path / "cached.onnx"
-    session = exact_session(onnxruntime, decoder.model(cached=False).SerializeToString(), onnxruntime.SessionOptions())
-    inputs = zip([port.name for port in session.get_inputs()], decoder.inputs(cached=False), strict=True)
+    decoder, path = decoding.DECODERS[name], tmp_path / "open.onnx"
+    session = exact_session(onnxruntime, decoder.model(open=False).SerializeToString(), onnxruntime.SessionOptions())
+    inputs = zip([port.name for port in session.get_inputs()], decoder.inputs(), strict=True)
     expected = session.run(None, dict(inputs))[0]
-    path.write_bytes(decoder.model(cached=True).SerializeToString())
+    path.write_bytes(decoder.model(open=True).SerializeToString())
     found = decoding.ours(decoder, path)()
     assert np.abs(found - expected).max() <= bound * np.abs(expected).max()
     assert decoding.reading(1 << 16)() is not None
