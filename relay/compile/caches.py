@@ -12,6 +12,7 @@ from relay import signature, symbols
 from relay.compile.dynamic import Compile, most_variants, opened, refuse_open, spec_of
 from relay.compile.length import bounded
 from relay.compile.request import Recipe
+from relay.compile.rows import At
 from relay.dialects.attributes import Array
 from relay.dialects.op import DYNAMIC
 from relay.errors import Unsupported
@@ -22,15 +23,23 @@ from relay.runtime.interface import Caches, Interface
 from relay.runtime.specification import TensorSpec
 from relay.sizes import Symbol
 from relay.transforms.caches_in_place import FIRST, in_place, independent, terms
+from relay.transforms.dynamic_to_static import give_sizes
 from relay.transforms.growing import joined
+from relay.transforms.shape_arithmetic import Fold
 
 
 def opened_or_growing(module: IRModule, recipe: Recipe, compile: Compile) -> DynamicExecutable:
     """An executable of a module with open sizes: with caches, if it has such of a size whose maximum is declared."""
     main = module["main"]
     named = symbols.completed(main, [info.name for info in signature.read(main)[0]])
-    past = [symbol for symbol in named if symbol.name in (recipe.maximum or {}) and has_caches(main, symbol)]
-    return growing(module, recipe, compile, named, past[0]) if past else opened(module, recipe, compile)
+
+    def at(sizes: Mapping[str, int], folds: list[Fold] | None = None) -> IRModule:
+        copy = module.clone()
+        give_sizes(copy.op, list(sizes.values()), folds)
+        refuse_open(copy.op)
+        return copy
+
+    return growing(main, at, recipe, compile, named) or opened(module, recipe, compile)
 
 
 def has_caches(main: FuncOp, symbol: Symbol) -> bool:
@@ -43,16 +52,21 @@ def has_caches(main: FuncOp, symbol: Symbol) -> bool:
 
 
 def growing(
-    module: IRModule, recipe: Recipe, compile: Compile, named: Sequence[Symbol], past: Symbol
-) -> DynamicExecutable:
-    """An executable whose streams write caches in place. Raises Unsupported where the model is no such, by the name of
+    main: FuncOp, at: At, recipe: Recipe, compile: Compile, named: Sequence[Symbol]
+) -> DynamicExecutable | None:
+    """An executable whose streams write caches in place, of `@main` for any sizes; `at` gives the module for some. None
+    where no cache has a size whose maximum is declared. Raises Unsupported where the model is no such, by the name of
     the operator, InvalidArgument for a maximum that is too small."""
-    main = module["main"]
+    past = next(
+        (symbol for symbol in named if symbol.name in (recipe.maximum or {}) and has_caches(main, symbol)), None
+    )
+    if past is None:
+        return None
     [maximum] = [symbol.maximum for symbol in bounded(named, recipe.maximum) if symbol.name == past.name]
     assert maximum is not None
-    caches = {index for index, _ in past.places}
+    slots = {index for index, _ in past.places}
     others = [symbol for symbol in independent(named) if symbol.name != past.name]
-    batch = [symbol for symbol in others if caches.intersection(index for index, _ in symbol.places)]
+    batch = [symbol for symbol in others if slots.intersection(index for index, _ in symbol.places)]
     free = [symbol for symbol in others if symbol not in batch]
     one = {symbol.name: 1 for symbol in batch}
     if len(free) > 1:
@@ -61,35 +75,39 @@ def growing(
         raise Unsupported("caches that grow", what, hint)
     made: dict[int, IRModule] = {}
 
-    def at(size: int) -> IRModule:
+    def rows_at(count: int) -> IRModule:
         """The module for so many new positions."""
-        if size not in made:
-            found, rows = in_place(module.op, named, past.name, maximum, one | {symbol.name: size for symbol in free})
-            if rows != size:
-                raise Unsupported(f"size {free[0].name}", f"is not how many positions are new: {rows} are for {size}")
+        if count not in made:
+            others = one | {symbol.name: count for symbol in free}
+            found, rows = in_place(lambda sizes, folds: at(sizes, folds).op, named, past.name, maximum, others)
+            if rows != count:
+                raise Unsupported(f"size {past.name}", f"{rows} positions are new where sizes are {others}")
             made.clear()
-            made[size] = IRModule(found)
-            refuse_open(found)
-        return made[size]
+            made[count] = IRModule(found)
+        return made[count]
 
     def specialise(sizes: Mapping[str, int], values: Mapping[str, Array]) -> Executable:
-        size = next(iter(sizes.values()), 1)
-        return compile(replace(recipe, model=at(size), params={}, frontend={}, maximum=None))
+        module = rows_at(next(iter(sizes.values()), 1))
+        return compile(replace(recipe, model=module, params={}, frontend={}, maximum=None))
 
-    inputs, outputs = signature.read(at(1)["main"])
-    counter, old = inputs[-1], signature.read(main)[1]
+    inputs, outputs = signature.read(rows_at(1)["main"])
     sums = {
-        at: symbol.name for symbol in named if past.name in terms(symbol) and symbol is not past for at in symbol.places
+        at: symbol.name
+        for symbol in named
+        if past.name in terms(symbol.name) and symbol is not past
+        for at in symbol.places
     }
     names = {at: symbol.name for symbol in free for at in symbol.places} | sums
-    specs = list[TensorSpec]()
+    specs, given, states = list[TensorSpec](), list[TensorSpec](), dict[str, str]()
     for index, info in enumerate(inputs):
         open = tuple(DYNAMIC if (index, axis) in names else size for axis, size in enumerate(info.shape))
         specs.append(spec_of(replace(info, shape=open), index, names))
-    states = {now.name: was.name for now, was in zip(outputs, old, strict=False) if now.kind == "state"}
-    given = [
-        spec_of(now if now.kind == "state" else was, -1, {}) for now, was in zip(outputs, [*old, counter], strict=True)
-    ]
-    rows = Caches(counter.name, maximum, states, tuple(sums))
+    for info in outputs:
+        open = info.shape if info.kind == "state" else tuple(DYNAMIC if size == 1 else size for size in info.shape)
+        given.append(spec_of(replace(info, shape=open), -1, {}))
+    for was, now in zip(signature.read(main)[1], outputs, strict=False):
+        if now.kind == "state":
+            states[now.name] = was.name
+    caches = Caches(inputs[-1].name, maximum, states, tuple(sums))
     bounds = [replace(symbol, maximum=maximum - FIRST - 2) for symbol in free]
-    return DynamicExecutable(Interface(specs, given, bounds, [], caches=rows), specialise, most_variants(recipe))
+    return DynamicExecutable(Interface(specs, given, bounds, [], caches=caches), specialise, most_variants(recipe))

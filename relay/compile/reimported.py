@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import FunctionType, TensorType
 
 from relay import signature
 from relay.arguments import every, is_list, is_mapping, mapping, shown
-from relay.compile.caches import opened_or_growing
+from relay.compile.caches import growing, opened_or_growing
 from relay.compile.dynamic import Compile, executable_for, serve_any_length, spec_of, with_sizes
 from relay.compile.length import bounded
 from relay.compile.request import Recipe
@@ -28,6 +28,7 @@ from relay.runtime import Executable
 from relay.runtime.dynamic import DynamicExecutable, Interface
 from relay.signature import TensorInfo
 from relay.sizes import Symbol
+from relay.transforms.caches_in_place import terms
 from relay.transforms.linear import WHY
 from relay.transforms.shape_arithmetic import Fold
 
@@ -108,6 +109,8 @@ def reimported(recipe: Recipe, compile: Compile, left: UnknownSizes | None = Non
             raise Unsupported(decided[0], WHY)
         return found
 
+    if not deciding and (found := growing(module["main"], undecided, asked_for, compile, named)) is not None:
+        return found
     interface = blocks_of(interface, at, recipe) if "batch" in asked else interface._replace(why=COMPUTED)
     executable = executable_for(interface, specialise, recipe)
     serve_any_length(executable, undecided, asked_for, compile)
@@ -182,7 +185,7 @@ class _Alike(dict[str, int]):
         self.size = size
 
     def __missing__(self, name: str) -> int:
-        return self.size
+        return sum(int(term) if term.isdigit() else self.size for term in terms(name))
 
 
 def _insert_arguments(module: IRModule, infos: Mapping[int, TensorInfo]) -> None:

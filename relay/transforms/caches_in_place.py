@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.pattern_rewriter import PatternRewriter
 
 from relay import signature, symbols
 from relay.arguments import is_list, positive, shown
+from relay.dialects import relay
 from relay.dialects.op import shape
 from relay.errors import InvalidArgument, Unsupported
 from relay.passes import Pass
 from relay.sizes import Symbol
 from relay.transforms.dynamic_to_static import give_sizes
+from relay.transforms.expansion import Expansion
+from relay.transforms.expansions.attention import attention
 from relay.transforms.growing import HINT, Growing, joined
 from relay.transforms.linear import WHY, is_linear
 from relay.transforms.shape_arithmetic import Fold
@@ -61,7 +65,13 @@ class CachesInPlace(Pass):
                 f"{shown(self.size)} and {len(given)} sizes are given; the sizes are {', '.join(s.name for s in named)}"
             )
             raise InvalidArgument(self.name, what, "give the past's name, and the others in order")
-        found, _ = in_place(op, named, self.size, self.maximum, dict(zip(others, given, strict=True)))
+
+        def at(sizes: Mapping[str, int], folds: list[Fold]) -> ModuleOp:
+            copy = op.clone()
+            give_sizes(copy, list(sizes.values()), folds)
+            return copy
+
+        found, _ = in_place(at, named, self.size, self.maximum, dict(zip(others, given, strict=True)))
         block = op.body.block
         for each in list(block.ops):
             block.erase_op(each, safe_erase=False)
@@ -71,43 +81,54 @@ class CachesInPlace(Pass):
         block.add_ops(moved)
 
 
-def terms(symbol: Symbol) -> list[str]:
+def terms(name: str) -> list[str]:
     """The names (and numbers) that a size is the sum of: exporters call it `past_sequence_length + sequence_length`."""
-    return [name.strip() for name in symbol.name.split("+")]
+    return [term.strip() for term in name.split("+")]
 
 
 def independent(named: Sequence[Symbol]) -> list[Symbol]:
     """The sizes that are no sum of others."""
     names = {symbol.name for symbol in named}
-    return [s for s in named if len(terms(s)) == 1 or not all(term in names or term.isdigit() for term in terms(s))]
+    return [
+        s
+        for s in named
+        if len(terms(s.name)) == 1 or not all(term in names or term.isdigit() for term in terms(s.name))
+    ]
 
 
-def complete(named: Sequence[Symbol], sizes: Mapping[str, int]) -> list[int]:
-    """All sizes in order: sums are computed."""
-    known = {term: int(term) for symbol in named for term in terms(symbol) if term.isdigit()} | dict(sizes)
-    return [known[s.name] if s.name in known else sum(known[term] for term in terms(s)) for s in named]
+def complete(named: Sequence[Symbol], sizes: Mapping[str, int]) -> dict[str, int]:
+    """All sizes by name, in order: sums are computed."""
+    known = {term: int(term) for symbol in named for term in terms(symbol.name) if term.isdigit()} | dict(sizes)
+    return {s.name: known[s.name] if s.name in known else sum(known[term] for term in terms(s.name)) for s in named}
+
+
+At = Callable[[Mapping[str, int], list[Fold]], ModuleOp]
+"""Gives a module for sizes by name, and tells what was folded for them."""
 
 
 def in_place(
-    module: ModuleOp, named: Sequence[Symbol], size: str, maximum: int, sizes: Mapping[str, int]
+    at: At, named: Sequence[Symbol], size: str, maximum: int, sizes: Mapping[str, int]
 ) -> tuple[ModuleOp, int]:
     """A module whose caches are states of `maximum` positions, for these other sizes, and how many positions are new in
     a step. Raises as the pass does."""
     folds: dict[int, list[Fold]] = {}
 
-    def at(past: int) -> ModuleOp:
-        copy, folds[past] = module.clone(), []
-        give_sizes(copy, complete(named, {**sizes, size: past}), folds[past])
-        return copy
+    def with_past(past: int) -> ModuleOp:
+        folds[past] = []
+        module = at(complete(named, {**sizes, size: past}), folds[past])
+        for op in [each for each in module.walk() if isinstance(each, relay.AttentionOp)]:
+            new = Expansion(op)
+            new.replace(PatternRewriter(op), attention(new, op))
+        return module
 
     symbol = next(each for each in named if each.name == size)
-    least = at(FIRST)
-    rows = {shape(joined(main_of(least), *at).operands[1])[at[1]] for at in symbol.places}
+    least = with_past(FIRST)
+    rows = {shape(joined(main_of(least), *each).operands[1])[each[1]] for each in symbol.places}
     past = maximum - min(rows)
     if len(rows) > 1 or past < FIRST + 2:
         what = f"{maximum} positions are too few for {max(rows)} new ones"
         raise InvalidArgument(f"maximum[{shown(size)}]", what, f"it is at least {max(rows) + FIRST + 2}")
-    modules = {FIRST: least, past - 1: at(past - 1), past: at(past)}
+    modules = {FIRST: least, past - 1: with_past(past - 1), past: with_past(past)}
     if not is_linear({each: folds[each] for each in modules}, replace(symbol, minimum=0, maximum=past)):
         raise Unsupported(f"size {size}", WHY, HINT)
     Growing([main_of(each) for each in modules.values()], list(modules), symbol).rewrite()

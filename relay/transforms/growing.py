@@ -178,6 +178,11 @@ class Growing:
         """Whether the result is computed of sizes and constants, and the same for any number of past positions, the
         first part of that for the maximum, or linear: then it is noted."""
         [result] = op.results
+        if isinstance(op, relay.WhereOp) and op.rhs in self.known and shape(op.rhs) == shape(result):
+            conditions = self.known.get(op.condition)
+            if conditions is not None and not any(each.any() for each in conditions):
+                self.known[result] = self.known[op.rhs]  # indices, of which none is counted from the end
+                return True
         values = [] if isinstance(op, relay.MeasureOp) else list(op.operands)
         touched = [value for value in values if value in self.axes or value in self.varied]
         if not all(value in self.known for value in touched) or (arrays := self.computed(result)) is None:
@@ -239,6 +244,8 @@ class Growing:
             return self.product(op)
         if isinstance(op, relay.TakeOp):
             return self.takes(op)
+        if isinstance(op, relay.GatherNdOp):
+            return self.gathers(op)
         if axis is None:
             return False
         behind = self.behind.get(op.operands[0]) if isinstance(op, MOVES) else None
@@ -295,12 +302,9 @@ class Growing:
         dims, along = op.lines()
         own, places = self.axes.get(data), self.axes.get(indices)
         if own is not None and (own == along or len(dims) < rank(data)):
-            numbers = self.known.get(
-                indices, () if places is not None or indices in self.varied else self.computed(indices)
-            )
-            if not numbers or min(int(each.min(initial=0)) for each in numbers) < 0:
-                return False
-            if len(dims) < rank(data) and prod(shape(data)) != shape(data)[own]:
+            if not self.counts_from_start(indices) or (
+                len(dims) < rank(data) and prod(shape(data)) != shape(data)[own]
+            ):
                 return False
             own = None
         if own is not None and places is not None:
@@ -309,6 +313,24 @@ class Growing:
         if own is not None and own > along:
             wanted = own + rank(indices) - 1
         return self.axes.get(op.result) == wanted
+
+    def gathers(self, op: relay.GatherNdOp) -> bool:
+        """Elements at coordinates that are not counted from the end, or rows of each position."""
+        own, places = self.axes.get(op.input), self.axes.get(op.indices)
+        outer, count = rank(op.indices) - 1, shape(op.indices)[-1]
+        if own is not None and own < count:
+            if not self.counts_from_start(op.indices):
+                return False
+            own = None
+        if places == outer or (own is not None and places is not None):
+            return False
+        return self.axes.get(op.result) == (places if own is None else own - count + outer)
+
+    def counts_from_start(self, indices: SSAValue) -> bool:
+        """Whether indices are known, and none is negative."""
+        same = indices not in self.axes and indices not in self.varied
+        numbers = self.known.get(indices) or (self.computed(indices) if same else None)
+        return numbers is not None and min(int(each.min(initial=0)) for each in numbers) >= 0
 
     def slices(self, op: relay.StridedSliceOp) -> bool:
         """A slice of all positions so far, of any along other axes, or of as many as are new where the past ends."""
@@ -340,20 +362,21 @@ class Growing:
 
     def of_elements(self, op: TensorOp) -> Array | None:
         """What an elementwise operation gives for the numbers behind the last position; None where one is not known."""
-        numbers = list[Array]()
-        for value in op.operands:
-            if value in self.axes:
-                number = self.behind.get(value)
-            else:
-                arrays = self.computed(value)
-                number = (
-                    None if arrays is None or arrays[-1].size != 1 or value in self.varied else arrays[-1].reshape(())
-                )
-            if number is None:
-                return None
-            numbers.append(number.reshape((1,) * rank(value)))
-        found = evaluate(op, numbers)[0]
-        return found.reshape(()) if found.size == 1 else None
+        numbers = [self.number_behind(value) for value in op.operands]
+        if isinstance(op, relay.WhereOp) and numbers[0] is None and numbers[1] == numbers[2]:
+            return numbers[1]
+        known = [each for each in numbers if each is not None]
+        if len(known) < len(numbers):
+            return None
+        found = evaluate(op, [each.reshape((1,) * rank(value)) for each, value in zip(known, op.operands, strict=True)])
+        return found[0].reshape(()) if found[0].size == 1 else None
+
+    def number_behind(self, value: SSAValue) -> Array | None:
+        """The number that a value holds behind the last position, or everywhere; None where it is not known."""
+        if value in self.axes:
+            return self.behind.get(value)
+        arrays = self.computed(value)
+        return None if arrays is None or arrays[-1].size != 1 or value in self.varied else arrays[-1].reshape(())
 
     # The function for any number
 

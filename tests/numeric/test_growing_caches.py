@@ -207,3 +207,30 @@ def test_wrong_calls():
         built(GPT2).stream({"logits": "input_ids"})
     with pytest.raises(InvalidArgument, match="size sequence_length: is 253; it is from 1 to 252"):
         stream(GPT2).run(*inputs(0, 253))
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore")
+def test_a_program_of_torch():
+    """Its importer must know sizes: it is imported for three lengths of the past."""
+    torch: Any = pytest.importorskip("torch", exc_type=ImportError)
+
+    class Attention(torch.nn.Module):
+        def forward(self, x: Any, mask: Any, past: Any) -> Any:
+            keys = torch.cat([past, x], dim=2)
+            columns, rows = torch.arange(keys.shape[2]), torch.arange(x.shape[2]) + past.shape[2]
+            own = mask[torch.arange(1)[:, None], columns[None]] > 0
+            seen = (columns[None] <= rows[:, None]) & own[:, None]
+            return torch.nn.functional.scaled_dot_product_attention(x, keys, keys, attn_mask=seen[:, None]), keys
+
+    net, dim = Attention(), torch.export.Dim
+    sizes = ({2: dim("n")}, {1: dim.AUTO}, {2: dim("past")})
+    example = (torch.zeros(1, 2, 3, 16), torch.ones(1, 8), torch.zeros(1, 2, 5, 16))
+    program = torch.export.export(net, example, dynamic_shapes=sizes, strict=False)
+    shapes = {"x": (1, 2, "n", 16), "mask": (1, "past + n"), "past": (1, 2, "past", 16)}
+    ours, past = relay.build(program, shapes=shapes, maximum={"past": 24}).stream(), torch.zeros(1, 2, 0, 16)
+    for count in (5, 1, 3, 1, 5, 1):
+        x, mask = torch.randn(1, 2, count, 16), torch.ones(1, past.shape[2] + count)
+        mask[0, 1] = 0
+        wanted, past = net(x, mask, past)
+        agrees(ours.run(x.numpy(), mask.numpy()), wanted.numpy(), GPT2)

@@ -71,6 +71,15 @@ ATTENTIONS: dict[str, list[Any]] = {
         node("Cast", ["twice"], ["real"], to=FLOAT),
         node("Div", ["scores", "real"], ["masked"]),
     ],
+    "elements at coordinates": [
+        *SIZES,
+        node("Unsqueeze", ["columns", "v1"], ["column"]),
+        node("Mul", ["column", "v0"], ["zeros"]),
+        node("Concat", ["zeros", "column"], ["places"], axis=1),
+        node("GatherND", ["mask", "places"], ["own"]),
+        node("Cast", ["own"], ["real"], to=FLOAT),
+        node("Mul", ["scores", "real"], ["masked"]),
+    ],
     "elements at indices": [
         *SIZES,
         node("Gather", ["mask", "columns"], ["own"], axis=1),
