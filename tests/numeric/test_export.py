@@ -483,6 +483,17 @@ def test_firmware_is_smaller_and_takes_fewer_instructions_than_before(capsys: py
         assert (results, int(flash) < 10_000, int(memory) < 3200, float(millions) < 0.35) == ("equal", True, True, True)
 
 
+def test_firmware_of_riscv32(capsys: pytest.CaptureFixture[str]):
+    """Native code has the interpreter's integers, keeps the limit of flash, and takes fewer instructions than C."""
+    if missing := firmware.BOARDS["riscv32"].missing:
+        pytest.skip(f"{', '.join(missing)} not installed")
+    assert firmware.main([str(DIGITS), "--boards", "riscv32"]) == 0
+    native, c = (row.strip("| ").split(" | ")[3:] for row in capsys.readouterr().out.splitlines()[-2:])
+    assert native[4] == c[4] == "equal"
+    assert int(native[0]) <= int(native[1])
+    assert float(native[3]) < float(c[3])
+
+
 def test_firmware_of_floats(capsys: pytest.CaptureFixture[str]):
     """Nothing is called that C libraries of microcontrollers do not have, with and without a unit for floats."""
     CORTEX_M.skip()
