@@ -104,7 +104,7 @@ def recompute(block: Block) -> None:
     for op in reversed(list(block.ops)):
         if not elementwise(op) or len(op.results) != 1 or len(users(op.results[0])) < 2:
             continue
-        numbers = of_numbers(op)
+        numbers = of_numbers(op) and prod(shape(op.results[0])) > 1
         if (len(users(op.results[0])) > COPIES and not numbers) or not recomputable(op, volume(op.results[0])):
             continue
         for user in users(op.results[0])[0 if numbers else 1 :]:

@@ -238,3 +238,20 @@ def test_random_graphs(seed: int) -> None:
     for function in mod.functions.values():
         if function.sym_visibility is not None:
             assert sum(isinstance(op, relay.DenseOp | relay.SumOp) for op in function.body.block.ops) <= 1
+
+
+def test_single_numbers_that_follow_from_each_other_are_computed_once() -> None:
+    """Copies for each user would double with each of them."""
+    lines, value = list[str](), "%x"
+    for n in range(40):
+        lines += [
+            f"%n{n} = relay.negative {value} : (tensor<1xf32>) -> tensor<1xf32>",
+            f"%a{n} = relay.abs {value} : (tensor<1xf32>) -> tensor<1xf32>",
+            f"%m{n} = relay.maximum %n{n}, %a{n} : (tensor<1xf32>, tensor<1xf32>) -> tensor<1xf32>",
+        ]
+        value = f"%m{n}"
+    text = "\n".join(lines)
+    mod = fused(
+        f"func.func @main(%x: tensor<1xf32>) -> tensor<1xf32> {{\n{text}\nfunc.return {value} : tensor<1xf32>\n}}"
+    )
+    assert sum(map(len, kernels(mod).values())) <= 5 * len(lines)
