@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, i32, i64
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import SSAValue
 
@@ -22,7 +22,7 @@ from relay.target import Target
 from relay.target.dots import Dot
 
 SELECTED = frozenset(
-    op.name for op in (CallOp, TruncIOp, arith.TruncIOp, arith.MaximumfOp, arith.MinimumfOp, vector.FMAOp)
+    op.name for op in (CallOp, TruncIOp, arith.TruncIOp, arith.MaximumfOp, arith.MinimumfOp, arith.MuliOp, vector.FMAOp)
 )
 """Names of the operations it looks at: comparing names is ten times as fast as asking for the class of the others."""
 
@@ -35,7 +35,8 @@ class SelectTargetOps(TargetPass):
     choices: its instruction for them gives the second number where one is none. On microcontrollers all of them do:
     LLVM would call `fmaximumf`, which C libraries of theirs do not have. Where the target has no fused multiply-adds,
     `vector.fma` becomes a product and a sum: LLVM would call `fmaf` for each lane. On AArch64, vectors that are clamped
-    to 8-bit codes are narrowed twice, with saturation.
+    to 8-bit codes are narrowed twice, with saturation. Where no instruction gives 64 bits of a product (Cortex-M0),
+    `arith.muli` of i64 becomes products of 32 bits: LLVM would call `__muldi3`.
     """
 
     name: ClassVar[str] = "select-target-ops"
@@ -61,6 +62,9 @@ class SelectTargetOps(TargetPass):
             elif isinstance(inner, vector.FMAOp):
                 if not target.fuses:
                     multiply_and_add(inner)
+            elif isinstance(inner, arith.MuliOp):
+                if inner.result.type == i64 and not target.multiplies_to_64_bits:
+                    multiply_by_halves(inner)
             elif isinstance(inner, arith.MaximumfOp | arith.MinimumfOp):
                 if scalar or (x86 and is_vector(inner.result.type)):
                     choose(inner)
@@ -102,6 +106,42 @@ def multiply_and_add(op: vector.FMAOp) -> None:
     b = Before(op)
     product = b.add(arith.MulfOp(op.lhs, op.rhs)).result
     op.res.replace_all_uses_with(b.add(arith.AddfOp(product, op.acc)).result)
+    op.detach()
+    op.erase()
+
+
+def multiply_by_halves(op: arith.MuliOp) -> None:
+    """arith.muli %a, %b : i64  =>  with words aH aL and bH bL, signed halves x1 y1 and unsigned ones x0 y0 of aL and
+    bL, all in i32 (of unsigned halves alone, LLVM would make one product of 64 bits again):
+
+        t = x1 * y0 + (x0 * y0 >> 16)        u = x0 * y1 + (t & 0xFFFF)        lower = aL * bL
+        upper = x1 * y1 + (t >> 16) + (u >> 16) + (aH + (aL < 0)) * bL + aL * (bH + (bL < 0))
+
+    `t` and `u` do not overflow: 2^15 * (2^16 - 1) + 2^16 - 1 is less than 2^31."""
+    b = Before(op)
+
+    def of(kind: type[arith.SignlessIntegerBinaryOperation], x: SSAValue, y: SSAValue) -> SSAValue:
+        return b.add(kind(x, y)).result
+
+    half, mask, last = b.constant(16, i32), b.constant(0xFFFF, i32), b.constant(31, i32)
+
+    def words(value: SSAValue) -> tuple[SSAValue, SSAValue]:
+        upper, lower = (
+            b.add(TruncIOp(v, i32)).results[0] for v in (of(arith.ShRUIOp, value, b.constant(32, i64)), value)
+        )
+        return of(arith.SubiOp, upper, of(arith.ShRSIOp, lower, last)), lower
+
+    (a_upper, a), (c_upper, c) = words(op.lhs), words(op.rhs)
+    (x1, x0), (y1, y0) = ((of(arith.ShRSIOp, word, half), of(arith.AndIOp, word, mask)) for word in (a, c))
+    t = of(arith.AddiOp, of(arith.MuliOp, x1, y0), of(arith.ShRUIOp, of(arith.MuliOp, x0, y0), half))
+    u = of(arith.AddiOp, of(arith.MuliOp, x0, y1), of(arith.AndIOp, t, mask))
+    upper = of(arith.MuliOp, x1, y1)
+    carried = [of(arith.ShRSIOp, t, half), of(arith.ShRSIOp, u, half)]
+    for part in (*carried, of(arith.MuliOp, a_upper, c), of(arith.MuliOp, a, c_upper)):
+        upper = of(arith.AddiOp, upper, part)
+    lower = b.add(ExtUIOp(of(arith.MuliOp, a, c), i64)).results[0]
+    shifted = b.add(arith.ShLIOp(b.add(ExtUIOp(upper, i64)).results[0], b.constant(32, i64))).result
+    op.result.replace_all_uses_with(b.add(arith.OrIOp(shifted, lower)).result)
     op.detach()
     op.erase()
 

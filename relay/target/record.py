@@ -166,6 +166,11 @@ class Processor(ABC):
         return self.toward_zero == NVVM_TOWARD_ZERO
 
     @property
+    def multiplies_to_64_bits(self) -> bool:
+        """Whether it multiplies 32 bits by 32 and gives all 64: a Cortex-M0 does not, and compilers call a function."""
+        return not self.triple.startswith("thumbv6m")
+
+    @property
     def multiplies_lanes(self) -> bool:
         """Whether one instruction multiplies 16 bits by a lane of another register and adds 32: on AArch64."""
         return self.multiplies_high

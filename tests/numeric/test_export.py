@@ -281,6 +281,13 @@ def on_cortex(name: str, model: tuple[Path | relay.IRModule, Array, Array], fold
     assert np.array_equal(np.frombuffer(data, executable.outputs[0].dtype).reshape(expected.shape), expected)
 
 
+def test_digits_for_a_cortex_m0(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """It has no products of 64 bits, and no function is called for them. A Cortex-M3 runs its code."""
+    monkeypatch.setitem(firmware.BOARDS, "cortex-m0", firmware.BOARDS["cortex-m3"])
+    on_cortex("cortex-m0", digits(3), tmp_path)
+    assert "__muldi3" not in undefined_symbols((tmp_path / "relay_model.o").read_bytes())
+
+
 def test_digits_on_a_cortex_m4(tmp_path: Path):
     on_cortex("cortex-m4", digits(3), tmp_path)
 

@@ -2,6 +2,7 @@
 // RUN: relay-opt %s -p 'attach-target{target="x86_64 -mattr=+avx,+avx2"},select-target-ops' | filecheck %s --check-prefix AVX2
 // RUN: relay-opt %s -p 'attach-target{target="aarch64 -mattr=+dotprod"},select-target-ops' | filecheck %s --check-prefix NEON
 // RUN: relay-opt %s -p 'attach-target{target="aarch64 -mattr=+dotprod,+i8mm"},select-target-ops' | filecheck %s --check-prefix MMLA
+// RUN: relay-opt %s -p 'attach-target{target="cortex-m0"},select-target-ops' | filecheck %s --check-prefix M0
 // RUN: relay-opt %s -p select-target-ops | filecheck %s
 
 // One instruction; four of a quarter of the lanes; without any, products of what is widened. The functions go.
@@ -195,4 +196,19 @@ func.func @codes(%x: vector<16xi32>) -> vector<16xi8> {
   %2 = arith.minsi %1, %high : vector<16xi32>
   %3 = arith.trunci %2 : vector<16xi32> to vector<16xi8>
   func.return %3 : vector<16xi8>
+}
+
+// Products of 64 bits: of signed and unsigned halves of 32 bits on a Cortex-M0.
+
+// M0-LABEL: func.func @wide
+// M0-COUNT-7: arith.muli {{%.+}}, {{%.+}} : i32
+// M0-NOT:     arith.muli
+// M0:         func.return
+
+// CHECK-LABEL: func.func @wide
+// CHECK-NEXT:    [[R:%.+]] = arith.muli %a, %b : i64
+// CHECK-NEXT:    func.return [[R]]
+func.func @wide(%a: i64, %b: i64) -> i64 {
+  %r = arith.muli %a, %b : i64
+  func.return %r : i64
 }
