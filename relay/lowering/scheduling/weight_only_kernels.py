@@ -417,7 +417,7 @@ class NibblesEmitter(CodesEmitter):
         zero, ones = (vector_constant(b, number, i16, 2 * LANES) for number in (0, 1))
         turns = NARROW * GROUP // self.per
 
-        def added(word: Index, sums: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        def added(word: Index, sums: Sequence[SSAValue]) -> list[SSAValue]:
             loaded = self.loaded_words(first, vectors, b.plus(b.times(block, words), word))
             at = b.plus(b.times(block, self.parts * self.each), b.times(word, self.per // GROUP))
             return self.products(sums, loaded, row, rows, at)
