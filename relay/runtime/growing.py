@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, cast
 
@@ -14,7 +13,7 @@ import numpy as np
 from relay.errors import InvalidArgument
 from relay.runtime.interface import Caches, Interface
 from relay.runtime.memory import Array
-from relay.runtime.stream import Stream, in_use
+from relay.runtime.stream import Stream
 
 if TYPE_CHECKING:
     from relay.runtime.dlpack import Given
@@ -134,12 +133,3 @@ class GrowingStream(Stream):
 
     def __repr__(self) -> str:
         return f"<GrowingStream at {self.position} of {self._caches.maximum} positions>"
-
-    @contextmanager
-    def _alone(self) -> Generator[None]:
-        if not self._busy.acquire(False):
-            raise in_use()
-        try:
-            yield
-        finally:
-            self._busy.release()
