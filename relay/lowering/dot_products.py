@@ -177,15 +177,9 @@ class NibbleProduct(DotProduct):
         return f"nibble_product_{self.lanes}x{self.group}"
 
     def taken(self, data: SSAValue) -> list[Operation]:
-        constant = arith.ConstantOp(self.mask)
-        return [constant, arith.AndIOp(data, constant.result)]
-
-    @property
-    def mask(self) -> DenseIntOrFPElementsAttr:
-        """The lowest 4 bits of each of the data."""
-        return DenseIntOrFPElementsAttr.from_list(
-            VectorType(i8, self.codes.get_shape()), [15] * self.codes.get_shape()[0]
-        )
+        (lanes,) = self.codes.get_shape()
+        mask = arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(VectorType(i8, [lanes]), [15] * lanes))
+        return [mask, arith.AndIOp(data, mask.result)]
 
 
 def selection(dimensions: Sequence[str], letters: str) -> AffineMap:

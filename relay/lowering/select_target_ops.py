@@ -9,7 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import ModuleOp, i32, i64
 from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.arith import ExtSIOp, ExtUIOp, TruncIOp
 from relay.lowering.builder import Before, LoopBuilder
@@ -52,7 +52,7 @@ class SelectTargetOps(TargetPass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = self.target(op)
         x86, narrows, dots = target.is_x86, target.narrows_saturating, dot_products(op)
-        scalar = not target.has_vectors
+        scalar, fuses = not target.has_vectors, target.fuses
         names = {name: dot for name, (_, dot) in dots.items()}
         for inner in walked(op):
             if inner.name not in SELECTED:
@@ -60,7 +60,7 @@ class SelectTargetOps(TargetPass):
             if isinstance(inner, CallOp) and (dot := names.get(inner.callee.root_reference.data)) is not None:
                 select(inner, dot, target)
             elif isinstance(inner, vector.FMAOp):
-                if not target.fuses:
+                if not fuses:
                     multiply_and_add(inner)
             elif isinstance(inner, arith.MuliOp):
                 if inner.result.type == i64 and not target.multiplies_to_64_bits:
@@ -88,15 +88,19 @@ def select(op: CallOp, product: DotProduct, target: Target) -> None:
     """Select the instructions of one dot product."""
     matrix, b = isinstance(product, MatrixProduct), Before(op)
     if isinstance(product, NibbleProduct):
-        dot = target.nibble_dot
-        dot = None if dot is None or product.lanes % dot.lanes else dot
-        mask = b.constant_attr(product.mask, product.codes)
-        op.operands[1] = b.add(arith.AndIOp(op.arguments[1], mask)).result
+        fitting = [] if target.nibble_dot is None else [target.nibble_dot]
     else:
         fitting = target.dots_of(product.group, product.codes.element_type, product.unsigned)
-        dot = next((d for d in fitting if d.matrix == matrix and product.lanes % d.lanes == 0), None)
+    dot = next((d for d in fitting if d.matrix == matrix and product.lanes % d.lanes == 0), None)
+    for each in product.taken(op.arguments[1]):
+        op.operands[1] = b.add(each).results[0]
     result = spelled_out(b, op, product) if dot is None else spelled(b, op, product, dot)
-    op.results[0].replace_all_uses_with(result)
+    replace(op, result)
+
+
+def replace(op: Operation, value: SSAValue) -> None:
+    """Put a value in the place of the op's result."""
+    op.results[0].replace_all_uses_with(value)
     op.detach()
     op.erase()
 
@@ -105,9 +109,7 @@ def multiply_and_add(op: vector.FMAOp) -> None:
     """vector.fma %a, %b, %c  =>  arith.addf (arith.mulf %a, %b), %c"""
     b = Before(op)
     product = b.add(arith.MulfOp(op.lhs, op.rhs)).result
-    op.res.replace_all_uses_with(b.add(arith.AddfOp(product, op.acc)).result)
-    op.detach()
-    op.erase()
+    replace(op, b.add(arith.AddfOp(product, op.acc)).result)
 
 
 def multiply_by_halves(op: arith.MuliOp) -> None:
@@ -141,9 +143,7 @@ def multiply_by_halves(op: arith.MuliOp) -> None:
         upper = of(arith.AddiOp, upper, part)
     lower = b.add(ExtUIOp(of(arith.MuliOp, a, c), i64)).results[0]
     shifted = b.add(arith.ShLIOp(b.add(ExtUIOp(upper, i64)).results[0], b.constant(32, i64))).result
-    op.result.replace_all_uses_with(b.add(arith.OrIOp(shifted, lower)).result)
-    op.detach()
-    op.erase()
+    replace(op, b.add(arith.OrIOp(shifted, lower)).result)
 
 
 def choose(op: arith.MaximumfOp | arith.MinimumfOp) -> None:
@@ -152,9 +152,7 @@ def choose(op: arith.MaximumfOp | arith.MinimumfOp) -> None:
     b, old, new = Before(op), op.lhs, op.rhs
     better = b.compare(new, "ogt" if isinstance(op, arith.MaximumfOp) else "olt", old)
     best = b.select(better, new, old)
-    op.result.replace_all_uses_with(b.select(b.compare(new, "ord", new), best, new))
-    op.detach()
-    op.erase()
+    replace(op, b.select(b.compare(new, "ord", new), best, new))
 
 
 def spelled(b: LoopBuilder, op: CallOp, product: DotProduct, dot: Dot) -> SSAValue:
