@@ -17,13 +17,13 @@ import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import DYNAMIC_INDEX, FileLineColLoc, FunctionType, NameLoc, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from relay import signature
 from relay.arguments import positive
 from relay.dialects import qnn, relay
-from relay.dialects.attributes import Array, elements, int_values, ints, to_numpy
+from relay.dialects.attributes import Array, int_values, ints, to_numpy
 from relay.dialects.op import TensorOp, axis_of, is_tensor, rank, shape
 from relay.dialects.relay.matmul import MatmulBase
 from relay.dialects.relay.reduce import ReducingOp
@@ -32,6 +32,7 @@ from relay.interpreters import evaluate
 from relay.module import IRModule
 from relay.transforms.dead_ops import erase_dead
 from relay.transforms.dynamic_to_static import DynamicToStatic
+from relay.transforms.expansion import constant_before
 from relay.transforms.location import place
 from relay.transforms.shape_arithmetic import measured
 
@@ -206,7 +207,7 @@ class _Batch:
                 assert isinstance(old := op.indices.owner, relay.ConstantOp)
                 indices = np.repeat(to_numpy(old.value)[:1], self.batch, axis=0)
                 indices[..., 0] = np.arange(self.batch).reshape(-1, *[1] * (indices.ndim - 2))
-                op.operands[1] = constant_before(op, indices, old)
+                op.operands[1] = constant_before(op, indices)
                 erase_dead([old])
                 return
             case relay.ReshapeOp():
@@ -261,16 +262,9 @@ def fold_indices(mod: IRModule) -> None:
     found = [op for op in mod["main"].walk() if isinstance(op, relay.GatherNdOp)]
     for op in found:
         if not isinstance(op.indices.owner, relay.ConstantOp) and (indices := numbers(op.indices)) is not None:
-            op.operands[1] = constant_before(op, indices, op)
+            op.operands[1] = constant_before(op, indices)
     if found:
         erase_dead(mod["main"].body.block.ops)
-
-
-def constant_before(op: Operation, array: Array, like: TensorOp) -> SSAValue:
-    """A new constant in front of an op, with the location of another one."""
-    constant = relay.ConstantOp.make([], {"value": elements(array)}, like=like)
-    Rewriter.insert_op(constant, InsertPoint.before(op))
-    return constant.result
 
 
 UNKNOWN = "it is not known to keep the images of a batch apart"

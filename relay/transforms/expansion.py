@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from relay.dialects import relay
@@ -116,6 +116,20 @@ class Expansion:
         """Put the ops in place of the source, whose results, and names, become those of `values`."""
         rewriter.insert(self.ops, InsertPoint.before(self.source))
         rewriter.replace(self.source, [], values)
+
+
+def inserted(
+    before: Operation, kind: type[TensorOp], operands: Sequence[SSAValue], properties: Mapping[str, Attribute]
+) -> SSAValue:
+    """The result of an operation that is inserted before another one."""
+    op = kind.make(operands, properties, like=before)
+    Rewriter.insert_op(op, InsertPoint.before(before))
+    return op.results[0]
+
+
+def constant_before(before: Operation, numbers: npt.ArrayLike) -> SSAValue:
+    """A constant that is inserted before an operation."""
+    return inserted(before, relay.ConstantOp, [], {"value": elements(numbers)})
 
 
 def limits(type: Attribute) -> tuple[int, int]:

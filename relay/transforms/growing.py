@@ -16,12 +16,12 @@ from math import prod
 import numpy as np
 from xdsl.dialects.builtin import FunctionType, IntegerAttr, TensorType, i64
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from relay import signature
 from relay.dialects import relay
-from relay.dialects.attributes import Array, dtype_of, elements, int_values, ints, to_numpy
+from relay.dialects.attributes import Array, dtype_of, int_values, ints, to_numpy
 from relay.dialects.op import TensorOp, axis_of, rank, shape, tensor
 from relay.dialects.relay.creation import CumulativeOp
 from relay.dialects.relay.matmul import MatmulBase
@@ -30,6 +30,7 @@ from relay.errors import Unsupported
 from relay.interpreters import evaluate
 from relay.symbols import SYMBOLS, Symbol
 from relay.transforms.dead_ops import erase_dead
+from relay.transforms.expansion import constant_before, inserted
 from relay.transforms.linear import is_linear_in
 from relay.transforms.location import place
 from relay.transforms.shape_arithmetic import measured
@@ -396,19 +397,22 @@ class Growing:
             op.operands = [inserted(op, relay.MultiplyOp, [op.tensor_a, scale], {}), keys]
         for op, weights in self.guarded.items():
             plain = inserted(op, type(op), [weights, op.tensor_b], op.properties)
-            zero = made(op, np.zeros((), dtype_of(tensor(plain).element_type)))
+            zero = constant_before(op, np.zeros((), dtype_of(tensor(plain).element_type)))
             Rewriter.replace_op(
                 op, relay.WhereOp.make([inserted(op, relay.IsnanOp, [plain], {}), zero, plain], like=op)
             )
         for join, (argument, axis) in self.caches.items():
             cache = Rewriter.replace_value_with_new_type(block.args[argument], join.result.type)
-            zeros = [made(join, np.zeros(count, np.int64)) for count in (axis, rank(cache) - axis - 1)]
+            zeros = [constant_before(join, np.zeros(count, np.int64)) for count in (axis, rank(cache) - axis - 1)]
             parts = [part for part in (zeros[0], position, zeros[1]) if shape(part)[0]]
             start = inserted(join, relay.ConcatenateOp, parts, {"axis": IntegerAttr(0, i64)})
             Rewriter.replace_op(join, relay.DynamicUpdateSliceOp.make([cache, join.operands[1], start], {}, like=join))
         end = block.last_op
         assert end is not None
-        end.operands = [*end.operands, inserted(end, relay.AddOp, [position, made(end, np.array([self.rows]))], {})]
+        end.operands = [
+            *end.operands,
+            inserted(end, relay.AddOp, [position, constant_before(end, np.array([self.rows]))], {}),
+        ]
         self.describe(position)
         erase_dead(list(block.ops))
 
@@ -418,13 +422,15 @@ class Growing:
         assert isinstance(op, Operation)
         last = arrays[-1]
         if value not in self.varied:
-            return made(op, last)
+            return constant_before(op, last)
         step = last - arrays[-2]
         moving = inserted(op, relay.ReshapeOp, [position], {"newshape": ints([1] * last.ndim)})
         moving = inserted(op, relay.CastOp, [moving], {"dtype": tensor(value).element_type})
         if (step != 1).any():
-            moving = inserted(op, relay.MultiplyOp, [moving, made(op, step)], {})
-        return inserted(op, relay.AddOp, [moving, made(op, last - step * last.dtype.type(self.pasts[-1]))], {})
+            moving = inserted(op, relay.MultiplyOp, [moving, constant_before(op, step)], {})
+        return inserted(
+            op, relay.AddOp, [moving, constant_before(op, last - step * last.dtype.type(self.pasts[-1]))], {}
+        )
 
     def take_rows(self, op: relay.StridedSliceOp, moved: Mapping[int, int], position: SSAValue) -> None:
         """relay.strided_slice %x from the past's end  =>  relay.take %x, the indices from the position on"""
@@ -436,7 +442,7 @@ class Growing:
         given = {name: ints(row) for name, row in zip(("begin", "end", "strides"), numbers, strict=True)}
         found = inserted(op, relay.StridedSliceOp, [op.input], given)
         for axis, offset in moved.items():
-            places = inserted(op, relay.AddOp, [position, made(op, np.arange(dims[axis]) + offset)], {})
+            places = inserted(op, relay.AddOp, [position, constant_before(op, np.arange(dims[axis]) + offset)], {})
             found = inserted(op, relay.TakeOp, [found, places], {"axis": IntegerAttr(axis, i64)})
         op.result.replace_all_uses_with(found)
 
@@ -444,10 +450,10 @@ class Growing:
         """relay.nn.softmax %scores  =>  relay.nn.softmax (where 1 - rows, 2 - rows, ... <= position, %scores, -inf)"""
         first = self.function.body.block.first_op
         assert first is not None
-        columns = made(first, np.arange(self.maximum) + (1 - self.rows))
+        columns = constant_before(first, np.arange(self.maximum) + (1 - self.rows))
         seen = inserted(first, relay.LessEqualOp, [columns, position], {})
         for op in self.masked:
-            never = made(op, np.array(-np.inf, dtype_of(tensor(op.data).element_type)))
+            never = constant_before(op, np.array(-np.inf, dtype_of(tensor(op.data).element_type)))
             op.operands = [inserted(op, relay.WhereOp, [seen, op.data, never], {})]
 
     def describe(self, position: SSAValue) -> None:
@@ -464,17 +470,3 @@ class Growing:
         function.properties["function_type"] = FunctionType.from_lists(*types)
         function.attributes.pop(SYMBOLS, None)
         signature.write(function, [*inputs, counter], [*outputs, counter])
-
-
-def inserted(
-    before: Operation, kind: type[TensorOp], operands: Sequence[SSAValue], properties: Mapping[str, Attribute]
-) -> SSAValue:
-    """The result of an operation that is inserted before another one."""
-    op = kind.make(operands, properties, like=before)
-    Rewriter.insert_op(op, InsertPoint.before(before))
-    return op.results[0]
-
-
-def made(before: Operation, numbers: Array) -> SSAValue:
-    """A constant that is inserted before an operation."""
-    return inserted(before, relay.ConstantOp, [], {"value": elements(numbers)})
