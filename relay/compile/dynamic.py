@@ -146,18 +146,18 @@ def with_batch_beside(interface: Interface, at: At) -> Interface:
     others = [symbol for symbol in interface.symbols if symbol.name != length.name]
     if len(others) != 1 or not leads(others[0], interface):
         return interface
-    name, axes = others[0].name, dict(enumerate(length.outputs))
+    name = others[0].name
     try:
         found = kept_apart(
             others[0], lambda rows, folds: at({length.name: length.maximum, name: rows}, folds), lambda _: SINGLE
         )
     except RelayError:
         return interface
-    if found.why or 0 in axes.values():
+    if found.why or 0 in length.outputs:
         return interface
     outputs = [
-        spec._replace(shape=(Size(name if each == 1 else f"{each} {name}"), *spec.shape[1:]))
-        for spec, each in zip(interface.outputs, found.rows, strict=True)
+        spec._replace(shape=(size, *spec.shape[1:]))
+        for spec, size in zip(interface.outputs, found.leading(name), strict=True)
     ]
     return interface._replace(outputs=outputs, length=length._replace(batch=name))
 

@@ -68,26 +68,29 @@ def blocks_of(interface: Interface, at: At, recipe: Recipe) -> Interface:
 
     try:
         found = kept_apart(symbol, lambda rows, folds: at({name: rows}, folds), blocks)
+        if why := found.why or order_of_floats(found.stored):
+            return interface._replace(why=why)
     except RelayError as error:
         return interface._replace(why=str(error).replace("\n", " "))
-    if why := found.why or order_of_floats(found.stored):
-        return interface._replace(why=why)
     outputs = [
-        spec._replace(shape=(Size(name if each == 1 else f"{each} {name}"), *info.shape[1:]))
-        for spec, info, each in zip(interface.outputs, found.outputs, found.rows, strict=True)
+        spec._replace(shape=(size, *info.shape[1:]))
+        for spec, size, info in zip(interface.outputs, found.leading(name), found.outputs, strict=True)
     ]
     return interface._replace(blocks=found.blocks, outputs=outputs)
 
 
 class Apart(NamedTuple):
-    """`why` the rows of a model meet, empty where they keep apart; the sizes of blocks; how many rows of each output
-    are those of one row of the inputs; the outputs for one row, and the module for `STORED`."""
+    """`why` the rows of a model meet, empty where they keep apart; the sizes of blocks; the outputs for one row, and
+    the module for `STORED`."""
 
     why: str
     blocks: tuple[int, ...]
-    rows: list[int]
     outputs: list[TensorInfo]
     stored: IRModule
+
+    def leading(self, name: str) -> list[Size]:
+        """The leading size of each output, where `name` is the number of rows."""
+        return [Size(name if info.shape[0] == 1 else f"{info.shape[0]} {name}") for info in self.outputs]
 
 
 def kept_apart(
@@ -113,7 +116,7 @@ def kept_apart(
     for info, two in zip(outputs, twice, strict=True):
         if not info.shape or two.shape[0] != STORED * info.shape[0]:
             why = why or f"output '{info.name}' is the same for any {symbol.name}"
-    return Apart(why, sizes, [next(iter(info.shape), 0) for info in outputs], outputs, stored)
+    return Apart(why, sizes, outputs, stored)
 
 
 def reuse(module: IRModule) -> float:
