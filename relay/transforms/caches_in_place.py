@@ -33,17 +33,18 @@ FIRST = 2
 class CachesInPlace(Pass):
     """Make inputs that a model gives back longer (`concatenate`) states of a declared maximum.
 
-    `size` names the size of the past (`relay.symbols`): inputs of that size, each of which one `relay.concatenate`
-    joins with new rows to a result of `@main`, become states of `maximum` positions, and the number of positions so
-    far a state of the size's name. A step writes its rows behind them, by `relay.dynamic_update_slice`, and masks what
-    is behind in each softmax. Sizes whose names are sums (`past + new`) follow; `sizes` gives the others in order, or
-    one for all.
+    `size` is the name, in `relay.symbols`, of the number of past positions. An input of that size is a cache if its
+    only use is a `relay.concatenate` with new rows whose result `@main` returns. Each cache becomes a state with room
+    for `maximum` positions; the number of positions so far becomes another state, with the name of the size. A run
+    writes its new rows behind those of earlier runs (`relay.dynamic_update_slice`), and masks, in each softmax, the
+    scores of positions that are not there yet. Sizes named as sums (`past + new`) follow from the others; `sizes` gives
+    those in order, or one number for all.
 
-    A number that keys are multiplied by before a product multiplies the other operand instead; where NaNs of weights
-    are made 0 (rows whose scores are all -inf), those of their product are.
+    To avoid a pass over a whole cache, a scale of all keys is applied to the other operand of their product, and NaNs
+    of softmax rows whose scores are all -inf are replaced in the product of the weights, not in the weights.
 
-    The function for three numbers of positions is compared: what follows from the size is a linear function of it,
-    computed of the state, and what is as long as the past and the new rows keeps each position apart, up to a
+    The pass compares the module for three numbers of past positions. Numbers that differ must be linear in that number;
+    they are computed from the state. Tensors that are as long as all positions must keep each position apart, until a
     softmax. Raises Unsupported for whatever else meets there, by the name of its operator, InvalidArgument where there
     is no such size, or the maximum is too small.
     """

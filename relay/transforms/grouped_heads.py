@@ -49,7 +49,7 @@ def before_exchange(x: SSAValue) -> tuple[SSAValue, bool]:
 
 
 def before_repeating(x: SSAValue) -> tuple[SSAValue, int] | None:
-    """The matrices of which each is repeated, one copy behind the other, and how often; None where they are not."""
+    """A stack of matrices before each was repeated n times in a row, and n; None where `x` is no such repetition."""
     merge = x.owner
     copies = merge.input.owner if isinstance(merge, relay.ReshapeOp) else None
     if not isinstance(merge, relay.ReshapeOp) or not isinstance(copies, relay.BroadcastToOp):

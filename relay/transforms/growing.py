@@ -1,10 +1,10 @@
 """A model for a number of past positions, rewritten so that it serves any number up to its own.
 
-The function for three such numbers is compared operation by operation. What differs is of three kinds: tensors with one
-axis as long as all positions, of which any smaller number is the first part; numbers computed of sizes alone, which
-are linear in the number of past positions, and become ones computed of a state; slices that begin where the past ends.
-Indices along the axis must not meet, as those behind the last position mean nothing, but in a softmax, where they are
-masked, and in products whose other operand is 0 there.
+The functions for three such numbers are compared operation by operation. They may differ in three ways: in tensors with
+one axis as long as all positions, whose first part is the tensor for fewer positions; in numbers that are computed from
+sizes alone, are linear in the number of past positions, and are computed from a state afterwards; and in slices that
+begin where the past ends. Elements behind the last position mean nothing. So no operation may combine elements along
+that axis, except a softmax, which is masked, and a product whose other operand is 0 there.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ MEET = "positions of the past meet in it, and of the maximum not all are there y
 
 
 def unguarded(weights: SSAValue) -> SSAValue | None:
-    """The softmax of which NaNs are replaced by 0, as torch does for rows whose scores are all -inf."""
+    """The softmax, if `weights` is one whose NaNs are replaced by 0; torch writes that for rows of scores that are all
+    -inf. Else None."""
     where = weights.owner
     if not isinstance(where, relay.WhereOp) or not isinstance(test := where.condition.owner, relay.IsnanOp):
         return None
@@ -56,8 +57,8 @@ def unguarded(weights: SSAValue) -> SSAValue | None:
 
 
 def joined(function: FuncOp, argument: int, axis: int) -> relay.ConcatenateOp:
-    """The one operation that joins a cache with new rows. Raises Unsupported where there is none, or its result is no
-    result of the function."""
+    """The concatenation that appends new rows to a cache, the only user of it. Raises Unsupported where there is none,
+    or where the function does not return its result."""
     value = function.body.block.args[argument]
     users = [use.operation for use in value.uses if not isinstance(use.operation, relay.MeasureOp)]
     join = users[0] if len(users) == 1 else None
@@ -77,11 +78,11 @@ def joined(function: FuncOp, argument: int, axis: int) -> relay.ConcatenateOp:
 
 
 class Growing:
-    """`scaled`: products by keys that were multiplied by a number, which the few new rows are multiplied by instead;
-    `guarded`: products of weights of which NaNs were made 0, by what they were before: those of the few sums are;
-    `axes`: of values of the last function, the axis that is as long as all positions; `behind`: the number that a
-    value holds behind the last position, where it is known; `varied`: values without such an axis that follow from the
-    number of past positions."""
+    """`scaled`: products whose keys were multiplied by a number before, with the keys and the number: the queries,
+    which are few, are multiplied by it instead; `guarded`: products of softmax weights whose NaNs were replaced by 0,
+    with the weights before that: NaNs of the product are replaced instead; `axes`: of values of the last function, the
+    axis that is as long as all positions; `behind`: the number that a value holds behind the last position, where it
+    is known; `varied`: values without such an axis that follow from the number of past positions."""
 
     def __init__(self, functions: Sequence[FuncOp], pasts: Sequence[int], symbol: Symbol):
         """`functions`: the model for each of the numbers of past positions."""

@@ -61,8 +61,8 @@ class WeightOnlySchedule(OpSchedule):
 
 
 class WeightOnlyEmitter:
-    """Emits one product with its epilogue. `constants`: words, scales, and what sums of data are multiplied by where
-    that is not 0."""
+    """Emits one product with its epilogue. `constants`: the packed codes, the scales and, where a zero point is not 0,
+    the factors of the sums of data (`-scale * (zero_point - middle)`, see `pack`)."""
 
     def __init__(
         self,
@@ -347,7 +347,8 @@ class CodesEmitter(WeightOnlyEmitter):
         return vector
 
     def block_sums(self, block: Index, row: Index, rows: int, first: Index, vectors: int) -> Sequence[SSAValue]:
-        """The sums of a block's codes by codes, [row, vector, part], which start at what the zero point takes away."""
+        """The sums of products of a block's data codes and weight codes, [row, vector, part]. They start at
+        `-middle * (sum of the data codes)`, which takes the zero point that all weights share away."""
         b, words = self.b, self.block // self.per
         found = [
             b.broadcast(b.load(self.starts, [b.plus(row, r), part, block]), LANES)
