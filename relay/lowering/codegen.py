@@ -80,7 +80,7 @@ class NativeCode:
 
 def machine_of(target: Target) -> Machine:
     """What LLVM is told of a CPU."""
-    return Machine(target.triple, target.cpu, target.feature_string, target.relocation, target.abi)
+    return Machine(target.llvm_triple, target.cpu, target.feature_string, target.relocation, target.abi)
 
 
 def compile_text(text: str, target: Target, level: int = 3) -> NativeCode:

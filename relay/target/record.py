@@ -92,6 +92,13 @@ class Processor(ABC):
         return ("lp64" if self.triple.startswith("riscv64") else "ilp32") + floats
 
     @property
+    def llvm_triple(self) -> str:
+        """The triple as LLVM is given it. In `thumbv6m-none-eabi` it takes `eabi` for a system, and calls `__muldf3`,
+        which GCC's library for ARMv6-M has as `__aeabi_dmul` alone, the name in Arm's interface (AAPCS). With
+        `gnueabi`, floats have that interface, and copies are `memcpy` as on other processors, not `__aeabi_memcpy`."""
+        return "thumbv6m-unknown-none-gnueabi" if self.triple.startswith("thumbv6m") else self.triple
+
+    @property
     def relocation(self) -> str:
         """Whether code is for any address, or for that which a linker gives it."""
         return "pic" if "linux" in self.triple else "static"

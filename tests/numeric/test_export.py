@@ -6,7 +6,7 @@ import os
 import shutil
 import struct
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import pytest
 
 import relay
 from benchmarks import firmware
+from benchmarks.speech import speech
 from relay import signature
 from relay.byoc.c import export_c
 from relay.byoc.c.emit import constants_of
@@ -287,11 +288,49 @@ def on_cortex(name: str, model: tuple[Path | relay.IRModule, Array, Array], fold
     assert np.array_equal(np.frombuffer(data, executable.outputs[0].dtype).reshape(expected.shape), expected)
 
 
-def test_digits_for_a_cortex_m0(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """It has no products of 64 bits, and no function is called for them. A Cortex-M3 runs its code."""
-    monkeypatch.setitem(firmware.BOARDS, "cortex-m0", firmware.BOARDS["cortex-m3"])
-    on_cortex("cortex-m0", digits(3), tmp_path)
-    assert "__muldi3" not in undefined_symbols((tmp_path / "relay_model.o").read_bytes())
+def drawn(module: relay.IRModule, count: int) -> tuple[relay.IRModule, Array, Array]:
+    """A module of one input with random ones, and what the interpreter makes of them."""
+    (info,), _ = signature.read(module["main"])
+    random = np.random.default_rng(0)
+    data = [firmware.drawn(random, info.shape, info.dtype) for _ in range(count)]
+    return module, np.stack(data), np.stack([np.asarray(run_module(module, [each])[0]) for each in data])
+
+
+@pytest.mark.parametrize(
+    ("model", "called"),
+    [
+        (lambda: digits(3), {"__clzsi2"}),
+        (lambda: drawn(speech(), 2), {"__clzsi2", "__aeabi_d2iz", "__aeabi_dmul", "__aeabi_i2d", "round"}),
+    ],
+    ids=["digits", "speech"],
+)
+def test_models_on_a_cortex_m0(
+    model: Callable[[], tuple[Path | relay.IRModule, Array, Array]],
+    called: set[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """It has no products of 64 bits, and no function is called for them. Functions for floats, of a scale that no
+    integers stand for, have the names of Arm's interface: GCC's library for this processor has no others."""
+    board = replace(firmware.BOARDS["cortex-m0"], machine="microbit", room=16 << 10)
+    monkeypatch.setitem(firmware.BOARDS, "cortex-m0", board)
+    on_cortex("cortex-m0", model(), tmp_path)
+    found = undefined_symbols((tmp_path / "relay_model.o").read_bytes())
+    assert found - {"memcpy", "memset"} == called
+
+
+def test_accesses_that_are_not_aligned_are_found_where_a_cortex_m3_stands_in(tmp_path: Path):
+    CORTEX_M.skip()
+    (tmp_path / "main.c").write_text("int data[2];\nint main(void) { return *(volatile int *)((char *)data + 1); }\n")
+    board = firmware.BOARDS["cortex-m0"]
+    machine = [*board.flags, *board.places, "-nostartfiles", "-specs=nosys.specs"]
+    files = ["main.c", str(BOARD / "start.c"), "-T", str(BOARD / "mps2.ld")]
+    run([*CORTEX_M.linker, *machine, *files, "-o", "a"], tmp_path)
+    options = ["-nographic", "-semihosting-config", "enable=on,target=native", "-kernel", "a"]
+    done = subprocess.run(
+        [*CORTEX_M.emulator, "-M", board.machine, *options], cwd=tmp_path, capture_output=True, timeout=100
+    )
+    assert done.returncode == 1 and b"fault" in done.stdout + done.stderr
 
 
 def test_digits_on_a_cortex_m4(tmp_path: Path):

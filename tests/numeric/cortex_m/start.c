@@ -42,6 +42,9 @@ uint32_t ticks(void)
 void reset(void)
 {
     *(volatile uint32_t *)0xE000ED88 |= 0xFu << 20; /* the unit for floats and vectors, where there is one */
+#ifdef __ARM_ARCH_6M__
+    *(volatile uint32_t *)0xE000ED14 |= 1u << 3; /* where another core stands in, let it trap what is not aligned */
+#endif
     __asm__ volatile("dsb\n isb");
     for (uint32_t *to = &data_start, *from = &data_source; to < &data_end;)
         *to++ = *from++;
