@@ -76,6 +76,12 @@ def _gpu() -> Dialect:
     return Gpu
 
 
+def _amx() -> Dialect:
+    from relay.dialects.amx import Amx
+
+    return Amx
+
+
 def _nvgpu() -> Dialect:
     from relay.dialects.nvgpu import Nvgpu
 
@@ -113,6 +119,7 @@ OURS: dict[str, Callable[[], Dialect]] = {
     "relay": _relay,
     "qnn": _qnn,
     "byoc": _byoc,
+    "amx": _amx,
     "nvgpu": _nvgpu,
     "nvvm": _nvvm,
     "xevm": _xevm,

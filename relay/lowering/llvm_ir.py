@@ -25,6 +25,7 @@ from relay.lowering.llvm.parallel import threaded
 from relay.lowering.llvm.repeat import repeat_text
 from relay.lowering.llvm.scalar import SCALAR
 from relay.lowering.llvm.team import begin_text, team_text
+from relay.lowering.llvm.tiles import TILES
 from relay.lowering.llvm.types import type_name
 from relay.lowering.plan_memory import size_of
 from relay.lowering.program import FunctionText, Program, Units
@@ -33,7 +34,7 @@ from relay.lowering.shaped import buffer_of
 ENTRY = "relay_main"
 """The symbol of `@main` behind one pointer to a table of pointers."""
 
-WRITERS: dict[str, Writer] = SCALAR | MEMORY | CONTROL
+WRITERS: dict[str, Writer] = SCALAR | MEMORY | CONTROL | TILES
 """What is not a row of `relay.lowering.llvm.rows`."""
 
 

@@ -7,6 +7,7 @@ import struct
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, IndexType
 from xdsl.ir import Attribute
 
+from relay.dialects.amx import TileType
 from relay.dialects.attributes import dtype_of
 from relay.dialects.op import is_integer
 from relay.errors import Unsupported
@@ -22,7 +23,8 @@ FLOATS: dict[type[Attribute], tuple[str, str]] = {
 
 
 def type_name(type: Attribute) -> str:
-    """The LLVM spelling of a type: `i32`, `float`, `<16 x i32>`, `ptr` for a memref, `i64` for an index."""
+    """The LLVM spelling of a type: `i32`, `float`, `<16 x i32>`, `ptr` for a memref, `i64` for an index,
+    `x86_amx` for a tile."""
     if is_vector(type):
         return f"<{lanes(type)} x {type_name(type.element_type)}>"
     if is_integer(type):
@@ -33,6 +35,8 @@ def type_name(type: Attribute) -> str:
         return "ptr"
     if type.__class__ in FLOATS:
         return FLOATS[type.__class__][0]
+    if isinstance(type, TileType):
+        return "x86_amx"
     raise Unsupported(f"llvm-ir: type {type}", "has no LLVM form here")
 
 

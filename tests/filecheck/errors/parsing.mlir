@@ -56,3 +56,24 @@ func.func private @f() attributes {a = dense<"0x0102"> : tensor<3xi4>}
 
 // CHECK: Shape mismatch in dense literal. Expected [3] shape from the type, but got [2] shape.
 func.func private @f() attributes {a = dense<[1, 2]> : tensor<3xi4>}
+
+// -----
+
+// CHECK: amx.tile: !amx.tile<17x64xi8> is not up to 16 rows of up to 64 bytes in whole words
+func.func @too_many_rows(%t: !amx.tile<17x64xi8>) {
+  func.return
+}
+
+// -----
+
+// CHECK: amx.tile: !amx.tile<16x63xi8> is not up to 16 rows of up to 64 bytes in whole words
+func.func @part_of_a_word(%t: !amx.tile<16x63xi8>) {
+  func.return
+}
+
+// -----
+
+// CHECK: amx.tile: only rows and columns of i8 and i32 are known here
+func.func @halves(%t: !amx.tile<16x32xi16>) {
+  func.return
+}

@@ -24,6 +24,35 @@ func.func private @kernel(%x: memref<32xf32>, %y: memref<4x8xi8>, %r: memref<32x
   func.return
 }
 
+// Tiles: shapes in rows and bytes, strides in bytes.
+
+// CHECK-LABEL: define internal void @tiles
+// CHECK:         [[P:%.+]] = getelementptr inbounds i8, ptr %arg0, i64 %arg3
+// CHECK-NEXT:    [[X:%.+]] = call x86_amx @llvm.x86.tileloadd64.internal(i16 5, i16 64, ptr [[P]], i64 %arg4)
+// CHECK-NEXT:    [[W:%.+]] = call x86_amx @llvm.x86.tileloadd64.internal(i16 16, i16 48, ptr %arg1, i64 96)
+// CHECK-NEXT:    [[S:%.+]] = call x86_amx @llvm.x86.tileloadd64.internal(i16 5, i16 48, ptr %arg2, i64 0)
+// CHECK:         [[I:%.+]] = phi i64
+// CHECK-NEXT:    [[A:%.+]] = phi x86_amx [ [[S]], %entry ], [ [[R:%.+]], %{{.+}} ]
+// CHECK:         [[L:%.+]] = call x86_amx @llvm.x86.tdpbusd.internal(i16 5, i16 48, i16 64, x86_amx [[A]], x86_amx [[X]], x86_amx [[W]])
+// CHECK-NEXT:    [[R]] = call x86_amx @llvm.x86.tdpbssd.internal(i16 5, i16 48, i16 64, x86_amx [[L]], x86_amx [[X]], x86_amx [[W]])
+// CHECK:         [[B:%.+]] = mul nsw i64 %arg4, 4
+// CHECK:         call void @llvm.x86.tilestored64.internal(i16 5, i16 48, ptr %{{.+}}, i64 [[B]], x86_amx [[A]])
+func.func private @tiles(%x: memref<900xi8>, %w: memref<1536xi8>, %s: memref<99xi32>, %at: index, %stride: index) {
+  %0 = arith.constant 0 : index
+  %1 = arith.constant 1 : index
+  %96 = arith.constant 96 : index
+  %a = amx.tile_load %x[%at], %stride : memref<900xi8> into !amx.tile<5x64xi8>
+  %b = amx.tile_load %w[%0], %96 : memref<1536xi8> into !amx.tile<16x48xi8>
+  %c = amx.tile_load %s[%0], %0 : memref<99xi32> into !amx.tile<5x12xi32>
+  %r = scf.for %i = %0 to %96 step %1 iter_args(%sum = %c) -> (!amx.tile<5x12xi32>) {
+    %u = amx.tile_muli %a zext, %b, %sum : !amx.tile<5x64xi8>, !amx.tile<16x48xi8>, !amx.tile<5x12xi32>
+    %v = amx.tile_muli %a, %b, %u : !amx.tile<5x64xi8>, !amx.tile<16x48xi8>, !amx.tile<5x12xi32>
+    scf.yield %v : !amx.tile<5x12xi32>
+  }
+  amx.tile_store %s[%at], %r, %stride : memref<99xi32>, !amx.tile<5x12xi32>
+  func.return
+}
+
 // A hint may be behind the buffer, so its address is not said to be inside.
 
 // CHECK-LABEL: define internal void @hint
