@@ -444,6 +444,11 @@ class Executable:
             other._notes = [] if notes is None else [notes]
             for number, value in enumerate(values):
                 other.set_input(number, value)
+            frame = other._bind()
+            for number, output in self._graph.get("in_place", ()):  # as a stream runs: in the state's memory
+                if self.inputs[int(number)].kind == "state":
+                    frame.outputs[output][...] = frame.inputs[number]
+                    frame.table[number] = 0
             return other.run
 
         return profile(self.library, twin, seconds)

@@ -90,6 +90,8 @@ class CpuCosts:
     """Operations on an entry of a table at least for which entries are read, and stored, first."""
     packed_rows: int = 8
     """Rows of a product's first matrix at least for which the second one is packed at run time."""
+    packed_float_rows: int = 9
+    """The same of float32, where sums along both matrices' rows do without."""
     packed_columns: int = 2
     """Columns of the second matrix at least for which it is."""
     packed_turned_columns: int = 8

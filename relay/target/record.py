@@ -123,6 +123,10 @@ class Processor(ABC):
     def sums_along_rows(self) -> bool:
         """Whether kernels of few rows read the other matrix of a product as rows, and sum along both."""
 
+    def packed_rows(self, floats: bool) -> int:
+        """Rows of a product's first matrix at least for which kernels pack the second one, or copy it."""
+        return self.costs.packed_rows
+
     @property
     @abstractmethod
     def keeps_scores(self) -> bool:
@@ -289,6 +293,9 @@ class CpuTarget(Processor):
     @property
     def takes_weights_in_blocks(self) -> bool:
         return bool(self.triple) and self.has_vectors
+
+    def packed_rows(self, floats: bool) -> int:
+        return self.costs.packed_float_rows if floats and self.sums_along_rows else self.costs.packed_rows
 
     @property
     def sums_along_rows(self) -> bool:

@@ -166,7 +166,7 @@ class Group:
         least = costs.packed_turned_columns if op.transpose_b.value.data else costs.packed_columns
         kinds = {tensor(value).element_type for value in op.operands}
         runs = kinds == {f32} or (kinds <= CODES and target.dot() is not None)
-        return rank(op.result) == 3 and runs and rows >= costs.packed_rows and columns >= least
+        return rank(op.result) == 3 and runs and rows >= target.packed_rows(kinds == {f32}) and columns >= least
 
     def attends(self, target: Target) -> bool:
         """Whether the product may stand in one kernel with a softmax: it is one of those, or of few rows of floats."""

@@ -8,14 +8,18 @@ import pytest
 from xdsl.dialects.builtin import IntegerAttr, i32
 from xdsl.ir import Attribute
 
+from relay.compile.entry import build
 from relay.compile.pipeline import default_pipeline
 from relay.dialects import relay
 from relay.dialects.attributes import element_type
+from relay.exploration.tuning import DrawSchedules
+from relay.interpreters import run
 from relay.passes import PassContext
 from relay.target import host
 from relay.transforms.print_choices import schedule_lines
-from tests.numeric.compiled_modules import Net
+from tests.numeric.compiled_modules import Net, equal
 from tests.numeric.test_operators_compiled import target_of
+from tests.numeric.test_schedule_attributes import with_pass
 
 SHAPES = (
     (1, 9, 8, 16),
@@ -29,6 +33,8 @@ SHAPES = (
     (1, 16, 9, 1),
 )
 """Matrices, rows, inner size, columns."""
+FEW = ((2, 1, 64, 67), (1, 3, 67, 80), (1, 8, 130, 33), (3, 2, 16, 18), (1, 7, 300, 64), (1, 8, 19, 130))
+"""Of few rows, where one side's rows are read as they lie, in parts: sizes around multiples of 4 and 16."""
 FLAVOURS: dict[str, tuple[str, str, tuple[int, int] | None]] = {
     "i8": ("int8", "int8", (-5, 3)),
     "i8_plain": ("int8", "int8", (0, 0)),
@@ -73,7 +79,7 @@ def choices(net: Net) -> list[str]:
 @pytest.mark.parametrize("flavour", ["i8", "f32"])
 def test_products(flavour: str):
     with PassContext(opt_level=1):  # LLVM is quick there
-        products(flavour, (*SHAPES[1:4], *SHAPES[-3:])).check()
+        products(flavour, (*SHAPES[1:4], *SHAPES[-3:], *(FEW if flavour == "f32" else ()))).check()
 
 
 @pytest.mark.slow
@@ -105,3 +111,15 @@ def test_few_rows_are_not_packed():
     properties = {"transpose_b": IntegerAttr.from_bool(False), "out_dtype": element_type("float32")}
     net.result("few", net.add(relay.BatchMatmulOp, [a, b], properties))
     assert not any("packed at run time" in text for text in choices(net))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_few_rows_of_floats_with_any_schedule(seed: int):
+    net = products("f32", FEW)
+    module = net.module()
+    with PassContext(opt_level=1):
+        executable = build(module, pipeline=with_pass(DrawSchedules(seed)))
+    results = executable.run(*net.inputs)
+    assert isinstance(results, tuple)
+    for found, wanted in zip(results, run(module, net.inputs), strict=True):
+        assert equal(found, wanted)

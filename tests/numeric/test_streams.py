@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -20,7 +21,8 @@ from relay.byoc.c import export_c
 from relay.byoc.c.toolchain import find
 from relay.errors import InvalidArgument, Malformed, Unsupported
 from relay.interpreters import run
-from relay.runtime import Executable
+from relay.runtime import Executable, Library
+from relay.runtime.profile import Twin
 from relay.runtime.stream import Stream
 from tests.numeric.litert_models import Array, Reference, T
 from tests.numeric.test_control_flow_against_litert import Graph, Op, model
@@ -154,6 +156,22 @@ def test_a_cache_is_updated_where_it_is():
             other = stream.clone()
             other.reset()
             assert (other.states["a"] == 5).all() and not np.array_equal(state, other.states["a"])
+
+
+def test_a_profile_runs_with_caches_where_they_are(monkeypatch: pytest.MonkeyPatch):
+    def one_run(library: Library, twin: Twin, seconds: float) -> Executable:
+        run = twin(library, None)
+        run()
+        return cast("Executable", cast("Any", run).__self__)
+
+    executable, row = relay.build(cache_of_rows()), np.arange(6, dtype=np.int8).reshape(1, 1, 6)
+    monkeypatch.setattr("relay.runtime.profile.profile", one_run)
+    other, stream = cast("Executable", executable.profile(row, np.array([0, 1, 0], np.int32))), executable.stream()
+    other.set_input(1, np.array([0, 4, 0], np.int32))
+    other.run()
+    for start in (1, 4):
+        stream.run(row, np.array([0, start, 0], np.int32))
+    np.testing.assert_array_equal(other.get_output(1), stream.states["a"])
 
 
 def test_a_number_that_is_given_back():

@@ -81,7 +81,8 @@ def recognise_product(op: linalg.GenericOp, target: CpuTarget) -> Product | None
     conv = Convolution(a, b, out, *size, 1, 1, (1, 1), (1, 1), False, accumulator)
     runs = conv.is_float or (a.element == b.element == i8 and dot_of(conv, target) is not None)
     least = target.costs.packed_turned_columns if turned else target.costs.packed_columns
-    return Product(conv, batch, turned) if runs and rows >= target.costs.packed_rows and columns >= least else None
+    many = rows >= target.packed_rows(conv.is_float) and columns >= least
+    return Product(conv, batch, turned) if runs and many else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from math import prod
 from typing import Self
@@ -20,6 +21,7 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, SSAValue
 
 from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.indices import minus, quotient, remainder
 from relay.lowering.scheduling.affine import dims_of
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import kinds_of, operands_of
@@ -29,10 +31,17 @@ from relay.lowering.scheduling.reduction import last_lanes
 from relay.lowering.scheduling.rows import in_vectors
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, moved
 from relay.lowering.shaped import Extent, at_most, shape_of
-from relay.target import LANES
+from relay.target import LANES, CpuTarget
 
 JOINING = 8
 """Cycles in which the lanes of a vector are added."""
+
+PLACES = 4
+"""Parts of a matrix whose rows are read side by side: a processor prefetches several streams at once, but none of them
+past the end of a page. A Zen 3 reads 131 kB of keys at 21 GB/s so, at 10.5 one row after the other."""
+
+BLOCK_BYTES = 16 << 10
+"""Bytes of the rows that several tiles of sums take before the next rows: they stay in the first-level cache."""
 
 Places = Mapping[int, Index]
 """Where loops are, by their numbers."""
@@ -50,6 +59,17 @@ def row_sums(op: Operation) -> list[list[int]] | None:
     return known if known == maps else None
 
 
+def pick_places(pick: Picks, target: CpuTarget, most: int) -> int:
+    """Parts of a matrix that are read side by side, of at most so many rows in turn."""
+    possible = [places for places in (PLACES, 2, 1) if places <= most]
+    return pick("places", possible, possible[0] if target.has_caches else 1)
+
+
+def number_of(b: LoopBuilder, size: int | Extent) -> Index:
+    """A size of a buffer, whether it is known now or at run time."""
+    return b.length(size) if isinstance(size, Extent) else size
+
+
 def opened(stack: ExitStack, b: LoopBuilder, sizes: Sequence[int], dims: Iterable[int]) -> Places:
     """Loops over results, the first outermost, that end with the stack."""
     return {dim: stack.enter_context(b.loop(0, sizes[dim], independent=True))[0] for dim in dims}
@@ -57,11 +77,13 @@ def opened(stack: ExitStack, b: LoopBuilder, sizes: Sequence[int], dims: Iterabl
 
 @dataclass(frozen=True, kw_only=True)
 class RowProductsSchedule(OpSchedule):
-    """`loop`: the innermost loop over results, along which `together` neighbours are computed at once."""
+    """`loop`: the innermost loop over results, along which `together` are computed at once: as many neighbours in each
+    of `places` parts of equal size."""
 
     strategy = "row_products"
     loop: int
     together: int
+    places: int
 
 
 @dataclass(frozen=True)
@@ -95,40 +117,58 @@ class RowProducts(Strategy[RowProductsSchedule]):
         target, own = kernel.target, self.maps[self.larger][:-1]
         loop = pick("loop", own, own[-1])
         together = pick("together", (16, 8, 4, 2, 1), 16 if target.register_bytes == 4 * LANES else 4)
+        places = pick_places(pick, target, together)
         sums = prod(map(at_most, shape_of(self.op.outputs[0])))
         registers = LANES * 4 / target.register_bytes
         turns = -(-self.size // LANES) * registers * (1 + 1 / together) / target.costs.loads_per_cycle
         cycles = sums * (turns + registers * JOINING / together) + moved(kernel, self.op.inputs[self.larger])
         why = f"{sums} sums of {self.size} products of rows as they lie, {together} at once"
-        return RowProductsSchedule(loop=loop, together=together, cycles=round(cycles), why=why)
+        return RowProductsSchedule(loop=loop, together=together, places=places, cycles=round(cycles), why=why)
 
     def emit(self, emission: Emission, schedule: RowProductsSchedule) -> None:
         b, out, inner = emission.builder, self.op.outputs[0], schedule.loop
         rows, sizes = [b.flatten(value) for value in self.op.inputs], shape_of(out)
         outer = [dim for dim in self.maps[self.larger][:-1] if dim != inner]
         others = [dim for dim in range(len(sizes)) if dim not in (*outer, inner)]
-        widths = (schedule.together, 1) if schedule.together > 1 else (1,)
+        step = schedule.together // schedule.places
+        size = number_of(b, sizes[inner])
+        part = b.times(quotient(b, size, schedule.together), step)
         with ExitStack() as around:
-            places = opened(around, b, sizes, outer)
+            outside = opened(around, b, sizes, outer)
 
-            def block(at: Index, count: int) -> None:
+            def block(first: Sequence[Index], count: int) -> None:
+                """`count` neighbours from each of these places on."""
                 with ExitStack() as stack:
-                    every = {**places, inner: at, **opened(stack, b, sizes, others)}
-                    here = [every[dim] for dim in range(len(sizes))]
-                    starts = [self.starts(b, number, here, inner, count) for number in (0, 1)]
+                    inside = {**outside, **opened(stack, b, sizes, others)}
+                    points = [{**inside, inner: at} for at in first]
+                    starts = [self.starts(b, number, points, inner, count) for number in (0, 1)]
                     found = joined_lanes(b, self.totals(b, rows, starts))
-                    b.vector_store(b.add(arith.AddfOp(b.vector_load(out, here, count), found)).result, out, here)
+                    for number, point in enumerate(points):
+                        here = [point[dim] for dim in range(len(sizes))]
+                        lanes = range(number * count, (number + 1) * count)
+                        sums = found if len(points) == 1 else b.shuffle(found, found, lanes)
+                        b.vector_store(b.add(arith.AddfOp(b.vector_load(out, here, count), sums)).result, out, here)
 
-            in_vectors(b, sizes[inner], widths, block, independent=True)
+            most = None if isinstance(size, int) else at_most(sizes[inner]) // schedule.together
+            with b.loop(0, part, step, independent=True, turns=most) as (at, _):
+                block([b.plus(at, b.times(part, place)) for place in range(schedule.places)], step)
+            if schedule.together > 1:
+                with b.loop(b.times(part, schedule.places), size, independent=True) as (at, _):
+                    block([at], 1)
 
-    def starts(self, b: LoopBuilder, number: int, here: Sequence[Index], inner: int, count: int) -> list[Index]:
-        """Where the rows of an operand begin in its memory: one, or one for each of `count` neighbours."""
-        first: Index = 0
-        step = 0
-        for dim, size in zip(self.maps[number][:-1], shape_of(self.op.inputs[number]), strict=False):
-            first, step = b.plus(b.times(first, at_most(size)), here[dim]), step * at_most(size) + (dim == inner)
-        first = b.times(first, self.size)
-        return [b.plus(first, n * step * self.size) for n in range(count if step else 1)]
+    def starts(self, b: LoopBuilder, number: int, points: Sequence[Places], inner: int, count: int) -> list[Index]:
+        """Where the rows of an operand begin in its memory: of `count` neighbours from each point on, or one for all
+        if it has no others along the loop."""
+        found = list[Index]()
+        for point in points:
+            first, step = 0, 0
+            for dim, size in zip(self.maps[number][:-1], shape_of(self.op.inputs[number]), strict=False):
+                first, step = b.plus(b.times(first, at_most(size)), point[dim]), step * at_most(size) + (dim == inner)
+            first = b.times(first, self.size)
+            if not step:
+                return [first]
+            found += [b.plus(first, n * step * self.size) for n in range(count)]
+        return found
 
     def totals(self, b: LoopBuilder, rows: Sequence[SSAValue], starts: Sequence[Sequence[Index]]) -> list[SSAValue]:
         """Sums of products of pairs of rows, 16 partial ones each. One side may be one row for all."""
@@ -166,10 +206,13 @@ def joined_lanes(b: LoopBuilder, totals: Sequence[SSAValue]) -> SSAValue:
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedRowsSchedule(OpSchedule):
-    """`lanes`: widths of the vectors of sums, each for what is left by those before."""
+    """`lanes`: widths of the vectors of sums, each for what is left by those before. `rows` of sums are in registers at
+    once. Each of `places` parts of the weighted rows, of equal size, gives one in turn."""
 
     strategy = "weighted_rows"
     lanes: tuple[int, ...]
+    rows: int
+    places: int
 
 
 @dataclass(frozen=True)
@@ -190,7 +233,7 @@ class WeightedRows(Strategy[WeightedRowsSchedule]):
         if maps[0][-1:] != [last] or last - 1 in maps[0] or maps[1][-2:] != [last, last - 1]:
             return None
         here, width = cls(op, maps), shape_of(op.outputs[0])[-1]
-        return None if isinstance(width, Extent) or here.rows > kernel.target.costs.packed_rows else here
+        return None if isinstance(width, Extent) or here.rows >= kernel.target.packed_rows(floats=True) else here
 
     @property
     def few(self) -> list[int]:
@@ -204,34 +247,68 @@ class WeightedRows(Strategy[WeightedRowsSchedule]):
 
     def decide(self, kernel: Kernel, pick: Picks) -> WeightedRowsSchedule:
         target, out = kernel.target, shape_of(self.op.outputs[0])
-        room = max(target.vector_registers * 3 // 4 // self.rows, 1)
-        best = tuple(LANES * count for count in (4, 2, 1) if count <= room and LANES * count <= out[-1])
+        room = target.vector_registers * 3 // 4
+        vectors = -(-out[-1] // LANES)
+        rows = pick("rows", range(1, self.rows + 1), min(max(room // vectors, 1), self.rows))
+        best = tuple(
+            LANES * count for count in (4, 2, 1) if count * rows <= max(room, rows) and LANES * count <= out[-1]
+        )
         possible = [(*best[skipped:], 1) for skipped in range(len(best) + 1)]
         lanes = pick("lanes", possible, possible[0])
+        places = pick_places(pick, target, PLACES)
         products = prod(map(at_most, out)) * at_most(shape_of(self.op.inputs[0])[-1])
-        turns = products * 4 / target.register_bytes * (1 + 1 / self.rows) / target.costs.loads_per_cycle
-        why = f"{self.rows} rows of sums in registers"
-        return WeightedRowsSchedule(lanes=lanes, cycles=round(turns + moved(kernel, self.op.inputs[1])), why=why)
+        turns = products * 4 / target.register_bytes * (1 + 1 / rows) / target.costs.loads_per_cycle
+        cycles, why = round(turns + moved(kernel, self.op.inputs[1])), f"{rows} rows of sums in registers"
+        return WeightedRowsSchedule(lanes=lanes, rows=rows, places=places, cycles=cycles, why=why)
 
     def emit(self, emission: Emission, schedule: WeightedRowsSchedule) -> None:
-        b, (a, weighted), out = emission.builder, self.op.inputs, self.op.outputs[0]
-        sizes = shape_of(out)
-        inner = len(sizes) - 1
-        rows = list(product(*(range(sizes[dim]) for dim in self.few)))
+        b, out = emission.builder, self.op.outputs[0]
+        sizes, places = shape_of(out), schedule.places
+        size = number_of(b, shape_of(self.op.inputs[0])[-1])
+        part, row = quotient(b, size, places), sizes[-1]
+        once = schedule.rows >= self.rows and row <= schedule.lanes[0]
+        block = max(BLOCK_BYTES // (4 * row * places), 1)
+        whole = 0 if once else minus(b, part, remainder(b, part, block))
         with ExitStack() as around:
-            places = opened(around, b, sizes, (dim for dim in self.maps[2][:-1] if dim not in self.few))
+            outside = opened(around, b, sizes, (dim for dim in self.maps[2][:-1] if dim not in self.few))
 
-            def sums(at: Index, count: int) -> None:
-                every = [{**places, inner: at, **dict(zip(self.few, row, strict=True))} for row in rows]
-                outs = [[here[dim] for dim in self.maps[2]] for here in every]
-                starts = [b.vector_load(out, here, count) for here in outs]
-                with b.loop(0, shape_of(a)[-1], carried=starts) as (k, turn):
+            def turns(start: Index, end: Index, count: int) -> None:
+                self.add_rows(b, outside, schedule, (start, end), [b.times(part, place) for place in range(count)])
+
+            with b.loop(0, whole, block) as (start, _):
+                turns(start, b.plus(start, block), places)
+            turns(whole, part, places)
+            if places > 1:
+                turns(b.times(part, places), size, 1)
+
+    def add_rows(
+        self,
+        b: LoopBuilder,
+        outside: Places,
+        schedule: WeightedRowsSchedule,
+        turns: tuple[Index, Index],
+        first: Sequence[Index],
+    ) -> None:
+        """Add to all sums the rows of some turns, each of which takes one of each part; the parts start at `first`."""
+        (a, weighted), out = self.op.inputs, self.op.outputs[0]
+        sizes, inner = shape_of(out), len(shape_of(out)) - 1
+        every = list(product(*(range(sizes[dim]) for dim in self.few)))
+
+        def sums(rows: Sequence[tuple[int, ...]], at: Index, count: int) -> None:
+            points = [{**outside, inner: at, **dict(zip(self.few, row, strict=True))} for row in rows]
+            outs = [[point[dim] for dim in self.maps[2]] for point in points]
+            with b.loop(*turns, carried=[b.vector_load(out, here, count) for here in outs]) as (turn, body):
+                totals: Sequence[SSAValue] = body.args
+                for k in [b.plus(turn, start) for start in first]:
                     dims = [[*here, k] for here in outs]
                     read = b.vector_load(weighted, [dims[0][dim] for dim in self.maps[1]], count)
                     factors = [b.broadcast(b.load(a, [here[dim] for dim in self.maps[0]]), count) for here in dims]
-                    fused = zip(factors, turn.args, strict=True)
-                    turn.next = [b.add(vector.FMAOp(factor, read, total)).results[0] for factor, total in fused]
-                for total, here in zip(turn.results, outs, strict=True):
-                    b.vector_store(total, out, here)
+                    fused = zip(factors, totals, strict=True)
+                    totals = [b.add(vector.FMAOp(factor, read, total)).results[0] for factor, total in fused]
+                body.next = [*totals]
+            for total, here in zip(body.results, outs, strict=True):
+                b.vector_store(total, out, here)
 
-            in_vectors(b, sizes[inner], schedule.lanes, sums, independent=True)
+        for start in range(0, len(every), schedule.rows):
+            rows = every[start : start + schedule.rows]
+            in_vectors(b, sizes[inner], schedule.lanes, partial(sums, rows), independent=True)

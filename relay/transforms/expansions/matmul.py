@@ -61,9 +61,9 @@ def leading(new: Expansion, op: relay.MatmulOp | relay.BatchMatmulOp) -> SSAValu
 def packs(op: relay.MatmulOp | relay.BatchMatmulOp, target: Target) -> bool:
     """Whether kernels take the second matrix as it lies: they pack it, or copy it into shared memory."""
     (rows, inner), (_, columns) = op.matrices()
-    if rows < target.costs.packed_rows or columns < LANES:
-        return False
     types = [tensor(side).element_type for side in (op.tensor_a, op.tensor_b)]
+    if rows < target.packed_rows(isinstance(types[0], Float32Type)) or columns < LANES:
+        return False
     codes = all(is_code(type, 8) for type in types) and inner % 4 == 0
     return isinstance(types[0], Float32Type) or (codes and target.multiplies_rows_by_rows)
 
@@ -77,7 +77,7 @@ def sums_along_rows(op: relay.MatmulOp | relay.BatchMatmulOp, target: Target) ->
 def has_few_rows(op: relay.MatmulOp | relay.BatchMatmulOp, target: Target) -> bool:
     """Whether the first matrix has so few rows of float32 that the target's kernels do not pack the second one."""
     floats = all(isinstance(tensor(side).element_type, Float32Type) for side in (op.tensor_a, op.tensor_b))
-    few = op.matrices()[0][0] < target.costs.packed_rows and not op.transpose_a.value.data
+    few = op.matrices()[0][0] < target.packed_rows(floats) and not op.transpose_a.value.data
     return target.sums_along_rows and floats and few
 
 
