@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import relay
-from benchmarks import kernels, macs, report
+from benchmarks import kernels, macs, tables
 from relay import signature
 from relay.compile import peak
 from relay.exploration.references import LiteRt
@@ -68,7 +68,7 @@ def compare(
             for count, found in scalings.items():
                 found.append(peak.scaling(processors[:count]))
         ours = {runner.threads: runner for runner in running if runner.peer == "ours"}
-        rows = [report.row_of(runner, work, peaks, ours.get(runner.threads)) for runner in runners]
+        rows = [tables.row_of(runner, work, peaks, ours.get(runner.threads)) for runner in runners]
         for row, runner in zip(rows, runners, strict=True):
             if not runner.note and runner.threads == threads[0] and model.suffix == ".tflite":
                 row["from_reference"] = difference(reference_of(model), runner.results())
@@ -98,7 +98,7 @@ def kernel_rows(model: Path, seconds: float, peaks: Mapping[str, float]) -> list
     """Our kernels, the slowest first."""
     timed = kernels.time_kernels(model, inputs_of(model), seconds)
     total = sum(one.seconds for one in timed)
-    rows = [report.kernel_row(one, total, peaks) for one in timed]
+    rows = [tables.kernel_row(one, total, peaks) for one in timed]
     return sorted(rows, key=lambda row: -row["seconds"])
 
 
@@ -121,12 +121,12 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, list[dict[str, Any
         if options.kernels:
             os.sched_setaffinity(0, {first})
             rows = kernel_rows(model, options.rounds * options.seconds, peaks)
-            print(report.table(report.KERNEL_HEAD, [report.kernel_cells(row) for row in rows]))
+            print(tables.table(tables.KERNEL_HEAD, [tables.kernel_cells(row) for row in rows]))
             print(f"\nall: {sum(row['seconds'] for row in rows) * 1e3:.4g} ms")
         else:
             names = [name for name, version in versions.items() if version is not None]
             rows, scalings[model.stem] = compare(model, names, threads, options.rounds, options.seconds, peaks)
-            print(report.table(report.HEAD, [report.cells(row) for row in rows]))
+            print(tables.table(tables.HEAD, [tables.cells(row) for row in rows]))
             for count, more in scalings[model.stem].items():
                 print(f"\nmeanwhile, {count} processors did {more:.2f} times as much as one")
         results[model.stem] = rows
@@ -134,10 +134,10 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, list[dict[str, Any
             found = {"peak": peaks, "versions": versions, "models": results, "processors": scalings}
             options.json.write_text(json.dumps(found, indent=1) + "\n")
     for count in [] if options.kernels else threads:
-        print(f"\n{report.summary(results, count)}")
+        print(f"\n{tables.summary(results, count)}")
     if options.plot and not options.kernels:
-        options.plot.write_text(report.plot(results))
-        print(f"\n{report.exactness(results)}")
+        options.plot.write_text(tables.plot(results))
+        print(f"\n{tables.exactness(results)}")
     return results
 
 

@@ -22,7 +22,7 @@ import onnx
 from onnx import TensorProto, helper
 
 import relay
-from benchmarks import report
+from benchmarks import tables
 from benchmarks.transformers import Graph
 from relay.lowering.codegen import compile_text
 from relay.runtime import DynamicExecutable, Library
@@ -299,7 +299,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         rows = [measure(name, folder, options.rounds) for name in options.names or [*DECODERS]]
     head = ("ms a token, one thread", "MB", *PEERS, "reading", "better peer / ours", "of reading")
-    print(report.table(head, rows))
+    print(tables.table(head, rows))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from benchmarks import compare, report
+from benchmarks import compare, tables
 from relay.tools.peers import Array
 
 PEERS = ("ours", "openvino", "onnxruntime")
@@ -275,7 +275,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             return
         found = compare.main([*names, *timing, "--peers", ",".join(PEERS), "--threads", "1"])
     head = ("processor time in ms, one thread", *PEERS, "better peer / ours")
-    print(f"\n{report.table(head, ratio_rows(found))}")
+    print(f"\n{tables.table(head, ratio_rows(found))}")
 
 
 if __name__ == "__main__":

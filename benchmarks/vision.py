@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import relay
-from benchmarks import compare, report
+from benchmarks import compare, tables
 from benchmarks.transformers import ratio_rows
 from relay.dialects.attributes import Array
 
@@ -243,7 +243,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             return
         found = compare.main([*timing, "--peers", ",".join(PEERS), "--threads", "1"])
     head = ("processor time in ms, one thread", *PEERS, "better peer / ours")
-    print(f"\n{report.table(head, ratio_rows(found, PEERS))}")
+    print(f"\n{tables.table(head, ratio_rows(found, PEERS))}")
 
 
 if __name__ == "__main__":

@@ -7,13 +7,14 @@ import os
 import re
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 import relay
-from benchmarks import compare, kernels, macs, report, same_code
+from benchmarks import compare, kernels, macs, report, same_code, tables
 from benchmarks.cases import CASES, module_of
 from benchmarks.instructions import EXPECTED, Counts, count, counted, innermost, worse
 from relay.compile import peak
@@ -99,14 +100,28 @@ def test_ours_against_the_best_peer_and_the_geometric_mean():
         return {"peer": peer, "threads": 1, "note": note, **times}
 
     fast, slow, alone = [row("ours", 1), row("b", 4), row("c", 9)], [row("ours", 1), row("b", 1)], [row("ours", 1)]
-    assert report.best_ratios(fast, 1) == {"median_s": 0.25, "minimum_s": 0.25, "processor_s": 0.25}
-    assert report.best_ratios([*alone, row("b", 0, "not installed")], 1) == {}
-    lines = report.summary({"fast": fast, "slow": slow, "alone": alone}, 1).splitlines()
+    assert tables.best_ratios(fast, 1) == {"median_s": 0.25, "minimum_s": 0.25, "processor_s": 0.25}
+    assert tables.best_ratios([*alone, row("b", 0, "not installed")], 1) == {}
+    lines = tables.summary({"fast": fast, "slow": slow, "alone": alone}, 1).splitlines()
     assert [line.split()[1:-1:2] for line in lines[2:4]] == [
         ["fast", "0.25", "0.25", "0.25"],
         ["slow", "1.00", "1.00", "1.00"],
     ]
     assert lines[4].startswith("| geometric mean") and lines[4].count("0.50") == 3 and len(lines) == 5
+
+
+def test_a_page_of_figures_says_the_machine_the_versions_and_what_failed(tmp_path: Path):
+    assert report.main([str(tmp_path / "page.md"), "--only", "What a call costs"]) == 0
+    page = (tmp_path / "page.md").read_text()
+    assert "native call" in page and f"numpy {np.__version__}" in page and "processors" in page
+    assert all(f"{peer} " in page for peer in PEERS) and "## Integers" not in page
+    assert "ended with 2" in report.section("Wrong", ["compare", "missing.tflite"])
+
+
+def test_the_spread_is_the_middle_half_of_the_rounds():
+    seconds = (1.0, 2.0, 2.0, 2.5, 9.0)
+    runner = rounds.Runner("a", 1, MagicMock(), Path(), rounds=[{"processor": second} for second in seconds])
+    assert runner.spread == 0.25
 
 
 def test_an_onnx_model_is_imported_for_the_sizes_of_its_inputs(tmp_path: Path):
@@ -192,10 +207,10 @@ def test_the_plot_and_the_table_of_exactness():
     other = {"peer": "litert", "threads": 1, "processor_ratio": 0.25, "from_reference": "max 1, 3 of 10"}
     absent = {"peer": "tvm", "threads": 1, "note": "skipped"}
     results = {"<model>": [ours, other, absent], "two": [ours]}
-    drawn = ElementTree.fromstring(report.plot(results))
+    drawn = ElementTree.fromstring(tables.plot(results))
     words = [each.text for each in drawn.iter() if each.tag.endswith("text")]
     assert {"<model>", "two", "litert", "4.0"} <= set(words) and "tvm" not in words
-    assert report.exactness(results).splitlines()[2].split("|")[1:4] == [
+    assert tables.exactness(results).splitlines()[2].split("|")[1:4] == [
         " <model>             ",
         " max 0, 0 of 10 ",
         " max 1, 3 of 10 ",

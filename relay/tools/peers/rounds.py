@@ -65,6 +65,12 @@ class Runner:
         return float(np.median([round["processor"] for round in self.rounds]))
 
     @property
+    def spread(self) -> float:
+        """Between what the middle half of the rounds' processor times lies, over their median."""
+        low, high = np.percentile([round["processor"] for round in self.rounds], (25, 75))
+        return float(high - low) / self.processor
+
+    @property
     def minimum(self) -> float:
         """The shortest call, in seconds."""
         return min(round["minimum"] for round in self.rounds)
