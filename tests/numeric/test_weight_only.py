@@ -28,6 +28,7 @@ from tests.numeric.test_schedule_attributes import with_pass
 SIZES = [
     (1, 64, 4, 32),
     (1, 70, 2, 32),
+    (1, 150, 2, 32),
     (9, 33, 3, 16),
     (17, 130, 2, 64),
     (77, 40, 9, 32),

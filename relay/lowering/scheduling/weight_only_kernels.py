@@ -40,6 +40,8 @@ SMALLEST = 2.0**-100
 """Data of blocks without a larger number are rounded as if there were one."""
 STRIP = 64
 """Rows whose sums are in scratch memory at once."""
+SOON = 16
+"""Vectors from what is read to what is asked for, where each vector of a tile has its own part of all channels."""
 TABLE = "llvm.x86.avx512.permvar.sf.512"
 """Reads a table of 16 floats by the last 4 bits of each lane."""
 
@@ -78,6 +80,10 @@ class WeightOnlyEmitter:
         self.shifts = shifts[0] if shifts else None
         self.rows, self.depth = shape_of(data)
         self.vectors = -(-epilogue.channels // LANES)
+        whole = epilogue.channels // LANES
+        self.apart = max(whole // schedule.tile[1], 1) if self.rows == 1 else 1
+        """From one vector of a tile to the next. With one row, which waits for memory, each vector goes through a part
+        of all channels: memory gives more of several streams."""
         self.blocks = shape_of(self.scales)[0] // (self.vectors * LANES)
         self.block = self.depth // self.blocks
         self.per = 32 // bits
@@ -99,14 +105,21 @@ class WeightOnlyEmitter:
         self.channels(sums)
 
     def channels(self, sums: SSAValue | None) -> None:
-        """All rows of a tile of channels, whose weights stay in the cache, then the next."""
+        """All rows of a tile of channels, whose weights stay in the cache, then the next. Of channels that are apart,
+        those behind the last part of equal size have tiles of one vector."""
         b, (most, vectors) = self.b, self.schedule.tile
         whole = self.epilogue.channels // LANES
 
         def tiles(first: Index, count: int, lanes: int) -> None:
             over(b, self.rows, most, lambda row, rows: self.tile(row, rows, first, count, lanes, sums))
 
-        over(b, whole, vectors, lambda first, count: tiles(first, count, LANES), independent=True)
+        if self.apart > 1:
+            with b.loop(0, self.apart, independent=True) as (first, _):
+                tiles(first, vectors, LANES)
+            with b.loop(self.apart * vectors, whole, independent=True) as (first, _):
+                tiles(first, 1, LANES)
+        else:
+            over(b, whole, vectors, lambda first, count: tiles(first, count, LANES), independent=True)
         if rest := self.epilogue.channels % LANES:
             tiles(whole, 1, rest)
 
@@ -115,7 +128,10 @@ class WeightOnlyEmitter:
         b, zero = self.b, vector_constant(self.b, 0.0, f32, LANES)
         with b.loop(0, self.blocks, carried=[zero] * (rows * vectors)) as (block, blocks):
             found = self.block_sums(block, row, rows, first, vectors)
-            places = [b.times(b.plus(b.times(b.plus(first, v), self.blocks), block), LANES) for v in range(vectors)]
+            places = [
+                b.times(b.plus(b.times(b.plus(first, v * self.apart), self.blocks), block), LANES)
+                for v in range(vectors)
+            ]
             scales = self.loaded(self.scales, places, self.blocks * vectors)
             shifts = [] if self.shifts is None else [b.vector_load(self.shifts, [place], LANES) for place in places]
             totals: list[SSAValue] = []
@@ -130,7 +146,7 @@ class WeightOnlyEmitter:
             blocks.next = totals
         for r in range(rows):
             for v in range(vectors):
-                channel = b.times(b.plus(first, v), LANES)
+                channel = b.times(b.plus(first, v * self.apart), LANES)
                 self.epilogue.apply(blocks.results[r * vectors + v], [b.plus(row, r)], channel, lanes)
 
     def block_sums(self, block: Index, row: Index, rows: int, first: Index, vectors: int) -> Sequence[SSAValue]:
@@ -168,13 +184,16 @@ class WeightOnlyEmitter:
     def loaded_words(self, first: Index, vectors: int, at: Index) -> list[SSAValue]:
         """Word `at` of the channels of each vector."""
         b, apart = self.b, self.depth // self.per
-        places = [b.plus(b.times(b.plus(first, v), apart * LANES), b.times(at, LANES)) for v in range(vectors)]
+        places = [
+            b.plus(b.times(b.plus(first, v * self.apart), apart * LANES), b.times(at, LANES)) for v in range(vectors)
+        ]
         return self.loaded(self.words, places, apart * self.schedule.tile[1])
 
     def loaded(self, constants: SSAValue, places: Sequence[Index], ahead: int) -> list[SSAValue]:
         """The vectors at these places. Those that lie `ahead` vectors further are prefetched: they are of the next
-        channels, and the products of these hide the time that memory takes."""
-        b = self.b
+        channels, and the products of these hide the time that memory takes. Of channels that are apart, those that
+        follow soon are."""
+        b, ahead = self.b, SOON if self.apart > 1 else ahead
         found = [b.vector_load(constants, [place], LANES) for place in places]
         for place in places:
             b.add(PrefetchOp.make(constants, [b.index(b.plus(place, ahead * LANES))], SECOND_LEVEL))
@@ -231,14 +250,17 @@ class PanelEmitter(WeightOnlyEmitter):
         with b.loop(0, rows) as (m, _):
             for v in range(vectors):
                 value = b.vector_load(sums, [b.plus(b.times(m, pitch), v * LANES)], LANES)
-                self.epilogue.apply(value, [b.plus(row, m)], b.times(b.plus(first, v), LANES), lanes)
+                self.epilogue.apply(value, [b.plus(row, m)], b.times(b.plus(first, v * self.apart), LANES), lanes)
 
     def widen(self, panel: SSAValue, block: Index, count: int, first: Index, vectors: int) -> None:
         """Write the weights of `count` blocks as floats."""
         b, words = self.b, self.block // self.per
         with b.loop(0, count) as (number, _):
             current = b.plus(block, number)
-            places = [b.times(b.plus(b.times(b.plus(first, v), self.blocks), current), LANES) for v in range(vectors)]
+            places = [
+                b.times(b.plus(b.times(b.plus(first, v * self.apart), self.blocks), current), LANES)
+                for v in range(vectors)
+            ]
             scales = self.loaded(self.scales, places, self.blocks * self.schedule.tile[1])
             shifts = None if self.shifts is None else [b.vector_load(self.shifts, [at], LANES) for at in places]
             with b.loop(0, words) as (word, _):
