@@ -24,6 +24,7 @@ PARTS = (
     "errors.py",
     "files.py",
     "mapping.py",
+    "tile_registers.py",
     "plug_ins.py",
     "sizes.py",
     "store.py",

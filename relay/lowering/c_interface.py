@@ -29,6 +29,11 @@ TYPES = {
     **{name: f"{name}_t" for name in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")},
 }
 
+TILES = """
+   The code is for a processor with AMX, whose tile registers Linux gives to a process that asked for them:
+   syscall(SYS_arch_prctl, 0x1023, 18) == 0, once, before the first call."""
+"""What a header says where kernels may use tile registers."""
+
 
 @dataclass(frozen=True)
 class Interface:
@@ -141,6 +146,7 @@ class Interface:
         )
         regions = self.regions
         failed = ",\n   or the number from 1 of the region that failed" if regions.functions else ""
+        asked = TILES if self.target.multiplies_tiles else ""
         return f"""/* A neural network in native code for {self.target.triple}, made by relay: how to call it. */
 #ifndef {macro}_H
 #define {macro}_H
@@ -159,7 +165,7 @@ extern "C" {{
 {tensors}{initial}
 {regions.header()}/* Runs the model. The arena has {macro}_ARENA_BYTES bytes at a multiple of {macro}_ARENA_ALIGNMENT;
    what is in it before does not matter, and calls with arenas of their own may run at the same time. Tensors are dense,
-   row-major, and do not overlap. Returns 0, or -1 if the arena is not aligned{failed}. */
+   row-major, and do not overlap. Returns 0, or -1 if the arena is not aligned{failed}.{asked} */
 int32_t {name}_run(void *arena, {self.parameters});
 {declarations(name, f"{name}_run", self.target.alignment, self.stream_parameters)}
 #ifdef __cplusplus

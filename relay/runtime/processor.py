@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from functools import cache
 
+from relay.tile_registers import granted
+
 CPUINFO = "/proc/cpuinfo"
+TILES = "amx-tile"
 
 SPELLINGS = {
     "64bit": "lm",
@@ -86,9 +89,12 @@ def _said(*names: str) -> str:
 
 
 def lacks(features: frozenset[str]) -> list[str]:
-    """Of these features, by LLVM's names, those that this processor does not have, sorted."""
+    """Of these features, by LLVM's names, those that this processor does not have, sorted. Tile registers (AMX) count
+    only if the system lets this process use them: it is asked here."""
     there = flags()
     names = {feature: SPELLINGS.get(feature, feature) for feature in features - UNUSED}
+    if TILES in features and TILES.replace("-", "_") in there and not granted():
+        there -= {TILES.replace("-", "_")}
     return sorted(
         feature for feature, name in names.items() if not {name, name.replace("-", "_"), name.replace(".", "_")} & there
     )

@@ -12,6 +12,8 @@ import sys
 from collections.abc import Sequence
 from functools import cache, lru_cache
 
+from relay.tile_registers import granted
+
 BASELINE = {
     "aarch64": ("generic", frozenset({"fp-armv8", "neon"})),
     "x86_64": ("x86-64", frozenset({"64bit", "cmov", "cx8", "fxsr", "mmx", "sse", "sse2", "x87"})),
@@ -33,10 +35,12 @@ NAMES = {
 
 @cache
 def host_cpu() -> tuple[str, str, frozenset[str]]:
-    """Triple, CPU and all features of the machine this runs on."""
+    """Triple, CPU and all features of the machine this runs on; those of AMX if the system lets this process use it."""
     import llvmlite.binding as llvm
 
     features = frozenset(name for name, there in llvm.get_host_cpu_features().items() if there)
+    if "amx-tile" in features and not granted():
+        features = frozenset(name for name in features if not name.startswith("amx-"))
     return llvm.get_process_triple(), llvm.get_host_cpu_name(), features
 
 

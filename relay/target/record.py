@@ -306,6 +306,11 @@ class CpuTarget(Processor):
         return bool(self.triple) and self.has_vectors
 
     @property
+    def multiplies_tiles(self) -> bool:
+        """Whether it multiplies 16 rows of 64 codes by 16 columns with one instruction, in tile registers (AMX)."""
+        return self.has("amx-tile", "amx-int8")
+
+    @property
     def vector_registers(self) -> int:
         """Vectors of `LANES` accumulators that the registers hold."""
         if self.whole_vectors:

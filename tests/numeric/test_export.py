@@ -451,6 +451,12 @@ def test_a_header_of_odd_names_and_every_type(tmp_path: Path):
     assert run(["./main"], tmp_path) == b"1 0 1 -5 5 -6000000000 0.25 1.5 -2.0 3.0\n"
 
 
+def test_a_header_says_that_tile_registers_are_asked_for(tmp_path: Path):
+    for cpu, asks in (("sapphirerapids", True), ("icelake-server", False)):
+        relay.build(DIGITS, target=f"x86_64-unknown-linux-gnu -mcpu={cpu}").export(tmp_path, cpu)
+        assert ("syscall(SYS_arch_prctl, 0x1023, 18)" in (tmp_path / f"{cpu}.h").read_text()) == asks
+
+
 def test_a_type_that_c_does_not_have(tmp_path: Path):
     text = "func.func @main(%x: tensor<3xf16>) -> tensor<3xf16> {\n  func.return %x : tensor<3xf16>\n}\n"
     with pytest.raises(Unsupported, match="export: input_0: is float16, which C does not have; cast it to f32"):

@@ -25,12 +25,26 @@ from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.lowering.scheduling import registry
 from relay.passes import PassContext, Pipeline
 from relay.passes.target_pass import TargetPass
-from relay.target import CpuTarget, GpuTarget, attach, cpu_of, gpu_of, host, resolve, resolve_gpu, spelled, target_of
+from relay.runtime.processor import flags
+from relay.target import (
+    CpuTarget,
+    GpuTarget,
+    attach,
+    cpu_of,
+    gpu_of,
+    host,
+    llvm_features,
+    resolve,
+    resolve_gpu,
+    spelled,
+    target_of,
+)
 from relay.target.chips import CHIPS
 from relay.target.costs import CpuCosts, GpuCosts
 from relay.target.gpu import CUDA_TRIPLE, OPENCL_TRIPLE
 from relay.target.microarchitectures import GENERIC, ROWS, micro_architecture
 from relay.target.resolve import SPELLED
+from relay.tile_registers import granted
 from relay.transforms.legalize import Legalize
 
 DIGITS = Path(__file__).parents[2] / "examples/digits/digits_int8.tflite"
@@ -405,3 +419,17 @@ def test_the_pipeline_as_text_makes_the_same_module_anywhere():
 )
 def test_libraries_saturate_without_vnni(text: str, saturates: bool) -> None:
     assert resolve(text).saturates_in_libraries == saturates
+
+
+@pytest.mark.parametrize("has", [True, False])
+def test_tile_registers_are_there_if_the_system_grants_them(has: bool, monkeypatch: pytest.MonkeyPatch):
+    there = {"avx2": True, "amx-tile": True, "amx-int8": True, "amx-bf16": True, "sse4a": False}
+    monkeypatch.setattr("llvmlite.binding.get_host_cpu_features", lambda: there)
+    monkeypatch.setattr(llvm_features, "granted", lambda: has)
+    _, _, features = llvm_features.host_cpu.__wrapped__()
+    assert features == ({"avx2", "amx-tile", "amx-int8", "amx-bf16"} if has else {"avx2"})
+
+
+@pytest.mark.skipif("amx_tile" in flags(), reason="this processor has tile registers")
+def test_without_tile_registers_none_are_granted():
+    assert not granted()
