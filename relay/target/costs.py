@@ -38,6 +38,16 @@ class CpuCosts:
     """Cycles to finish and store a whole vector of results."""
     partial_store: float = 10.0
     """Cycles to finish and store a part of a vector of results."""
+    matrix_product: float = 16.0
+    """Cycles until the next product of tile registers of x86 (AMX) can start: 16 rows of 64 codes by 16 columns."""
+    matrix_latency: float = 52.0
+    """Cycles until its sums can be added to again."""
+    matrix_load: float = 8.0
+    """Cycles of loading a tile register: 16 rows, two at a time."""
+    matrix_store: float = 16.0
+    """Cycles of storing one."""
+    matrix_rows: int = 8
+    """Rows of data at least for which tile registers are used: a product takes as long with few rows as with 16."""
     partial_results: int = 4
     """Independent partial results of a reduction that hide the latency of joining them."""
 

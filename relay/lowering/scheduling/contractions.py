@@ -22,9 +22,10 @@ from relay.lowering.scheduling.matmul import MatmulEmitter
 from relay.lowering.scheduling.packed import Packed, pack_constants
 from relay.lowering.scheduling.padding import Padding, border_runs, emit_codes, skipping_pays
 from relay.lowering.scheduling.picks import Picks
-from relay.lowering.scheduling.plan import Around, TileSchedule, decide_tiles, extension_of, slack
+from relay.lowering.scheduling.plan import MATRIX, Around, TileSchedule, decide_tiles, extension_of, slack
 from relay.lowering.scheduling.saturate import match_clamp
 from relay.lowering.scheduling.strategy import Emission, Kernel, S, Strategy, started_by
+from relay.lowering.scheduling.tile_products import TileEmitter
 from relay.lowering.shaped import buffer_of, shape_of
 from relay.target import CpuTarget
 
@@ -249,7 +250,7 @@ class Contraction(OfWeights[ContractionSchedule]):
         one_row = pick("one_row", (False,) if row is None else (True, False), row is not None)
         conv, kernels = found.form(one_row)
         padding = kernel.waiting.get(conv.data.value)
-        around = found.around(conv, kernel.target, padding)
+        around = replace(found.around(conv, kernel.target, padding), matrices=True)
         if not one_row and (runs := border_runs(conv, padding)):
             pays = skipping_pays(conv, runs, kernel.target.costs)
             around = replace(around, border_rows=(pays, not pays))
@@ -274,4 +275,5 @@ class Contraction(OfWeights[ContractionSchedule]):
         arguments = found.give(
             emission, found.biased([pack_constants(conv, schedule, array, runs) for array in kernels])
         )
-        MatmulEmitter(emission.builder, conv, schedule, data, arguments, epilogue, runs=runs).emit()
+        emitter = TileEmitter if schedule.codes_per_step > MATRIX else MatmulEmitter
+        emitter(emission.builder, conv, schedule, data, arguments, epilogue, runs=runs).emit()

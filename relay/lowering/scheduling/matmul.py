@@ -212,13 +212,7 @@ class MatmulEmitter:
         """`pixels` neighbours in a row times a block of channels."""
         b, conv, schedule, vectors = self.b, self.conv, self.schedule, block.vectors
         initial = b.plus(self.starting, block.channel)
-        start = [b.vector_load(self.initial, [b.plus(initial, v * LANES)], LANES) for v in range(vectors)]
-        if self.matrix:
-            start = [b.shuffle(value, value, [2 * (n // 4) + n % 2 for n in range(2 * LANES)]) for value in start]
-        rows = -(-pixels // 2) if self.matrix else pixels
-        carried = [value for _ in range(rows) for value in start]
-        if schedule.sums_of_data:
-            carried += [vector_constant(b, 0, i32, 4 if self.matrix else LANES)] * rows
+        carried = self.start(initial, pixels, vectors)
         at_block = b.plus(self.place.weights, b.times(block.channel, self.depth * self.group))
         row = b.plus(b.times(point[0], conv.rows), b.times(point[1], conv.strides[0])) if point else 0
         first = b.plus(self.place.row, b.plus(b.times(row, conv.columns), b.times(x, conv.strides[1])))
@@ -233,7 +227,7 @@ class MatmulEmitter:
                         ahead = b.plus(b.times(k, count), done)
                         step, size = b.plus(tap, ahead), vectors * LANES * self.group
                         weights = b.plus(at_block, b.times(step, size))
-                        data = b.plus(base, b.times(ahead, self.group))
+                        data = b.plus(base, self.codes_before(ahead))
                         for number, values in enumerate(self.values(data, pixels, count)):
                             now, here = b.plus(step, number), b.plus(weights, number * size)
                             if schedule.prefetch_next_block:
@@ -247,6 +241,22 @@ class MatmulEmitter:
             accumulators = self.extra_steps(accumulators, pixel, block, pixels)
         at = replace(block, channel=b.plus(self.place.channel, block.channel))
         self.finish(accumulators, [*self.place.outer, *point, x], pixels, at)
+
+    def start(self, initial: Index, pixels: int, vectors: int) -> list[SSAValue]:
+        """What the accumulators of a tile start with."""
+        b = self.b
+        start = [b.vector_load(self.initial, [b.plus(initial, v * LANES)], LANES) for v in range(vectors)]
+        if self.matrix:
+            start = [b.shuffle(value, value, [2 * (n // 4) + n % 2 for n in range(2 * LANES)]) for value in start]
+        rows = -(-pixels // 2) if self.matrix else pixels
+        carried = [value for _ in range(rows) for value in start]
+        if self.schedule.sums_of_data:
+            carried += [vector_constant(b, 0, i32, 4 if self.matrix else LANES)] * rows
+        return carried
+
+    def codes_before(self, step: Index) -> Index:
+        """Codes of a run before those of a step."""
+        return self.b.times(step, self.group)
 
     def ask_ahead(self, point: Sequence[Index], x: Index, pixels: int, block: Block, step: Index) -> None:
         """Ask for what one step of a tile should of the next block's weights."""
@@ -304,22 +314,36 @@ class MatmulEmitter:
         scratch = b.add(memref.AllocaOp.get(self.conv.accumulator, 64, [self.room])).memref
         for n, value in enumerate(values):
             b.vector_store(value, scratch, [n * LANES])
+        self.columns(scratch, 0, point, pixels, block)
+
+    def columns(self, scratch: SSAValue, first: int, point: Sequence[Index], pixels: int, block: Block) -> None:
+        """The epilogue of a tile whose accumulators are in memory from element `first` on."""
+        b, vectors = self.b, block.vectors
         whole = vectors if block.last == LANES else vectors - 1
         if whole:
             with b.loop(0, whole * LANES, LANES) as (ahead, _):
-                self.column(scratch, ahead, point, pixels, block, LANES)
+                self.column(scratch, first, ahead, point, pixels, block, LANES)
         if whole < vectors:
-            self.column(scratch, whole * LANES, point, pixels, block, block.last)
+            self.column(scratch, first, whole * LANES, point, pixels, block, block.last)
 
     def column(
-        self, scratch: SSAValue, ahead: Index, point: Sequence[Index], pixels: int, block: Block, lanes: Index
+        self,
+        scratch: SSAValue,
+        first: int,
+        ahead: Index,
+        point: Sequence[Index],
+        pixels: int,
+        block: Block,
+        lanes: Index,
     ) -> None:
         """The epilogue of one vector of channels of all pixels of a tile."""
         b = self.b
         *outer, x = point
         with b.loop(0, pixels) as (m, _):
-            value = b.vector_load(scratch, [b.plus(b.times(m, block.vectors * LANES), ahead)], LANES)
-            self.epilogue.apply(value, [*outer, b.plus(x, m)], b.plus(block.channel, ahead), lanes)
+            at = b.plus(b.plus(b.times(m, block.vectors * LANES), ahead), first)
+            self.epilogue.apply(
+                b.vector_load(scratch, [at], LANES), [*outer, b.plus(x, m)], b.plus(block.channel, ahead), lanes
+            )
 
     def correct(self, value: SSAValue, total: SSAValue) -> SSAValue:
         """Take the kernel's zero point times the sum of the data off."""

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from relay.dialects.amx import WORD
 from relay.dialects.attributes import Array
 from relay.lowering.scheduling import outliers
 from relay.lowering.scheduling.contraction import Convolution
-from relay.lowering.scheduling.packing import as_matrix, initial_accumulator, pack, padded
+from relay.lowering.scheduling.packing import as_matrix, initial_accumulator, pack, padded, rows_of_codes
 from relay.lowering.scheduling.packing import runs as runs_of_codes
 from relay.lowering.scheduling.padding import Span
-from relay.lowering.scheduling.plan import TileSchedule, data_offset, kernel_offset, needs_sums
+from relay.lowering.scheduling.plan import MATRIX, TileSchedule, data_offset, kernel_offset, needs_sums
 from relay.mapping import spilled
 
 
@@ -60,7 +61,10 @@ def pack_constants(conv: Convolution, schedule: TileSchedule, kernel: Array, run
     elif schedule.outlier_steps:
         found = outliers.extra_steps(conv, kernel, schedule.vectors, schedule.outlier_steps)
         more = (found.weights, found.counts, found.offsets)
-    weights = pack(runs_of_codes(conv, codes, group), schedule.vectors, group)
+    if group > MATRIX:
+        weights = pack(rows_of_codes(conv, codes, group), schedule.vectors, WORD)
+    else:
+        weights = pack(runs_of_codes(conv, codes, group), schedule.vectors, group)
     return Packed(weights.astype(np.int8), initial, more)
 
 

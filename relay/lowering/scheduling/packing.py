@@ -50,6 +50,16 @@ def runs(conv: Convolution, kernel: Array, group: int) -> Array:
     return np.pad(rows, ((0, 0), (0, 0), (0, -rows.shape[2] % group))).reshape(kernel.shape[0], -1)
 
 
+def rows_of_codes(conv: Convolution, kernel: Array, size: int) -> Array:
+    """The same for rows of tile registers: the last `size` codes of a run are one, 0 where the one before has them."""
+    parts = kernel.reshape(kernel.shape[0], -1, run_length(conv))
+    left = parts.shape[2] % size
+    if parts.shape[2] < size or not left:
+        return runs(conv, kernel, size)
+    zeros = np.zeros((*parts.shape[:2], size - left), parts.dtype)
+    return np.concatenate([parts[..., :-left], zeros, parts[..., -left:]], axis=2).reshape(kernel.shape[0], -1)
+
+
 def run_length(conv: Convolution) -> int:
     """How many data elements, contiguous in memory, meet contiguous kernel elements."""
     joined = (conv.dilation[1] == 1 and not conv.others) or conv.kernel_columns == 1

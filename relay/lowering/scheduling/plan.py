@@ -5,10 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 from xdsl.dialects.builtin import StringAttr, i8, i16
 from xdsl.dialects.func import FuncOp
 
+from relay.dialects.amx import MOST_ROWS, ROW, WORD
 from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument
@@ -17,7 +19,7 @@ from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.packing import run_length
 from relay.lowering.scheduling.picks import Picks, Tuples
 from relay.lowering.scheduling.record import OpSchedule
-from relay.lowering.scheduling.tiles import Problem, choose, cycles_of
+from relay.lowering.scheduling.tiles import WIDEST_MATRICES, Problem, choose, cycles_of
 from relay.lowering.shaped import Extent, at_most
 from relay.target import LANES, CpuTarget
 from relay.target.dots import BY_LANE, Dot
@@ -56,17 +58,17 @@ def asked_tile(function: FuncOp, default: str) -> tuple[int, int] | None:
 
 @dataclass(frozen=True, kw_only=True)
 class TileSchedule(OpSchedule):
-    """The loops of the micro-kernel, for data that is at hand. `tile`: pixels and channels of whole blocks;
-    `narrow[v - 1]`: pixels of a tile of only v vectors of 16 channels; `codes_per_step`: 4 or 2 where a dot product
-    takes so many, 8 where it multiplies two pixels at once, 1 for multiply-adds; `steps_at_once`: a pixel's codes are
-    loaded for so many steps; `sign_flip`: codes get the signedness that the dot product takes in a `copy`, in
-    the `loop`, or are of it; `widen`: a copy has 16 bits per code; `narrow_weights`: weights of a dot product of
-    16 bits have 8 in memory; `flat`: the pixels of all rows and images are one
-    row; `channels_inside`: for each tile of pixels, all blocks of channels; `prefetch_next_block`: a block asks for the
-    weights of the next, every `prefetch_stride` bytes; `sums_of_data`: the data is summed beside the products, for the
-    kernel's zero point; `outlier_steps` at most for weights that do not fit; `skip_border_rows`: rows of the kernel
-    outside the image are left out, in loops of their own; `unrolled_epilogue`: what follows is written out for every
-    vector of a tile; `packed_store`: four vectors of codes are narrowed and stored at once."""
+    """The loops of the micro-kernel, for data that is at hand. `tile`: pixels and channels of whole blocks; `narrow[v
+    - 1]`: pixels of a tile of only v vectors of 16 channels; `codes_per_step`: 4 or 2 where a dot product takes so
+    many, 8 where it multiplies two pixels at once, 1 for multiply-adds, 12 to 64 where tile registers (AMX) hold as
+    many of each pixel; `steps_at_once`: a pixel's codes are loaded for so many steps; `sign_flip`: codes get the
+    signedness that the dot product takes in a `copy`, in the `loop`, or are of it; `widen`: a copy has 16 bits per
+    code; `narrow_weights`: weights of a dot product of 16 bits have 8 in memory; `flat`: the pixels of all rows and
+    images are one row; `channels_inside`: for each tile of pixels, all blocks of channels; `prefetch_next_block`: a
+    block asks for the weights of the next, every `prefetch_stride` bytes; `sums_of_data`: the data is summed beside
+    the products, for the kernel's zero point; `outlier_steps` at most for weights that do not fit; `skip_border_rows`:
+    rows of the kernel outside the image are left out, in loops of their own; `unrolled_epilogue`: what follows is
+    written out for every vector of a tile; `packed_store`: four vectors of codes are narrowed and stored at once."""
 
     strategy = "tile"
     tile: tuple[int, int]
@@ -101,13 +103,14 @@ class TileSchedule(OpSchedule):
 class Around:
     """What is around a contraction. `flat`: what is possible of it, the best first; `padded`: its data is a padded copy
     that is not written; `border_rows`: what is possible of leaving them out, the best first; `epilogue`: how many
-    operations follow; `packs`: their results can be narrowed 64 at a time."""
+    operations follow; `packs`: their results can be narrowed 64 at a time; `matrices`: tile registers can be used."""
 
     flat: Sequence[bool] = (False,)
     padded: bool = False
     border_rows: Sequence[bool] = (False,)
     epilogue: int = 0
     packs: bool = False
+    matrices: bool = False
 
 
 def decide_tiles(
@@ -122,6 +125,11 @@ def decide_tiles(
     if kernels and group == 4 and target.matrix_dot(conv.data.unsigned) is not None:
         groups = (4, MATRIX, 1)
         group = min(groups[:2], key=lambda each: with_copy(conv, target, each, flat))
+    if around.matrices and takes_matrices(conv, kernels, target):
+        codes = codes_of_row(conv)
+        groups = (*groups, codes)
+        if pick.at_most is None and tile_rows(conv, flat=flat) >= target.costs.matrix_rows:
+            group = min(group, codes, key=lambda each: with_copy(conv, target, each, flat))
     group = pick("codes_per_step", groups, group)
     used = instruction_of(conv, target, group)
     at_once = 1 if used is None or isinstance(run_length(conv), Extent) else used.steps
@@ -134,25 +142,26 @@ def decide_tiles(
     widen = pick("widen", (True, False) if can_widen else (False,), can_widen)
     in_loop = int(sign_flip == "loop")
     corrected = group >= 4 and needs_sums(conv)
-    tiles = choose(problem_of(conv, target, group, flat=flat, per_pixel=in_loop), target.costs)
-    vectors, widest = tiles.vectors, min(LARGEST, problem_of(conv, target, group, flat=flat).width)
-    most = min(LARGEST, -(-at_most(conv.outputs) // LANES)) * LANES
-    possible = Tuples(range(1, widest + 1), range(LANES, most + 1, LANES))
+    problem = problem_of(conv, target, group, flat=flat, per_pixel=in_loop)
+    tiles = choose(problem, target.costs)
+    vectors, possible = tiles.vectors, sizes_of(problem)
     if pick.at_most is not None:
-        pick.given["tile"] = min(pick.at_most[0], widest), min(pick.at_most[1], possible.ranges[1][-1])
+        pick.given["tile"] = min(pick.at_most[0], possible[-1][0]), min(pick.at_most[1], possible[-1][1])
     asked = pick.given.get("tile")
     if isinstance(asked, tuple) and asked in possible and isinstance(channels := asked[1], int):
         vectors = channels // LANES
     fit = corrected and bool(kernels) and all(outliers.few(conv, kernel, vectors, target.costs) for kernel in kernels)
     clips = corrected and bool(kernels) and all(outliers.fits(conv, kernel) for kernel in kernels)
-    sums = pick("sums_of_data", ((False, True) if clips else (True,)) if corrected else (False,), corrected and not fit)
+    ways = (False, True) if clips else (True,)
+    matrices = group > MATRIX
+    sums = pick("sums_of_data", ways if corrected and not matrices else (False,), corrected and not (fit or matrices))
     problem = problem_of(conv, target, group, flat=flat, per_pixel=in_loop + int(sums))
     least = choose(problem, target.costs) if sums else tiles
     best = least.pixels[-1], least.vectors * LANES
     pixels, channels = pick("tile", possible, best)
     vectors = channels // LANES
     narrow = least.pixels[1:-1] if (pixels, vectors * LANES) == best else (pixels,) * (vectors - 1)
-    narrow = pick("narrow", Tuples(*[range(1, widest + 1)] * (vectors - 1)), narrow)
+    narrow = pick("narrow", Tuples(*(pixels_of(problem, v) for v in range(1, vectors))), narrow)
     count = problem.width * problem.rows
     can_narrow = group == 2 and bool(kernels) and all(fits_bytes(conv, kernel) for kernel in kernels)
     few = count <= max(pixels, target.costs.few_pixels) and dot is not None and dot.lanes >= LANES // 2
@@ -173,8 +182,9 @@ def decide_tiles(
     extra = pick("outlier_steps", (extra,), extra)
     borders = (False,) if extra else around.border_rows
     skip = pick("skip_border_rows", borders, borders[0])
-    unrolled = pick("unrolled_epilogue", (True, False), around.epilogue <= target.costs.unrolled_operations)
-    packs = around.packs and group > 1 and unrolled
+    written = (False,) if matrices else (True, False)
+    unrolled = pick("unrolled_epilogue", written, not matrices and around.epilogue <= target.costs.unrolled_operations)
+    packs = around.packs and group > 1 and (unrolled or matrices)
     packed = pick("packed_store", (True, False) if packs else (False,), packs)
     cycles = round(cycles_of(problem, target.costs, (0, *narrow, pixels)))
     why = f"{cycles:,} cycles, the least of all"
@@ -191,7 +201,7 @@ def decide_tiles(
 def with_copy(conv: Convolution, target: CpuTarget, group: int, flat: bool) -> float:
     """Cycles of all steps of `group` codes, and of a copy of the data where the last one reads behind it."""
     size = at_most(conv.images) * at_most(conv.rows) * at_most(conv.columns) * at_most(conv.pitch)
-    read = size if at_most(run_length(conv)) % group else 0
+    read = size if behind(conv, group) else 0
     problem = problem_of(conv, target, group, flat=flat)
     return choose(problem, target.costs).cycles + 2 * read / target.costs.stream_bandwidth
 
@@ -226,8 +236,52 @@ def takes_unsigned(conv: Convolution, schedule: TileSchedule) -> bool:
 
 def slack(conv: Convolution, schedule: TileSchedule) -> int:
     """Bytes that the last step may read behind the data."""
+    last = behind(conv, 4) if schedule.outlier_steps else 0
+    return max(behind(conv, schedule.codes_per_step), last)
+
+
+def behind(conv: Convolution, group: int) -> int:
+    """Codes behind a run that its last step may read. Tile registers hold the last ones of a run, if it has as many."""
     run = run_length(conv)
-    return schedule.codes_per_step - 1 if isinstance(run, Extent) else -run % schedule.codes_per_step
+    if isinstance(run, Extent):
+        return group - 1
+    return max(group - run, 0) if group > MATRIX else -run % group
+
+
+def sizes_of(problem: Problem) -> Sequence[tuple[int, int]]:
+    """Pixels and channels of a tile that may be asked for."""
+    most = min(LARGEST, -(-problem.outputs // LANES))
+    if not problem.matrix_rows:
+        return cast("Sequence[tuple[int, int]]", Tuples(pixels_of(problem, 1), range(LANES, most * LANES + 1, LANES)))
+    vectors = range(1, min(WIDEST_MATRICES, most) + 1)
+    return [(pixels, v * LANES) for v in vectors for pixels in pixels_of(problem, v)]
+
+
+def pixels_of(problem: Problem, vectors: int) -> range:
+    """Pixels of a tile of so many vectors that may be asked for."""
+    if rows := problem.matrix_rows:
+        return range(rows, problem.most_pixels(vectors) + 1, rows)
+    return range(1, min(LARGEST, problem.width) + 1)
+
+
+def takes_matrices(conv: Convolution, kernels: Sequence[Array], target: CpuTarget) -> bool:
+    """Whether tile registers can hold the data, the weights, but for a few that do not fit, and the sums."""
+    known = not any(isinstance(size, Extent) for size in (conv.images, conv.out_rows, conv.out_columns, conv.channels))
+    codes = conv.data.element == conv.kernel.element == i8
+    if not (target.multiplies_tiles and known and codes and kernels and codes_of_row(conv) > MATRIX):
+        return False
+    few = (outliers.few(conv, kernel, WIDEST_MATRICES, target.costs) for kernel in kernels)
+    return not needs_sums(conv) or all(few)
+
+
+def codes_of_row(conv: Convolution) -> int:
+    """Codes of each pixel that a tile register holds: as many as fit, or those of a run, in whole words."""
+    return min(ROW, -(-run_length(conv) // WORD) * WORD)
+
+
+def tile_rows(conv: Convolution, *, flat: bool) -> int:
+    """Pixels of which a tile register has codes, or sums: as many as fit, or those of a row."""
+    return min(MOST_ROWS, conv.images * conv.out_rows * conv.out_columns if flat else conv.out_columns)
 
 
 def steps_of(conv: Convolution, group: int) -> int:
@@ -263,4 +317,5 @@ def problem_of(conv: Convolution, target: CpuTarget, group: int, *, flat: bool =
     width, rows = (points[0] * points[1] * points[2], 1) if flat else (points[2], points[0] * points[1])
     size = LANES * group if group >= 4 else 64 if group > 1 or conv.is_float else 32
     registers, dot = target.vector_registers, instruction_of(conv, target, group)
-    return Problem(at_most(conv.outputs), width, rows, steps_of(conv, group), registers, per_pixel, size, dot)
+    matrix = tile_rows(conv, flat=flat) if group > MATRIX else 0
+    return Problem(at_most(conv.outputs), width, rows, steps_of(conv, group), registers, per_pixel, size, dot, matrix)

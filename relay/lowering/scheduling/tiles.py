@@ -15,13 +15,16 @@ from relay.target.dots import REGISTER, Dot
 
 WIDEST, MOST_PIXELS = 8, 28
 """Vectors and pixels of a tile that are tried: more of them have fewer of the others, and no target's registers."""
+MATRICES, WIDEST_MATRICES = 8, 3
+"""Tile registers of x86 (AMX), and the vectors of channels of which they hold a step: sums, weights, one of data."""
 
 
 @dataclass(frozen=True)
 class Problem:
     """`rows` times `width` pixels times `outputs` channels, each of `steps` steps. `registers` hold 16 accumulators
     each; `extra` is what a pixel costs per step beside its products; a step reads `bytes` of weights per vector. `dot`:
-    the instruction of a step, of a part of a vector, where it takes its data from registers of several steps."""
+    the instruction of a step, of a part of a vector, where it takes its data from registers of several steps.
+    `matrix_rows`: pixels of which an accumulator has the sums, where it is a tile register of x86 (AMX)."""
 
     outputs: int
     width: int
@@ -31,6 +34,7 @@ class Problem:
     extra: int = 0
     bytes: int = 64
     dot: Dot | None = None
+    matrix_rows: int = 0
 
     @property
     def parts(self) -> int:
@@ -39,6 +43,8 @@ class Problem:
 
     def most_pixels(self, vectors: int) -> int:
         """Pixels of a tile that fit the registers: with the accumulators, there are weights, and a pixel's data."""
+        if self.matrix_rows:
+            return self.matrix_rows * ((MATRICES - 1 - vectors) // vectors)
         if self.dot is None:
             return (self.registers - vectors - 1) // (vectors + self.extra)
         room, rows = self.registers * self.parts - 7, self.dot.rows
@@ -59,6 +65,7 @@ def choose(problem: Problem, costs: CpuCosts) -> Tiles:
     every = -(-problem.outputs // LANES)
     best: Tiles | None = None
     widest = costs.streamed_vectors if problem.rows * problem.width == 1 else WIDEST
+    widest = WIDEST_MATRICES if problem.matrix_rows else widest
     for vectors in range(1, min(widest, every) + 1):
         if vectors + 2 > problem.registers and vectors > 1:
             break
@@ -83,6 +90,8 @@ def narrowest(problem: Problem, costs: CpuCosts, vectors: int) -> int:
     """The number of pixels with which a block of so many vectors costs least; of equals, the smallest."""
     most = max(problem.most_pixels(vectors), 1)
     sizes = range(1, min(most, MOST_PIXELS, problem.width) + 1)
+    if problem.matrix_rows:
+        sizes = range(problem.matrix_rows, most + 1, problem.matrix_rows)
     return min(sizes, key=lambda pixels: (block_cycles(problem, costs, vectors, pixels), pixels))
 
 
@@ -93,8 +102,15 @@ def block_cycles(problem: Problem, costs: CpuCosts, vectors: int, pixels: int) -
     return problem.rows * (cycles + (tile_cycles(problem, costs, vectors, rest) if rest else 0.0))
 
 
+def firsts(pixels: int, rows: int) -> list[int]:
+    """The first pixel of each tile register of so many rows: the last one ends with the pixels."""
+    return [min(first, pixels - rows) for first in range(0, pixels, rows)]
+
+
 def tile_cycles(problem: Problem, costs: CpuCosts, vectors: int, pixels: int) -> float:
     """One tile."""
+    if problem.matrix_rows:
+        return matrix_cycles(problem, costs, vectors, pixels)
     products, extra = pixels * vectors, pixels * problem.extra
     weights = vectors * problem.bytes
     near = weights * problem.steps <= costs.tile_weight_bytes and problem.rows * problem.width > pixels
@@ -112,3 +128,19 @@ def tile_cycles(problem: Problem, costs: CpuCosts, vectors: int, pixels: int) ->
         0.0 if near else weights / costs.second_level_bandwidth,
     )
     return problem.steps * (step + costs.idle_load * loads) + costs.tile_start / problem.parts
+
+
+def matrix_cycles(problem: Problem, costs: CpuCosts, vectors: int, pixels: int) -> float:
+    """One tile of tile registers; its sums are loaded before, and stored and read again after all steps."""
+    count, points = -(-pixels // problem.matrix_rows), problem.rows * problem.width
+    products, weights, data = count * vectors, vectors * problem.bytes, problem.bytes // LANES
+    far = 0.0 if points * data * problem.steps <= costs.tile_weight_bytes else pixels * data
+    far += 0.0 if weights * problem.steps <= costs.tile_weight_bytes and points > pixels else weights
+    step = max(
+        products * costs.matrix_product,
+        (count + vectors) * costs.matrix_load,
+        costs.matrix_latency,
+        far / costs.stream_bandwidth,
+    )
+    ends = products * (costs.matrix_load + costs.matrix_store) + pixels * vectors / costs.loads_per_cycle
+    return problem.steps * step + ends + costs.tile_start
