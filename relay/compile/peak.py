@@ -1,4 +1,4 @@
-"""What one core can do at most: dot products of 8-bit codes and float32 multiply-adds, measured by code of our own;
+"""What one core can do at most: products of 8-bit codes and float32 multiply-adds, measured by code of our own;
 and how much more several processors do."""
 
 from __future__ import annotations
@@ -19,7 +19,15 @@ from relay.runtime.memory import address, aligned_bytes
 from relay.target import CpuTarget, host
 
 ACCUMULATORS, TURNS, ROUNDS = 12, 1 << 19, 9
+TILES = 6
+"""Accumulators that are tile registers: two more of the eight have what is multiplied."""
 DOT = "declare <16 x i32> @llvm.x86.avx512.vpdpbusd.512(<16 x i32>, <64 x i8>, <64 x i8>)"
+TILE, SIZE = "x86_amx", "i16 16, i16 64"
+TILE_DOT, TILE_LOAD, TILE_STORE = (f"@llvm.x86.{name}.internal" for name in ("tdpbusd", "tileloadd64", "tilestored64"))
+TILE_DECLARATIONS = f"""
+declare {TILE} {TILE_DOT}(i16, i16, i16, {TILE}, {TILE}, {TILE})
+declare {TILE} {TILE_LOAD}(i16, i16, ptr, i64)
+declare void {TILE_STORE}(i16, i16, ptr, i64, {TILE})"""
 
 
 @dataclass(frozen=True)
@@ -31,10 +39,28 @@ class Instruction:
     call: str
     macs: int
     declaration: str
+    accumulators: int = ACCUMULATORS
+
+    @property
+    def start(self) -> str:
+        """What accumulators start with: LLVM has no constants that are tiles."""
+        return "%a" if self.type == TILE else "zeroinitializer"
+
+    def load(self, place: str) -> str:
+        """What is multiplied, out of memory; of a tile, each row is the same 64 bytes."""
+        if self.operand == TILE:
+            return f"call {TILE} {TILE_LOAD}({SIZE}, ptr {place}, i64 0)"
+        return f"load {self.operand}, ptr {place}, align 4"
+
+    def store(self, value: str, place: str) -> str:
+        """An accumulator, so that something needs it; of a tile, the last row."""
+        if self.type == TILE:
+            return f"call void {TILE_STORE}({SIZE}, ptr {place}, i64 0, {TILE} {value})"
+        return f"store {self.type} {value}, ptr {place}, align 4"
 
 
 def instructions(target: CpuTarget) -> dict[str, Instruction]:
-    """What a machine has: `int8` where there is a dot product of codes, `float32` always."""
+    """What a machine has: `int8` where there are products of tiles, or dot products of 64 codes, `float32` always."""
     lanes = target.register_bytes // 4
     vector = f"<{lanes} x float>"
     fma = f"@llvm.fma.v{lanes}f32"
@@ -44,7 +70,10 @@ def instructions(target: CpuTarget) -> dict[str, Instruction]:
             f"declare {vector} {fma}({vector}, {vector}, {vector})",
         )
     }  # fmt: skip
-    if target.whole_dots:
+    if target.multiplies_tiles:
+        call = f"call {TILE} {TILE_DOT}({SIZE}, i16 64, {TILE} {{0}}, {TILE} %a, {TILE} %b)"
+        found["int8"] = Instruction(TILE, TILE, call, 16 * 16 * 64, TILE_DECLARATIONS, TILES)
+    elif target.whole_dots:
         name = "@llvm.x86.avx512.vpdpbusd.512"
         call = f"call <16 x i32> {name}(<16 x i32> {{0}}, <64 x i8> %a, <64 x i8> %b)"
         found["int8"] = Instruction("<16 x i32>", "<64 x i8>", call, 64, DOT)
@@ -53,17 +82,17 @@ def instructions(target: CpuTarget) -> dict[str, Instruction]:
 
 def loop(instruction: Instruction) -> str:
     """LLVM IR of `relay_peak`: independent accumulators in registers, nothing else in the loop."""
-    type, operand, every = instruction.type, instruction.operand, range(ACCUMULATORS)
+    type, every = instruction.type, range(instruction.accumulators)
     lines = [
         instruction.declaration,
         "define void @relay_peak(ptr %data) nounwind {",
         "entry:",
-        f"  %a = load {operand}, ptr %data, align 4",
-        f"  %b0 = getelementptr i8, ptr %data, i64 64\n  %b = load {operand}, ptr %b0, align 4",
+        f"  %a = {instruction.load('%data')}",
+        f"  %b0 = getelementptr i8, ptr %data, i64 64\n  %b = {instruction.load('%b0')}",
         "  br label %turn",
         "turn:",
         "  %i = phi i64 [ 0, %entry ], [ %next, %turn ]",
-        *(f"  %s{k} = phi {type} [ zeroinitializer, %entry ], [ %t{k}, %turn ]" for k in every),
+        *(f"  %s{k} = phi {type} [ {instruction.start}, %entry ], [ %t{k}, %turn ]" for k in every),
         *(f"  %t{k} = {instruction.call.format(f'%s{k}')}" for k in every),
         "  %next = add i64 %i, 1",
         f"  %more = icmp ult i64 %next, {TURNS}",
@@ -72,7 +101,7 @@ def loop(instruction: Instruction) -> str:
     ]
     for k in every:
         lines.append(f"  %p{k} = getelementptr i8, ptr %data, i64 {128 + 64 * k}")
-        lines.append(f"  store {type} %t{k}, ptr %p{k}, align 4")
+        lines.append(f"  {instruction.store(f'%t{k}', f'%p{k}')}")
     return "\n".join([*lines, "  ret void", "}"])
 
 
@@ -122,7 +151,7 @@ def measure() -> Mapping[str, float]:
             start = perf_counter()
             run(address(data))
             times.append(perf_counter() - start)
-        found[kind] = ACCUMULATORS * TURNS * instruction.macs / float(np.min(times))
+        found[kind] = instruction.accumulators * TURNS * instruction.macs / float(np.min(times))
     return found
 
 

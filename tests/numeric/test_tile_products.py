@@ -34,8 +34,9 @@ from relay.lowering.scheduling.plan import MATRIX
 from relay.lowering.scheduling.record import Given, Value, write
 from relay.lowering.scheduling.registry import schedules_of
 from relay.lowering.scheduling.strategy import Unit
+from relay.lowering.scheduling.work import Costs
 from relay.passes import Pass
-from relay.target import cpu_of
+from relay.target import CpuCosts, cpu_of
 from tests import guarded
 from tests.numeric import tile_model
 from tests.numeric.compiled_modules import Net, equal
@@ -266,6 +267,16 @@ def test_registers_are_filled():
     names = Counter(one.mnemonic for one in kernel)
     assert names["tileloadd"] - names["tilestored"] == names["tdpbusd"] == 48
     assert names["tilestored"] == 4
+
+
+def test_loops_of_tiles_cost_their_cycles():
+    """What decides whether threads share them: the products alone take 16 cycles each."""
+    net = Net(7)
+    dense(net, 128, 256, 256)
+    kernel = default_pipeline(SAPPHIRE_RAPIDS)(net.module())["dense_0"]
+    (schedule,) = schedules_of(kernel)
+    cycles = Costs(CpuCosts()).block(kernel.body.block)
+    assert 128 // 16 * 256 // 16 * 256 // 64 * 16 < cycles < 2 * schedule.cycles
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
@@ -22,6 +23,8 @@ from relay.compile.pipeline import optimize
 from relay.exploration.references import exact_session
 from relay.frontend import import_model
 from relay.interpreters import run
+from relay.lowering.codegen import compile_text
+from relay.target import CpuTarget, resolve
 from relay.tools.peers import PEERS, adapter, importer_options, rounds
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
@@ -223,6 +226,19 @@ def test_every_peer_has_an_adapter():
 
 def test_the_peak_is_positive():
     assert all(rate > 1e8 for rate in peak.measure().values())
+
+
+def test_the_peak_of_tile_registers_is_of_nothing_but_products():
+    target = resolve("x86_64-unknown-linux-gnu -mcpu=sapphirerapids")
+    assert isinstance(target, CpuTarget)
+    assembly = compile_text(peak.loop(peak.instructions(target)["int8"]), target).assembly()
+    lines = [line.split("#")[0].strip() for line in assembly.splitlines()]
+    code = [line for line in lines if line and not line.startswith(".")]
+    start = next(at for at, line in enumerate(code) if line.startswith("tdpbusd"))
+    end = next(at for at, line in enumerate(code) if line.startswith("j"))
+    names = Counter(line.split()[0] for line in code[start:end])
+    assert names.pop("tdpbusd") % peak.TILES == 0
+    assert not [name for name in names if name.startswith("tile")]
 
 
 def test_what_processors_do_together():

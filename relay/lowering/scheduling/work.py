@@ -8,6 +8,7 @@ from xdsl.dialects import arith, scf, vector
 from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation
 
+from relay.dialects.amx import TileLoadOp, TileMulIOp, TileStoreOp
 from relay.dialects.attributes import dtype_of, to_numpy
 from relay.lowering.builder import TURNS
 from relay.lowering.shaped import is_vector
@@ -35,6 +36,11 @@ class Costs:
     def __init__(self, costs: CpuCosts) -> None:
         self.costs = costs
         self.loops: dict[Operation, tuple[float, float]] = {}
+        self.tiles = {
+            TileMulIOp.name: costs.matrix_product,
+            TileLoadOp.name: costs.matrix_load,
+            TileStoreOp.name: costs.matrix_store,
+        }
 
     def of_loop(self, loop: scf.ForOp) -> tuple[float, float]:
         """One turn of a loop, and all of them."""
@@ -59,6 +65,8 @@ class Costs:
             return 0.0
         if name.startswith("math.") and name not in FAST_MATH:
             return self.costs.library_call
+        if (cycles := self.tiles.get(name)) is not None:
+            return cycles
         if name == vector.LoadOp.name:
             return vector_bytes(op.results[0].type) / self.costs.stream_bandwidth
         inside = [sum(map(self.block, region.blocks)) for region in op.regions]
