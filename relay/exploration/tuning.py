@@ -1,19 +1,20 @@
-"""`tune`: schedules drawn by chance and measured against the default in another process; records of the faster ones."""
+"""`tune`: schedules drawn by chance, and of the fastest known ones with some decisions changed, measured against what
+a search starts from in other processes; records of the faster ones."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from os import PathLike, fspath
 from random import Random
 from statistics import median
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import AnyFloat, ModuleOp
+from xdsl.dialects.builtin import AnyFloat, ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
@@ -25,11 +26,12 @@ from relay.compile.records import Record, Records
 from relay.errors import InvalidArgument, Unsupported
 from relay.exploration.measuring import results_of
 from relay.lowering.call_graph import CallGraph
-from relay.lowering.scheduling.decide import Chooser, decide
+from relay.lowering.scheduling.decide import BEST, Chooser, Decisions, decide
 from relay.lowering.scheduling.given_constants import GivenConstants
-from relay.lowering.scheduling.picks import Picks
-from relay.lowering.scheduling.record import ATTRIBUTE, Given, Value, write
-from relay.lowering.scheduling.records import processor_of, signature_of
+from relay.lowering.scheduling.picks import Picks, Tuples
+from relay.lowering.scheduling.record import ATTRIBUTE, Given, Value, dictionaries, write
+from relay.lowering.scheduling.records import attribute_of, processor_of, signature_of
+from relay.lowering.scheduling.registry import RECORDS
 from relay.lowering.scheduling.strategy import Scheduled, Unit
 from relay.lowering.shaped import buffer_of
 from relay.module import IRModule
@@ -38,7 +40,22 @@ from relay.target import CpuTarget, cpu_of, resolve
 
 T = TypeVar("T", bound=Value)
 GROUP = 8
-"""Schedules that one process measures, in turn with the default."""
+"""Schedules that one process measures, in turn with what the search starts from."""
+WAVES = 3
+"""How often a search goes on from the fastest schedules that it knows."""
+CANDIDATES = 4
+"""Schedules drawn for each that is built: the one with the shortest estimate."""
+TIE = 0.01
+"""Of the time: what two builds of the same code differ by."""
+KEPT = 0.7
+"""How probably a decision of a known schedule stays."""
+
+
+def chosen(random: Random, possible: Sequence[T]) -> T:
+    """One of what is possible; of tuples each number by itself, since there may be more than `len` can say."""
+    if isinstance(possible, Tuples):
+        return cast(T, tuple(map(random.choice, possible.ranges)))
+    return random.choice(possible)
 
 
 class DrawnPicks(Picks):
@@ -50,7 +67,7 @@ class DrawnPicks(Picks):
 
     def __call__(self, name: str, possible: Sequence[T], best: T) -> T:
         if name not in self.given and self.random.random() < 0.5:
-            best = possible[self.random.randrange(len(possible))]
+            best = chosen(self.random, possible)
         return super().__call__(name, possible, best)
 
     def part(self, where: str, given: Given) -> Picks:
@@ -72,12 +89,19 @@ class DrawnStrategies(Chooser):
 
 @dataclass(frozen=True)
 class DrawSchedules(Pass):
-    """Give every kernel a legal schedule by chance (`seed`), or none, and note what each kernel is."""
+    """Give every kernel without one a legal schedule by chance (`seed`), or none, and note what each kernel is.
+
+    Every second draw changes some decisions of a schedule: that of `known`, by signature, else the default.
+    `per_cycle`: by strategy, the seconds that were measured for an estimated cycle.
+    """
 
     name = "draw-schedules"
     seed: int | None = 0
     sums: bool = True
-    """Whether kernels that sum floats have a schedule drawn, too: others add in another order."""
+    """Whether kernels that sum floats are drawn in another order of additions, too."""
+    candidates: int = CANDIDATES
+    known: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
+    per_cycle: Mapping[str, float] = field(default_factory=dict[str, float], compare=False)
     signatures: dict[str, str] = field(default_factory=dict[str, str], compare=False)
     schedules: dict[str, str] = field(default_factory=dict[str, str], compare=False)
 
@@ -87,9 +111,71 @@ class DrawSchedules(Pass):
         for function in scheduled(op):
             given, name = GivenConstants(function.body.block, calls.of(function)), function.sym_name.data
             self.signatures[name] = signature_of(function, given)
-            if self.seed is not None and (self.sums or not sums_floats(function)):
-                write(function, decide(function, given, target, chooser=DrawnStrategies(random)).schedules)
-                self.schedules[name] = str(function.attributes[ATTRIBUTE])
+            if self.seed is None or ATTRIBUTE in function.attributes:
+                continue
+            ordered = not self.sums and sums_floats(function)
+            if (known := self.known.get(self.signatures[name])) is None:
+                write(function, decide(function, given, target).schedules)
+                known = str(function.attributes.pop(ATTRIBUTE))
+            every = [
+                drawn(function, given, target, random, known if ordered or number % 2 == 0 else None, ordered=ordered)
+                for number in range(self.candidates)
+            ]
+            write(function, min(every, key=self.estimate).schedules)
+            self.schedules[name] = str(function.attributes[ATTRIBUTE])
+
+    def estimate(self, found: Decisions) -> float:
+        """What the decisions take, by the cost model and what was measured of its strategies."""
+        usual = median(self.per_cycle.values()) if self.per_cycle else 1.0
+        return sum(each.cycles * self.per_cycle.get(each.strategy, usual) for each in found.schedules)
+
+
+def drawn(
+    function: FuncOp, given: GivenConstants, target: CpuTarget, random: Random, known: str | None, *, ordered: bool
+) -> Decisions:
+    """Decisions by chance; of a `known` schedule, most of it stays where that is possible. `ordered`: only what leaves
+    the order of float sums as it is changes."""
+    chooser = DrawnStrategies(random)
+    if known is not None:
+        function.attributes[ATTRIBUTE] = varied(attribute_of(known), random, ordered=ordered)
+        try:
+            return decide(function, given, target, chooser=chooser)
+        except InvalidArgument:
+            pass  # what is left of it does not go with what was drawn
+        finally:
+            del function.attributes[ATTRIBUTE]
+    return decide(function, given, target, chooser=BEST if ordered else chooser)
+
+
+def varied(schedule: DictionaryAttr, random: Random, *, ordered: bool) -> DictionaryAttr:
+    """The schedule without some of its decisions."""
+
+    kept = KEPT / 2 if ordered else KEPT  # those that may change are few
+
+    def part(attr: DictionaryAttr) -> DictionaryAttr:
+        strategy = attr.data.get("strategy")
+        record = RECORDS.get(strategy.data) if isinstance(strategy, StringAttr) else None
+        stay = {"strategy", "op"} if not ordered else attr.data.keys() - (record.keeps_order if record else ())
+        return DictionaryAttr({k: v for k, v in attr.data.items() if k in stay or random.random() < kept})
+
+    if "ops" not in schedule.data:
+        return part(schedule)
+    return DictionaryAttr({"ops": ArrayAttr([part(each) for each in dictionaries(schedule, "a record")])})
+
+
+def fitted(measured: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """By strategy, the median of seconds over estimated cycles, of the kernels of which it is most; of schedules with
+    their seconds."""
+    found: dict[str, list[float]] = {}
+    for text, seconds in measured:
+        cycles: dict[str, int] = {}
+        for each in dictionaries(attribute_of(text), "a record"):
+            strategy, estimate = each.data.get("strategy"), each.data.get("cycles")
+            if isinstance(strategy, StringAttr) and isinstance(estimate, IntegerAttr):
+                cycles[strategy.data] = cycles.get(strategy.data, 0) + estimate.value.data
+        if total := sum(cycles.values()):
+            found.setdefault(max(cycles, key=lambda each: cycles[each]), []).append(seconds / total)
+    return {strategy: median(every) for strategy, every in found.items()}
 
 
 def scheduled(module: ModuleOp) -> list[FuncOp]:
@@ -117,25 +203,39 @@ class Kernel:
     seconds: tuple[float, ...]
 
     def beats(self, other: Kernel) -> bool:
-        """Whether its slowest round is faster than the other's fastest: less than that is a tie."""
-        return max(self.seconds) < min(other.seconds)
+        """Whether two of its rounds are faster than all of the other's, by more than a tie. The fastest rounds count:
+        another program on the same core makes others a third slower, of either."""
+        return sorted(self.seconds)[1] < (1 - TIE) * min(other.seconds)
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a process measures: the default, then each of the others, in turn."""
+    """What a process measures: the start (the default, or records), then each of the others, in turn. The others are
+    built with `records`."""
 
     model: str | bytes
     is_text: bool
     target: str
     draws: tuple[DrawSchedules, ...]
+    start: Records | None
     records: Records | None
     rounds: int
     seconds: float
 
 
-def measured(job: Job) -> list[dict[str, Kernel]]:
-    """The kernels of each build by name, the default's first; none where a build's results are not the default's."""
+@dataclass(frozen=True)
+class Measured:
+    """The kernels of each build by name, the start's first, and the processor that ran them."""
+
+    processor: str
+    builds: Sequence[Mapping[str, Kernel]]
+
+
+def measured(job: Job) -> Measured:
+    """Build and measure; a build whose results are not the start's has no kernels."""
+    machine = resolve(job.target)
+    if not isinstance(machine, CpuTarget):
+        raise InvalidArgument("tune", f"the target {job.target} is no CPU", "only kernels of CPUs have records")
     model = IRModule.parse(job.model) if job.is_text and isinstance(job.model, str) else job.model
     draws = [DrawSchedules(None), *job.draws]
     executables = [
@@ -143,7 +243,7 @@ def measured(job: Job) -> list[dict[str, Kernel]]:
             model,
             job.target,
             pipeline=default_pipeline(job.target).insert_before("schedule", draw),
-            records=job.records if number else None,
+            records=job.records if number else job.start,
         )
         for number, draw in enumerate(draws)
     ]
@@ -154,10 +254,10 @@ def measured(job: Job) -> list[dict[str, Kernel]]:
         for executable, found in zip(executables, times, strict=True):
             once: dict[str, float] = {}
             for call in executable.profile(seconds=job.seconds).calls:
-                once[call.kernel] = once.get(call.kernel, 0.0) + call.seconds
+                once[call.kernel] = once.get(call.kernel, 0.0) + call.least_seconds
             for name, seconds in once.items():
                 found.setdefault(name, []).append(seconds)
-    return [
+    builds = [
         {
             name: Kernel(signature, draw.schedules.get(name, ""), tuple(found[name]))
             for name, signature in draw.signatures.items()
@@ -165,6 +265,7 @@ def measured(job: Job) -> list[dict[str, Kernel]]:
         }
         for draw, found, same in zip(draws, times, equal, strict=True)
     ]
+    return Measured(processor_of(machine), builds)
 
 
 def tune(
@@ -175,54 +276,87 @@ def tune(
     rounds: int = 5,
     seconds: float = 0.02,
     seed: int = 0,
+    start: Records | None = None,
     executor: Executor | None = None,
 ) -> Records:
     """Search for schedules of a model's kernels that are faster on this machine than what `relay.build` chooses.
 
-    Each of `trials` builds gives every kernel a legal schedule drawn by chance (of `seed`). Builds and the default are
-    measured in turn, kernel by kernel on one thread, `rounds` times for so many `seconds` each, in a process of their
-    own (or by `executor`). A record is kept where the slowest round was faster than the default's fastest, twice: of
-    several the fastest, and in a last build with all records. Kernels that sum floats are left as they are, since
-    another schedule would add in another order, and no result differs in a bit from the default's.
+    Each of `trials` builds gives every kernel a legal schedule, drawn by chance (of `seed`) or from the fastest that is
+    known, with some decisions changed; of several drawn, the one with the shortest estimate, by the cost model as what
+    was measured so far corrects it. Builds and the default (or what the records `start` say) are measured in turn,
+    kernel by kernel on one thread, `rounds` times for so many `seconds` each: a round counts by its least time, which
+    other processes disturb least. They are measured in a process of their own, or by `executor`, whose machines may
+    differ. A record is kept where two rounds were faster than all of the start's, by more than a hundredth,
+    twice: of several the fastest, and in a last build with all records. The order in which floats are added stays, and
+    no result differs in a bit from the default's.
 
     `relay.build(model, target, records=found)` uses them, `Records.save` and `load` keep them, `|` joins those of
     several models and machines. Raises InvalidArgument, and Unsupported where a process ends while it measures.
     """
-    machine = resolve(target)
-    if not isinstance(machine, CpuTarget):
+    if not isinstance(resolve(target), CpuTarget):
         raise InvalidArgument("tune", f"the target {target} is no CPU", "only kernels of CPUs have records")
     for name, number, least in (("trials", trials, 1), ("rounds", rounds, 2)):
         if positive(number) < least:
             raise InvalidArgument("tune", f"{name} is {number}; it must be at least {least}")
-    is_text = isinstance(model, IRModule)
     given = model.to_text(weights=True) if isinstance(model, IRModule) else model
     given = given if isinstance(given, bytes) else fspath(given)
-    draws = [DrawSchedules(seed + number, sums=False) for number in range(trials)]
-    groups = [tuple(draws[start : start + GROUP]) for start in range(0, trials, GROUP)]
-    jobs = [Job(given, is_text, target, group, None, rounds, seconds) for group in groups]
+    base = Job(given, isinstance(model, IRModule), target, (), start, None, rounds, seconds)
+    done: list[Measured] = []
+    known = rows_of(start or Records({}))
+    size = max(GROUP, -(-trials // WAVES))
     with ProcessPoolExecutor(1, get_context("spawn")) if executor is None else nullcontext(executor) as pool:
         try:
-            records = faster([*pool.map(measured, jobs)], processor_of(machine))
-            last = Job(given, is_text, target, (DrawSchedules(None),), records, rounds, seconds)
-            default, chosen = pool.submit(measured, last).result()
+            for first in range(0, trials, size):
+                best = {**known, **rows_of(faster(done))}
+                schedules = {signature: row.schedule for signature, row in best.items()}
+                per_cycle = fitted([(row.schedule, row.seconds) for row in known.values()] + tried(done))
+                draws = [
+                    DrawSchedules(seed + number, sums=False, known=schedules, per_cycle=per_cycle)
+                    for number in range(first, min(first + size, trials))
+                ]
+                groups = [tuple(draws[at : at + GROUP]) for at in range(0, len(draws), GROUP)]
+                done += pool.map(measured, [replace(base, draws=group) for group in groups])
+            records = faster(done)
+            joined = records if start is None else start | records
+            last = replace(base, draws=(DrawSchedules(None),), records=joined)
+            before, after = pool.submit(measured, last).result().builds
         except BrokenExecutor as error:
             raise Unsupported("tune", "a process ended while it measured", "look at its messages") from error
-    kept = {each.signature for name, each in chosen.items() if each.beats(default[name])}
+    kept = {each.signature for name, each in after.items() if each.beats(before[name])}
     return Records(
         {cpu: {key: row for key, row in rows.items() if key in kept} for cpu, rows in records.kernels.items()}
     )
 
 
-def faster(groups: Sequence[Sequence[Mapping[str, Kernel]]], processor: str) -> Records:
-    """Of each kernel the schedule fastest relative to the default measured in turn with it, if it beats that."""
-    best: dict[str, Record] = {}
-    for default, *others in groups:
+def rows_of(records: Records) -> dict[str, Record]:
+    """The records of all processors by signature."""
+    return {signature: row for rows in records.kernels.values() for signature, row in rows.items()}
+
+
+def tried(done: Sequence[Measured]) -> list[tuple[str, float]]:
+    """The schedules that were drawn, with their seconds."""
+    return [
+        (kernel.schedule, min(kernel.seconds))
+        for each in done
+        for build in each.builds
+        for kernel in build.values()
+        if kernel.schedule
+    ]
+
+
+def faster(done: Sequence[Measured]) -> Records:
+    """By processor, of each kernel the schedule fastest relative to the start measured in turn with it, if it beats
+    that."""
+    best: dict[str, dict[str, Record]] = {each.processor: {} for each in done}
+    for each in done:
+        start, *others = each.builds
+        rows = best[each.processor]
         for name, kernel in [item for other in others for item in other.items()]:
-            before = default[name]
+            before = start[name]
             if not kernel.schedule or not kernel.beats(before):
                 continue
-            row = Record(kernel.schedule, median(kernel.seconds), median(before.seconds))
-            known = best.get(kernel.signature)
+            row = Record(kernel.schedule, min(kernel.seconds), min(before.seconds))
+            known = rows.get(kernel.signature)
             if known is None or row.seconds / row.default_seconds < known.seconds / known.default_seconds:
-                best[kernel.signature] = row
-    return Records({processor: best})
+                rows[kernel.signature] = row
+    return Records(best)

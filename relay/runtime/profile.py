@@ -42,6 +42,8 @@ class Call:
     """Of what one core of this machine was measured to do at most; None where it does not multiply."""
     bytes: int
     """The size of what it is given, weights included: what it reads and writes of memory, each counted once."""
+    least_seconds: float
+    """In the fastest round: what other processes on the machine disturb least."""
 
 
 @dataclass(frozen=True)
@@ -174,20 +176,22 @@ def profile(library: Library, twin: Twin, seconds: float) -> Profile:
     counted = twin(Library(told["code"], artifacts=library.artifacts), notes)
     times, every = measured(twin(library, None), counted, notes, seconds)
     medians: Array = np.median(np.array(every), axis=0)
+    least: Array = np.min(np.array(every), axis=0)
     total = float(medians.sum()) or 1.0
     calls = tuple(
-        call_of(row, float(time), float(time) / total, told["peak"]) for row, time in zip(rows, medians, strict=True)
+        call_of(row, float(time), float(time) / total, told["peak"], float(shortest))
+        for row, time, shortest in zip(rows, medians, least, strict=True)
     )
     plain, counting = (np.array(column) for column in zip(*times, strict=True))
     return Profile(calls, float(np.median(plain)), float(counting.min() - plain.min()), told["peak"])
 
 
-def call_of(row: Mapping[str, Any], seconds: float, share: float, peak: Mapping[str, float]) -> Call:
+def call_of(row: Mapping[str, Any], seconds: float, share: float, peak: Mapping[str, float], least: float) -> Call:
     """A call with its rates."""
     rate = row["macs"] / seconds if seconds else 0.0
     most = peak.get(row["kind"]) if row["macs"] else None
     operators = tuple(row["operators"])
-    return Call(row["kernel"], operators, seconds, share, row["macs"], rate, most and rate / most, row["bytes"])
+    return Call(row["kernel"], operators, seconds, share, row["macs"], rate, most and rate / most, row["bytes"], least)
 
 
 def measured(

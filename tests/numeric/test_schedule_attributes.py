@@ -310,3 +310,23 @@ def test_what_is_no_dictionary_is_refused(decided: tuple[IRModule, IRModule, Sch
     before, after, step = decided
     name = next(iter(of_kernels(after)))
     assert "relay.schedule: is not a dictionary" in refused(before, step, name, attr)
+
+
+def test_drawn_schedules_of_float_sums_add_in_the_same_order():
+    net = Net(72)
+    image = net.argument(net.numbers("float32", 1, 14, 14, 64))
+    small = net.conv2d(image, net.constant(net.numbers("float32", 40, 1, 1, 64)))
+    net.result("contraction", net.relu(small, 40))
+    large = net.conv2d(image, net.constant(net.numbers("float32", 72, 3, 3, 64)), padding=(1, 1, 1, 1))
+    net.result("blocked_reduction", net.relu(large, 72))
+    depthwise = net.constant(net.numbers("float32", 3, 3, 64, 1))
+    net.result("depthwise", net.conv2d(image, depthwise, padding=(1, 1, 1, 1), groups=64, depthwise=True))
+    module, found = net.module(), list[list[bytes]]()
+    drawn = [DrawSchedules(None), *(DrawSchedules(seed, sums=False, candidates=1) for seed in range(6))]
+    for draw in drawn:
+        pipeline = default_pipeline("llvm").insert_before("schedule", draw)
+        outputs = build(module, pipeline=pipeline).run(*net.inputs)
+        found.append([np.asarray(output).tobytes() for output in outputs or ()])
+    assert all(each == found[0] for each in found)
+    names = [name for name in drawn[1].schedules if "conv" in name]
+    assert len(names) == 3 and all(len({draw.schedules[name] for draw in drawn[1:]}) > 1 for name in names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from xdsl.ir import Attribute
 
 import relay
 from relay import IRModule, Records
@@ -18,7 +20,7 @@ from relay.compile.records import Record
 from relay.compile.request import Request
 from relay.dialects.context import make_context
 from relay.errors import InvalidArgument, Malformed
-from relay.exploration.tuning import DrawSchedules, Job, Kernel, faster, measured, sums_floats, tune
+from relay.exploration.tuning import DrawSchedules, Job, Kernel, Measured, faster, fitted, measured, sums_floats, tune
 from relay.lowering.scheduling.records import attribute_of, processor_of
 from relay.passes import PassContext, Pipeline
 from relay.target import resolve
@@ -47,6 +49,11 @@ def lowered(text: str = MODEL) -> tuple[IRModule, DrawSchedules]:
     steps = [*relay.default_pipeline(TARGET)]
     end = [step.name for step in steps].index("schedule")
     return Pipeline([*steps[:end], names])(IRModule.parse(text)), names
+
+
+def decisions_of(schedule: Attribute) -> str:
+    """A schedule without its reasons."""
+    return re.sub(r', why = "[^"]*"', "", str(schedule))
 
 
 def kernel_of(module: IRModule) -> str:
@@ -141,10 +148,29 @@ def test_records_are_kept_and_joined(tmp_path: Path) -> None:
 
 
 def test_ties_are_no_records() -> None:
-    default = {name: Kernel(name, "", (2.0, 2.1, 3.0)) for name in "abc"}
-    tied = {"a": Kernel("a", "slow", (1.0, 1.0, 2.0)), "b": Kernel("b", "fast", (1.0, 1.5, 1.9))}
+    start = {name: Kernel(name, "", (2.0, 2.1, 3.0)) for name in "abcd"}
+    tied = {"a": Kernel("a", "slow", (1.0, 2.0, 2.0)), "b": Kernel("b", "fast", (1.0, 1.5, 9.0))}
     slower = {"b": Kernel("b", "slower", (1.8, 1.8, 1.9)), "c": Kernel("c", "", (1.0, 1.0, 1.0))}
-    assert faster([[default, tied, slower]], "cpu") == Records({"cpu": {"b": Record("fast", 1.5, 2.1)}})
+    same = {"d": Kernel("d", "same", (1.985, 1.985, 1.985))}
+    found = faster([Measured("cpu", [start, tied, slower]), Measured("other", [start, same])])
+    assert found == Records({"cpu": {"b": Record("fast", 1.0, 2.0)}, "other": {}})
+
+
+def test_a_search_goes_on_from_records_and_by_what_was_measured() -> None:
+    module, names = lowered()
+    signature = names.signatures[kernel_of(module)]
+    tile = '{strategy = "contraction", tile = array<i64: 3, 32>}'
+    drawn = [DrawSchedules(seed, candidates=1, known={signature: tile}) for seed in range(8)]
+    for each in drawn:
+        each.apply(make_context(), lowered()[0].op)
+    assert any("array<i64: 3, 32>" in each.schedules[kernel_of(module)] for each in drawn)
+    pairs = [('{strategy = "nest", cycles = 10}', 5.0), ('{strategy = "nest", cycles = 10}', 9.0), (tile, 1.0)]
+    several = '{ops = [{strategy = "fill", cycles = 1}, {strategy = "nest", cycles = 9}]}'
+    assert fitted([*pairs, (several, 8.0)]) == {"nest": 0.8}
+    slow = DrawSchedules(0, candidates=24, per_cycle={"contraction": 1e9, "product": 1e-9})
+    slow.apply(make_context(), module.op)
+    slow.apply(make_context(), module.op)  # what has a schedule keeps it
+    assert '"product"' in slow.schedules[kernel_of(module)]
 
 
 def test_sums_of_floats_keep_their_order() -> None:
@@ -152,12 +178,18 @@ def test_sums_of_floats_keep_their_order() -> None:
     assert {name for name, function in module.functions.items() if sums_floats(function)} == {"sum_0"}
     drawn = DrawSchedules(1, sums=False)
     drawn.apply(make_context(), module.op)
-    assert kernel_of(module) in drawn.schedules and "sum_0" not in drawn.schedules
+    Pipeline.parse("schedule")(module)
+    default = Pipeline.parse("schedule")(lowered()[0])
+    kernels = [attribute_of(drawn.schedules["sum_0"]), default["sum_0"].attributes["relay.schedule"]]
+    assert decisions_of(kernels[0]) == decisions_of(kernels[1])
 
 
 def test_what_is_measured() -> None:
-    job = Job(MODEL, True, "llvm", (DrawSchedules(3, sums=False),), None, 2, 0.0)
-    default, drawn = measured(job)
+    job = Job(MODEL, True, "llvm", (DrawSchedules(3, sums=False),), None, None, 2, 0.0)
+    found = measured(job)
+    default, drawn = found.builds
+    machine = resolve("llvm")
+    assert isinstance(machine, CpuTarget) and found.processor == processor_of(machine)
     name = next(each for each in default if each.startswith("dense"))
     assert default[name].schedule == "" and drawn[name].schedule.startswith("{strategy")
     assert default[name].signature == drawn[name].signature and len(drawn[name].seconds) == 2

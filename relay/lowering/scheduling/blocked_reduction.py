@@ -45,6 +45,7 @@ class BlockedReductionSchedule(OpSchedule):
     weights to the next, 0 for none; `masks` as of `pick_masks`."""
 
     strategy = "blocked_reduction"
+    keeps_order = frozenset({"tile", "steps", "strip", "prefetch_stride"})
     tile: tuple[int, int]
     skip_border: bool
     steps: int

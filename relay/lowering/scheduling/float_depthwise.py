@@ -67,6 +67,7 @@ class FloatDepthwiseSchedule(OpSchedule):
     the image without its borders; `masks` as of `pick_masks`."""
 
     strategy = "depthwise_float"
+    keeps_order = frozenset({"pixels"})
     pixels: int
     one_row: bool
     padded: bool

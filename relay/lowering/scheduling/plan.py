@@ -71,6 +71,7 @@ class TileSchedule(OpSchedule):
     written out for every vector of a tile; `packed_store`: four vectors of codes are narrowed and stored at once."""
 
     strategy = "tile"
+    keeps_order = frozenset({"tile", "narrow", "channels_inside", "prefetch_next_block", "prefetch_stride"})
     tile: tuple[int, int]
     narrow: tuple[int, ...]
     codes_per_step: int

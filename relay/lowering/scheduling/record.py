@@ -42,6 +42,8 @@ class OpSchedule:
     `cycles`: what it takes, by an estimate for one core; `why` it was decided so."""
 
     strategy: ClassVar[str]
+    keeps_order: ClassVar[frozenset[str]] = frozenset()
+    """Decisions that leave the order in which floats are added as it is."""
     op: int = 0
     cycles: int = 0
     why: str = ""

@@ -83,9 +83,9 @@ class Runner:
 
 def start(peer: str, model: Path, threads: int, inputs: Path, folder: Path) -> Runner:
     """Start a peer's process; it loads the model at once."""
-    outputs = folder / f"{peer}-{threads}.npz"
+    outputs = folder / f"{peer}-{model.stem}-{threads}.npz"
     command = [sys.executable, "-m", "relay.tools.peers.worker", peer, model, str(threads), inputs, outputs]
-    errors = (folder / f"{peer}-{threads}.log").open("w")
+    errors = outputs.with_suffix(".log").open("w")
     process = subprocess.Popen(
         [str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
     )
