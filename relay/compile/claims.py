@@ -43,8 +43,7 @@ from relay.dialects import relay
 from relay.dialects.attributes import Array, dtype_of, to_numpy
 from relay.dialects.element_types import is_float
 from relay.dialects.op import is_tensor, shape, tensor
-from relay.lowering.plan_memory import root
-from relay.lowering.shaped import buffer_of, is_buffer, shape_of
+from relay.lowering.shaped import buffer_of, is_buffer, root, shape_of
 from relay.mapping import used
 from relay.module import IRModule
 

@@ -27,9 +27,8 @@ from relay.lowering.llvm.scalar import SCALAR
 from relay.lowering.llvm.team import begin_text, team_text
 from relay.lowering.llvm.tiles import TILES
 from relay.lowering.llvm.types import type_name
-from relay.lowering.plan_memory import size_of
 from relay.lowering.program import FunctionText, Program, Units
-from relay.lowering.shaped import buffer_of
+from relay.lowering.shaped import buffer_of, size_of
 
 ENTRY = "relay_main"
 """The symbol of `@main` behind one pointer to a table of pointers."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from math import prod
+from itertools import accumulate, permutations, product
 
 from xdsl.context import Context
 from xdsl.dialects import arith, bufferization, func, memref, scf
@@ -21,9 +20,9 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from relay.dialects.attributes import dtype_of
 from relay.lowering.builder import INDEX
-from relay.lowering.shaped import Buffer, buffer_of, is_buffer, memref_type
+from relay.lowering.overlap import distance, overlap
+from relay.lowering.shaped import Buffer, buffer_of, is_buffer, memref_type, root, size_of
 from relay.passes import Pass
 from relay.target import Target, target_of
 from relay.transforms.dead_ops import erase_dead
@@ -32,9 +31,12 @@ from relay.transforms.dead_ops import erase_dead
 @dataclass(frozen=True)
 class PlanMemory(Pass):
     """Give every public function two more arguments, `constants` and `arena` (memrefs of bytes), and every buffer
-    and constant its offset there. Buffers share memory when their lives do not overlap. A kernel's scratch becomes
-    its last argument. The module's attribute `relay.constants` lists the constants (name, offset, value) and
-    `relay.buffers` the plan: of `@main`, or of the last public function where none is called so.
+    and constant its offset there. Buffers share memory when their lives do not overlap. On microcontrollers and in C, a
+    kernel's result may also overlap an input that nothing reads later, where the arena gets smaller: it starts so far
+    before the input that no byte is read after it was written over (`relay.lowering.overlap`). The kernel's
+    `relay.overlapping` lists such arguments. A kernel's scratch becomes its last argument. The module's attribute
+    `relay.constants` lists the constants (name, offset, value) and `relay.buffers` the plan: of `@main`, or of the last
+    public function where none is called so.
     """
 
     name = "plan-memory"
@@ -57,12 +59,7 @@ class PlanMemory(Pass):
         }
         for name, function in sorted(functions.items(), key=lambda item: item[0] == "main"):
             if name not in scratch and function.body.blocks:
-                plan(op, function, scratch, target)
-
-
-def size_of(type: Buffer) -> int:
-    """Bytes of a static memref."""
-    return prod(type.get_shape()) * dtype_of(type.element_type).itemsize
+                plan(op, function, functions, scratch, target)
 
 
 def bytes_type(size: int) -> Buffer:
@@ -142,33 +139,65 @@ class Piece:
         )
 
 
-def place(pieces: Sequence[Piece]) -> int:
-    """Give every piece an offset so that no two that live at once overlap; returns the arena's size.
+TRIES = 16
+"""Orders in which pieces are placed where results may overlap inputs: more found no smaller arena in six models."""
+Distances = Mapping[tuple[str, str], int]
+"""By the names of a result and of an input that dies with the call that makes it: by how many bytes the one has to
+start before the other, at least, where they overlap."""
+
+
+def place(pieces: Sequence[Piece], distances: Distances | None = None) -> int:
+    """Give every piece an offset so that no two that live at once overlap, but as distances allow; returns the
+    arena's size.
 
     Largest first, each in the lowest gap that fits: a simple rule, and close to the best for static plans. Source:
-    Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference" (greedy by size).
+    Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference" (greedy by size). Where results may
+    overlap inputs, the last ones come first, as an input lies behind its result, and what ends highest comes first in
+    the next of some tries.
     """
+    best = sorted(pieces, key=lambda p: (-p.size, p.first, p.name))
+    total, used = place_in_order(best, {}), dict[tuple[str, str], int]()
+    if distances:
+        order = sorted(best, key=lambda p: (-p.size, -p.first))
+        for _ in range(TRIES):
+            if (found := place_in_order(order, distances)) < total:
+                total, best, used = found, order, dict(distances)
+            highest = max(order, key=lambda p: p.end)
+            order = [highest, *(piece for piece in order if piece is not highest)]
+        for pair in list(used):
+            rest = {key: distance for key, distance in used.items() if key != pair}
+            used = rest if place_in_order(best, rest) <= total else used
+    return place_in_order(best, used)
+
+
+def place_in_order(pieces: Sequence[Piece], distances: Distances) -> int:
+    """Give each piece, in this order, the lowest offset that those before it leave; returns the arena's size."""
     placed: list[Piece] = []
-    for piece in sorted(pieces, key=lambda p: (-p.size, p.first, p.name)):
-        together = [p for p in placed if p.first <= piece.last and piece.first <= p.last]
+    for piece in pieces:
+        taken: list[tuple[int, int]] = []
+        for other in placed:
+            if other.first <= piece.last and piece.first <= other.last:
+                above, below = distances.get((other.name, piece.name)), distances.get((piece.name, other.name))
+                start = other.offset - (piece.room if below is None else min(piece.room, below))
+                end = other.offset + (other.room if above is None else min(other.room, above))
+                taken.append((start, end))
         piece.offset = 0
-        for other in sorted(together, key=lambda p: p.offset):
-            if piece.end <= other.offset:
+        for start, end in sorted(taken):
+            if piece.offset <= start:
                 break
-            piece.offset = max(piece.offset, other.end)
+            piece.offset = max(piece.offset, end)
         placed.append(piece)
     return max((piece.end for piece in placed), default=0)
 
 
-def root(value: SSAValue) -> SSAValue:
-    """The buffer that the value is a reshape or view of."""
-    while isinstance(op := value.owner, memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp):
-        value = op.operands[0]
-    return value
-
-
-def plan(module: ModuleOp, function: func.FuncOp, scratch: Mapping[str, int], target: Target) -> None:
-    """Plan one public function; `scratch` is the size that each kernel asks for."""
+def plan(
+    module: ModuleOp,
+    function: func.FuncOp,
+    functions: Mapping[str, func.FuncOp],
+    scratch: Mapping[str, int],
+    target: Target,
+) -> None:
+    """Plan one public function; `scratch` is the size that each of the module's functions asks for."""
     block = function.body.block
     buffers = lives(block, target)
     temporary: dict[func.CallOp, Piece] = {}
@@ -176,7 +205,11 @@ def plan(module: ModuleOp, function: func.FuncOp, scratch: Mapping[str, int], ta
         if isinstance(op, func.CallOp) and (size := scratch.get(op.callee.string_value(), 0)):
             temporary[op] = Piece(f"scratch_{len(temporary)}", size, target.room_of(size), number, number)
     pieces = [*buffers.values(), *temporary.values()]
-    total = place(pieces)
+    pairs = overlays(block, buffers, functions, target) if target.overlays_results else []
+    total = place(pieces, {(pair.result.name, pair.input.name): pair.distance for pair in pairs})
+    for pair in pairs:
+        if pair.result.offset < pair.input.end and pair.input.offset < pair.result.end:
+            overlap(pair.kernel, pair.reads, pair.writes)
     module.attributes["relay.constants"] = ArrayAttr(place_constants(block, target))
     module.attributes["relay.buffers"] = ArrayAttr(piece.row() for piece in pieces)
     arena = block.insert_arg(bytes_type(max(total, target.alignment)), len(block.args))
@@ -186,6 +219,40 @@ def plan(module: ModuleOp, function: func.FuncOp, scratch: Mapping[str, int], ta
     for call, piece in temporary.items():
         call.operands = [*call.operands, view(arena, piece.offset, bytes_type(piece.size), call)]
     set_type(function)
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """A result that may overlap an input, which dies with the call that makes it: where it starts `distance` bytes
+    before it or more. `reads` and `writes` are the arguments of the kernel that the two are."""
+
+    result: Piece
+    input: Piece
+    distance: int
+    kernel: func.FuncOp
+    reads: Sequence[int]
+    writes: Sequence[int]
+
+
+def overlays(
+    block: Block, buffers: Mapping[memref.AllocOp, Piece], functions: Mapping[str, func.FuncOp], target: Target
+) -> list[Overlay]:
+    """The results of calls that may overlap their inputs."""
+    found: list[Overlay] = []
+    for number, op in enumerate(steps(block)):
+        if not isinstance(op, func.CallOp) or not (kernel := functions[op.callee.string_value()]).body.blocks:
+            continue
+        places: dict[memref.AllocOp, list[int]] = {}
+        for index, operand in enumerate(op.arguments):
+            if isinstance(owner := root(operand).owner, memref.AllocOp):
+                places.setdefault(owner, []).append(index)
+        for (source, read), (result, written) in permutations(places.items(), 2):
+            before, after = buffers[source], buffers[result]
+            if before.last == number == after.first and before.first < number:
+                least = max(distance(kernel, r, w) for r, w in product(read, written))
+                least = -(-least // target.alignment) * target.alignment
+                found.append(Overlay(after, before, least, kernel, read, written))
+    return found
 
 
 def steps(block: Block) -> Iterator[Operation]:

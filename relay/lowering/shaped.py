@@ -6,13 +6,17 @@ from functools import cache
 from math import prod
 from typing import NoReturn, TypeGuard
 
+from xdsl.dialects import memref
 from xdsl.dialects.builtin import MemRefType, VectorType
 from xdsl.ir import Attribute, SSAValue
 
+from relay.dialects.attributes import dtype_of
 from relay.errors import Unsupported
 
 Buffer = MemRefType[Attribute]
 Vector = VectorType[Attribute]
+VIEWS = memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp
+"""What gives a part of a buffer, or all of it, another type."""
 
 
 class UnknownSize(Unsupported):
@@ -105,6 +109,27 @@ def buffer_of(value: SSAValue) -> Buffer:
     if not is_buffer(type):
         raise ValueError(f"expected a memref, got {type}")
     return type
+
+
+def root(value: SSAValue) -> SSAValue:
+    """The buffer that the value is a reshape or view of."""
+    while isinstance(op := value.owner, VIEWS):
+        value = op.operands[0]
+    return value
+
+
+def size_of(type: Buffer) -> int:
+    """Bytes of a static memref."""
+    return prod(type.get_shape()) * dtype_of(type.element_type).itemsize
+
+
+def layout(type: Buffer) -> tuple[list[int], int]:
+    """Strides and offset, in elements. The offset is part of the address only here: views keep their base."""
+    strides, offset = type.get_strides(), type.get_offset()
+    known = [stride for stride in strides or () if stride is not None]
+    if strides is None or len(known) != len(strides) or offset is None:
+        raise Unsupported(f"llvm-ir: {type}", "has a layout that is not static")
+    return known, offset
 
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:

@@ -206,6 +206,11 @@ class Processor(ABC):
         """Bytes of which a buffer, and what a vector may touch behind it, start at a multiple."""
         return 64 if self.has_vectors else 8
 
+    @property
+    def overlays_results(self) -> bool:
+        """Whether a kernel's result may overlap an input that nothing reads later: where memory is short, not time."""
+        return False
+
     def room_of(self, size: int) -> int:
         """Bytes that a buffer of `size` takes, with those behind it that a vector load may touch."""
         behind = self.alignment if self.has_vectors else 0
@@ -326,6 +331,10 @@ class CpuTarget(Processor):
     @property
     def has_vectors(self) -> bool:
         return not self.triple or self.register_bytes > 4
+
+    @property
+    def overlays_results(self) -> bool:
+        return not self.has_threads and not self.has_vectors
 
     @property
     def compiled_again(self) -> bool:

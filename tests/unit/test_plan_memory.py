@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 from random import Random
 
 from hypothesis import given
@@ -69,6 +69,31 @@ def test_rooms():
     """Vectors touch what is behind a buffer; scalars do not."""
     assert [room_of(size) for size in (0, 1, 64, 65)] == [64, 128, 128, 192]
     assert [resolve("cortex-m3").room_of(size) for size in (0, 1, 8, 9)] == [0, 8, 8, 16]
+
+
+@given(st.lists(lives, max_size=14), st.data())
+def test_results_overlap_inputs_only_as_far_as_they_may(rows: list[tuple[int, int, int]], data: st.DataObject):
+    every = pieces(*rows)
+    plain = place(every)
+    pairs = [(a, b) for a in every for b in every if a.first == b.last and b.first < a.first]
+    steps = st.integers(-100, 100).map(lambda number: number * ALIGNMENT)
+    distances = {(a.name, b.name): data.draw(steps) for a, b in pairs}
+    assert place(every, distances) <= plain
+    for a, b in combinations(every, 2):
+        if (
+            a.first <= b.last
+            and b.first <= a.last
+            and not (a.offset + a.size + SLACK <= b.offset or b.offset + b.size + SLACK <= a.offset)
+        ):
+            result, input = (a, b) if (a.name, b.name) in distances else (b, a)
+            assert result.offset + distances[result.name, input.name] <= input.offset
+
+
+def test_a_chain_needs_one_buffer_where_results_overlap_inputs():
+    every = pieces(*((1000, number, number + 1) for number in range(10)))
+    names = [piece.name for piece in every]
+    assert place(every, {(b, a): 0 for a, b in pairwise(names)}) == room_of(1000)
+    assert place(every, {(b, a): 64 for a, b in pairwise(names)}) == room_of(1000) + 9 * 64
 
 
 def test_nothing_needs_nothing():

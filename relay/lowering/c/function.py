@@ -13,8 +13,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from relay.errors import Unsupported
 from relay.lowering.c.expressions import ATOM, PRODUCT, ROWS, SUM, Expression, Helpers, full
 from relay.lowering.c.types import bits, memory_name, type_name
-from relay.lowering.llvm.types import layout
-from relay.lowering.shaped import buffer_of
+from relay.lowering.overlap import overlapping
+from relay.lowering.shaped import buffer_of, layout
 from relay.transforms.location import place
 
 LONGEST = 72
@@ -55,9 +55,11 @@ class FunctionWriter:
     @property
     def head(self) -> str:
         """Its declaration, without the semicolon."""
+        shared = overlapping(self.function)
         parameters = [
-            f"{'' if name in self.written else 'const '}{memory_name(buffer_of(value).element_type)} *restrict {name}"
-            for value in self.function.body.block.args
+            f"{'' if name in self.written else 'const '}{memory_name(buffer_of(value).element_type)} "
+            f"*{'' if number in shared else 'restrict '}{name}"
+            for number, value in enumerate(self.function.body.block.args)
             for name, _ in [self.pointers[value]]
         ]
         return f"static void {self.function.sym_name.data}({', '.join(parameters) or 'void'})"

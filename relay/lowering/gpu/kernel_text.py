@@ -20,8 +20,7 @@ from relay.lowering.llvm.function import FunctionWriter, Writer
 from relay.lowering.llvm.memory import MEMORY
 from relay.lowering.llvm.scalar import SCALAR
 from relay.lowering.llvm.types import type_name
-from relay.lowering.plan_memory import root, size_of
-from relay.lowering.shaped import Buffer, buffer_of, is_buffer, is_vector
+from relay.lowering.shaped import Buffer, buffer_of, is_buffer, is_vector, root, size_of
 
 WORDS = "{ i32, i32, i32, i32 }"
 COPY = "llvm.nvvm.cp.async.{past}.shared.global.{size}"

@@ -15,8 +15,7 @@ from relay.errors import Unsupported
 from relay.lowering import externals
 from relay.lowering.gpu.convert_parallel_loops_to_gpu import constant
 from relay.lowering.gpu.tensor_maps import TensorMap, map_of
-from relay.lowering.plan_memory import size_of
-from relay.lowering.shaped import buffer_of
+from relay.lowering.shaped import buffer_of, size_of
 from relay.module import IRModule
 from relay.transforms.location import place
 

@@ -14,10 +14,9 @@ from xdsl.ir.affine import AffineMap
 
 from relay.dialects.attributes import int_values
 from relay.lowering.builder import Index
-from relay.lowering.plan_memory import root
 from relay.lowering.scheduling.affine import dims_of
 from relay.lowering.scheduling.elementwise import extents
-from relay.lowering.shaped import shape_of
+from relay.lowering.shaped import root, shape_of
 
 
 @dataclass(frozen=True)

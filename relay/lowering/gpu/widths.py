@@ -12,10 +12,9 @@ from xdsl.ir.affine import AffineDimExpr, AffineMap
 from relay.dialects.attributes import dtype_of
 from relay.lowering.gpu.points import Producer
 from relay.lowering.gpu.producers import Nest, Padded
-from relay.lowering.llvm.types import layout
 from relay.lowering.scheduling.affine import coefficients
 from relay.lowering.scheduling.body import can_lift
-from relay.lowering.shaped import buffer_of, is_buffer
+from relay.lowering.shaped import buffer_of, is_buffer, layout
 
 BYTES = 16
 """The widest access of a thread."""

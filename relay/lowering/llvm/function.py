@@ -11,9 +11,10 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from relay.errors import Unsupported
 from relay.lowering.llvm.rows import BINARY, CASTS, INTRINSICS
-from relay.lowering.llvm.types import layout, memory_type, suffix, type_name
+from relay.lowering.llvm.types import memory_type, suffix, type_name
+from relay.lowering.overlap import overlapping
 from relay.lowering.program import FunctionText
-from relay.lowering.shaped import Buffer, buffer_of, is_buffer
+from relay.lowering.shaped import Buffer, buffer_of, is_buffer, layout
 from relay.transforms.location import place
 
 if TYPE_CHECKING:
@@ -71,9 +72,11 @@ class FunctionWriter:
         arguments: list[str] = []
         private = self.function.sym_visibility is not None
         calls_out = bool(self.externals) and not private  # the tensors of an external function are captured
+        shared = overlapping(self.function)
         for number, argument in enumerate(block.args):
             self.names[argument] = f"%arg{number}"
-            kind = ("noalias " if calls_out else "noalias nocapture ") if is_buffer(argument.type) else ""
+            kinds = [*([] if number in shared else ["noalias"]), *([] if calls_out else ["nocapture"])]
+            kind = "".join(f"{each} " for each in kinds) if is_buffer(argument.type) else ""
             arguments.append(f"{type_name(argument.type)} {kind}%arg{number}")
         self.body(block)
         if calls_out:

@@ -11,7 +11,7 @@ from relay.dialects.amx import TileType
 from relay.dialects.attributes import dtype_of
 from relay.dialects.op import is_integer
 from relay.errors import Unsupported
-from relay.lowering.shaped import Buffer, is_buffer, is_vector, scalar_of
+from relay.lowering.shaped import is_buffer, is_vector, scalar_of
 
 FLOATS: dict[type[Attribute], tuple[str, str]] = {
     BFloat16Type: ("bfloat", "bf16"),
@@ -75,12 +75,3 @@ def memory_type(element: str) -> str:
 def alignment(type: Attribute) -> int:
     """The alignment that an access may assume, in bytes: that of one element."""
     return dtype_of(scalar_of(type)).itemsize
-
-
-def layout(type: Buffer) -> tuple[list[int], int]:
-    """Strides and offset, in elements. The offset is part of the address only here: views keep their base."""
-    strides, offset = type.get_strides(), type.get_offset()
-    known = [stride for stride in strides or () if stride is not None]
-    if strides is None or len(known) != len(strides) or offset is None:
-        raise Unsupported(f"llvm-ir: {type}", "has a layout that is not static")
-    return known, offset

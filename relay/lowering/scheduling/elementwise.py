@@ -22,7 +22,6 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from relay.lowering.builder import Index, LoopBuilder, contiguous
-from relay.lowering.plan_memory import root
 from relay.lowering.scheduling.affine import dims_of, is_identity, uses
 from relay.lowering.scheduling.body import LIFTED_INTRINSICS, Lifter, can_lift, clone_scalar
 from relay.lowering.scheduling.picks import Picks
@@ -30,7 +29,7 @@ from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.rows import in_vectors
 from relay.lowering.scheduling.saturate import WIDTH, in_order, match_clamp, saturate
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, at_once, estimate
-from relay.lowering.shaped import at_most, elements, is_buffer, leads, shape_of
+from relay.lowering.shaped import at_most, elements, is_buffer, leads, root, shape_of
 from relay.target import LANES, CpuTarget
 
 EXPANDED = ("math.exp", "math.expm1", "math.log", "math.tanh", "math.erf")

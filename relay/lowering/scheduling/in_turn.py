@@ -21,7 +21,6 @@ from xdsl.ir.affine import AffineMap
 
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.indices import below, either, minus, remainder
-from relay.lowering.plan_memory import root
 from relay.lowering.scheduling.affine import is_identity
 from relay.lowering.scheduling.body import Lifter, can_lift, clone_scalar, vector_constant
 from relay.lowering.scheduling.elementwise import (
@@ -47,7 +46,7 @@ from relay.lowering.scheduling.reduction import (
 )
 from relay.lowering.scheduling.rows import in_vectors
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
-from relay.lowering.shaped import Extent, at_most, buffer_of, is_buffer, shape_of
+from relay.lowering.shaped import Extent, at_most, buffer_of, is_buffer, root, shape_of
 from relay.target import LANES
 
 JOINS = (*IDEMPOTENT, arith.AddfOp, arith.AddiOp)

@@ -20,12 +20,11 @@ from relay.lowering.gpu.attention_kernel import Attention
 from relay.lowering.gpu.matrix import Product
 from relay.lowering.gpu.points import Producer
 from relay.lowering.gpu.producers import Nest, Padded, nest_of
-from relay.lowering.plan_memory import size_of
 from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.scheduling.in_turn import Chain
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
-from relay.lowering.shaped import buffer_of, is_buffer
+from relay.lowering.shaped import buffer_of, is_buffer, size_of
 from relay.target import GpuTarget
 from relay.target.costs import GpuCosts
 from relay.target.record import WARP

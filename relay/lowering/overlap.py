@@ -1,0 +1,207 @@
+"""How far before an input a kernel's result has to lie, so that nothing is written where something is still read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import DenseArrayBase
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.utils.hints import isa
+
+from relay.dialects.attributes import dtype_of, int_values, ints
+from relay.dialects.op import is_integer
+from relay.lowering.builder import Before
+from relay.lowering.linalg.emitter import number
+from relay.lowering.shaped import VIEWS, buffer_of, is_vector, layout, root, size_of
+from relay.lowering.walking import walked
+
+READS = ("memref.load", "vector.load", "vector.maskedload")
+WRITES = ("memref.store", "vector.store", "vector.maskedstore")
+OVERLAPPING = "relay.overlapping"
+"""Of a kernel: arguments of which one may overlap another, `array<i64: ...>`."""
+
+
+def overlapping(function: Operation) -> frozenset[int]:
+    """The arguments of a kernel that may overlap others of these."""
+    found = function.attributes.get(OVERLAPPING)
+    return frozenset(int_values(found) if isa(found, DenseArrayBase) else ())
+
+
+@dataclass(frozen=True)
+class Linear:
+    """`constant` and the sum of induction variables, each times its number."""
+
+    constant: int
+    terms: Mapping[SSAValue, int]
+
+    def plus(self, other: Linear, factor: int = 1) -> Linear:
+        """The sum with the other one times a factor."""
+        terms = dict(self.terms)
+        for variable, times in other.terms.items():
+            terms[variable] = terms.get(variable, 0) + factor * times
+        return Linear(self.constant + factor * other.constant, terms)
+
+    def of(self, loop: scf.ForOp) -> int:
+        """The number of a loop's variable."""
+        return self.terms.get(loop.body.block.args[0], 0)
+
+
+@dataclass(frozen=True)
+class Access:
+    """Bytes of an argument, `size` from `start` on, that the operation number `step` of the function's text touches, in
+    these loops, the outermost first."""
+
+    start: Linear
+    size: int
+    step: int
+    loops: tuple[scf.ForOp, ...]
+
+
+def distance(function: FuncOp, read: int, written: int) -> int:
+    """By how many bytes the argument `written` has to start before the argument `read`, at least, so that nothing is
+    written where something is read later: the end of each write less the start of each read that follows it.
+
+    It is negative where reads are ahead, and the size of `written` where not all that touches one of them is found, or
+    one operation touches both. An access whose place is not found touches all of its argument, and one in a branch is
+    taken to happen.
+    """
+    numbers = {op: step for step, op in enumerate(walked(function))}
+    source, target = (function.body.block.args[n] for n in (read, written))
+    reads, writes = accesses(source, numbers, READS), accesses(target, numbers, WRITES)
+    if reads is None or writes is None or {each.step for each in reads} & {each.step for each in writes}:
+        return size_of(buffer_of(target))
+    found = [bound for write, later in product(writes, reads) for bound in behind(write, later)]
+    return max(found, default=-size_of(buffer_of(source)))
+
+
+def overlap(function: FuncOp, reads: Collection[int], writes: Collection[int]) -> None:
+    """Let arguments of a kernel overlap others that it writes. What the turns of a loop read of them from one place is
+    read before the loop: LLVM, which has to expect a write there, would read it in each turn."""
+    function.attributes[OVERLAPPING] = ints(sorted(overlapping(function).union(reads, writes)))
+    sources = [function.body.block.args[n] for n in reads]
+    for loop in [op for op in walked(function) if isinstance(op, scf.ForOp) and runs(op)][::-1]:
+        for op in list(loop.body.block.ops):
+            read = op.name in READS and root(op.operands[0]) in sources
+            if not read and not isinstance(op, arith.AddiOp | arith.MuliOp):
+                continue
+            if not any(loop.is_ancestor(value.owner) for value in op.operands):
+                op.detach()
+                Before(loop).add(op)
+
+
+def runs(loop: scf.ForOp) -> bool:
+    """Whether the loop is known to have turns."""
+    low, high = number(loop.lb), number(loop.ub)
+    return low is not None and high is not None and low < high
+
+
+def behind(write: Access, read: Access) -> Iterator[int]:
+    """The end of the write less the start of the read, at most, where the read comes later: in a later turn of a loop
+    that holds both, or further down in the text."""
+    shared = [loop for loop, other in zip(write.loops, read.loops, strict=False) if loop is other]
+    gap = write.start.constant + write.size - read.start.constant
+    for depth in range(len(shared) + 1):
+        total, inner = gap, depth
+        for loop in shared[:depth]:
+            total += most(loop, write.start.of(loop) - read.start.of(loop))
+        if depth < len(shared):
+            first, last, step = turns(shared[depth])
+            if last <= first:
+                continue
+            ends = ((first, first + step), (first, last), (last - step, last))
+            a, b = write.start.of(shared[depth]), read.start.of(shared[depth])
+            total, inner = total + max(a * early - b * late for early, late in ends), depth + 1
+        elif write.step >= read.step:
+            continue
+        total += sum(most(loop, write.start.of(loop)) for loop in write.loops[inner:])
+        yield total + sum(most(loop, -read.start.of(loop)) for loop in read.loops[inner:])
+
+
+def most(loop: scf.ForOp, times: int) -> int:
+    """The loop's variable times a number, at most."""
+    first, last, _ = turns(loop)
+    return max(times * first, times * last)
+
+
+def turns(loop: scf.ForOp) -> tuple[int, int, int]:
+    """The first and last value of a loop's variable, and the step; where they are computed, those of two turns: no
+    place that depends on the variable is found then."""
+    low, high, step = map(number, (loop.lb, loop.ub, loop.step))
+    if not (isinstance(low, int) and isinstance(high, int) and isinstance(step, int)):
+        return 0, 1, 1
+    return low, low + (high - 1 - low) // step * step, step
+
+
+def accesses(argument: SSAValue, numbers: Mapping[Operation, int], kind: Sequence[str]) -> list[Access] | None:
+    """The accesses of this kind to an argument, and those of operations that read and write; None where one is in a
+    region that is run otherwise than once or as a loop, or the argument goes where it is not followed."""
+    found: list[Access] = []
+    for use in argument.uses:
+        op = use.operation
+        if isinstance(op, VIEWS):
+            if (inside := accesses(op.results[0], numbers, kind)) is None:
+                return None
+            found += inside
+            continue
+        if op.name not in (*READS, *WRITES) and (op.results or op.regions or op.next_op is None):
+            return None
+        loops, holder = list[scf.ForOp](), op.parent_op()
+        while isinstance(holder, scf.ForOp | scf.IfOp):
+            loops += [holder] if isinstance(holder, scf.ForOp) else []
+            holder = holder.parent_op()
+        if not isinstance(holder, FuncOp):
+            return None
+        if op.name in kind or op.name not in (*READS, *WRITES):
+            start, size = place(op, argument)
+            found.append(Access(start, size, numbers[op], tuple(loops[::-1])))
+    return found
+
+
+def place(op: Operation, buffer: SSAValue) -> tuple[Linear, int]:
+    """The first byte that an operation touches of a buffer, from the start of the argument that it is a view of, and
+    how many; all of the buffer's where it is not known."""
+    type = buffer_of(buffer)
+    strides, offset = layout(type)
+    size = dtype_of(type.element_type).itemsize
+    at = list(op.operands).index(buffer) + 1
+    reach = sum(stride * (extent - 1) for stride, extent in zip(strides, type.get_shape(), strict=True)) + 1
+    unknown = Linear(offset * size, {}), reach * size
+    if op.name not in (*READS, *WRITES) or scalar_bits(type.element_type) != 8 * size:
+        return unknown
+    start = Linear(offset * size, {})
+    for index, stride in zip(op.operands[at : at + len(strides)], strides, strict=True):
+        if (term := linear(index)) is None:
+            return unknown
+        start = start.plus(term, stride * size)
+    touched = op.results[0] if op.results else op.operands[0 if at > 1 else -1]
+    lanes = touched.type.get_shape()[0] if is_vector(touched.type) else 1
+    return start, lanes * size
+
+
+def scalar_bits(type: Attribute) -> int:
+    """Bits of a number; those of smaller ones than a byte, which may lie in one together, are not bytes."""
+    return type.width.data if is_integer(type) else 8 * dtype_of(type).itemsize
+
+
+def linear(value: SSAValue) -> Linear | None:
+    """An index as a sum of induction variables of loops whose bounds are known; None if it is something else."""
+    if isinstance(value, BlockArgument):
+        loop = value.block.parent_op()
+        known = isinstance(loop, scf.ForOp) and value.index == 0 and number(loop.lb) is not None
+        known = known and isinstance(loop, scf.ForOp) and number(loop.ub) is not None
+        return Linear(0, {value: 1}) if known else None
+    if isinstance(constant := number(value), int):
+        return Linear(constant, {})
+    if not isinstance(op := value.owner, arith.AddiOp | arith.SubiOp | arith.MuliOp):
+        return None
+    left, right = linear(op.lhs), linear(op.rhs)
+    if left is None or right is None:
+        return None
+    if not isinstance(op, arith.MuliOp):
+        return left.plus(right, 1 if isinstance(op, arith.AddiOp) else -1)
+    left, right = (right, left) if right.terms else (left, right)
+    return None if right.terms else Linear(0, {}).plus(left, right.constant)
