@@ -223,8 +223,13 @@ def test_digits_are_exact(on_model: Call):
     assert np.array_equal(on_model(outputs, DIGITS, images), wanted)
 
 
-def test_a_whole_model_is_exact(on_model: Call):
-    path, images, wanted = golden("resnet8_int8", 2)
+SMALL = ("resnet8_int8", "kws_int8", "vww_96_int8")
+LARGE = ("mobilenet_v2_1.0_224_quant", "tf2_mobilenet_v2_1.0_224_ptq", "resnet50_224_int8")
+
+
+@pytest.mark.parametrize("name", [*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE)])
+def test_a_whole_model_is_exact(on_model: Call, name: str):
+    path, images, wanted = golden(name, 1)
     assert np.array_equal(on_model(outputs, path, images), wanted)
 
 

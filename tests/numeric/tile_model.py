@@ -13,7 +13,7 @@ from functools import partial
 
 import llvmlite.binding as llvm
 
-from relay.compile import model
+from relay.compile import model, workers
 from relay.compile.workers import Compilation
 from relay.lowering import codegen
 from relay.lowering.codegen import Job
@@ -122,6 +122,25 @@ def dot() -> str:
     return "\n".join([*text, f"  ret {sums} %s3\n}}"])
 
 
+def lookup(name: str, count: int, bits: int) -> str:
+    """Entries of two vectors, one behind the other, by the last bits of numbers. Source: Intel (`VPERMI2B`)."""
+    type = f"<{count} x i{bits}>"
+    text = [f"define internal {type} @model.avx512.{name}.512({type} %a, {type} %i, {type} %b) noinline {{"]
+    text += [f"  %table = alloca [2 x {type}]", f"  store {type} %a, ptr %table"]
+    text += [f"  %half = getelementptr {type}, ptr %table, i64 1", f"  store {type} %b, ptr %half"]
+    text.append(f"  %places = and {type} %i, splat (i{bits} {2 * count - 1})")
+    for lane in range(count):
+        before = f"{type} poison" if lane == 0 else f"{type} %r{lane - 1}"
+        text += [
+            f"  %i{lane} = extractelement {type} %places, i64 {lane}",
+            f"  %n{lane} = zext i{bits} %i{lane} to i64",
+            f"  %p{lane} = getelementptr i{bits}, ptr %table, i64 %n{lane}",
+            f"  %x{lane} = load i{bits}, ptr %p{lane}",
+            f"  %r{lane} = insertelement {before}, i{bits} %x{lane}, i64 {lane}",
+        ]
+    return "\n".join([*text, f"  ret {type} %r{count - 1}\n}}"])
+
+
 CONTROL = """
 declare void @llvm.x86.sse.stmxcsr(ptr)
 declare void @llvm.x86.sse.ldmxcsr(ptr)
@@ -155,12 +174,15 @@ MODEL = "\n".join(
         CONTROL,
         multiply_add("avx512.vfmadd.ps.512", "<16 x float>", "v16f32"),
         multiply_add("avx512.vfmadd.f32", "float", "f32"),
+        lookup("vpermi2var.qi", 64, 8),
+        lookup("vpermi2var.hi", 32, 16),
         pack("packssdw", 16, 32, -(1 << 15), (1 << 15) - 1),
         pack("packsswb", 32, 16, -128, 127),
         pack("packuswb", 32, 16, 0, 255),
     ]
 )
-VECTORS = [f"avx512.{name}.512" for name in ("vpdpbusd", "vfmadd.ps", "packssdw", "packsswb", "packuswb")]
+NAMES = ("vpdpbusd", "vfmadd.ps", "vpermi2var.qi", "vpermi2var.hi", "packssdw", "packsswb", "packuswb")
+VECTORS = [f"avx512.{name}.512" for name in NAMES]
 SCALARS = ["avx512.vfmadd.f32"]
 
 
@@ -189,7 +211,13 @@ def start() -> None:
     """Have this process build with the model, for good."""
     llvm.set_option("", OPTION)
     model.Compilation = partial(Compilation, compile=emit)
+    workers.processors = alone
     processor.lacks = no_features
+
+
+def alone() -> int:
+    """How many processors there are: other processes would compile without the model."""
+    return 1
 
 
 def no_features(_: frozenset[str]) -> list[str]:
