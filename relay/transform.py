@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from relay.lowering.relay_to_linalg import RelayToLinalg
     from relay.lowering.schedule import Schedule
     from relay.lowering.select_target_ops import SelectTargetOps
+    from relay.lowering.share_kernels import ShareKernels
     from relay.lowering.update_in_place import UpdateInPlace
     from relay.passes.analyses import Analysis, liveness, shapes, use_counts
     from relay.passes.base import Pass
@@ -189,6 +190,7 @@ __getattr__, __dir__ = door(
         "ScheduleGpu": "relay.lowering.gpu.schedule_gpu",
         "SelectTargetOps": "relay.lowering.select_target_ops",
         "Sequential": "relay.passes.pipeline",
+        "ShareKernels": "relay.lowering.share_kernels",
         "SignedCodes": "relay.transforms.signed_codes",
         "Simplify": "relay.transforms.simplify",
         "SimplifyExpr": "relay.transforms.simplify:Simplify",
@@ -226,7 +228,7 @@ __all__ = [
     "PostTrainingQuantize", "PrintAfterAll", "PrintBeforeAll", "PrintChanged", "PrintChoices", "PrintIR",
     "PruneRegions", "QdqToInteger", "QnnLegalize", "Quantize", "QuantizeAnnotate", "QuantizeCalibrate",
     "QuantizeRealize", "RaiseOps", "RelayToLinalg", "RemoveUnusedFunctions", "Schedule", "ScheduleGpu",
-    "SelectTargetOps", "Sequential", "SignedCodes", "Simplify", "SimplifyExpr", "SimplifyInference",
+    "SelectTargetOps", "Sequential", "ShareKernels", "SignedCodes", "Simplify", "SimplifyExpr", "SimplifyInference",
     "ToMixedPrecision", "UnsignedCodes", "UpdateInPlace", "VerifyEach", "WeightOnly", "explore", "find_culprit",
     "function_pass", "liveness", "module_pass", "pass_instrument", "shapes", "use_counts",
 ]  # fmt: skip

@@ -82,6 +82,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "select-target-ops": _pass("relay.lowering.select_target_ops:SelectTargetOps"),
     "math-expand-ops": _pass("relay.lowering.math_expand_ops:MathExpandOps"),
     "parallelize": _pass("relay.lowering.parallelize:Parallelize"),
+    "share-kernels": _pass("relay.lowering.share_kernels:ShareKernels"),
     "plan-memory": _pass("relay.lowering.plan_memory:PlanMemory"),
     "schedule-gpu": _pass("relay.lowering.gpu.schedule_gpu:ScheduleGpu"),
     "convert-parallel-loops-to-gpu": _pass(

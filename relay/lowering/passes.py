@@ -14,6 +14,7 @@ from relay.lowering.plan_memory import PlanMemory
 from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.lowering.schedule import Schedule
 from relay.lowering.select_target_ops import SelectTargetOps
+from relay.lowering.share_kernels import ShareKernels
 from relay.lowering.update_in_place import UpdateInPlace
 from relay.transforms.alter_op_layout import AlterOpLayout
 from relay.transforms.dead_pixels import DeadPixels
@@ -52,5 +53,6 @@ def to_loops() -> list[ModulePass]:
         SelectTargetOps(),
         MathExpandOps(),
         Parallelize(),
+        ShareKernels(),
         PlanMemory(),
     ]

@@ -23,7 +23,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         " which pass on the module cannot be run here, as below the relay ops for a GPU (exit code 2)"
     )
     parser.add_argument("--find-culprit", action="store_true", help=help)
-    parser.add_argument("--inputs", metavar="FILE", help="--find-culprit: .npz of the inputs by name (default: random)")
+    parser.add_argument("--inputs", metavar="FILE", help="--find-culprit: .npz of inputs by name (random ones)")
     parser.add_argument("--seed", type=seed, metavar="N", help="--find-culprit: seed of random inputs (0)")
     parser.add_argument(
         "--tolerance",

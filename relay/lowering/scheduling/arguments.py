@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects import arith, bufferization, func, memref
-from xdsl.dialects.builtin import UnitAttr
+from xdsl.dialects.builtin import LocationAttr, UnitAttr
 from xdsl.ir import BlockArgument, SSAValue
 
 from relay.dialects.attributes import Array, elements, to_numpy
@@ -41,15 +41,19 @@ def constant_of(value: SSAValue) -> arith.ConstantOp | None:
 
 def packed_constant(call: func.CallOp, weight: arith.ConstantOp, array: Array, kind: str) -> SSAValue:
     """A new constant and its buffer before the call, named after the weight it was made from."""
-    name = f"{weight.result.name_hint or 'constant'}.{kind}"
+    return constant_buffer(call, array, f"{weight.result.name_hint or 'constant'}.{kind}", weight.location)
+
+
+def constant_buffer(call: func.CallOp, array: Array, name: str, location: LocationAttr) -> SSAValue:
+    """A new constant and its buffer before the call."""
     attr = elements(spilled(array), label=name).resource()
-    constant = arith.ConstantOp.create(result_types=[attr.type], properties={"value": attr}, location=weight.location)
+    constant = arith.ConstantOp.create(result_types=[attr.type], properties={"value": attr}, location=location)
     constant.result.name_hint = name
     buffer = bufferization.ToBufferOp.create(
         operands=[constant.result],
         result_types=[buffer_type(attr.type)],
         properties={"read_only": UnitAttr()},
-        location=weight.location,
+        location=location,
     )
     block = call.parent
     assert block is not None

@@ -1,0 +1,79 @@
+// RUN: relay-opt %s -p 'share-kernels' | filecheck %s
+// RUN: relay-opt %s -p 'attach-target{target="thumbv7em-none-eabi"},share-kernels' | filecheck %s --check-prefix SCALARS
+
+// The two kernels differ in one number, which stands there as it is and as a vector: callers give it. Sizes, and numbers that are
+// the same in both, stay.
+func.func @main(%x: memref<32xf32>, %y: memref<32xf32>) {
+  func.call @first(%x, %y) : (memref<32xf32>, memref<32xf32>) -> ()
+  func.call @second(%y, %y) : (memref<32xf32>, memref<32xf32>) -> ()
+  func.call @shorter(%x, %y) : (memref<32xf32>, memref<32xf32>) -> ()
+  func.return
+}
+// CHECK-LABEL: func.func @main
+// CHECK:         [[THREE:%.+]] = bufferization.to_buffer %numbers read_only
+// CHECK-NEXT:    func.call @first([[THREE]], %x, %y) : (memref<1xf32>, memref<32xf32>, memref<32xf32>) -> ()
+// CHECK:         [[FIVE:%.+]] = bufferization.to_buffer %numbers_1 read_only
+// CHECK-NEXT:    func.call @first([[FIVE]], %y, %y) : (memref<1xf32>, memref<32xf32>, memref<32xf32>) -> ()
+// CHECK-NEXT:    func.call @shorter(%x, %y)
+// SCALARS-COUNT-3: func.func private
+
+func.func private @first(%x: memref<32xf32>, %y: memref<32xf32>) {
+  %zero = arith.constant 0 : index
+  %step = arith.constant 16 : index
+  %end = arith.constant 31 : index
+  %two = arith.constant dense<2.0> : vector<16xf32>
+  %v = arith.constant dense<3.0> : vector<16xf32>
+  %s = arith.constant 3.0 : f32
+  scf.for %i = %zero to %end step %step {
+    %a = vector.load %x[%i] : memref<32xf32>, vector<16xf32>
+    %b = arith.mulf %a, %two : vector<16xf32>
+    %c = arith.addf %b, %v : vector<16xf32>
+    vector.store %c, %y[%i] : memref<32xf32>, vector<16xf32>
+  }
+  memref.store %s, %y[%end] : memref<32xf32>
+  func.return
+}
+// CHECK-LABEL: func.func private @first(%0: memref<1xf32>,
+// CHECK-NEXT:    [[AT:%.+]] = arith.constant 0 : index
+// CHECK-NEXT:    [[N:%.+]] = memref.load %0{{\[}}[[AT]]] : memref<1xf32>
+// CHECK:         arith.constant 31 : index
+// CHECK-NEXT:    arith.constant dense<2.000000e+00>
+// CHECK-NEXT:    vector.broadcast [[N]] : f32 to vector<16xf32>
+// CHECK:         memref.store [[N]]
+// CHECK-NOT:     @second
+
+func.func private @second(%x: memref<32xf32>, %y: memref<32xf32>) {
+  %zero = arith.constant 0 : index
+  %step = arith.constant 16 : index
+  %end = arith.constant 31 : index
+  %two = arith.constant dense<2.0> : vector<16xf32>
+  %v = arith.constant dense<5.0> : vector<16xf32>
+  %s = arith.constant 5.0 : f32
+  scf.for %i = %zero to %end step %step {
+    %a = vector.load %x[%i] : memref<32xf32>, vector<16xf32>
+    %b = arith.mulf %a, %two : vector<16xf32>
+    %c = arith.addf %b, %v : vector<16xf32>
+    vector.store %c, %y[%i] : memref<32xf32>, vector<16xf32>
+  }
+  memref.store %s, %y[%end] : memref<32xf32>
+  func.return
+}
+
+// Another end of the loop, and another order of operands, are other kernels.
+// CHECK:       func.func private @shorter
+func.func private @shorter(%x: memref<32xf32>, %y: memref<32xf32>) {
+  %zero = arith.constant 0 : index
+  %step = arith.constant 16 : index
+  %end = arith.constant 16 : index
+  %two = arith.constant dense<2.0> : vector<16xf32>
+  %v = arith.constant dense<3.0> : vector<16xf32>
+  %s = arith.constant 3.0 : f32
+  scf.for %i = %zero to %end step %step {
+    %a = vector.load %x[%i] : memref<32xf32>, vector<16xf32>
+    %b = arith.mulf %two, %a : vector<16xf32>
+    %c = arith.addf %b, %v : vector<16xf32>
+    vector.store %c, %y[%i] : memref<32xf32>, vector<16xf32>
+  }
+  memref.store %s, %y[%end] : memref<32xf32>
+  func.return
+}

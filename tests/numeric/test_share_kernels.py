@@ -1,0 +1,43 @@
+"""`share-kernels`: layers that were quantized one by one have the same kernels, and results as if they had not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import relay
+from benchmarks.transformers import Encoder
+from relay.compile.pipeline import default_pipeline
+from relay.lowering.share_kernels import ShareKernels
+from relay.module import IRModule
+from relay.passes import PassContext, Pipeline
+from relay.runtime import Executable
+
+
+def encoder() -> IRModule:
+    """Three layers, each with scales and zero points of its own."""
+    return relay.frontend.from_onnx(Encoder(3, 32, 2, 64, 9).model().SerializeToString())
+
+
+@pytest.fixture(scope="module")
+def pair() -> tuple[Executable, Executable]:
+    """With kernels shared, and without."""
+    steps = list(default_pipeline())
+    plain = Pipeline([step for step in steps if not isinstance(step, ShareKernels)])
+    assert len(list(plain)) == len(steps) - 1
+    with PassContext(opt_level=1):
+        return relay.build(encoder()), relay.build(encoder(), pipeline=plain)
+
+
+def test_layers_share_the_code(pair: tuple[Executable, Executable]) -> None:
+    shared, plain = (len(set(each.graph["kernels"])) for each in pair)
+    assert plain >= shared + 10
+    assert len(pair[0].library.code) < 0.7 * len(pair[1].library.code)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_results_are_those_of_kernels_apart(pair: tuple[Executable, Executable], threads: int) -> None:
+    given = [np.random.default_rng(2).normal(size=spec.shape).astype(spec.dtype) for spec in pair[0].inputs]
+    shared, plain = pair
+    shared.num_threads = plain.num_threads = threads
+    np.testing.assert_array_equal(np.asarray(shared.run(*given)), np.asarray(plain.run(*given)))
