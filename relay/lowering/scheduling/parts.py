@@ -101,7 +101,7 @@ class Parts(OfWeights[PartsSchedule]):
         found, padding = self.found, kernel.waiting.get(self.found.conv.data.value)
         one_row = pick("one_row", (found.row is not None,), found.row is not None)
         conv, whole = found.form(one_row)
-        around = replace(found.around(conv, kernel.target, padding), flat=(False,))
+        around = replace(found.around(conv, kernel.target, padding), flat=(False,), narrows=False)
         chosen: list[TileSchedule] = []
         for part, inner in zip(self.parts, pick.inner("parts", len(self.parts)), strict=True):
             if chosen:  # one copy of the data is for all

@@ -104,7 +104,8 @@ class TileSchedule(OpSchedule):
 class Around:
     """What is around a contraction. `flat`: what is possible of it, the best first; `padded`: its data is a padded copy
     that is not written; `border_rows`: what is possible of leaving them out, the best first; `epilogue`: how many
-    operations follow; `packs`: their results can be narrowed 64 at a time; `matrices`: tile registers can be used."""
+    operations follow; `packs`: their results can be narrowed 64 at a time; `matrices`: tile registers can be used;
+    `narrows`: weights may have 8 bits in memory, whatever those of other contractions beside them have."""
 
     flat: Sequence[bool] = (False,)
     padded: bool = False
@@ -112,6 +113,7 @@ class Around:
     epilogue: int = 0
     packs: bool = False
     matrices: bool = False
+    narrows: bool = True
 
 
 def decide_tiles(
@@ -164,7 +166,7 @@ def decide_tiles(
     narrow = least.pixels[1:-1] if (pixels, vectors * LANES) == best else (pixels,) * (vectors - 1)
     narrow = pick("narrow", Tuples(*(pixels_of(problem, v) for v in range(1, vectors))), narrow)
     count = problem.width * problem.rows
-    can_narrow = group == 2 and bool(kernels) and all(fits_bytes(conv, kernel) for kernel in kernels)
+    can_narrow = around.narrows and group == 2 and bool(kernels) and all(fits_bytes(conv, kernel) for kernel in kernels)
     few = count <= max(pixels, target.costs.few_pixels) and dot is not None and dot.lanes >= LANES // 2
     narrow_weights = pick("narrow_weights", (False, True) if can_narrow else (False,), can_narrow and few)
     problem = replace(problem, bytes=problem.bytes // 2) if narrow_weights else problem
