@@ -13,6 +13,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.tosa import RoundingMode
 from xdsl.ir import SSAValue
 
+from relay.dialects.attributes import Array
 from relay.dialects.tosa import ApplyScaleOp
 from relay.lowering.call_graph import CallGraph
 from relay.lowering.linalg.emitter import Emitter, number
@@ -20,7 +21,7 @@ from relay.lowering.linalg.fixed_point import rounding_right_shift
 from relay.lowering.rescale.device_sums import find_device_sum, rewrite_device_sum
 from relay.lowering.rescale.double_products import round_products
 from relay.lowering.rescale.find import find
-from relay.lowering.rescale.forms import drop_unused, erase_arithmetic, rewrite
+from relay.lowering.rescale.forms import channel_operand, drop_unused, erase_arithmetic, rewrite
 from relay.lowering.rescale.high_halves import fits, rewrite_in_halves
 from relay.lowering.rescale.products import fuse_products
 from relay.lowering.rescale.quotients import find_inverse, find_quotient, rewrite_inverse, rewrite_quotient
@@ -32,6 +33,7 @@ from relay.passes.target_pass import TargetPass
 from relay.target import ATTRIBUTE, Target
 from relay.target.record import NVVM_TOWARD_ZERO
 
+WORD = 32
 FORMS = ("f32", "f32x2", "f64", "i32", "literal")
 
 
@@ -116,10 +118,9 @@ def expand_function(function: FuncOp, calls: CallGraph, target: Target, literal:
         if found is None:
             counts["literal"] += channels(scale, calls)
             # in registers of one number, a product of 64 bits is two of them
-            far = not target.has_vectors and all(
-                (shifts >= 33).all() for shifts in scalars(scale.shift, calls) or [np.zeros(1)]
-            )
-            expand(scale, constants, far)
+            shifts = None if target.has_vectors else scalars(scale.shift, calls)
+            far = shifts is not None and all((each >= 33).all() for each in shifts)
+            expand(scale, constants, upper_shift(scale, shifts, calls) if shifts is not None and far else None)
         else:
             counts[found.name] += found.channels
             rewrite(scale, found, constants, calls, toward_zero)
@@ -150,10 +151,19 @@ def channels(op: ApplyScaleOp, calls: CallGraph) -> int:
     return sum(array.size for array in scalars(op.multiplier, calls) or [np.ones(1)])
 
 
-def expand(op: ApplyScaleOp, constants: Emitter, by_words: bool = False) -> None:
+def upper_shift(op: ApplyScaleOp, shifts: list[Array], calls: CallGraph) -> SSAValue | int:
+    """By how much the product's upper word is shifted before its last bit rounds: a number, or a channel's, 8 bits of
+    an input of its own, so that it is not computed of the exponent for each element."""
+    every = np.concatenate(shifts) - (WORD + 1)
+    if (every == every[0]).all():
+        return int(every[0])
+    return channel_operand(op, [op.shift], [(each - (WORD + 1)).astype(np.int8) for each in shifts], calls)
+
+
+def expand(op: ApplyScaleOp, constants: Emitter, upper: SSAValue | int | None = None) -> None:
     """%r = tosa.apply_scale %x, %m, %s  =>  %r = (%x * %m + rounding) >> %s
 
-    `by_words`: shifts are known to be at least 33, and the product's upper word alone is shifted.
+    `upper`: only the product's upper word is shifted, by so much, and its last bit rounds.
     """
     block = op.parent_block()
     assert block is not None
@@ -161,8 +171,8 @@ def expand(op: ApplyScaleOp, constants: Emitter, by_words: bool = False) -> None
     twice = op.rounding_mode.data == RoundingMode.DOUBLE_ROUND
     shift = number(op.shift)
     product = e(arith.MuliOp(e(arith.ExtSIOp(op.value, i64)), e(arith.ExtSIOp(op.multiplier, i64))))
-    if by_words:
-        result = of_upper_word(e, op, product, twice)
+    if upper is not None:
+        result = of_upper_word(e, op, product, upper, twice)
     elif shift is not None:
         result = by_constant(e, product, int(shift), twice)
     elif twice and (exponent := exponent_of(op.shift)) is not None:
@@ -190,14 +200,15 @@ def high_half(e: Emitter, product: SSAValue) -> SSAValue:
     return e(arith.TruncIOp(e(arith.ShRSIOp(rounded, e.constant(31, i64))), i32))
 
 
-def of_upper_word(e: Emitter, op: ApplyScaleOp, product: SSAValue, twice: bool) -> SSAValue:
-    """A shift from 33 to 62: the specification's formula, whose sums of 2^30 by the sign are all that the lower word
-    adds to the upper one: half of a unit of the result is a power of two of the upper word."""
+def of_upper_word(e: Emitter, op: ApplyScaleOp, product: SSAValue, shift: SSAValue | int, twice: bool) -> SSAValue:
+    """A shift from 33 to 62, 33 more than `shift`: the specification's formula, whose sums of 2^30 by the sign are all
+    that the lower word adds to the upper one: half of a unit of the result is a power of two of the upper word."""
     if twice:
         sign = e(arith.AndIOp(op.value, e.constant(-(1 << 31), i32)))
         product = e(arith.AddiOp(product, e(arith.ExtSIOp(e(arith.XOrIOp(sign, e.constant(1 << 30, i32))), i64))))
     upper = e(arith.TruncIOp(e(arith.ShRSIOp(product, e.constant(32, i64))), i32))
-    doubled = e(arith.ShRSIOp(upper, e(arith.SubiOp(e(arith.ExtUIOp(op.shift, i32)), e.constant(33, i32)))))
+    before = e.constant(shift, i32) if isinstance(shift, int) else e(arith.ExtUIOp(shift, i32))
+    doubled = e(arith.ShRSIOp(upper, before))
     return e(arith.ShRSIOp(e(arith.AddiOp(doubled, e.constant(1, i32))), e.constant(1, i32)))
 
 
