@@ -84,7 +84,8 @@ class Picks:
         if isinstance(given, tuple):
             parts = [each for each in given if isinstance(each, Mapping)]
         if len(parts) != count:
-            raise InvalidArgument(self.where, f"{name} is no array of {count} dictionaries")
+            hint = "write a dictionary for each part, {} for what is best"
+            raise InvalidArgument(self.where, f"{name} is no array of {count} dictionaries", hint)
         general = ("strategy", "cycles", "why")
         kept = [{name: value for name, value in each.items() if name not in general} for each in parts]
         found = [self.part(f"{self.where}: {name}[{number}]", each) for number, each in enumerate(kept)]
