@@ -96,6 +96,8 @@ class CpuCosts:
     """Steps for each of which a block may have an extra one."""
     depthwise_pixels: int = 8
     """Pixels at most of a tile of a depthwise convolution of floats, whose sums hide the latency of adding to them."""
+    chained_operations: int = 16
+    """Operations of a body at least that wider vectors compute where registers hold 8 numbers."""
     staged_operations: int = 4
     """Operations on an entry of a table at least for which entries are read, and stored, first."""
     packed_rows: int = 8

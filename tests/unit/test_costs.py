@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from relay.compile.pipeline import default_pipeline
+from relay.lowering.scheduling.elementwise import ElementwiseSchedule
 from relay.lowering.scheduling.registry import schedules_of
 from relay.module import IRModule
 from relay.passes import Pipeline
@@ -141,3 +143,34 @@ def test_estimates_follow_from_measured_costs():
             each.cycles for each in schedules_of(Pipeline.parse("schedule")(IRModule.parse(str(module)))["kernel"])
         ]
     assert found[0] < found[1] and found[0] < found[2]
+
+
+def widths(target: str, operations: int, columns: int = 200, dtype: str = "i32") -> tuple[int, ...]:
+    """Elements that a kernel of so many additions and maxima computes at once."""
+    kind, lines = f"tensor<3x{columns}x{dtype}>", list[str]()
+    for number in range(operations):
+        op, read = ("add", "maximum")[number % 2], "x" if number == 0 else str(number - 1)
+        lines.append(f"%{number} = relay.{op} %{read}, %{'yz'[number % 2]} : ({kind}, {kind}) -> {kind}")
+    text = f"func.func @main(%x: {kind}, %y: {kind}, %z: {kind}) -> {kind} {{\n" + "\n".join(lines)
+    module = IRModule.parse(f"{text}\nfunc.return %{operations - 1} : {kind}\n}}")
+    steps = [*default_pipeline(target)]
+    scheduled = Pipeline(steps[: [step.name for step in steps].index("schedule") + 1])(module)
+    (schedule,) = schedules_of(next(f for name, f in scheduled.functions.items() if name != "main"))
+    assert isinstance(schedule, ElementwiseSchedule)
+    return schedule.lanes
+
+
+@pytest.mark.parametrize(
+    ("target", "operations", "columns", "dtype", "wanted"),
+    [
+        ("haswell", 16, 200, "i32", (64, 32, 16, 1)),
+        ("haswell", 16, 200, "i64", (32, 16, 1)),
+        ("haswell", 4, 200, "i32", (16, 1)),
+        ("haswell", 16, 20, "i32", (16, 1)),
+        ("cascadelake", 16, 200, "i32", (16, 1)),
+    ],
+)
+def test_long_bodies_take_wider_vectors(
+    target: str, operations: int, columns: int, dtype: str, wanted: tuple[int, ...]
+):
+    assert widths(f"x86_64-linux-gnu -mcpu={target}", operations, columns, dtype) == wanted

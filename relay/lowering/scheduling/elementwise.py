@@ -78,7 +78,8 @@ class ElementwiseRows(Strategy[ElementwiseSchedule]):
     def decide(self, kernel: Kernel, pick: Picks) -> ElementwiseSchedule:
         op, sizes, flat = self.op, extents(self.op), pick_flat(self.op, pick)
         size = prod(sizes) if flat else sizes[-1]
-        lanes, saturate = pick_lanes(op.body.block, size, kernel.target, pick)
+        wider = longer(op.body.block, size, kernel.target)
+        lanes, saturate = pick_lanes(op.body.block, size, kernel.target, pick, wider=wider)
         overlap = pick("overlap", (True, False) if apart(op) else (False,), apart(op))
         vectors = vectors_of(at_most(size), lanes, at_once(kernel.target, max(lanes)))
         known = at_most(size)
@@ -102,14 +103,19 @@ def pick_flat(op: linalg.GenericOp, pick: Picks) -> bool:
 
 
 def pick_lanes(
-    block: Block, size: int, target: CpuTarget, pick: Picks, given: Sequence[SSAValue] = ()
+    block: Block,
+    size: int,
+    target: CpuTarget,
+    pick: Picks,
+    given: Sequence[SSAValue] = (),
+    wider: Sequence[int] = (),
 ) -> tuple[tuple[int, ...], bool]:
-    """Widths of vectors for rows of `size` that the block makes, and whether codes are narrowed 64 at a time. `given`:
-    values inside that are computed before."""
+    """Widths of vectors for rows of `size` that the block makes, `wider` ones first, and whether codes are narrowed 64
+    at a time. `given`: values inside that are computed before."""
     clamp = match_clamp(block) if target.packs else None
     can = clamp is not None and clamp.value not in given
     saturate = pick("saturate", (True, False) if can else (False,), can)
-    best = [*([WIDTH] if saturate else []), *widths_of(block, size, target)]
+    best = [*([WIDTH] if saturate else wider), *widths_of(block, size, target)]
     most = [WIDTH] if saturate else []
     if has_whole_vectors(block):
         possible = [(*most, *some, 1) for some in ((LANES,), ())]
@@ -166,6 +172,18 @@ def widths_of(block: Block, size: int, target: CpuTarget) -> list[int]:
     if not any(op.name in EXPANDED for op in block.ops):
         return [LANES, *short, 1]
     return [LANES * (4 if target.whole_vectors else 2), LANES, *(short or [4]), 1]
+
+
+def longer(block: Block, size: int, target: CpuTarget) -> list[int]:
+    """Wider vectors for a body of many operations, where registers hold 8 numbers: a processor works on few turns of
+    such a loop at once, and each waits for its own results. Of numbers of 64 bits, fewer fit the registers."""
+    ops = list(block.ops)
+    if target.register_bytes != 2 * LANES or len(ops) < target.costs.chained_operations or size < WIDTH:
+        return []
+    if has_whole_vectors(block) or any(op.name in EXPANDED for op in ops):
+        return []
+    is_wide = any(getattr(value.type, "bitwidth", 0) == 64 for op in ops for value in op.results)
+    return [2 * LANES] if is_wide else [WIDTH, 2 * LANES]
 
 
 def has_whole_vectors(block: Block) -> bool:
