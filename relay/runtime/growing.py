@@ -116,14 +116,19 @@ class GrowingStream(Stream):
             return self._current.states
 
     def set_states(self, states: Mapping[str, Given]) -> None:
-        """Overwrite these states, by name; others stay. Raises InvalidArgument for another name, shape or dtype."""
+        """Overwrite these states, by name; others stay. Raises InvalidArgument for another name, shape or dtype, and
+        for a position that the caches do not have."""
+        size, most = self._caches.size, self._caches.maximum
+        for position in np.ravel(np.asarray(states[size])) if size in states else ():
+            if not 0 <= position <= most:
+                hint = f"the caches hold from 0 to {most} positions"
+                raise InvalidArgument(f"state '{size}'", f"is {position}", hint)
         with self._alone():
             self._current.set_states(states)
 
     def load(self, file: str | PathLike[str]) -> None:
         """Go on with the states of a file; see `Stream.load`."""
-        with self._alone():
-            self._current.load(file)
+        self.set_states(self._current.states_of(file))
 
     def clone(self) -> GrowingStream:
         """A stream of its own that goes on from the states of this one."""

@@ -173,7 +173,11 @@ class Stream:
         replace_file(path_of(file), npz_of(arrays))
 
     def load(self, file: str | PathLike[str]) -> None:
-        """Go on with the states of a file. Raises Malformed for what is no .npz file, InvalidArgument for the states of
+        """Go on with the states of a file, as `states_of` reads them."""
+        self.set_states(self.states_of(file))
+
+    def states_of(self, file: str | PathLike[str]) -> dict[str, Array]:
+        """The states that a file holds. Raises Malformed for what is no .npz file, InvalidArgument for the states of
         another model."""
         path, specs = str(path_of(file)), {state.spec.name: state.spec for state in self._states}
         found = arrays_of(path, "stream.save(file) writes one")
@@ -182,7 +186,7 @@ class Stream:
         for name, spec in specs.items():
             if found[name].dtype == _plain(spec.dtype):
                 found[name] = found[name].view(spec.dtype)
-        self.set_states(found)
+        return found
 
     def clone(self) -> Stream:
         """A stream of its own that goes on from the states of this one."""

@@ -19,6 +19,7 @@ import onnxruntime
 import relay
 from relay.errors import InvalidArgument, Unsupported
 from relay.runtime import DynamicExecutable
+from relay.runtime.arrays import npz_of
 from relay.runtime.growing import GrowingStream
 from tests.numeric.exported_decoders import LAYERS, PAST, ROOM, SIZE, WORDS, Array, Decoder
 
@@ -180,6 +181,18 @@ def test_what_it_says():
     assert said.startswith("a state, up to 256; so are past_key_values.0.key, past_key_values.0.value, past_key")
     assert repr(stream(GPT2)) == "<GrowingStream at 0 of 256 positions>"
     assert [spec.name for spec in exe.inputs if spec.kind == "state"][-1] == PAST
+
+
+@pytest.mark.parametrize("position", [-1, ROOM + 1])
+def test_positions_that_caches_do_not_have(position: int, tmp_path: Path):
+    ours = stream(GPT2)
+    ours.run(*inputs(0, 5))
+    (tmp_path / "states.npz").write_bytes(npz_of({**ours.states, PAST: np.array([position])}))
+    with pytest.raises(InvalidArgument, match=f"'{PAST}': is {position}; the caches hold from 0 to 256 positions"):
+        ours.set_states({PAST: np.array([position])})
+    with pytest.raises(InvalidArgument, match="from 0 to 256 positions"):
+        ours.load(tmp_path / "states.npz")
+    assert ours.position == 5
 
 
 def test_wrong_calls():
