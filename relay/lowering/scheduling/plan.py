@@ -268,11 +268,14 @@ def pixels_of(problem: Problem, vectors: int) -> range:
 
 
 def takes_matrices(conv: Convolution, kernels: Sequence[Array], target: CpuTarget) -> bool:
-    """Whether tile registers can hold the data, the weights, but for a few that do not fit, and the sums."""
-    known = not any(isinstance(size, Extent) for size in (conv.images, conv.out_rows, conv.out_columns, conv.channels))
-    codes = conv.data.element == conv.kernel.element == i8
-    if not (target.multiplies_tiles and known and codes and kernels and codes_of_row(conv) > MATRIX):
+    """Whether tile registers can hold the data, the weights, but for a few that do not fit, and the sums. Weights that
+    are packed at run time are whole words in the last step, too."""
+    sizes = (conv.images, conv.out_rows, conv.out_columns, conv.channels, conv.outputs)
+    known, codes = not any(isinstance(size, Extent) for size in sizes), conv.data.element == conv.kernel.element == i8
+    if not (target.multiplies_tiles and known and codes and codes_of_row(conv) > MATRIX):
         return False
+    if not kernels:
+        return not needs_sums(conv) and (run_length(conv) <= ROW or run_length(conv) % WORD == 0)
     few = (outliers.few(conv, kernel, WIDEST_MATRICES, target.costs) for kernel in kernels)
     return not needs_sums(conv) or all(few)
 

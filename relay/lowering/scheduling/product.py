@@ -16,6 +16,7 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Operation, SSAValue
 
+from relay.dialects.amx import WORD
 from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.indices import quotient, remainder, when
@@ -29,6 +30,7 @@ from relay.lowering.scheduling.packing import groups_of
 from relay.lowering.scheduling.padding import emit_codes
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.plan import (
+    MATRIX,
     Around,
     TileSchedule,
     data_offset,
@@ -40,6 +42,7 @@ from relay.lowering.scheduling.plan import (
     takes_unsigned,
 )
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, moved, started_by
+from relay.lowering.scheduling.tile_products import TileEmitter
 from relay.lowering.shaped import Extent, at_most, buffer_of, is_vector, shape_of, vector_of
 from relay.target import LANES, CpuTarget
 
@@ -120,7 +123,8 @@ class PackedProduct(Strategy[ProductSchedule]):
     def decide(self, kernel: Kernel, pick: Picks) -> ProductSchedule:
         product = self.product
         length = 0 if product.epilogue is None else len(product.epilogue.body.block.ops)
-        chosen = decide_tiles(pick, product.conv, [], kernel.target, Around(flat=(True,), epilogue=length))
+        around = Around(flat=(True,), epilogue=length, matrices=True)
+        chosen = decide_tiles(pick, product.conv, [], kernel.target, around)
         packing = 2 * moved(kernel, product.conv.kernel.value)
         every = replace(chosen, cycles=chosen.cycles * at_most(product.batch) + packing)
         why = f"{chosen.why}, the second matrix packed at run time"
@@ -138,8 +142,11 @@ class ProductEmitter:
 
     def __init__(self, builder: LoopBuilder, product: Product, schedule: ProductSchedule):
         self.b, self.product, self.conv, self.schedule = builder, product, product.conv, schedule
-        self.group = schedule.codes_per_step
-        self.steps = -(-at_most(self.conv.channels) // self.group)
+        size, depth = schedule.codes_per_step, at_most(self.conv.channels)
+        self.matrices = size > MATRIX
+        self.group = WORD if self.matrices else size
+        self.steps = -(-depth // size) * (size // self.group)
+        self.left = depth % size // WORD if self.matrices and depth > size else 0
         self.width = -(-at_most(self.conv.outputs) // LANES) * LANES
         self.size = self.width * self.steps * self.group
 
@@ -160,7 +167,8 @@ class ProductEmitter:
         with b.loop(0, product.batch, independent=True) as (number, _):
             outer = (number,) if len(shape_of(conv.out)) == 3 else ()
             place = self.place(number, outer, b.times(number, conv.columns))
-            MatmulEmitter(b, conv, self.schedule, data, constants, epilogue, place).emit()
+            emitter = TileEmitter if self.matrices else MatmulEmitter
+            emitter(b, conv, self.schedule, data, constants, epilogue, place).emit()
 
     def allocate(self) -> None:
         """Room for all packed matrices."""
@@ -237,11 +245,23 @@ class ProductEmitter:
             self.start(number, first, start, vectors)
             return
         whole, rest = divmod(channels, self.group)
-        with b.loop(0, whole, independent=True) as (step, _):
+        with b.loop(0, whole - self.left, independent=True) as (step, _):
             self.pack_step(number, first, start, vectors, last, step, self.group)
+        if self.left:
+            self.pack_row(number, first, start, vectors, last, whole)
         if rest:
             self.pack_step(number, first, start, vectors, last, whole, rest)
         self.start(number, first, start, vectors)
+
+    def pack_row(self, number: Index, first: Index, start: Index, vectors: int, last: Index, whole: int) -> None:
+        """The last row of tile registers (`rows_of_codes`): zeros, then the steps that are left."""
+        b, size = self.b, vectors * LANES * self.group
+        begin, ahead = whole - self.left, self.steps - whole
+        with b.loop(0, ahead * size, LANES * self.group) as (at, _):
+            zeros = vector_constant(b, 0, i8, LANES * self.group)
+            b.vector_store(zeros, self.packed, [b.plus(b.plus(start, begin * size), at)])
+        with b.loop(begin, whole, independent=True) as (step, _):
+            self.pack_step(number, first, b.plus(start, ahead * size), vectors, last, step, self.group)
 
     def pack_step(
         self, number: Index, first: Index, start: Index, vectors: int, last: Index, step: Index, count: int
@@ -337,7 +357,7 @@ class ProductEmitter:
         zero = vector_constant(b, 0, conv.accumulator, LANES)
         values = [zero] * vectors
         if self.group > 1 and (offset := conv.data.zero_point + data_offset(conv, self.schedule)):
-            unsigned, width = takes_unsigned(conv, self.schedule), self.group * LANES
+            unsigned, width = self.matrices or takes_unsigned(conv, self.schedule), self.group * LANES
             ones = vector_constant(b, 1, buffer_of(self.packed).element_type, width)
             steps: Index = self.steps
             if isinstance(conv.channels, Extent):
