@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import AnyFloat, ArrayAttr, DictionaryAttr, IntegerAt
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
+from xdsl.ir import Attribute
 
 from relay.arguments import positive
 from relay.compile.entry import build
@@ -106,13 +107,21 @@ class DrawSchedules(Pass):
     schedules: dict[str, str] = field(default_factory=dict[str, str], compare=False)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        random, calls = Random(self.seed), CallGraph(op.walk())
+        random, calls, alike = Random(self.seed), CallGraph(op.walk()), dict[str, Attribute]()
         target = cpu_of(op, self.name)
         for function in scheduled(op):
             given, name = GivenConstants(function.body.block, calls.of(function)), function.sym_name.data
             self.signatures[name] = signature_of(function, given)
             if self.seed is None or ATTRIBUTE in function.attributes:
                 continue
+            if (same := alike.get(self.signatures[name])) is not None:  # kernels that become one stay alike
+                function.attributes[ATTRIBUTE] = same
+                try:
+                    decide(function, given, target)
+                    self.schedules[name] = str(same)
+                    continue
+                except InvalidArgument:  # other constants forbid it
+                    del function.attributes[ATTRIBUTE]
             ordered = not self.sums and sums_floats(function)
             if (known := self.known.get(self.signatures[name])) is None:
                 write(function, decide(function, given, target).schedules)
@@ -122,7 +131,7 @@ class DrawSchedules(Pass):
                 for number in range(self.candidates)
             ]
             write(function, min(every, key=self.estimate).schedules)
-            self.schedules[name] = str(function.attributes[ATTRIBUTE])
+            self.schedules[name] = str(alike.setdefault(self.signatures[name], function.attributes[ATTRIBUTE]))
 
     def estimate(self, found: Decisions) -> float:
         """What the decisions take, by the cost model and what was measured of its strategies."""
@@ -322,7 +331,7 @@ def tune(
             before, after = pool.submit(measured, last).result().builds
         except BrokenExecutor as error:
             raise Unsupported("tune", "a process ended while it measured", "look at its messages") from error
-    kept = {each.signature for name, each in after.items() if each.beats(before[name])}
+    kept = {each.signature for name, each in after.items() if name in before and each.beats(before[name])}
     return Records(
         {cpu: {key: row for key, row in rows.items() if key in kept} for cpu, rows in records.kernels.items()}
     )
@@ -352,8 +361,8 @@ def faster(done: Sequence[Measured]) -> Records:
         start, *others = each.builds
         rows = best[each.processor]
         for name, kernel in [item for other in others for item in other.items()]:
-            before = start[name]
-            if not kernel.schedule or not kernel.beats(before):
+            before = start.get(name)
+            if before is None or not kernel.schedule or not kernel.beats(before):
                 continue
             row = Record(kernel.schedule, min(kernel.seconds), min(before.seconds))
             known = rows.get(kernel.signature)

@@ -147,6 +147,12 @@ def test_records_are_kept_and_joined(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "first.json").read_text())["version"] == 1
 
 
+def test_kernels_that_the_start_has_as_another_have_no_record() -> None:
+    start = {"a": Kernel("a", "", (2.0, 2.0))}
+    alone = {"b": Kernel("b", "other", (1.0, 1.0))}  # where all schedules are the same, @b may become @a
+    assert faster([Measured("cpu", [start, alone])]) == Records({"cpu": {}})
+
+
 def test_ties_are_no_records() -> None:
     start = {name: Kernel(name, "", (2.0, 2.1, 3.0)) for name in "abcd"}
     tied = {"a": Kernel("a", "slow", (1.0, 2.0, 2.0)), "b": Kernel("b", "fast", (1.0, 1.5, 9.0))}
