@@ -1,4 +1,4 @@
-"""All figures on one page, and the README's plot: `python -m benchmarks.report [PAGE] [--only NAME...]`, ten minutes.
+"""All figures on one page, and the README's plot: `python -m benchmarks.report [PAGE] [--only NAME...]`.
 
 Each section is another benchmark's command, in a process of its own; the page says the machine, the versions, how busy
 the machine was, and what each section took. Tables of peers have a column with the spread of their rounds.
