@@ -453,8 +453,10 @@ def test_a_header_of_odd_names_and_every_type(tmp_path: Path):
 
 def test_a_header_says_that_tile_registers_are_asked_for(tmp_path: Path):
     for cpu, asks in (("sapphirerapids", True), ("icelake-server", False)):
-        relay.build(DIGITS, target=f"x86_64-unknown-linux-gnu -mcpu={cpu}").export(tmp_path, cpu)
-        assert ("syscall(SYS_arch_prctl, 0x1023, 18)" in (tmp_path / f"{cpu}.h").read_text()) == asks
+        relay.build(DIGITS, target=f"x86_64-unknown-linux-gnu -mcpu={cpu}").export(
+            tmp_path, name := cpu.replace("-", "_")
+        )
+        assert ("syscall(SYS_arch_prctl, 0x1023, 18)" in (tmp_path / f"{name}.h").read_text()) == asks
 
 
 def test_a_type_that_c_does_not_have(tmp_path: Path):
