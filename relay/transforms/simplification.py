@@ -76,7 +76,7 @@ class OneMatrix(RewritePattern):
     """A product of stacks of rows with one matrix  =>  relay.reshape (that of all rows (relay.reshape %x))
 
     relay.nn.batch_matmul between codes in QDQ form stays until it has integers: it stands for sizes that the importer
-    did not know.
+    did not know. So does that of one matrix with a computed one, which `GroupedHeads` makes of legal ops, too.
     """
 
     @op_type_rewrite_pattern
@@ -94,7 +94,8 @@ class OneMatrix(RewritePattern):
             found = new.value(type(op), new.reshape(x, rows), *op.operands[1:], properties=op.properties)
         else:
             coded = any(isinstance(each.owner, qnn.DequantizeOp) for each in op.operands)
-            if coded or op.transpose_a.value.data or prod(its[:-2]) != 1:
+            alone = prod(dims[:-2]) == 1 and not is_constant(op.operands[1])
+            if coded or alone or op.transpose_a.value.data or prod(its[:-2]) != 1:
                 return
             properties = {"transpose_b": op.transpose_b, "out_dtype": op.out_dtype}
             operands = new.reshape(x, rows), new.reshape(matrix, its[-2:])

@@ -10,6 +10,7 @@ from relay.compile.entry import build
 from relay.compile.pipeline import optimize
 from relay.dialects import relay
 from relay.dialects.attributes import Array
+from relay.module import IRModule
 from tests.numeric.compiled_modules import Net
 
 RANDOM = np.random.default_rng(0)
@@ -122,3 +123,22 @@ def test_keys_behind_a_position_are_not_read() -> None:
                 powers = np.exp(every - every.max())
                 exact[head, row] = powers / powers.sum() @ v[head]
             assert np.abs(found - exact).max() <= 2e-6 * np.abs(exact).max(), (rows, place)
+
+
+def test_heads_that_share_one_matrix_of_keys() -> None:
+    """Repeated keys are found to be one matrix after legalization, too."""
+    module = IRModule.parse("""
+func.func @main(%q: tensor<1x7x3x8xf32>, %k: tensor<1x1x21x8xf32>) -> tensor<1x7x3x8xf32> {
+  %k1 = relay.expand_dims %k {axis = 2 : i64} : (tensor<1x1x21x8xf32>) -> tensor<1x1x1x21x8xf32>
+  %k2 = relay.broadcast_to %k1 {shape = array<i64: 1, 1, 7, 21, 8>} : (tensor<1x1x1x21x8xf32>) -> tensor<1x1x7x21x8xf32>
+  %k3 = relay.reshape %k2 {newshape = array<i64: 1, 7, 21, 8>} : (tensor<1x1x7x21x8xf32>) -> tensor<1x7x21x8xf32>
+  %s = relay.nn.batch_matmul %q, %k3 {out_dtype = f32}
+    : (tensor<1x7x3x8xf32>, tensor<1x7x21x8xf32>) -> tensor<1x7x3x21xf32>
+  %w = relay.nn.softmax %s {beta = 1.0 : f32} : (tensor<1x7x3x21xf32>) -> tensor<1x7x3x21xf32>
+  %r = relay.nn.batch_matmul %w, %k3 {transpose_b = false, out_dtype = f32}
+    : (tensor<1x7x3x21xf32>, tensor<1x7x21x8xf32>) -> tensor<1x7x3x8xf32>
+  func.return %r : tensor<1x7x3x8xf32>
+}""")
+    q, k = (RANDOM.normal(size=(1, *dims, 8)).astype(np.float32) for dims in ((7, 3), (1, 21)))
+    wanted = formula(q, k, k, None, 1.0, None, 0.0)
+    np.testing.assert_allclose(np.asarray(build(module).run(q, k)), wanted, rtol=0, atol=2e-6)
