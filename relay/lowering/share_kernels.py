@@ -120,7 +120,8 @@ class ShareKernels(Pass):
         graph = CallGraph(inner for ops in inside.values() for inner in ops)
         groups: dict[object, list[Kernel]] = {}
         for function, ops in inside.items():
-            if function.sym_visibility is None or not (calls := graph.of(function)):
+            calls = graph.of(function)
+            if function.sym_visibility is None or not calls or not all(map(in_public, calls)):
                 continue
             kernel = Kernel(function, calls, ops)
             known = groups.setdefault(kernel.key, [])
@@ -133,6 +134,14 @@ class ShareKernels(Pass):
             for kernel in group:
                 if kernel.same:
                     share(kernel)
+
+
+def in_public(call: CallOp) -> bool:
+    """Whether the call is in a function whose constants have a place in memory."""
+    op: Operation | None = call
+    while op is not None and not isinstance(op, FuncOp):
+        op = op.parent_op()
+    return op is not None and op.sym_visibility is None
 
 
 def share(kernel: Kernel) -> None:

@@ -30,8 +30,9 @@ class Tuples(Sequence[tuple[int, ...]]):
     def __getitem__(self, index: int | slice) -> tuple[int, ...] | list[tuple[int, ...]]:
         if isinstance(index, slice):
             return [self[k] for k in range(*index.indices(len(self)))]
-        if not 0 <= index < len(self):
+        if not -len(self) <= index < len(self):
             raise IndexError(index)
+        index %= len(self)
         found: list[int] = []
         for numbers in reversed(self.ranges):
             index, at = divmod(index, len(numbers))
