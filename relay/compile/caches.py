@@ -15,7 +15,7 @@ from relay.compile.request import Recipe
 from relay.compile.rows import At
 from relay.dialects.attributes import Array
 from relay.dialects.op import DYNAMIC
-from relay.errors import Unsupported
+from relay.errors import InvalidArgument, Unsupported
 from relay.module import IRModule
 from relay.runtime import Executable
 from relay.runtime.dynamic import DynamicExecutable
@@ -51,12 +51,16 @@ def has_caches(main: FuncOp, symbol: Symbol) -> bool:
     return False
 
 
+MOST = 1 << 24
+"""Positions of a cache at most: their numbers, of 8 bytes, are constants of the model."""
+
+
 def growing(
     main: FuncOp, at: At, recipe: Recipe, compile: Compile, named: Sequence[Symbol]
 ) -> DynamicExecutable | None:
     """An executable whose streams write caches in place, of `@main` for any sizes; `at` gives the module for some. None
     where no cache has a size whose maximum is declared. Raises Unsupported where the model is no such, by the name of
-    the operator, InvalidArgument for a maximum that is too small."""
+    the operator, InvalidArgument for a maximum that is too small or large."""
     past = next(
         (symbol for symbol in named if symbol.name in (recipe.maximum or {}) and has_caches(main, symbol)), None
     )
@@ -64,6 +68,9 @@ def growing(
         return None
     [maximum] = [symbol.maximum for symbol in bounded(named, recipe.maximum) if symbol.name == past.name]
     assert maximum is not None
+    if maximum > MOST:
+        what = f"is {maximum}; caches have room for at most {MOST} positions"
+        raise InvalidArgument(f"maximum of {past.name}", what, "give as many as a stream will hold")
     slots = {index for index, _ in past.places}
     others = [symbol for symbol in independent(named) if symbol.name != past.name]
     batch = [symbol for symbol in others if slots.intersection(index for index, _ in symbol.places)]

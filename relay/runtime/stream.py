@@ -178,9 +178,12 @@ class Stream:
 
     def states_of(self, file: str | PathLike[str]) -> dict[str, Array]:
         """The states that a file holds. Raises Malformed for what is no .npz file, InvalidArgument for the states of
-        another model."""
+        another model and a file that cannot be read."""
         path, specs = str(path_of(file)), {state.spec.name: state.spec for state in self._states}
-        found = arrays_of(path, "stream.save(file) writes one")
+        try:
+            found = arrays_of(path, "stream.save(file) writes one")
+        except OSError as error:
+            raise InvalidArgument(path, f"cannot be read: {error.strerror}") from None
         if missing := [name for name in specs if name not in found]:
             raise InvalidArgument(path, f"has no state {missing[0]!r}", "it was saved from another model")
         for name, spec in specs.items():

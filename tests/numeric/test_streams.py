@@ -323,6 +323,8 @@ def test_files_that_are_refused(tmp_path: Path):
     np.savez(tmp_path / "b.npz", c=np.zeros(1))
     with pytest.raises(InvalidArgument, match="has no state 'a'; it was saved from another model"):
         stream.load(tmp_path / "b.npz")
+    with pytest.raises(InvalidArgument, match="c.npz: cannot be read: No such file"):
+        stream.load(tmp_path / "c.npz")
 
 
 GROWN = ["(1, 3, 4) 3", "(1, 1, 4) 4", "(1, 1, 4) 5"]
