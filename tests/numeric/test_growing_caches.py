@@ -218,9 +218,7 @@ def test_wrong_calls():
         built(GPT2).run(*inputs(0, 1))
     with pytest.raises(InvalidArgument, match="stream: states: are those that grow, and no others; they are past_key"):
         built(GPT2).stream({"logits": "input_ids"})
-    with pytest.raises(
-        InvalidArgument, match="maximum of past.*: is 1000000000000; caches have room for at most"
-    ):
+    with pytest.raises(InvalidArgument, match="maximum of past.*: is 1000000000000; caches have room for at most"):
         relay.build(Decoder(*GPT2).model(), maximum={PAST: 10**12})
     with pytest.raises(InvalidArgument, match="size sequence_length: is 253; it is from 1 to 252"):
         stream(GPT2).run(*inputs(0, 253))
