@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.parser import Parser
 
 import relay
 from relay.compile.entry import build
 from relay.dialects import relay as dialect
 from relay.dialects.attributes import Array
 from relay.errors import Unsupported
-from relay.exploration.tuning import DrawSchedules
+from relay.exploration.tuning import DrawSchedules, scheduled
 from relay.interpreters import run
-from relay.passes import PassContext, PassInstrument
+from relay.lowering.scheduling.record import ATTRIBUTE
+from relay.passes import Pass, PassContext, PassInstrument
 from relay.runtime import processor
 from relay.runtime.opencl_driver import driver
 from relay.target import CpuTarget
@@ -92,6 +96,30 @@ def test_other_tiles(seed: int):
     assert isinstance(found, tuple)
     for one, best in zip(found, wanted, strict=True):
         assert np.abs(np.asarray(one) - best).max() <= 1e-6 * np.abs(best).max()
+
+
+@dataclass(frozen=True)
+class OneRowByPanels(Pass):
+    """Have weights of one row become floats in scratch memory, those of two vectors of channels at once."""
+
+    name = "one-row-by-panels"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in scheduled(op):
+            text = (
+                '{ops = [{strategy = "weight_only", tile = array<i64: 1, 2>, parts = 0 : i64, panel = 32 : i64, '
+                "table = false, fused = true, masks = false}]}"
+            )
+            function.attributes[ATTRIBUTE] = Parser(ctx, text).parse_attribute()
+
+
+@pytest.mark.parametrize("channels", [16, 32, 70, 150])
+def test_one_row_by_panels(channels: int):
+    net = Net(80)
+    data, weights = drawn(net, (1, channels, 2, 32), 4, True)
+    net.result("sums", net.add(dialect.WeightOnlyDenseOp, [net.argument(data), *map(net.constant, weights)], {}))
+    found, best = build(net.module(), pipeline=with_pass(OneRowByPanels())).run(*net.inputs), exact(data, *weights)
+    assert np.abs(np.asarray(found) - best).max() <= 1e-6 * np.abs(best).max()
 
 
 @pytest.mark.parametrize("features", ["", "+avx2,+fma", "+sse2"])

@@ -105,33 +105,48 @@ class WeightOnlyEmitter:
         self.channels(sums)
 
     def channels(self, sums: SSAValue | None) -> None:
-        """All rows of a tile of channels, whose weights stay in the cache, then the next. Of channels that are apart,
-        those behind the last part of equal size have tiles of one vector."""
-        b, (most, vectors) = self.b, self.schedule.tile
-        whole = self.epilogue.channels // LANES
+        """All rows of a tile of channels, whose weights stay in the cache, then the next."""
 
-        def tiles(first: Index, count: int, lanes: int) -> None:
-            over(b, self.rows, most, lambda row, rows: self.tile(row, rows, first, count, lanes, sums))
+        def rows(first: Index, vectors: int, lanes: int) -> None:
+            over(
+                self.b,
+                self.rows,
+                self.schedule.tile[0],
+                lambda row, rows: self.tile(row, rows, first, vectors, lanes, sums),
+            )
 
+        self.over_channels(rows)
+
+    def over_channels(self, tile: Callable[[Index, int, int], None]) -> None:
+        """`tile(first, vectors, lanes)` for all tiles of channels: its vectors are `vector(first, n)`. Of channels that
+        are apart, those behind the last part of equal size have tiles of one vector."""
+        b, vectors = self.b, self.schedule.tile[1]
+        whole, rest = divmod(self.epilogue.channels, LANES)
         if self.apart > 1:
             with b.loop(0, self.apart, independent=True) as (first, _):
-                tiles(first, vectors, LANES)
+                tile(first, vectors, LANES)
             with b.loop(self.apart * vectors, whole, independent=True) as (first, _):
-                tiles(first, 1, LANES)
+                tile(first, 1, LANES)
         else:
-            over(b, whole, vectors, lambda first, count: tiles(first, count, LANES), independent=True)
-        if rest := self.epilogue.channels % LANES:
-            tiles(whole, 1, rest)
+            over(b, whole, vectors, lambda first, count: tile(first, count, LANES), independent=True)
+        if rest:
+            tile(whole, 1, rest)
+
+    def vector(self, first: Index, number: int) -> Index:
+        """Vector `number` of the tile whose first is `first`, counted among all vectors of channels."""
+        return self.b.plus(first, number * self.apart)
+
+    def of_block(self, first: Index, vectors: int, block: Index) -> list[Index]:
+        """Where the constants of a block of each vector of a tile are, one for each channel."""
+        b = self.b
+        return [b.times(b.plus(b.times(self.vector(first, v), self.blocks), block), LANES) for v in range(vectors)]
 
     def tile(self, row: Index, rows: int, first: Index, vectors: int, lanes: int, sums: SSAValue | None) -> None:
         """A tile: its totals over all blocks, then the epilogue."""
         b, zero = self.b, vector_constant(self.b, 0.0, f32, LANES)
         with b.loop(0, self.blocks, carried=[zero] * (rows * vectors)) as (block, blocks):
             found = self.block_sums(block, row, rows, first, vectors)
-            places = [
-                b.times(b.plus(b.times(b.plus(first, v * self.apart), self.blocks), block), LANES)
-                for v in range(vectors)
-            ]
+            places = self.of_block(first, vectors, block)
             scales = self.loaded(self.scales, places, self.blocks * vectors)
             shifts = [] if self.shifts is None else [b.vector_load(self.shifts, [place], LANES) for place in places]
             totals: list[SSAValue] = []
@@ -146,7 +161,7 @@ class WeightOnlyEmitter:
             blocks.next = totals
         for r in range(rows):
             for v in range(vectors):
-                channel = b.times(b.plus(first, v * self.apart), LANES)
+                channel = b.times(self.vector(first, v), LANES)
                 self.epilogue.apply(blocks.results[r * vectors + v], [b.plus(row, r)], channel, lanes)
 
     def block_sums(self, block: Index, row: Index, rows: int, first: Index, vectors: int) -> Sequence[SSAValue]:
@@ -183,11 +198,9 @@ class WeightOnlyEmitter:
 
     def loaded_words(self, first: Index, vectors: int, at: Index) -> list[SSAValue]:
         """Word `at` of the channels of each vector."""
-        b, apart = self.b, self.depth // self.per
-        places = [
-            b.plus(b.times(b.plus(first, v * self.apart), apart * LANES), b.times(at, LANES)) for v in range(vectors)
-        ]
-        return self.loaded(self.words, places, apart * self.schedule.tile[1])
+        b, words = self.b, self.depth // self.per
+        places = [b.plus(b.times(self.vector(first, v), words * LANES), b.times(at, LANES)) for v in range(vectors)]
+        return self.loaded(self.words, places, words * self.schedule.tile[1])
 
     def loaded(self, constants: SSAValue, places: Sequence[Index], ahead: int) -> list[SSAValue]:
         """The vectors at these places. Those that lie `ahead` vectors further are prefetched: they are of the next
@@ -222,15 +235,10 @@ class PanelEmitter(WeightOnlyEmitter):
     """Emits a product whose weights become floats in scratch memory, [input, channel of the tile]."""
 
     def emit(self) -> None:
-        b, vectors = self.b, self.schedule.tile[1]
-        whole, rest = divmod(self.epilogue.channels, LANES)
+        def strips(first: Index, vectors: int, lanes: int) -> None:
+            over(self.b, self.rows, STRIP, lambda row, rows: self.strip(row, rows, first, vectors, lanes))
 
-        def strips(first: Index, count: int, lanes: int) -> None:
-            over(b, self.rows, STRIP, lambda row, rows: self.strip(row, rows, first, count, lanes))
-
-        over(b, whole, vectors, lambda first, count: strips(first, count, LANES), independent=True)
-        if rest:
-            strips(whole, 1, rest)
+        self.over_channels(strips)
 
     def strip(self, row: Index, rows: int, first: Index, vectors: int, lanes: int) -> None:
         """All inputs of so many rows and the vectors of channels from `first` on, and the epilogue."""
@@ -250,17 +258,14 @@ class PanelEmitter(WeightOnlyEmitter):
         with b.loop(0, rows) as (m, _):
             for v in range(vectors):
                 value = b.vector_load(sums, [b.plus(b.times(m, pitch), v * LANES)], LANES)
-                self.epilogue.apply(value, [b.plus(row, m)], b.times(b.plus(first, v * self.apart), LANES), lanes)
+                self.epilogue.apply(value, [b.plus(row, m)], b.times(self.vector(first, v), LANES), lanes)
 
     def widen(self, panel: SSAValue, block: Index, count: int, first: Index, vectors: int) -> None:
         """Write the weights of `count` blocks as floats."""
         b, words = self.b, self.block // self.per
         with b.loop(0, count) as (number, _):
             current = b.plus(block, number)
-            places = [
-                b.times(b.plus(b.times(b.plus(first, v * self.apart), self.blocks), current), LANES)
-                for v in range(vectors)
-            ]
+            places = self.of_block(first, vectors, current)
             scales = self.loaded(self.scales, places, self.blocks * self.schedule.tile[1])
             shifts = None if self.shifts is None else [b.vector_load(self.shifts, [at], LANES) for at in places]
             with b.loop(0, words) as (word, _):
