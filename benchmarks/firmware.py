@@ -1,5 +1,7 @@
 """Models as firmware of microcontrollers, run by QEMU: `python -m benchmarks.firmware [MODEL...] [--boards NAME...]`.
 
+`--floats-in-registers` builds boards with a unit for floats for `-mfloat-abi=hard` instead of `softfp`.
+
 Of each model (the digits, a model of spotted words, and those of MLPerf Tiny where they are) two programs are made, of
 native code (`relay.build(model, target)`) and of exported C, compiled by GCC with `-O2`. A row has the bytes of flash
 (code and constants of the model), and what they should be at most (`LIMIT`), of memory (arena and static data), the
@@ -19,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,7 @@ from relay.dialects.attributes import Array
 from relay.frontend import from_tflite
 from relay.interpreters import run as interpret
 from relay.module import IRModule
+from relay.target.resolve import SHORT
 from relay.viewer.summary import summary
 
 ROOT = Path(__file__).parents[1]
@@ -48,6 +51,9 @@ LIMIT = (1.15, 16 << 10)
 KINDS = ("native", "c")
 LARGEST = 1e-5
 """Of a difference of floats; integers are codes, of which one step is more."""
+
+
+SOFTFP, HARD = "-mfloat-abi=softfp", "-mfloat-abi=hard"
 
 
 @dataclass(frozen=True)
@@ -73,13 +79,27 @@ class Board:
         return [f"-Wl,--defsym={name}={value}" for name, value in named.items()]
 
     @property
+    def has_floats(self) -> bool:
+        """Whether it has a unit for floats, and so two ways to pass floats."""
+        return SOFTFP in self.flags
+
+    def with_floats_in_registers(self) -> Board:
+        """The board, whose programs pass floats in registers of the unit for floats."""
+        return replace(self, flags=[HARD if flag == SOFTFP else flag for flag in self.flags])
+
+    @property
     def missing(self) -> list[str]:
         """Its tools that are not installed."""
         return [tool for tool in self.tools if shutil.which(tool) is None]
 
 
+def hard_target(processor: str) -> str:
+    """The target of a processor by name, with floats passed in registers."""
+    return SHORT[processor].replace("-eabi", "-eabihf")
+
+
 def _cortex(name: str, machine: str, floats: bool, code: int = 0, data: int = 0x20000000, ticks: int = 25) -> Board:
-    flags = ["-mthumb", f"-mcpu={name}", *(["-mfloat-abi=softfp"] if floats else [])]
+    flags = ["-mthumb", f"-mcpu={name}", *([SOFTFP] if floats else [])]
     return Board(machine, code, data, ticks * 10**6, flags)
 
 
@@ -105,7 +125,7 @@ BOARDS = {
 its code, and traps accesses that are not aligned, as a Cortex-M0 does."""
 MODELS_HERE = [DIGITS, SPEECH, *(path for path in TINY if path.exists())]
 TIMEOUT = 900
-FLASH = (".text", ".rodata", ".srodata", ".data", ".sdata", ".ARM")
+FLASH = (".text", ".rodata", ".srodata", ".data", ".sdata", ".ARM.ex")
 MEMORY = (".bss", ".sbss", ".data", ".sdata")
 MAIN = """#include <stdint.h>
 #include "model.h"
@@ -164,9 +184,11 @@ def read(model: Path) -> IRModule:
     return speech() if model == SPEECH else from_tflite(model)
 
 
-def row(model: Path, kind: str, processor: str) -> Row:
-    """Make and run one program."""
-    module, board = read(model), BOARDS[processor]
+def row(model: Path, kind: str, processor: str, hard: bool = False) -> Row:
+    """Make and run one program; `hard`: with floats passed in registers."""
+    module, board, target = read(model), BOARDS[processor], processor
+    if hard and board.has_floats:
+        board, target = board.with_floats_in_registers(), hard_target(processor)
     inputs, outputs = signature.read(module["main"])
     random = np.random.default_rng(0)
     data = [drawn(random, info.shape, info.dtype) for info in inputs]
@@ -181,7 +203,7 @@ def row(model: Path, kind: str, processor: str) -> Row:
             export_c(module, folder, name="model")
             done([gcc, "-std=c99", *machine, board.library, "-ffp-contract=off", "-c", "model.c"], folder)
         else:
-            executable = relay.build(module, target=processor)
+            executable = relay.build(module, target=target)
             executable.export(folder, "model")
             arena, first = "static _Alignas(MODEL_ARENA_ALIGNMENT) unsigned char arena[MODEL_ARENA_BYTES];", ["arena"]
             planned = int(executable.graph["arena_bytes"])
@@ -234,6 +256,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("models", nargs="*", type=Path, default=MODELS_HERE, help="files, or 'speech'")
     parser.add_argument("--boards", nargs="+", choices=[*BOARDS], default=[*BOARDS])
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=[*KINDS])
+    parser.add_argument("--floats-in-registers", action="store_true", help="-mfloat-abi=hard")
     given = parser.parse_args(arguments)
     boards = [name for name in given.boards if not BOARDS[name].missing]
     for name in sorted({*given.boards} - {*boards}):
@@ -246,7 +269,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for model in given.models:
         for board in boards:
             for kind in given.kinds:
-                found = row(model, kind, board)
+                found = row(model, kind, board, given.floats_in_registers)
                 right &= found.off <= LARGEST
                 off = "equal" if found.off == 0 else f"{'' if found.off <= LARGEST else 'DIFFERENT: '}{found.off:.1g}"
                 bytes_of = f"{found.flash} | {found.limit} | {found.memory}"

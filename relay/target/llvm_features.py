@@ -97,6 +97,19 @@ def unknown(triple: str, cpu: str, features: str) -> tuple[str, str] | None:
     return None if found is None else (found[1], found[2])
 
 
+@lru_cache(maxsize=64)
+def computes_floats(triple: str, cpu: str, features: str) -> bool:
+    """Whether LLVM adds floats by an instruction, and calls no function of Arm's interface for it."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    module = llvm.parse_assembly("define float @sum(float %x) {\n  %y = fadd float %x, %x\n  ret float %y\n}")
+    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features)
+    module.triple, module.data_layout = triple, str(machine.target_data)
+    return "__aeabi_fadd" not in machine.emit_assembly(module)
+
+
 def _names(triple: str) -> list[str]:
     return NAMES.get(triple.partition("-")[0], "").split()
 

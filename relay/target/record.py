@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from relay.errors import InvalidArgument
 from relay.target.chips import CHIPS, Chip
 from relay.target.costs import CpuCosts, GpuCosts, Measured, checked, replaced
 from relay.target.dots import DOTS, NIBBLES, Dot, best_dot
-from relay.target.llvm_features import BASELINE, absent
+from relay.target.llvm_features import BASELINE, absent, computes_floats
 from relay.target.microarchitectures import MicroArchitecture, micro_architecture
 
 LANES = 16
@@ -93,10 +94,20 @@ class Processor(ABC):
 
     @property
     def llvm_triple(self) -> str:
-        """The triple as LLVM is given it. In `thumbv6m-none-eabi` it takes `eabi` for a system, and calls `__muldf3`,
-        which GCC's library for ARMv6-M has as `__aeabi_dmul` alone, the name in Arm's interface (AAPCS). With
-        `gnueabi`, floats have that interface, and copies are `memcpy` as on other processors, not `__aeabi_memcpy`."""
-        return "thumbv6m-unknown-none-gnueabi" if self.triple.startswith("thumbv6m") else self.triple
+        """The triple as LLVM reads it: architecture, vendor, system, environment. Where the vendor is left out, as in
+        `thumbv7em-none-eabihf`, it takes the environment for the system, and does not see what `eabihf` says. With
+        `gnueabi`, copies are `memcpy` as on other processors, not `__aeabi_memcpy`, and floats have Arm's interface
+        (AAPCS): GCC's library for ARMv6-M has a product of doubles as `__aeabi_dmul` alone, not as `__muldf3`."""
+        first, *system = self.triple.split("-")
+        if system[:1] == ["linux"] or (system[:1] == ["none"] and len(system) == 2):
+            system = ["unknown", *system]
+        return re.sub("-(eabi(hf)?)$", r"-gnu\1", "-".join([first, *system]))
+
+    @property
+    def floats_in_registers(self) -> bool:
+        """Whether functions on Arm of 32 bits get and return floats in registers of the unit for floats (AAPCS-VFP,
+        `-mfloat-abi=hard`), by the environment of the triple; else in those for integers (`softfp`, `soft`)."""
+        return self.triple.startswith(("arm", "thumb")) and self.triple.endswith("eabihf")
 
     @property
     def relocation(self) -> str:
@@ -282,6 +293,11 @@ class CpuTarget(Processor):
         if not self.has_threads and not self.has_vectors:
             return "optsize"
         return '"prefer-vector-width"="512" "stackrealign"' if self.whole_vectors else ""
+
+    @property
+    def computes_floats(self) -> bool:
+        """Whether it adds floats by an instruction: else, the compiler's library has a function for it."""
+        return computes_floats(self.llvm_triple, self.cpu, self.feature_string)
 
     @property
     def fuses(self) -> bool:

@@ -74,8 +74,8 @@ MACHINES = {"amd64": "x86_64", "arm64": "aarch64", "armv6l": "arm", "armv7": "ar
 """What other tools begin a triple with, and what it begins with here."""
 FOREIGN = ("apple", "darwin", "macos", "ios", "windows", "win32", "msvc", "cygwin", "uefi")
 """What a triple has in it of a system whose objects are not ELF, and which nothing here was tried on."""
-HARD_FLOAT = frozenset({"vfp4d16sp"})
-"""What an Arm triple ending in `eabihf` has at least."""
+HARD_FLOAT = {"arm": frozenset({"vfp4d16sp"}), "thumbv7em": frozenset({"vfp4d16sp"})}
+"""By the first word of a triple that ends in `eabihf`, its unit for floats, where the CPU of `CROSS` has none."""
 
 
 COSTS, CHANGES = "-costs=", "-mattr="
@@ -138,10 +138,24 @@ def _machine(target: str, words: Sequence[str]) -> Target:
         elif option == "-mattr" and value:
             machine = replace(machine, features=_changed(machine, value))
         else:
-            raise InvalidArgument(
-                f"target {target!r}", f"has the option {word}", "there are -mcpu=NAME and -mattr=+A,-B"
-            )
+            hint = "there are -mcpu=NAME and -mattr=+A,-B"
+            if option == "-mfloat-abi":
+                hint = f"the triple says it, as in thumbv7em-none-eabihf (hard) and thumbv7em-none-eabi; {hint}"
+            raise InvalidArgument(f"target {target!r}", f"has the option {word}", hint)
+    _check_floats(machine, f"target {target!r}")
     return machine
+
+
+def _check_floats(machine: CpuTarget, where: str) -> None:
+    """Raise InvalidArgument for floats passed in registers that the processor does not have, or may not use, and for
+    vectors without the registers that they are in."""
+    if machine.has("soft-float", "mve"):
+        hint = "name cortex-m33, whose code needs no vectors"
+        raise InvalidArgument(where, "has mve, which needs what soft-float takes away", hint)
+    if machine.floats_in_registers and not machine.computes_floats:
+        what = f"passes floats in registers (eabihf), and {machine.cpu} has no unit for floats, or may not use it"
+        hint = f"write {machine.triple.removesuffix('hf')}, or name a processor that has one"
+        raise InvalidArgument(where, what, hint)
 
 
 def names() -> list[str]:
@@ -165,14 +179,12 @@ def _spelled(target: Target) -> str:
         return _spelled_gpu(target)
     if (target.triple, target.cpu, target.features) == host_cpu():
         return "llvm"
-    first = target.triple.partition("-")[0]
-    cpu, features = CROSS.get(first, ("", frozenset[str]()))
-    features = features | HARD_FLOAT if target.triple.endswith("eabihf") else features
+    known = _generic(target.triple)
+    cpu, features = known.cpu, known.features
     words = [target.triple]
     if target.cpu != cpu:
         words.append(f"-mcpu={target.cpu}")
-        if first in BASELINE:
-            features = CROSS[first][1] | features_of(target.triple, target.cpu)
+        features = _features_of(target.triple, target.cpu)
     gone = sorted(features - target.features)
     left = features.difference(gone, *(implying(target.triple, name) for name in gone))
     changes = [f"-{name}" for name in gone] + [f"+{name}" for name in sorted(target.features - left)]
@@ -201,17 +213,27 @@ def _of_triple(triple: str, target: str) -> CpuTarget:
         if name in MACHINES:
             hint = f'write "{"-".join([MACHINES[name], *system])}"{f" or {name}" if name in SHORT else ""}; {hint}'
         raise Unsupported(f"target {target!r}", "is not known", hint)
-    cpu, features = CROSS[name]
-    return CpuTarget(triple, cpu, features | HARD_FLOAT if triple.endswith("eabihf") else features)
+    return _generic(triple)
+
+
+def _generic(triple: str) -> CpuTarget:
+    """The machine of a triple that names no CPU."""
+    first = triple.partition("-")[0]
+    machine = CpuTarget(triple, *CROSS.get(first, ("", frozenset[str]())))
+    floats = HARD_FLOAT.get(first, frozenset()) if machine.floats_in_registers else frozenset[str]()
+    return replace(machine, features=machine.features | floats)
 
 
 def _with_cpu(machine: CpuTarget, cpu: str) -> CpuTarget:
     """The machine with this CPU, and what that has where LLVM can tell."""
     _check(machine.triple, cpu, "")
-    first = machine.triple.partition("-")[0]
-    if first not in BASELINE:
-        return replace(machine, cpu=cpu)
-    return replace(machine, cpu=cpu, features=CROSS[first][1] | features_of(machine.triple, cpu))
+    return replace(machine, cpu=cpu, features=_features_of(machine.triple, cpu))
+
+
+def _features_of(triple: str, cpu: str) -> frozenset[str]:
+    """What a CPU that is named has, as far as LLVM can be asked."""
+    first = triple.partition("-")[0]
+    return CROSS[first][1] | (features_of(triple, cpu) if first in BASELINE else frozenset[str]())
 
 
 def _check(triple: str, cpu: str, changes: str, where: str = "target") -> None:
@@ -236,6 +258,7 @@ def check_cpu(target: CpuTarget, where: str) -> None:
     if (target.triple, target.cpu) == here[:2] and target.features <= here[2]:
         return
     _check(target.triple, target.cpu, ",".join(f"+{name}" for name in sorted(target.features - known.features)), where)
+    _check_floats(target, where)
 
 
 def _changed(machine: CpuTarget, changes: str) -> frozenset[str]:

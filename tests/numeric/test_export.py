@@ -22,6 +22,7 @@ from relay.byoc.c.emit import constants_of
 from relay.dialects.attributes import Array, to_numpy
 from relay.errors import InvalidArgument, RelayError, Unsupported
 from relay.interpreters import run as run_module
+from relay.lowering.c_interface import TYPES
 from relay.runtime import Executable, load
 from relay.target import host, resolve
 from tests.numeric.compiled_modules import Net
@@ -172,7 +173,7 @@ def digits(count: int) -> tuple[Path, Array, Array]:
 
 def types(executable: Executable) -> list[str]:
     names = (("INPUT", executable.inputs[0]), ("OUTPUT", executable.outputs[0]))
-    return [f"-D{name}={spec.dtype.name}_t" for name, spec in names]
+    return [f"-D{name}={TYPES[spec.dtype.name]}" for name, spec in names]
 
 
 def run(command: Sequence[str], folder: Path, data: bytes = b"") -> bytes:
@@ -266,12 +267,15 @@ def test_models_on_linux(name: str, machine: str, tmp_path: Path):
     on_linux(MACHINES[machine], golden(name, 2), tmp_path)
 
 
-def on_cortex(name: str, model: tuple[Path | relay.IRModule, Array, Array], folder: Path) -> None:
+def on_cortex(
+    name: str, model: tuple[Path | relay.IRModule, Array, Array], folder: Path, *, hard: bool = False
+) -> None:
     CORTEX_M.skip()
     board = firmware.BOARDS[name]
     path, inputs, expected = model
-    executable = relay.build(path, target=name)
+    executable = relay.build(path, target=firmware.hard_target(name) if hard else name)
     executable.export(folder)
+    board = board.with_floats_in_registers() if hard else board
     (folder / "main.c").write_text(CORTEX)
     rows = ",\n".join("{" + ",".join(map(str, row.reshape(-1).tolist())) + "}" for row in inputs)
     given = f"static const INPUT given[COUNT][RELAY_MODEL_INPUT_0_COUNT] = {{{rows}}};\n"
@@ -335,6 +339,34 @@ def test_accesses_that_are_not_aligned_are_found_where_a_cortex_m3_stands_in(tmp
 
 def test_digits_on_a_cortex_m4(tmp_path: Path):
     on_cortex("cortex-m4", digits(3), tmp_path)
+
+
+MOD = """func.func @main(%x: tensor<5xf32>) -> tensor<5xf32> {
+  %0 = relay.cast %x {dtype = f64} : (tensor<5xf32>) -> tensor<5xf64>
+  %1 = relay.multiply %0, %0 : (tensor<5xf64>, tensor<5xf64>) -> tensor<5xf64>
+  %2 = relay.cast %1 {dtype = f32} : (tensor<5xf64>) -> tensor<5xf32>
+  %3 = relay.mod %x, %2 : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
+  func.return %3 : tensor<5xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("hard", [False, True], ids=["softfp", "hard"])
+@pytest.mark.parametrize("name", [name for name, board in firmware.BOARDS.items() if board.has_floats])
+def test_floats_are_passed_as_the_triple_says(name: str, hard: bool, tmp_path: Path):
+    """`fmodf` of libm gets them as the triple says, GCC's functions for doubles always in registers for integers;
+    programs of the other interface are not linked with the object."""
+    data = np.random.default_rng(0).uniform(-4, 4, (2, 5)).astype(np.float32)
+    wanted = np.fmod(data, (data.astype(np.float64) ** 2).astype(np.float32))
+    on_cortex(name, (relay.IRModule.parse(MOD), data, wanted), tmp_path, hard=hard)
+    assert "fmodf" in undefined_symbols((tmp_path / "relay_model.o").read_bytes())
+    attributes = run(["arm-none-eabi-readelf", "-A", "relay_model.o"], tmp_path).decode()
+    assert ("Tag_ABI_VFP_args: VFP registers" in attributes) == hard
+    other = firmware.BOARDS[name] if hard else firmware.BOARDS[name].with_floats_in_registers()
+    (tmp_path / "main.c").write_text("float get(void) { return 1; }\n")
+    link = [CORTEX_M.linker[0], *other.flags, "-nostartfiles", "-Wl,-e,get", "main.c", "relay_model.o", "-lm"]
+    done = subprocess.run([*link, "-o", "other"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode != 0 and "VFP register arguments" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,9 @@ TEXTS = [
     "aarch64-unknown-linux-gnu -mattr=+dotprod",
     "aarch64-unknown-linux-gnu -mcpu=neoverse-v1 -costs=fork=4000,issue_width=5.5",
     "thumbv7em-none-eabi -mcpu=cortex-m7",
+    "thumbv7em-none-eabihf",
+    "thumbv8m.main-none-eabihf -mcpu=cortex-m33 -mattr=+dsp",
+    "arm-linux-gnueabihf",
     "riscv64",
     "cuda",
     "cuda -arch=sm_90a -matmul=tf32",
@@ -90,7 +93,7 @@ FEATURES = {
     "x86_64": ("avx2", "avx512f", "avx512vnni", "fma", "sse4.1"),
     "aarch64-unknown-linux-gnu": ("dotprod", "i8mm", "sve"),
     "riscv64": ("m", "c", "d"),
-    "thumbv7em-none-eabihf": ("vfp4d16sp",),
+    "thumbv7em-none-eabihf": ("dsp",),
 }
 CPUS = {"x86_64": ("", "cascadelake"), "aarch64-unknown-linux-gnu": ("", "neoverse-n1")}
 COSTS = [
@@ -166,6 +169,61 @@ def test_costs_that_name_nothing(text: str):
 def test_a_name_is_there_once(text: str, what: str):
     with pytest.raises(InvalidArgument, match=f"target '{text.replace('+', r'.')}': has the {what} twice; name each"):
         resolve(text)
+
+
+@pytest.mark.parametrize(
+    ("triple", "read", "in_registers"),
+    [
+        ("thumbv7em-none-eabi", "thumbv7em-unknown-none-gnueabi", False),
+        ("thumbv7em-none-eabihf", "thumbv7em-unknown-none-gnueabihf", True),
+        ("thumbv7em-unknown-none-eabihf", "thumbv7em-unknown-none-gnueabihf", True),
+        ("arm-linux-gnueabihf", "arm-unknown-linux-gnueabihf", True),
+        ("arm-none-linux-gnueabihf", "arm-none-linux-gnueabihf", True),
+        ("aarch64-linux-gnu", "aarch64-unknown-linux-gnu", False),
+        ("riscv32-unknown-elf", "riscv32-unknown-elf", False),
+    ],
+)
+def test_the_environment_of_a_triple_says_how_floats_are_passed(triple: str, read: str, in_registers: bool):
+    target = resolve(triple)
+    assert (target.triple, target.llvm_triple) == (triple, read)
+    assert isinstance(target, CpuTarget) and target.floats_in_registers == in_registers
+
+
+@pytest.mark.parametrize(
+    ("text", "cpu"),
+    [
+        ("thumbv6m-none-eabihf", "generic"),
+        ("thumbv7m-none-eabihf", "cortex-m3"),
+        ("thumbv7em-none-eabihf -mcpu=cortex-m3", "cortex-m3"),
+        ("thumbv7em-none-eabihf -mattr=-vfp4d16sp", "cortex-m3"),
+        ("thumbv7em-none-eabihf -mcpu=cortex-m4 -mattr=+soft-float", "cortex-m4"),
+        ("thumbv8m.main-none-eabihf -mcpu=cortex-m23", "cortex-m23"),
+        ("arm-linux-gnueabihf -mcpu=arm926ej-s", "arm926ej-s"),
+    ],
+)
+def test_floats_are_not_passed_in_registers_that_are_not_there(text: str, cpu: str):
+    soft = text.split()[0].removesuffix("hf")
+    what = f"passes floats in registers .eabihf., and {cpu} has no unit for floats, or may not use it; write {soft}, or"
+    with pytest.raises(InvalidArgument, match=what):
+        resolve(text)
+    first, *_ = text.split()
+    fields = f'triple = "{first}", cpu = "{cpu}", features = "{"+soft-float" if "attr" in text else ""}"'
+    with pytest.raises(InvalidArgument, match=f"relay.target: {what}"):
+        target_of(
+            Parser(make_context(), f"builtin.module attributes {{relay.target = {{{fields}}}}} {{}}").parse_module()
+        )
+
+
+def test_vectors_need_the_registers_of_floats():
+    what = "has mve, which needs what soft-float takes away; name cortex-m33, whose code needs no vectors"
+    with pytest.raises(InvalidArgument, match=what):
+        resolve("cortex-m55 -mattr=+soft-float")
+
+
+def test_an_option_of_gcc_for_floats_is_told_where_it_belongs():
+    hint = "the triple says it, as in thumbv7em-none-eabihf .hard. and thumbv7em-none-eabi; there are -mcpu=NAME"
+    with pytest.raises(InvalidArgument, match=f"has the option -mfloat-abi=hard; {hint}"):
+        resolve("cortex-m4 -mfloat-abi=hard")
 
 
 @pytest.mark.parametrize("text", TEXTS)
