@@ -293,6 +293,9 @@ class Row:
         zeros = vector_constant(b, 0, i8, width)
         for group in range(self.layout.groups):
             rows = [self.row(i, pixel) for i in range(group * GROUP, min((group + 1) * GROUP, conv.kernel_rows))]
+            if self.layout.offset:
+                flip = vector_constant(b, -128, i8, width)
+                rows = [b.add(arith.XOrIOp(row, flip)).result for row in rows]
             if len(rows) < GROUP:
                 copied = self.layout.copied - group * GROUP
                 rows.append(rows[copied] if 0 <= copied < len(rows) else zeros)
@@ -301,9 +304,6 @@ class Row:
             for low, high in zip(first, second, strict=True):
                 pairs = b.bitcast(low, i16, width // 2), b.bitcast(high, i16, width // 2)
                 result += [b.bitcast(v, i32, width // 4) for v in p.unpack(pairs[0], pairs[1], LANES // 2)]
-        if self.layout.offset:
-            flip = vector_constant(b, -0x7F7F7F80, i32, width // 4)
-            result = [b.add(arith.XOrIOp(v, flip)).result for v in result]
         return [b.bitcast(v, i8, width) for v in result]
 
     def row(self, i: int, pixel: Index) -> SSAValue:
