@@ -142,7 +142,8 @@ def blocks_of(folder: Path) -> list[Block]:
 
 def cycles(blocks: Iterable[Block], cpu: str) -> float | None:
     """What the blocks take on a CPU as LLVM models it, each behind itself: of those with most of the instructions
-    (`MEASURED`), and as much for each of the others. None without llvm-mca, or where it does not know the CPU."""
+    (`MEASURED`), and as much for each of the others. None without llvm-mca, or where it does not know the CPU or an
+    instruction."""
     tools = [next(filter(None, map(shutil.which, (f"{name}-22", name))), None) for name in ("llvm-mc", "llvm-mca")]
     disassembler, analyzer = tools
     if disassembler is None or analyzer is None:
@@ -156,6 +157,8 @@ def cycles(blocks: Iterable[Block], cpu: str) -> float | None:
     words = [disassembler, "-triple=aarch64", "-mattr=+all", "-disassemble"]
     done = subprocess.run(words, input="\n".join(lines), capture_output=True, text=True, check=True)
     shown = [line for line in done.stdout.splitlines() if line.strip() and not line.strip().startswith(".")]
+    if len(shown) != len(codes):
+        return None
     texts = dict(zip(codes, shown, strict=True))
     regions = [["# LLVM-MCA-BEGIN", *(texts[code] for code in block.code), "# LLVM-MCA-END"] for block in hot]
     words = [analyzer, "-mtriple=aarch64", f"-mcpu={cpu}", "-mattr=+all", f"-iterations={REPEATED}"]
