@@ -293,6 +293,9 @@ class Row:
         zeros = vector_constant(b, 0, i8, width)
         for group in range(self.layout.groups):
             rows = [self.row(i, pixel) for i in range(group * GROUP, min((group + 1) * GROUP, conv.kernel_rows))]
+            if self.layout.offset:
+                flip = vector_constant(b, -128, i8, width)
+                rows = list[SSAValue](b.add(arith.XOrIOp(row, flip)).result for row in rows)
             if len(rows) < GROUP:
                 copied = self.layout.copied - group * GROUP
                 rows.append(rows[copied] if 0 <= copied < len(rows) else zeros)
@@ -304,8 +307,7 @@ class Row:
         return [b.bitcast(v, i8, width) for v in result]
 
     def row(self, i: int, pixel: Index) -> SSAValue:
-        """A block's codes of one row of taps, of each of the section's rows as many as it has channels, with the
-        signedness that the dot product takes."""
+        """A block's codes of one row of taps: of each of the section's rows as many as it has channels."""
         b, section = self.b, self.section
         pieces: list[SSAValue] = []
         for lines in self.lines:
@@ -314,10 +316,7 @@ class Row:
                 pieces.append(self.epilogue.load(self.p.data, [at], section.lanes))
             else:
                 pieces.append(b.vector_load(self.p.data, [at], section.channels))
-        codes = self.p.join(pieces)
-        if not self.layout.offset:
-            return codes
-        return b.add(arith.XOrIOp(codes, vector_constant(b, -128, i8, self.layout.width))).result
+        return self.p.join(pieces)
 
     def finish(
         self, totals: Sequence[SSAValue], x: Index, operands: Sequence[Sequence[SSAValue | None]] | None
