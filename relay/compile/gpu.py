@@ -26,6 +26,7 @@ from relay.lowering.gpu.schedule_gpu import ScheduleGpu
 from relay.lowering.math_expand_ops import MathExpandOps
 from relay.lowering.plan_memory import PlanMemory
 from relay.lowering.relay_to_linalg import RelayToLinalg
+from relay.lowering.update_in_place import UpdateInPlace
 from relay.module import IRModule
 from relay.runtime import Executable
 from relay.runtime.device import DeviceLibrary
@@ -39,6 +40,7 @@ def gpu_passes(target: GpuTarget) -> list[ModulePass]:
         RelayToLinalg(),
         ExpandApplyScale(),
         Bufferize(),
+        UpdateInPlace(),
         ScheduleGpu(),
         ConvertParallelLoopsToGpu(),
         GpuKernelOutlining(),

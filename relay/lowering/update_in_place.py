@@ -13,7 +13,8 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from relay.dialects.attributes import ints
 from relay.lowering.builder import INDEX
 from relay.lowering.shaped import is_buffer
-from relay.passes import Pass
+from relay.passes.target_pass import TargetPass
+from relay.target import CpuTarget
 
 IN_PLACE = "relay.in_place"
 """Of a public function: inputs with the results in whose place they may be, `array<i64: argument, argument>` each."""
@@ -21,13 +22,13 @@ VIEWS = memref.CollapseShapeOp | memref.ExpandShapeOp
 
 
 @dataclass(frozen=True)
-class UpdateInPlace(Pass):
+class UpdateInPlace(TargetPass):
     """Skip the copy of an input before its update if the caller has it where the result goes.
 
     That is possible for an input of a public function which one kernel reads, and that only to copy it to a result of
     the function, which nothing has used before. The kernel does not copy if the input is null. `relay.in_place` of the
     public function lists such arguments with the results. Streams give null, so that a step writes what is new of a
-    key-value cache, and nothing else of it.
+    key-value cache, and nothing else of it. On a GPU, the copy is a launch, which the runtime leaves out.
     """
 
     name = "update-in-place"
@@ -48,8 +49,9 @@ class UpdateInPlace(Pass):
                         pairs.append(ints([argument.index, result.index]))
                 if pairs:
                     function.attributes[IN_PLACE] = ArrayAttr(pairs)
-        for copy in changed:
-            unless_null(copy)
+        if isinstance(self.target(op), CpuTarget):
+            for copy in changed:
+                unless_null(copy)
 
 
 def updated(argument: BlockArgument, functions: dict[str, func.FuncOp]) -> tuple[BlockArgument, memref.CopyOp] | None:

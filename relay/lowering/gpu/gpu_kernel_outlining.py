@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from math import prod
 
 from xdsl.context import Context
-from xdsl.dialects import arith, gpu, memref
+from xdsl.dialects import arith, gpu, memref, vector
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -14,6 +15,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from relay.dialects import gpu as upstream
 from relay.errors import Unsupported
 from relay.lowering.gpu.convert_parallel_loops_to_gpu import constant
+from relay.lowering.shaped import root
 from relay.passes import Pass
 from relay.transforms.location import place
 
@@ -30,7 +32,8 @@ DIMENSIONS = (gpu.DimensionEnum.X, gpu.DimensionEnum.Y, gpu.DimensionEnum.Z)
 class GpuKernelOutlining(Pass):
     """Turn each `gpu.launch` into a `gpu.launch_func` of a kernel `FUNCTION_kernel`, `FUNCTION_kernel_1`, ... of the
     one module `@kernels`. Upstream makes a module for each; here all kernels of a model are compiled at once.
-    Constants and views of buffers are made inside the kernel; all else that it reads, it is given.
+    Constants, views of buffers, and numbers computed of elements (where a slice starts) are made inside the kernel;
+    all else that it reads, it is given.
     """
 
     name = "gpu-kernel-outlining"
@@ -47,9 +50,15 @@ class GpuKernelOutlining(Pass):
         module = upstream.ModuleOp(MODULE)
         for function in [f for f in op.body.block.ops if isinstance(f, FuncOp)]:
             launches = [inner for inner in function.walk() if isinstance(inner, gpu.LaunchOp)]
+            loads = {*remaining(function)}
+            again = {op: None for op in function.walk() if op in loads or isinstance(op, VIEWS) or is_arithmetic(op)}
             for number, launch in enumerate(launches):
                 name = f"{function.sym_name.data}_kernel" + (f"_{number}" if number else "")
-                module.body.block.add_op(outline(launch, name))
+                module.body.block.add_op(outline(launch, name, again.keys()))
+            for inner in reversed(again):
+                if all(result.first_use is None for result in inner.results):
+                    inner.detach()
+                    inner.erase()
         if module.body.block.first_op is not None:
             op.attributes[upstream.CONTAINER] = UnitAttr()
             first = op.body.block.first_op
@@ -62,6 +71,8 @@ class Captured:
     """What a launch uses of the function around it, as values inside the kernel."""
 
     block: Block
+    again: Set[Operation]
+    """What the kernel may do by itself."""
     arguments: list[SSAValue] = field(default_factory=list[SSAValue])
     known: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
 
@@ -70,7 +81,7 @@ class Captured:
         if value in self.known:
             return self.known[value]
         owner = value.owner
-        if isinstance(owner, arith.ConstantOp | VIEWS):
+        if isinstance(owner, Operation) and owner in self.again:
             for operand in owner.operands:
                 self.inside(operand)
             copy = owner.clone(self.known)
@@ -83,7 +94,7 @@ class Captured:
         return self.known[value]
 
 
-def outline(launch: gpu.LaunchOp, name: str) -> upstream.FuncOp:
+def outline(launch: gpu.LaunchOp, name: str, again: Set[Operation]) -> upstream.FuncOp:
     """gpu.launch { body }  =>  gpu.launch_func @kernels::@name; returns the kernel."""
     sizes = [launch.gridSizeX, launch.gridSizeY, launch.gridSizeZ]
     sizes += [launch.blockSizeX, launch.blockSizeY, launch.blockSizeZ]
@@ -93,7 +104,7 @@ def outline(launch: gpu.LaunchOp, name: str) -> upstream.FuncOp:
         raise Unsupported(place(launch), "has a grid whose size is not constant")
     body = launch.body.block
     entry = Block()
-    captured = Captured(entry)
+    captured = Captured(entry, again)
     for number, argument in enumerate(body.args):
         if any(argument.uses):
             dimension = gpu.DimensionAttr(DIMENSIONS[number % 3])
@@ -129,6 +140,21 @@ def outline(launch: gpu.LaunchOp, name: str) -> upstream.FuncOp:
     launch.detach()
     launch.erase(safe_erase=False)
     return kernel
+
+
+def is_arithmetic(op: Operation) -> bool:
+    """Whether numbers are computed of numbers."""
+    return op.dialect_name() == arith.Arith.name
+
+
+def remaining(function: FuncOp) -> Iterator[memref.LoadOp]:
+    """Elements that nothing writes behind their load, which threads may load, too."""
+    written = set[SSAValue]()
+    for op in reversed([*function.walk()]):
+        if isinstance(op, memref.LoadOp) and root(op.memref) not in written:
+            yield op
+        elif isinstance(op, memref.StoreOp | vector.StoreOp):
+            written.add(root(op.operands[1]))
 
 
 def is_in(value: SSAValue, block: Block) -> bool:

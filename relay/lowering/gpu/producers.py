@@ -133,7 +133,7 @@ def framed(buffer: SSAValue) -> Padded | None:
     copy = next(use.operation for use in view.result.uses)
     if not isinstance(copy, memref.CopyOp) or copy.destination is not view.result:
         return None
-    if any(stride != 1 for stride in int_values(view.static_strides)):
+    if view.offsets or any(stride != 1 for stride in int_values(view.static_strides)):
         return None
     if len(shape_of(copy.source)) != len(shape_of(buffer)):
         return None

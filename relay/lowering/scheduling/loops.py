@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 from xdsl.dialects import memref
 from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import SSAValue
 
 from relay.dialects.attributes import int_values
 from relay.dialects.op import DYNAMIC
@@ -25,22 +26,24 @@ def emit_fill(builder: LoopBuilder, op: linalg.FillOp, *, flat: bool | None = No
 
 
 def emit_copy(builder: LoopBuilder, op: memref.CopyOp, *, flat: bool | None = None) -> None:
-    """memref.copy: element by element; both as one dimension, by default where they are contiguous. Into a view whose
-    offsets are computed: into its source, at these offsets."""
+    """memref.copy: element by element; both as one dimension, by default where they are contiguous."""
     source, target = op.source, op.destination
-    offsets: list[Index] = []
-    if isinstance(view := target.owner, memref.SubviewOp) and view.offsets:
-        given = iter(view.offsets)
-        offsets = [next(given) if each == DYNAMIC else each for each in int_values(view.static_offsets)]
-        target = view.source
-    elif all(contiguous(v.type) and leads(shape_of(v)) for v in (source, target)) if flat is None else flat:
+    fixed = not isinstance(view := target.owner, memref.SubviewOp) or not view.offsets
+    rows = all(contiguous(v.type) and leads(shape_of(v)) for v in (source, target)) if flat is None else flat
+    if fixed and rows:
         source, target = builder.flatten(source), builder.flatten(target)
     with ExitStack() as stack:
         places = [stack.enter_context(builder.loop(0, d, independent=True))[0] for d in shape_of(source)]
-        value = builder.load(source, places)
-        if offsets:
-            places = [builder.plus(at, place) for at, place in zip(offsets, places, strict=True)]
-        builder.store(value, target, places)
+        store(builder, builder.load(source, places), target, places)
+
+
+def store(builder: LoopBuilder, value: SSAValue, target: SSAValue, places: Sequence[Index]) -> None:
+    """Store an element; that of a view whose offsets are computed in its source, at these offsets."""
+    if isinstance(view := target.owner, memref.SubviewOp) and view.offsets:
+        given = iter(view.offsets)
+        offsets = [next(given) if each == DYNAMIC else each for each in int_values(view.static_offsets)]
+        target, places = view.source, [builder.plus(at, place) for at, place in zip(offsets, places, strict=True)]
+    builder.store(value, target, places)
 
 
 def over(

@@ -51,7 +51,6 @@ EXPANSIONS: Expansions = {
 KEPT: frozenset[type[Operation]] = frozenset(
     [
         relay.BatchMatmulOp,
-        relay.DynamicUpdateSliceOp,
         relay.Resize2dOp,
         relay.SoftmaxOp,
         relay.WeightOnlyDenseOp,

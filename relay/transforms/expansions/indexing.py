@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import int_values
 from relay.dialects.op import broadcast, shape
-from relay.target import GpuTarget
 from relay.transforms.expansion import Expansion
 from relay.transforms.expansions.steps import Expansions
 from relay.transforms.expansions.transform import joined
@@ -42,21 +40,8 @@ def unravel_index(new: Expansion, op: relay.UnravelIndexOp) -> Sequence[SSAValue
     return [joined(new, found[::-1], 0)]
 
 
-def dynamic_update_slice(new: Expansion, op: relay.DynamicUpdateSliceOp) -> Sequence[SSAValue] | None:
-    """On a GPU, where nothing on the host reads the start: the coordinates of all elements of the update."""
-    if not isinstance(new.target, GpuTarget):
-        return None
-    part = shape(op.update)
-    start = new.cast(op.start, i64)
-    room = new.constant(np.subtract(shape(op.input), part), np.int64)
-    start = new.value(relay.MinimumOp, new.value(relay.MaximumOp, start, new.constant_like(0, start)), room)
-    grid = new.constant(np.moveaxis(np.indices(part), 0, -1), np.int64)
-    return [new.value(relay.ScatterNdOp, op.input, new.value(relay.AddOp, grid, start), op.update)]
-
-
 EXPANSIONS: Expansions = {
     relay.AdvIndexOp: adv_index,
     relay.InvertPermutationOp: invert_permutation,
     relay.UnravelIndexOp: unravel_index,
-    relay.DynamicUpdateSliceOp: dynamic_update_slice,
 }

@@ -84,7 +84,7 @@ class Copy(Strategy[CopySchedule]):
     def emit(self, emission: Emission, schedule: CopySchedule) -> None:
         b, op = emission.builder, self.op
         with threads(b, shape_of(op.destination), schedule.block) as at:
-            b.store(b.load(op.source, at), op.destination, at)
+            loops.store(b, b.load(op.source, at), op.destination, at)
 
 
 @dataclass(frozen=True, kw_only=True)
