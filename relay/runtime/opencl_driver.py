@@ -75,7 +75,7 @@ class OpenClDriver:
         self.device = self.choose(device)
         self.context = self.create("clCreateContext", None, 1, byref(c_void_p(self.device)), None, None)
         self.dlpack = DLPACK
-        self.kernels: list[int] = []
+        self.kernels: dict[int, list[int]] = {}
         self.staging: dict[int, object] = {}
         self.recording: list[Callable[[], None]] | None = None
         self.graphs: dict[int, list[Callable[[], None]]] = {}
@@ -201,15 +201,15 @@ class OpenClDriver:
 
     def unload(self, module: int) -> None:
         """Give kernels back."""
-        for kernel in self.kernels:
+        for kernel in self.kernels.pop(module, ()):
             self.call("clReleaseKernel", kernel)
-        self.kernels.clear()
         self.call("clReleaseProgram", module)
 
     def function(self, module: int, name: str, shared: int) -> int:
         """A kernel by its name."""
-        self.kernels.append(self.create("clCreateKernel", module, name.encode()))
-        return self.kernels[-1]
+        kernel = self.create("clCreateKernel", module, name.encode())
+        self.kernels.setdefault(module, []).append(kernel)
+        return kernel
 
     def launch(
         self,
