@@ -77,6 +77,7 @@ class Model:
         self.straight = "steps" not in device
         self.arena_bytes = int(device["arena_bytes"])
         self.inputs = len(graph["inputs"])
+        self.in_place: dict[int, int] = {input: self.inputs + output for input, output in graph.get("in_place", ())}
         self.sizes = [bytes_of(row) for row in (*graph["inputs"], *graph["outputs"])]
         self.offsets, self.total = offsets_of(self.sizes)
         self.given = self.offsets[self.inputs] if self.inputs < len(self.sizes) else self.total
@@ -108,11 +109,11 @@ def give_back(driver: Driver, memory: Sequence[int], module: int) -> None:
 
 @dataclass(frozen=True)
 class Binding:
-    """Where a run's inputs lie on the device (0: they are in the program's staging memory, on the host), and where its
-    outputs go (0: there, too)."""
+    """Where a run's inputs lie on the device, and where its outputs go. 0: in the program's staging memory, on the
+    host."""
 
     inputs: tuple[int, ...]
-    outputs: int = 0
+    outputs: tuple[int, ...]
 
 
 class Program:
@@ -136,17 +137,21 @@ class Program:
                 device.append(driver.allocate(size))
         (self.staging, self.exchange), (self.tensors, self.arena) = host, device
 
-    def __call__(self, table: int) -> None:
-        """One run: the table has the host's addresses of inputs and outputs; it is done when this returns."""
+    def __call__(self, table: int, binding: Binding | None = None) -> None:
+        """One run: the table has the host's addresses of inputs and outputs, but of those that the binding has on the
+        device; it is done when this returns."""
         model = self.model
+        binding = binding or Binding((0,) * model.inputs, (0,) * (len(model.sizes) - model.inputs))
         addresses = (ctypes.c_uint64 * len(model.sizes)).from_address(table)
-        for number in range(model.inputs):
-            ctypes.memmove(self.staging + model.offsets[number], addresses[number], model.sizes[number])
+        for number, given in enumerate(binding.inputs):
+            if not given:
+                ctypes.memmove(self.staging + model.offsets[number], addresses[number], model.sizes[number])
         with self.driver:
-            self.start(Binding((0,) * model.inputs))
+            self.start(binding)
             self.driver.wait(self.stream)
-        for number in range(model.inputs, len(model.sizes)):
-            ctypes.memmove(addresses[number], self.staging + model.offsets[number], model.sizes[number])
+        for number, given in enumerate(binding.outputs, model.inputs):
+            if not given:
+                ctypes.memmove(addresses[number], self.staging + model.offsets[number], model.sizes[number])
 
     def start(self, binding: Binding) -> None:
         """Begin a run; it may not be over when this returns. Inside of the driver's `with`."""
@@ -161,10 +166,8 @@ class Program:
     def places(self, binding: Binding) -> list[int]:
         """The addresses on the device of inputs, outputs, constants, and the arena."""
         model = self.model
-        inputs = [given or self.tensors + offset for given, offset in zip(binding.inputs, model.offsets, strict=False)]
-        start = (binding.outputs or self.tensors + model.given) - model.given
-        outputs = [start + offset for offset in model.offsets[model.inputs :]]
-        return [*inputs, *outputs, model.constants, self.arena]
+        bound = zip((*binding.inputs, *binding.outputs), model.offsets, strict=True)
+        return [*(given or self.tensors + offset for given, offset in bound), model.constants, self.arena]
 
     def upload(self, binding: Binding, stream: int) -> None:
         """What is in staging memory; all at once if everything is."""
@@ -177,10 +180,16 @@ class Program:
                 self.driver.upload(self.tensors + offset, self.staging + offset, size, stream)
 
     def download(self, binding: Binding, stream: int) -> None:
-        """The outputs, if they go to staging memory."""
-        given = self.model.given
-        if not binding.outputs and self.model.total > given:
-            self.driver.download(self.staging + given, self.tensors + given, self.model.total - given, stream)
+        """The outputs that go to staging memory; all at once if all do."""
+        model, first = self.model, self.model.given
+        if not any(binding.outputs):
+            if model.total > first:
+                self.driver.download(self.staging + first, self.tensors + first, model.total - first, stream)
+            return
+        rows = zip(binding.outputs, model.offsets[model.inputs :], model.sizes[model.inputs :], strict=True)
+        for given, offset, size in rows:
+            if not given:
+                self.driver.download(self.staging + offset, self.tensors + offset, size, stream)
 
     def replay(self, binding: Binding, places: Sequence[int], first: int, last: int, whole: bool = False) -> None:
         """These launches, as one graph, which is written down the first time; `whole` with its copies."""
@@ -190,7 +199,7 @@ class Program:
                 old, freed = self.graphs.popitem(last=False)
                 self.driver.free_graph(freed)
                 self.free(self.maps.pop(old))
-            rows = self.model.launches[first:last]
+            rows = [row for row in self.model.launches[first:last] if not self.in_place(row, places)]
             maps = start = self.encoded(rows, places)
             self.driver.begin(self.own)
             try:
@@ -210,6 +219,11 @@ class Program:
             self.maps[binding, first] = start
         self.graphs[binding, first] = graph
         self.driver.replay(graph, self.stream)
+
+    def in_place(self, row: Mapping[str, Any], places: Sequence[int]) -> bool:
+        """Whether the launch copies a cache to where it lies already."""
+        moved, slots = self.model.in_place, [int(slot) for slot, _ in row["arguments"]]
+        return any(slot in moved and places[slot] == places[moved[slot]] for slot in slots)
 
     def encoded(self, rows: Sequence[Mapping[str, Any]], places: Sequence[int]) -> int:
         """Maps of the matrices that launches copy tiles of, in their order, on the device; 0 if there are none."""

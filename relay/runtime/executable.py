@@ -277,7 +277,8 @@ class Executable:
         self._open_frames.append(frame)
 
     def stream(self, states: Mapping[str, str] | None = None) -> Stream:
-        """Runs in sequence whose states stay in native memory from one to the next; any number may be open.
+        """Runs in sequence whose states stay in native memory, or on the first device, from one to the next; any number
+        may be open.
 
         `states` names outputs of the model with the inputs that they become in the next run, beside those that the
         model declares as states; they start as zeros. Raises InvalidArgument where there are none, or the two differ
@@ -289,6 +290,10 @@ class Executable:
             raise Unsupported("stream", "sizes of outputs follow from values", "run(...) cuts them")
         pairs = pairs_of(self.inputs, self.outputs, states)
         same = {input for input, output in self._graph.get("in_place", ()) if pairs.get(input) == output}
+        if self._devices is not None:
+            from relay.runtime.device_stream import DeviceStream
+
+            return DeviceStream(*self._devices.model(), self.inputs, self.outputs, pairs, self._initial, same)
         frame = partial(self._frame, inf)
         return Stream(self.inputs, self.outputs, pairs, self._initial, frame, lambda: self._native, same)
 

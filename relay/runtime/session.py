@@ -44,7 +44,7 @@ class Session:
         self.driver, self.inputs, self.outputs, self.device = driver, inputs, outputs, device
         self.program = Program(model, None if stream is None else handle_of(stream))
         self.arrange = arrange
-        self.binding = Binding(())
+        self.binding = Binding((), ())
         self.lock = threading.Lock()
         self.pool = Pool(driver, model.total - model.given)
         self.pending: deque[tuple[int, list[View]]] = deque()
@@ -85,7 +85,9 @@ class Session:
                 else:
                     addresses.append(view.address)
             block = self.pool.take(self.stream)
-            self.binding = Binding(tuple(addresses), block.address)
+            start = block.address - self.program.model.given
+            results = [start + offset for offset in offsets[len(self.inputs) :]]
+            self.binding = Binding(tuple(addresses), tuple(results))
             self.program.start(self.binding)
             if not all(views):
                 self.driver.record(self.staged, self.stream)
@@ -93,11 +95,9 @@ class Session:
                 event = self.driver.event()
                 self.driver.record(event, self.stream)
                 self.pending.append((event, kept))
-        first = len(self.inputs)
-        given = self.program.model.given
         return [
-            DeviceArray(self, block, block.address + offset - given, spec.shape, spec.dtype)
-            for spec, offset in zip(self.outputs, offsets[first:], strict=True)
+            DeviceArray(self, block, result, spec.shape, spec.dtype)
+            for spec, result in zip(self.outputs, results, strict=True)
         ]
 
     def _view(self, spec: TensorSpec, value: object, place: tuple[int, int]) -> View | None:

@@ -32,10 +32,7 @@ class State(NamedTuple):
     spec: TensorSpec
     input: int
     output: int
-    buffers: tuple[Array, Array]
-    """What even runs read and odd ones write, and the other way round; one array twice if it is updated in place."""
-    initial: Array | None
-    """None: zeros."""
+    initial: Array | int
 
 
 class Stream:
@@ -58,13 +55,13 @@ class Stream:
     ):
         """`pairs`: the output that feeds each state, by input. `entry` returns what runs a frame's table. `in_place`:
         states that native code updates in the output's place, where it is given no input."""
-        self.inputs = [spec for index, spec in enumerate(inputs) if index not in pairs]
-        self.outputs = [spec for index, spec in enumerate(outputs) if index not in pairs.values()]
+        self._describe(inputs, outputs, pairs, initial)
         self._entry, self._made = entry, (inputs, outputs, pairs, initial, frame, entry, in_place)
         self._frame = even = frame()
         odd = type(even.table)(*even.table)
         self._tables, self._pointers = (even.table, odd), (even.pointer, addressof(odd))
-        self._states: list[State] = []
+        self._buffers: list[tuple[Array, Array]] = []
+        """What even runs read and odd ones write, and the other way round; one array twice if updated in place."""
         for index, output in pairs.items():
             first, second = even.inputs[index], even.outputs[output]
             assert first is not None
@@ -73,8 +70,7 @@ class Stream:
                 even.inputs[index], first = None, second
             else:
                 odd[index], odd[len(inputs) + output] = address(second), address(first)
-            self._states.append(State(inputs[index], index, output, (first, second), initial.get(index)))
-        self._numbers = {state.spec.name: number for number, state in enumerate(self._states)}
+            self._buffers.append((first, second))
         self._takes = [
             (
                 slot,
@@ -89,9 +85,22 @@ class Stream:
             (len(inputs) + slot, even.outputs[slot]) for slot in range(len(outputs)) if slot not in pairs.values()
         ]
         self._large = sum(array.nbytes for _, array in self._gives) > COPIED_BYTES
-        self._turn, self._busy = 0, threading.Lock()
-        self._names = {spec.name: number for number, spec in enumerate(self.inputs)}
         self.reset()
+
+    def _describe(
+        self,
+        inputs: Sequence[TensorSpec],
+        outputs: Sequence[TensorSpec],
+        pairs: Mapping[int, int],
+        initial: Mapping[int, Array],
+    ) -> None:
+        """What is given, what comes back, and the states between."""
+        self.inputs = [spec for index, spec in enumerate(inputs) if index not in pairs]
+        self.outputs = [spec for index, spec in enumerate(outputs) if index not in pairs.values()]
+        self._names = {spec.name: number for number, spec in enumerate(self.inputs)}
+        self._states = [State(inputs[i], i, output, initial.get(i, 0)) for i, output in pairs.items()]
+        self._numbers = {state.spec.name: number for number, state in enumerate(self._states)}
+        self._turn, self._busy = 0, threading.Lock()
 
     def run(self, /, *inputs: Given, **named: Given) -> Array | tuple[Array, ...]:
         """Run the model on these inputs, in order or by name without the states; one array, or a tuple of all outputs
@@ -128,34 +137,47 @@ class Stream:
     __call__ = run
 
     def state(self, name: str) -> Array:
-        """The memory of a state; the next run may write it."""
-        return self._states[self._numbers[name]].buffers[self._turn]
+        """A state: its memory, which the next run may write, or a copy of what is on a device."""
+        return self._read(self._numbers[name])
+
+    def _read(self, number: int) -> Array:
+        """The state of this number."""
+        return self._buffers[number][self._turn]
+
+    def _write(self, number: int, value: Array | int) -> None:
+        """Overwrite the state of this number."""
+        self._buffers[number][self._turn][...] = value
+
+    def _share(self, number: int, other: Stream) -> bool:
+        """Use the other stream's memory of a state, if both update it in place."""
+        own, given = self._buffers[number], other._buffers[number]
+        if own[0] is not own[1] or given[0] is not given[1]:
+            return False
+        output, self._buffers[number] = self._states[number].output, given
+        for table in self._tables:
+            table[len(self._made[0]) + output] = address(given[0])
+        self._frame.outputs[output] = given[0]
+        return True
 
     def go_on(self, other: Stream) -> None:
         """Go on from the states of another stream, in its memory where they are updated in place: only one of the two
         may run then, until the other goes on from it."""
         with self._alone():
-            for number, (own, given) in enumerate(zip(self._states, other._states, strict=True)):
-                array = given.buffers[other._turn]
-                if own.buffers[0] is own.buffers[1] and given.buffers[0] is given.buffers[1]:
-                    for table in self._tables:
-                        table[len(self._made[0]) + own.output] = address(array)
-                    self._frame.outputs[own.output] = array
-                    self._states[number] = own._replace(buffers=(array, array))
-                else:
-                    own.buffers[self._turn][...] = array
+            for number in range(len(self._states)):
+                if not self._share(number, other):
+                    self._write(number, other._read(number))
 
     def reset(self) -> None:
         """States are as at the start."""
         with self._alone():
-            for state in self._states:
-                state.buffers[self._turn][...] = 0 if state.initial is None else state.initial
+            for number, state in enumerate(self._states):
+                self._write(number, state.initial)
 
     @property
     def states(self) -> dict[str, Array]:
         """Copies of the states, by the names of the inputs that they are."""
         with self._alone():
-            return {state.spec.name: state.buffers[self._turn].copy() for state in self._states}
+            return {name: self._read(number).copy() for name, number in self._numbers.items()}
 
     def set_states(self, states: Mapping[str, Given]) -> None:
         """Overwrite these states, by name; others stay. Raises InvalidArgument for another name, shape or dtype."""
@@ -165,7 +187,7 @@ class Stream:
         arrays = {name: known[name].spec.take(value) for name, value in states.items()}
         with self._alone():
             for name, array in arrays.items():
-                known[name].buffers[self._turn][...] = array
+                self._write(self._numbers[name], array)
 
     def save(self, file: str | PathLike[str]) -> None:
         """Write the states to an .npz file that `load` reads."""
@@ -193,7 +215,7 @@ class Stream:
 
     def clone(self) -> Stream:
         """A stream of its own that goes on from the states of this one."""
-        other = Stream(*self._made)
+        other = type(self)(*self._made)
         other.set_states(self.states)
         return other
 
