@@ -8,11 +8,30 @@ import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from io import BufferedReader, BytesIO
+from mmap import mmap
 from pathlib import Path
 from threading import get_ident
-from typing import cast
+from typing import Self, cast
 
 from relay.errors import InvalidArgument
+
+
+class NamedBytes(bytes):
+    """The bytes of a file, with the file's name, by which locations and errors call it."""
+
+    name: str
+
+    def __new__(cls, data: bytes | mmap, name: str) -> Self:
+        self = super().__new__(cls, data)
+        self.name = name
+        return self
+
+
+def name_of(model: object) -> str:
+    """What locations call a model that is given by path or by its bytes."""
+    if isinstance(model, bytes | bytearray | memoryview | mmap):
+        return model.name if isinstance(model, NamedBytes) else "<bytes>"
+    return os.path.basename(os.fspath(cast("str | os.PathLike[str]", model)))
 
 
 def open_file(path: str | os.PathLike[str], pipe: bool = False) -> BufferedReader:

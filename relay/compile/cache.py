@@ -28,7 +28,7 @@ import numpy as np
 from relay.arguments import is_list, is_mapping
 from relay.compile.request import Recipe, Request
 from relay.errors import RelayError
-from relay.files import open_file
+from relay.files import name_of, open_file
 from relay.mapping import UNRELEASED, contents, used
 from relay.plug_ins import installed
 from relay.runtime import Executable, Library, archive, processor
@@ -93,6 +93,7 @@ def key(content: IRModule | bytes | mmap, recipe: Recipe) -> str | None:
         "context": [ctx.opt_level, sorted(ctx.required_pass), sorted(ctx.disabled_pass)],
         "config": sorted((name, repr(value)) for name, value in ctx.config.items()),
         "pipeline": str(recipe.pipeline),
+        "name": name_of(recipe.model) if isinstance(content, bytes | mmap) else "",
         "repeated": recipe.repeated,
         "length": recipe.length,
         "compiler": compiler(),
@@ -124,13 +125,15 @@ def _array(value: npt.ArrayLike) -> tuple[str, str, str]:
 
 
 def _parts(model: IRModule | bytes | mmap) -> list[str | bytes | mmap]:
-    """All of the model: a module's text says only a part of its weights."""
+    """All of the model: a module's text says only a part of its weights, and not where its ops come from."""
     if isinstance(model, bytes | mmap):
         return [model]
     from relay.dialects.attributes import WeightAttr
+    from relay.dialects.source import words
 
     parts: list[str | bytes | mmap] = [model.to_text()]
     for op in model.op.walk():
+        parts.append(words(op.location))
         for attr in (*op.properties.values(), *op.attributes.values()):
             if isinstance(attr, WeightAttr):
                 parts += [attr.label.data, attr.blob.data.digest]
@@ -259,6 +262,7 @@ class KeyedRequest:
     """A request with nothing but the bytes of a file, a target, a level and options of the importer, and its key."""
 
     key: str
+    name: str
     request: Request = dataclasses.field(repr=False, compare=False)
 
 
@@ -290,9 +294,11 @@ def keyed(request: Request) -> KeyedRequest | None:
     machine = [platform.machine(), sys.platform, sorted(processor.flags()), processor.model()]
     if (others := plug_ins()) is None:
         return None
-    key = key_of(QUICK, json.dumps([target, opt_level, repr(tuple(options)), machine, compiler(), others]), content)
+    name = name_of(model)
+    said = [target, opt_level, repr(tuple(options)), machine, compiler(), others, name]
+    key = key_of(QUICK, json.dumps(said), content)
     plain = Request(content, target, opt_level=opt_level, frontend=dict(options), progress=False)
-    return KeyedRequest(key, plain)
+    return KeyedRequest(key, name, plain)
 
 
 def _is_options(value: object) -> bool:
@@ -308,13 +314,13 @@ def _is_outside_of_contexts() -> bool:
     return bool(ctx.is_default) and not ctx.instruments and not ctx.config
 
 
-def lookup_by_request(keyed: KeyedRequest, build: Callable[[Request], Executable]) -> Executable | None:
+def lookup_by_request(keyed: KeyedRequest, build: Callable[[Request, str], Executable]) -> Executable | None:
     """The executable whose key is kept under the request's; `build` makes it anew, for its sources."""
     kept = store()
     found = None if kept is None else kept.get(keyed.key)
     if kept is None or found is None:
         return None
-    rebuilt = cache(lambda: build(keyed.request).library)
+    rebuilt = cache(lambda: build(keyed.request, keyed.name).library)
     return _loaded(kept, found.decode(errors="replace"), rebuilt)
 
 

@@ -14,6 +14,7 @@ from relay.arguments import whole
 from relay.compile import cache
 from relay.compile.limit import check_memory
 from relay.compile.request import Request
+from relay.files import NamedBytes
 from relay.mapping import build_files
 from relay.store import store
 
@@ -165,13 +166,14 @@ def _with_options(frontend: object, asked: Mapping[str, object]) -> Any:
     return {**options, **asked}
 
 
-def rebuild(request: Request) -> Executable:
-    """The executable of what was asked for then, whatever has become of the file, the arguments and the context."""
+def rebuild(request: Request, name: str) -> Executable:
+    """The executable of the bytes that a file of this name had, whatever has become of it, the arguments and the
+    context."""
     from relay.compile.model import compile_model
     from relay.passes import PassContext
     from relay.passes.context import activated
 
-    if isinstance(request.model, mmap):
-        request = replace(request, model=bytes(request.model))
+    assert isinstance(request.model, bytes | mmap)
+    request = replace(request, model=NamedBytes(request.model, name))
     with gc_paused(), activated(PassContext()):
         return compile_model(request)[0]

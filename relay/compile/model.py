@@ -34,6 +34,7 @@ from relay.compile.work import work_of
 from relay.compile.workers import Compilation
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument
+from relay.files import NamedBytes, name_of
 from relay.frontend import import_model, saved_model
 from relay.frontend.importing.sizes import UnknownSizes
 from relay.lowering.lengths import mark
@@ -126,13 +127,18 @@ def _found_or_compiled(recipe: Recipe, progress: bool | None) -> tuple[Executabl
         key = None if content is None else cache.key(content, recipe)
         executable = None
         if key is not None and content is not None:
-            executable = cache.find(key, content, lambda kept: _rebuilt(replace(recipe, model=kept)))
+            executable = cache.find(key, content, lambda kept: _rebuilt(_named(recipe, kept)))
         if executable is None:
             with bar(progress, "building", 2 * len(recipe.pipeline) + 1, after=SILENT_SECONDS) as update:
                 executable = _compile(recipe, update, progress)
             if key is not None and cache.keeps(executable):
                 cache.keep(key, executable)
     return executable, key if key is not None and cache.keeps(executable) else None
+
+
+def _named(recipe: Recipe, kept: IRModule | bytes) -> Recipe:
+    """The recipe with what is built anew, by the name that it had."""
+    return replace(recipe, model=NamedBytes(kept, name_of(recipe.model)) if isinstance(kept, bytes) else kept)
 
 
 def resolved(request: Request) -> Recipe:

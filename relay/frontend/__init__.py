@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from relay.arguments import shown, text
 from relay.doors import door
 from relay.errors import InvalidArgument, Malformed
+from relay.files import name_of
 from relay.frontend.importing.formats import FORMATS, KNOWN, importable, is_keras_model, is_live
 from relay.module import IRModule, read_module
 
@@ -57,7 +58,7 @@ def import_model(model: str | PathLike[str] | bytes, options: Mapping[str, Any])
     """
     file = saved_model(model)
     try:
-        format = importable(file, "<bytes>" if isinstance(file, bytes) else file)
+        format = importable(file, name_of(file) if isinstance(file, bytes) else file)
     except (OSError, ValueError) as error:
         said = error.strerror if isinstance(error, OSError) else error
         raise InvalidArgument(str(file), f"cannot be read: {said}", "give the path or the bytes of a model") from None

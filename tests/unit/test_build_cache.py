@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -207,6 +208,26 @@ def test_passes_of_others_and_instruments_are_always_run(made: Made):
         with PassContext(instruments=[PassInstrument()]):
             build(dense())
     assert made.count == 0
+
+
+def test_what_is_found_has_the_names_of_its_own_file(made: Made, tmp_path: Path):
+    """Layers of tables and of exports; models of equal bytes, and the bytes alone, have other names."""
+    other = tmp_path / "other.tflite"
+    shutil.copyfile(DIGITS, other)
+
+    def names(model: Path | bytes | IRModule, folder: str) -> tuple[str, set[str]]:
+        executable = build(model)
+        file = next(file for file in executable.export(tmp_path / folder) if file.suffix == ".md")
+        told = str(executable.graph["layers"]) + file.read_text()
+        return file.read_text(), set(re.findall(r"\(([^()]*):\d+:0\)", told))
+
+    for model, name in ((DIGITS.read_bytes(), "<bytes>"), (DIGITS, DIGITS.name), (other, other.name)):
+        first, second = (names(model, folder) for folder in ("first", "second"))
+        assert first == second and first[1] == {name}
+    assert made.count == 3
+    modules = [relay.frontend.from_tflite(path) for path in (DIGITS, other, DIGITS)]
+    assert [names(each, "module")[1] for each in modules] == [{DIGITS.name}, {other.name}, {DIGITS.name}]
+    assert made.count == 5
 
 
 def test_damage_and_a_changed_compiler(made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

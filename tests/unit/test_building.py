@@ -67,10 +67,13 @@ def key(**changes: Any) -> str | None:
 
 def test_all_that_matters_is_in_the_key(cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     data = DIGITS.read_bytes()
-    assert key() == key(model=str(DIGITS)) == key(model=data) == key(frontend={})
+    (other := tmp_path / "other").write_bytes(data)
+    assert key() == key(model=str(DIGITS)) == key(frontend={})
     keys = {
         key(),
+        key(model=data),
         key(model=data + b"x"),
+        key(model=other),
         key(target="llvm -mattr=-avx512f"),
         key(opt_level=1),
         key(frontend={"numerics": "litert"}),
@@ -80,7 +83,7 @@ def test_all_that_matters_is_in_the_key(cache: Path, monkeypatch: pytest.MonkeyP
     keys.add(key())
     monkeypatch.setattr(build_cache, "compiler", lambda: "another")
     keys.add(key())
-    assert len(keys) == 8 and None not in keys
+    assert len(keys) == 10 and None not in keys
 
 
 def test_nothing_is_quick_where_more_matters(cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

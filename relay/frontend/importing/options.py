@@ -17,7 +17,7 @@ from xdsl.ir import OpResult, SSAValue
 from relay.arguments import every, is_sequence, mapping, positive, shown, whole
 from relay.dialects.op import Type, compatible
 from relay.errors import InvalidArgument, Malformed
-from relay.files import open_file
+from relay.files import name_of, open_file
 from relay.frontend.importing.builder import Builder, Place, is_value
 from relay.mapping import contents
 
@@ -32,7 +32,7 @@ Source = bytes | bytearray | memoryview | str | PathLike[str]
 def source(model: Source, importer: str) -> tuple[bytes | memoryview, str]:
     """The bytes of a model that is given as bytes or by path, and what errors call it."""
     if isinstance(model, bytes | bytearray | memoryview):
-        return memoryview(model) if isinstance(model, bytearray) else model, "<bytes>"
+        return memoryview(model) if isinstance(model, bytearray) else model, name_of(model)
     try:
         path = Path(fspath(model))
         with open_file(path) as file:
