@@ -32,8 +32,9 @@ class SelectTargetOps(TargetPass):
     """Select the target's instruction for each dot product: a call of a function that computes one becomes the LLVM
     intrinsic, on as many lanes as it takes, or, where the target has none, products in `arith` and `vector`; the
     functions go. On x86, `arith.maximumf` and `arith.minimumf` of vectors become a comparison and
-    choices: its instruction for them gives the second number where one is none. On microcontrollers all of them do:
-    LLVM would call `fmaximumf`, which C libraries of theirs do not have. Where the target has no fused multiply-adds,
+    choices: its instruction for them gives the second number where one is none. So do those of widened halves where
+    there is no arithmetic of halves: LLVM would take the halves, one by one on AArch64. On microcontrollers all of them
+    do: LLVM would call `fmaximumf`, which C libraries of theirs do not have. Where the target has no fused multiply-adds,
     `vector.fma` becomes a product and a sum: LLVM would call `fmaf` for each lane. On AArch64, vectors that are clamped
     to 8-bit codes are narrowed twice, with saturation. Where no instruction gives 64 bits of a product (Cortex-M0),
     `arith.muli` of i64 becomes products of 32 bits: LLVM would call `__muldi3`.
@@ -52,7 +53,7 @@ class SelectTargetOps(TargetPass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = self.target(op)
         x86, narrows, dots = target.is_x86, target.narrows_saturating, dot_products(op)
-        scalar, fuses = not target.has_vectors, target.fuses
+        scalar, fuses, half_floats = not target.has_vectors, target.fuses, target.half_floats
         names = {name: dot for name, (_, dot) in dots.items()}
         for inner in walked(op):
             if inner.name not in SELECTED:
@@ -66,7 +67,7 @@ class SelectTargetOps(TargetPass):
                 if inner.result.type == i64 and not target.multiplies_to_64_bits:
                     multiply_by_halves(inner)
             elif isinstance(inner, arith.MaximumfOp | arith.MinimumfOp):
-                if scalar or (x86 and is_vector(inner.result.type)):
+                if scalar or (is_vector(inner.result.type) and (x86 or not half_floats and were_halves(inner))):
                     choose(inner)
             elif (
                 narrows and isinstance(inner, TruncIOp | arith.TruncIOp) and (found := match_narrow(inner)) is not None
@@ -144,6 +145,11 @@ def multiply_by_halves(op: arith.MuliOp) -> None:
     lower = b.add(ExtUIOp(of(arith.MuliOp, a, c), i64)).results[0]
     shifted = b.add(arith.ShLIOp(b.add(ExtUIOp(upper, i64)).results[0], b.constant(32, i64))).result
     replace(op, b.add(arith.OrIOp(shifted, lower)).result)
+
+
+def were_halves(op: arith.MaximumfOp | arith.MinimumfOp) -> bool:
+    """Whether both numbers are casts of narrower floats."""
+    return all(isinstance(value.owner, arith.ExtFOp) for value in (op.lhs, op.rhs))
 
 
 def choose(op: arith.MaximumfOp | arith.MinimumfOp) -> None:

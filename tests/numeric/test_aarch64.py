@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import llvmlite.binding as llvm
+import ml_dtypes
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.ir import SSAValue
 
 from benchmarks import aarch64
@@ -17,7 +19,7 @@ from relay import signature
 from relay.compile.manifest import describe
 from relay.compile.pipeline import default_pipeline
 from relay.dialects import relay
-from relay.dialects.attributes import Array, ints
+from relay.dialects.attributes import Array, element_type, ints
 from relay.frontend import import_model
 from relay.interpreters import run
 from relay.lowering.codegen import compile_text
@@ -33,6 +35,7 @@ MODELS = ROOT / "../shared/models"
 DIGITS = ROOT / "examples" / "digits"
 COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 FEATURES = {"plain": {"neon"}, "dotprod": {"neon", "dotprod"}, "i8mm": {"neon", "dotprod", "i8mm"}}
+FEATURES["fullfp16"], FEATURES["bf16"] = {"neon", "fullfp16"}, {"neon", "fullfp16", "bf16"}
 FEATURES["sve2"] = FEATURES["i8mm"] | {"fullfp16", "sve", "sve2"}
 MAIN = r"""
 #include <stdio.h>
@@ -245,6 +248,58 @@ def test_floats_are_close(tmp_path: Path):
     images = np.ascontiguousarray(data["images"][:20], np.float32)
     found = run_on_aarch64(DIGITS / "digits_float.tflite", FEATURES["plain"], images, tmp_path)
     np.testing.assert_allclose(found.reshape(20, -1), data["float_out"][:20].reshape(20, -1), atol=1e-5)
+
+
+HALF = re.compile(r"\t(?:f\w+|[su]cvtf|bf\w+)\t.*\bh\d+\b|<__(?:extend|trunc)\w+>")
+"""A number of 16 bits by itself: computed, converted, or given to a function of the C compiler's library."""
+
+
+@needs_aarch64
+@pytest.mark.parametrize(
+    ("dtype", "features"),
+    [("float16", "plain"), ("float16", "fullfp16"), ("bfloat16", "plain"), ("bfloat16", "bf16")],
+)
+def test_halves_are_reals_rounded_and_never_computed_alone(dtype: str, features: str, tmp_path: Path):
+    """Elementwise operations are rounded once each; products sum in float32 or better, and are rounded once."""
+    net, parts, wanted = Net(7), list[SSAValue](), list[Array]()
+    kind = np.dtype(dtype if dtype == "float16" else ml_dtypes.bfloat16)
+
+    def numbers(*shape: int) -> Array:
+        return net.rng.uniform(-1, 1, shape).astype(kind)
+
+    def rounded(reals: Array) -> Array:
+        return reals.astype(kind).astype(np.float64)
+
+    def result(value: SSAValue, reals: Array) -> None:
+        parts.append(net.add(relay.ReshapeOp, [value], {"newshape": ints([-1])}))
+        wanted.append(reals.reshape(-1))
+
+    arrays = [numbers(*shape) for shape in ((1, 9, 7, 24), (24, 3, 3, 24), (3, 3, 24, 1), (22, 24), (24,))]
+    image, kernel, column, matrix, factor = net.argument(arrays[0]), *map(net.constant, arrays[1:])
+    x, k, c, m, f = (array.astype(np.float64) for array in arrays)
+    product = net.add(relay.MultiplyOp, [image, factor], {})
+    result(net.add(relay.AddOp, [product, image], {}), rounded(rounded(x * f) + x))
+    result(net.add(relay.SqrtOp, [net.add(relay.AbsOp, [image], {})], {}), rounded(np.sqrt(np.abs(x))))
+    exact = sum(array.size for array in wanted)
+    windows, out = np.lib.stride_tricks.sliding_window_view(x[0], (3, 3), (0, 1)), {"out_dtype": element_type(kind)}
+    each = {"kernel_layout": StringAttr("HWOI"), "groups": IntegerAttr(24, i64)}
+    convolved = net.add(relay.Conv2dOp, [image, kernel], {**out, "kernel_layout": StringAttr("OHWI")})
+    apart = net.add(relay.Conv2dOp, [image, column], out | each)
+    sums, sums_apart = np.einsum("yxcij,oijc->yxo", windows, k), np.einsum("yxcij,ijc->yxc", windows, c[..., 0])
+    result(convolved, sums)
+    result(apart, sums_apart)
+    result(net.add(relay.MaximumOp, [convolved, apart], {}), np.maximum(sums, sums_apart))
+    rows = net.add(relay.ReshapeOp, [image], {"newshape": ints([63, 24])})
+    result(net.add(relay.DenseOp, [rows, matrix], out), x.reshape(63, 24) @ m.T)
+    net.result("all", net.add(relay.ConcatenateOp, parts, {"axis": IntegerAttr(0, i64)}))
+    (found,) = run_on_aarch64(net.module(), FEATURES[features], net.inputs[0][None], tmp_path)
+    reals, expected = found.astype(np.float64), np.concatenate(wanted)
+    assert np.array_equal(reals[:exact], expected[:exact])
+    unit = 2.0**-10 if dtype == "float16" else 2.0**-7
+    np.testing.assert_allclose(reals[exact:], expected[exact:], rtol=unit, atol=1e-6)
+    assert (
+        HALF.findall(aarch64.done(["aarch64-linux-gnu-objdump", "-d", "--no-show-raw-insn", "model.o"], tmp_path)) == []
+    )
 
 
 @needs_aarch64

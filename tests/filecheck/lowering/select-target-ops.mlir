@@ -2,6 +2,7 @@
 // RUN: relay-opt %s -p 'attach-target{target="x86_64 -mattr=+avx,+avx2"},select-target-ops' | filecheck %s --check-prefix AVX2
 // RUN: relay-opt %s -p 'attach-target{target="aarch64 -mattr=+dotprod"},select-target-ops' | filecheck %s --check-prefix NEON
 // RUN: relay-opt %s -p 'attach-target{target="aarch64 -mattr=+dotprod,+i8mm"},select-target-ops' | filecheck %s --check-prefix MMLA
+// RUN: relay-opt %s -p 'attach-target{target="aarch64 -mattr=+fullfp16"},select-target-ops' | filecheck %s --check-prefix FP16
 // RUN: relay-opt %s -p 'attach-target{target="cortex-m0"},select-target-ops' | filecheck %s --check-prefix M0
 // RUN: relay-opt %s -p select-target-ops | filecheck %s
 
@@ -108,6 +109,21 @@ func.func @sum(%acc: vector<8xf32>, %x: vector<8xf32>, %y: vector<8xf32>) -> vec
 // NEON-NEXT:    arith.maximumf
 func.func @largest(%a: vector<8xf32>, %b: vector<8xf32>) -> vector<8xf32> {
   %r = arith.maximumf %a, %b : vector<8xf32>
+  func.return %r : vector<8xf32>
+}
+
+// Of two widened halves, LLVM would compare halves, one by one where there is no arithmetic of them.
+
+// NEON-LABEL: func.func @largest_halves
+// NEON:         [[A:%.+]] = arith.extf %a
+// NEON-NEXT:    [[B:%.+]] = arith.extf %b
+// NEON-NEXT:    arith.cmpf ogt, [[B]], [[A]]
+// FP16-LABEL: func.func @largest_halves
+// FP16:         arith.maximumf
+func.func @largest_halves(%a: vector<8xf16>, %b: vector<8xf16>) -> vector<8xf32> {
+  %x = arith.extf %a : vector<8xf16> to vector<8xf32>
+  %y = arith.extf %b : vector<8xf16> to vector<8xf32>
+  %r = arith.maximumf %x, %y : vector<8xf32>
   func.return %r : vector<8xf32>
 }
 
