@@ -14,10 +14,11 @@ from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument, Unsupported
 from relay.lowering.c_stream import Parameter, declarations
 from relay.lowering.codegen import compile_text, is_linked
+from relay.lowering.elf.object_file import undefined_symbols
 from relay.lowering.elf.shared_object import ANDROID, NEEDED, link
 from relay.lowering.elf.static_library import static_library
 from relay.lowering.exported_regions import Regions, plain
-from relay.lowering.exported_texts import cmake, readme
+from relay.lowering.exported_texts import cmake, compiler_flags, readme
 from relay.lowering.llvm_ir import translate
 from relay.module import IRModule
 from relay.target import CpuTarget
@@ -215,6 +216,7 @@ def export(
         index_bits=target.index_bits,
     )
     code = compile_text(text, target, effort).code
+    calls = undefined_symbols(code)
     file = f"{name}.o" if kind == "o" else f"lib{name}.{kind}"
     if kind == "a":
         code = static_library(code, [interface.entry, *interface.initial])
@@ -228,8 +230,10 @@ def export(
         text = regions.code(f'#include "{name}.h"\n') + regions.runner(interface.parameters, arguments)
         files[f"{name}_regions.c"] = text.encode()
     sources = [file for file in files if file.endswith(".c")]
-    files[f"{name}.md"] = readme(name, file, graph, target.alignment, interface.tensors).encode()
-    files[f"{name}.cmake"] = cmake(name, sources, [file]).encode()
+    files[f"{name}.md"] = readme(
+        name, file, graph, target, interface.tensors, interface.stream_parameters, calls
+    ).encode()
+    files[f"{name}.cmake"] = cmake(name, sources, [file], flags=compiler_flags(target)).encode()
     return files
 
 

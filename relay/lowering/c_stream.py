@@ -23,14 +23,25 @@ class Parameter(NamedTuple):
     """Of a state's input: whether the output's place may hold it, and the input be null."""
 
 
-def declarations(name: str, run: str, alignment: int, parameters: Sequence[Parameter]) -> str:
-    """A struct and static functions for the header, on `run(arena, inputs..., outputs...)`; empty without states."""
+def states_of(parameters: Sequence[Parameter]) -> dict[str, tuple[Parameter, Parameter]]:
+    """The states that a stream keeps, as input and output, by the input's name."""
     outputs = {each.tensor: each for each in parameters if each.name.startswith("output") and each.kind == "state"}
-    states = {
+    return {
         each.name: (each, outputs[each.tensor])
         for each in parameters
         if each.name.startswith("input") and each.kind == "state" and each.tensor in outputs
     }
+
+
+def taken(parameters: Sequence[Parameter]) -> list[Parameter]:
+    """What a step takes: all but the states."""
+    kept = {each.name for pair in states_of(parameters).values() for each in pair}
+    return [each for each in parameters if each.name not in kept]
+
+
+def declarations(name: str, run: str, alignment: int, parameters: Sequence[Parameter]) -> str:
+    """A struct and static functions for the header, on `run(arena, inputs..., outputs...)`; empty without states."""
+    states = states_of(parameters)
     if not states:
         return ""
     macro, written = name.upper(), {output.name: input for input, output in states.values()}
@@ -43,8 +54,9 @@ def declarations(name: str, run: str, alignment: int, parameters: Sequence[Param
         f"        stream->{field}[0][i] = {f'{each.initial}[i]' if each.initial else 0};\n"
         for field, (each, _) in states.items()
     )
-    rest = [each for each in parameters if each.name not in states and each.name not in written]
-    takes = "".join(f", {'const ' if each.name.startswith('input') else ''}{each.type} *{each.name}" for each in rest)
+    takes = "".join(
+        f", {'const ' if each.name.startswith('input') else ''}{each.type} *{each.name}" for each in taken(parameters)
+    )
     gives = "".join(
         f", {'0' if each.in_place else f'stream->{each.name}[turn]'}" if each.name in states
         else f", stream->{input.name}[{'0' if input.in_place else '1 - turn'}]" if (input := written.get(each.name))

@@ -5,11 +5,83 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from relay.lowering.c_stream import Parameter, states_of, taken
 from relay.lowering.exported_regions import plain
+from relay.target import CpuTarget
+from relay.target.resolve import CROSS, SHORT
+
+FLOATS = "Functions take floats in registers"
+ABIS = {
+    "hard": f"{FLOATS} of the unit for floats.",
+    "softfp": f"{FLOATS} for integers: programs of `-mfloat-abi=soft` can link it, too. A unit for floats is used.",
+    "soft": f"{FLOATS} for integers: programs of `-mfloat-abi=softfp` can link it, too. No unit for floats is used.",
+}
+"""What `-mfloat-abi` says."""
 
 
-def cmake(name: str, sources: Sequence[str], objects: Sequence[str], options: Sequence[str] = ()) -> str:
-    """A file to `include`: the library `name`, of C sources and objects beside it, with its header and libm."""
+def float_abi(target: CpuTarget) -> str:
+    """The key of `ABIS` for an Arm of 32 bits; empty for others."""
+    if not target.triple.startswith(("arm", "thumb")):
+        return ""
+    return "hard" if target.floats_in_registers else "softfp" if target.computes_floats else "soft"
+
+
+def compiler_flags(target: CpuTarget) -> list[str]:
+    """The flags by which GCC and Clang compile programs for the same processor, where there is no system whose compiler
+    has them."""
+    first, *_ = target.triple.split("-")
+    if target.has_threads or not first.startswith(("arm", "thumb", "riscv")):
+        return []
+    if first.startswith("riscv"):
+        extensions = "".join(name for name in "imafdcv" if name == "i" or name in target.features)
+        return [f"-march=rv{first.removeprefix('riscv')}{extensions}", f"-mabi={target.abi}"]
+    stand_ins = [name for name, text in SHORT.items() if text.startswith(f"{first}-none")]
+    named = stand_ins[:1] if target.cpu == CROSS[first][0] else [target.cpu]
+    return [
+        *(["-mthumb"] if first.startswith("thumb") else []),
+        *(f"-mcpu={name}" for name in named),
+        f"-mfloat-abi={float_abi(target)}",
+    ]
+
+
+def example(name: str, parameters: Sequence[Parameter], arena: str, regions: bool) -> str:
+    """A program of C that declares all arrays and calls `NAME_run`, with `arena` if that declares one; of a model with
+    states, the functions of its stream."""
+    states, macro, arguments = states_of(parameters), name.upper(), taken(parameters)
+    rows = [f"static {each.type} {each.name}[{macro}_{each.name.upper()}_COUNT];" for each in arguments]
+    filled = ", ".join(each.name for each in arguments if each.name.startswith("input"))
+    read = ", ".join(each.name for each in arguments if not each.name.startswith("input"))
+    given = ["&stream"] if states else ["arena"] if arena else []
+    call = f"{name}_{'stream_step' if states else 'run'}({', '.join([*given, *(each.name for each in arguments)])})"
+    lines = [
+        f'#include "{name}.h"',
+        "",
+        *([arena] if arena else []),
+        *([f"static {name}_stream stream;"] if states else []),
+        *rows,
+        "",
+        "int main(void) {",
+        *([f"  if ({name}_init()) return 1;"] if regions else []),
+        *([f"  if ({name}_stream_init(&stream, arena)) return 1;"] if states else []),
+        *([f"  /* fill {filled} */"] if filled else []),
+        f"  if ({call}) return 1;",
+        *([f"  /* read {read} */"] if read else []),
+        *([f"  {name}_destroy();"] if regions else []),
+        "  return 0;",
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+def cmake(
+    name: str,
+    sources: Sequence[str],
+    objects: Sequence[str],
+    options: Sequence[str] = (),
+    flags: Sequence[str] = (),
+) -> str:
+    """A file to `include`: the library `name`, of C sources and objects beside it, with its header and libm; `options`
+    compile its sources, `flags` programs that use it, too."""
     here = "${CMAKE_CURRENT_LIST_DIR}"
     files = "".join(f' "{here}/{source}"' for source in sources)
     linked = "".join(f' "{here}/{each}"' for each in objects)
@@ -20,14 +92,22 @@ def cmake(name: str, sources: Sequence[str], objects: Sequence[str], options: Se
         f'target_include_directories({name} {reach} "{here}")',
         f"target_link_libraries({name} {reach}{linked} m)",
         *([f"target_compile_options({name} PRIVATE {' '.join(options)})"] if sources and options else []),
+        *(f"target_{kind}_options({name} {reach} {' '.join(flags)})" for kind in ("compile", "link") if flags),
     ]
     return "\n".join(lines) + "\n"
 
 
 def readme(
-    name: str, file: str, graph: Mapping[str, Any], alignment: int, tensors: Sequence[tuple[str, Mapping[str, Any]]]
+    name: str,
+    file: str,
+    graph: Mapping[str, Any],
+    target: CpuTarget,
+    tensors: Sequence[tuple[str, Mapping[str, Any]]],
+    parameters: Sequence[Parameter],
+    calls: Sequence[str] | None,
 ) -> str:
-    """How to link and call `file`, what its tensors are, and how much memory each layer needs."""
+    """How to compile, link and call `file`, what its tensors are, and how much memory each layer needs; `calls`: the
+    functions of libraries that its code needs, None where that is not known."""
     macro = name.upper()
     rows = "".join(
         f"| `{parameter}` | {row['kind']} | {cell(row['name'])} | {row['dtype']} | {list(row['shape'])} | "
@@ -38,34 +118,41 @@ def readme(
         f"| {row['bytes']} | `{row['kernel']}` | {cell(row['layer'])} |\n" for row in graph.get("layers", ())
     )
     regions = f", `{name}_regions.c`" if graph.get("externals") else ""
-    arguments = ", ".join(["arena", *(parameter for parameter, _ in tensors)])
+    arena = f"static _Alignas({macro}_ARENA_ALIGNMENT) unsigned char arena[{macro}_ARENA_BYTES];"
+    flags, abi = " ".join(compiler_flags(target)), float_abi(target)
+    compiled = f"Compile programs {f'with `{flags}`' if flags else f'for {target.triple}'}."
+    if abi:
+        compiled += f"\n{ABIS[abi]}"
+    if abi in ("hard", "softfp") and flags:
+        compiled += " A start-up code has to switch it on."
+    listed = ", ".join(f"`{symbol}`" for symbol in calls or ()) or "no function of a library"
+    called = "" if calls is None else f" The code calls {listed}."
     return f"""# {name}
 
-`{file}`{regions} and `{name}.h` are a neural network in native code for {graph["target"]["triple"]} \
-({graph["target"]["cpu"]}), made by relay. Weights are constants in it. Nothing is allocated: the program gives
-the arena, which is all the memory that is written, but for the outputs.
+`{file}`{regions} and `{name}.h` are a neural network in native code, made by relay, for {target.triple} ({target.cpu}).
+Weights are constants in it. Nothing is allocated: the program gives the arena, which is all the memory that is written,
+but for the outputs.
 
 | | bytes |
 |---|---|
 | constants (read-only) | {graph["constants_bytes"]} |
 | arena (`{macro}_ARENA_BYTES`) | {graph["arena_bytes"]} |
 
+A whole program:
+
 ```c
-#include "{name}.h"
-
-static _Alignas({macro}_ARENA_ALIGNMENT) unsigned char arena[{macro}_ARENA_BYTES]; /* a multiple of {alignment} */
-
-/* fill the inputs */
-{name}_run({arguments});
+{example(name, parameters, arena, bool(regions))}
 ```
+
+{compiled}
+
+With CMake: `include({name}.cmake)` and `target_link_libraries(YOUR_PROGRAM PRIVATE {name})`; else link `{file}`, and
+`-lm` where the linker asks for functions of it.{called}
 
 | argument | kind | name in the model | type | shape | scale | zero point |
 |---|---|---|---|---|---|---|
 {rows}
 A code stands for `scale * (code - zero point)`. Tensors are dense and row-major.
-
-With CMake: `include({name}.cmake)` and `target_link_libraries(YOUR_PROGRAM PRIVATE {name})`; else link `{file}`, and
-`-lm` where the linker asks for functions of it.
 
 What each kernel needs of the arena while it runs, in their order:
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
-import struct
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -240,6 +240,102 @@ def test_exports_are_libraries_for_cmake(kind: str, language: str, tmp_path: Pat
     assert all(f"`{name}`" in readme for name in ("input_0", "output_0"))
 
 
+def program_of(readme: Path) -> tuple[str, list[str]]:
+    """The program that a README shows, and the flags that compile it."""
+    text = readme.read_text()
+    (program,) = re.findall(r"^```c\n(#include.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    flags = re.search(r"^Compile programs with `(.*)`\.$", text, re.MULTILINE)
+    return program, flags[1].split() if flags else []
+
+
+BARE = {
+    **{name: (name, name) for name in firmware.BOARDS},
+    "cortex-m4, hard": ("cortex-m4", "thumbv7em-none-eabihf -mcpu=cortex-m4"),
+    "cortex-m55, hard": ("cortex-m55", "thumbv8.1m.main-none-eabihf -mcpu=cortex-m55"),
+    "no unit for floats": ("cortex-m4", "thumbv7em-none-eabi"),
+}
+
+
+@pytest.mark.parametrize("name", BARE)
+def test_the_program_of_a_readme_for_a_board(name: str, tmp_path: Path):
+    """The flags are those that the README tells and that the library for CMake has; nothing else makes it link."""
+    processor, target = BARE[name]
+    board = firmware.BOARDS[processor]
+    if board.missing:
+        pytest.skip(f"{', '.join(board.missing)} not installed")
+    relay.build(DIGITS, target=target).export(tmp_path, "digits")
+    program, flags = program_of(tmp_path / "digits.md")
+    (tmp_path / "main.c").write_text(program)
+    strict = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-ffreestanding", "-O1"]
+    gcc, qemu = board.tools
+    run([gcc, *flags, *strict, "-c", "main.c"], tmp_path)
+    files = ["main.o", "digits.o", str(BOARD / board.start), "-T", str(BOARD / "mps2.ld")]
+    run([gcc, *flags, "-O1", *files, *board.places, "-nostartfiles", board.library, "-lm", "-o", "program"], tmp_path)
+    options = ["-nographic", "-semihosting-config", "enable=on,target=native", "-kernel", "program"]
+    run([qemu, "-M", board.machine, *(["-bios", "none"] if board.machine == "virt" else []), *options], tmp_path)
+    library = (tmp_path / "digits.cmake").read_text()
+    assert all(f"target_{kind}_options(digits INTERFACE {' '.join(flags)})" in library for kind in ("compile", "link"))
+    symbols = run([gcc.replace("gcc", "nm"), "-u", "-j", "digits.o"], tmp_path).decode().split()
+    assert (
+        f"The code calls {', '.join(f'`{symbol}`' for symbol in sorted(symbols))}."
+        in (tmp_path / "digits.md").read_text()
+    )
+
+
+STATE = """func.func @main(%x: tensor<3xf32>, %s: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>) {
+  %0 = relay.add %x, %s : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %1 = relay.tanh %0 : (tensor<3xf32>) -> tensor<3xf32>
+  func.return %1, %0 : tensor<3xf32>, tensor<3xf32>
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+@pytest.mark.parametrize("how", ["o", "a", "c"])
+@pytest.mark.parametrize("states", [False, True])
+def test_the_program_of_a_readme_for_this_machine(how: str, states: bool, tmp_path: Path):
+    module = relay.frontend.from_tflite(DIGITS)
+    if states:
+        module = relay.IRModule.parse(STATE)
+        inputs, outputs = signature.read(module["main"])
+        inputs[1], outputs[1] = (replace(each, kind="state", name="s") for each in (inputs[1], outputs[1]))
+        signature.write(module["main"], [inputs[0], replace(inputs[1], initial=np.ones(3, np.float32))], outputs)
+    if how == "c":
+        export_c(module, tmp_path, "net")
+    else:
+        relay.build(module).export(tmp_path, "net", how)
+    program, flags = program_of(tmp_path / ("README.md" if how == "c" else "net.md"))
+    assert flags == [] and ("net_stream_step" in program) == states
+    (tmp_path / "main.c").write_text(program)
+    strict = ["gcc", "-std=c99" if how == "c" else "-std=c11", "-pedantic", "-Wall", "-Wextra", "-Werror"]
+    library = {"o": "net.o", "a": "libnet.a", "c": "net.c"}[how]
+    run([*strict, "main.c", library, "-lm", "-o", "main"], tmp_path)
+    run(["./main"], tmp_path)
+    if how == "o":
+        symbols = run(["nm", "-u", "-j", "net.o"], tmp_path).decode().split()
+        listed = ", ".join(f"`{symbol}`" for symbol in sorted(symbols)) or "no function of a library"
+        assert f"The code calls {listed}." in (tmp_path / "net.md").read_text()
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="Debian: cmake, make")
+def test_a_library_for_cmake_has_the_flags_of_its_processor(tmp_path: Path):
+    """A project that knows nothing of the processor but how its programs start."""
+    CORTEX_M.skip()
+    board, target = firmware.BOARDS["cortex-m4"], firmware.hard_target("cortex-m4")
+    relay.build(DIGITS, target=target).export(tmp_path / "digits", "digits", "a")
+    program, _ = program_of(tmp_path / "digits" / "digits.md")
+    (tmp_path / "main.c").write_text(program)
+    start = f"target_sources(program PRIVATE {BOARD}/start.c)\ntarget_link_options(program PRIVATE "
+    link = f"-nostartfiles -specs=nosys.specs -T {BOARD}/mps2.ld {' '.join(board.places)})\n"
+    (tmp_path / "CMakeLists.txt").write_text((PROJECT % "c").replace(" CXX", "") + start + link)
+    bare = ["-DCMAKE_SYSTEM_NAME=Generic", "-DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY"]
+    compiler = f"-DCMAKE_C_COMPILER={shutil.which(CORTEX_M.linker[0])}"
+    run(["cmake", "-B", "build", "-G", "Unix Makefiles", *bare, compiler], tmp_path)
+    run(["cmake", "--build", "build"], tmp_path)
+    options = ["-nographic", "-semihosting-config", "enable=on,target=native", "-kernel", "build/program"]
+    run([*CORTEX_M.emulator, "-M", board.machine, *options], tmp_path)
+
+
 @pytest.mark.parametrize("kind", ["a", "so"])
 def test_libraries_for_aarch64(kind: str, tmp_path: Path):
     machine = MACHINES["aarch64"]
@@ -265,6 +361,11 @@ def test_libraries_that_are_not_made(tmp_path: Path):
 @pytest.mark.parametrize("name", ["resnet8_int8", "kws_int8", "mobilenet_v1_0.25_128_quant"])
 def test_models_on_linux(name: str, machine: str, tmp_path: Path):
     on_linux(MACHINES[machine], golden(name, 2), tmp_path)
+
+
+def needed(folder: Path) -> set[str]:
+    """Functions of libraries that an exported object calls, as its README has them."""
+    return {*re.findall("`(\\w+)`", (folder / "relay_model.md").read_text().split("The code calls ")[1].split("\n")[0])}
 
 
 def on_cortex(
@@ -319,8 +420,7 @@ def test_models_on_a_cortex_m0(
     board = replace(firmware.BOARDS["cortex-m0"], machine="microbit", room=16 << 10)
     monkeypatch.setitem(firmware.BOARDS, "cortex-m0", board)
     on_cortex("cortex-m0", model(), tmp_path)
-    found = undefined_symbols((tmp_path / "relay_model.o").read_bytes())
-    assert found - {"memcpy", "memset"} == called
+    assert needed(tmp_path) - {"memcpy", "memset"} == called
 
 
 def test_accesses_that_are_not_aligned_are_found_where_a_cortex_m3_stands_in(tmp_path: Path):
@@ -359,7 +459,7 @@ def test_floats_are_passed_as_the_triple_says(name: str, hard: bool, tmp_path: P
     data = np.random.default_rng(0).uniform(-4, 4, (2, 5)).astype(np.float32)
     wanted = np.fmod(data, (data.astype(np.float64) ** 2).astype(np.float32))
     on_cortex(name, (relay.IRModule.parse(MOD), data, wanted), tmp_path, hard=hard)
-    assert "fmodf" in undefined_symbols((tmp_path / "relay_model.o").read_bytes())
+    assert "fmodf" in needed(tmp_path)
     attributes = run(["arm-none-eabi-readelf", "-A", "relay_model.o"], tmp_path).decode()
     assert ("Tag_ABI_VFP_args: VFP registers" in attributes) == hard
     other = firmware.BOARDS[name] if hard else firmware.BOARDS[name].with_floats_in_registers()
@@ -407,22 +507,12 @@ def test_models_on_a_cortex_m4(name: str, tmp_path: Path):
     on_cortex("cortex-m4", golden(name, 1), tmp_path)
 
 
-def undefined_symbols(code: bytes) -> set[str]:
-    """What an ELF object of 32 bits needs of others (System V ABI, "Symbol Table")."""
-    (sections,), (count,) = struct.unpack_from("<I", code, 32), struct.unpack_from("<H", code, 48)
-    headers = [struct.unpack_from("<10I", code, sections + 40 * number) for number in range(count)]
-    table = next(header for header in headers if header[1] == 2)
-    names = headers[table[6]][4]
-    symbols = [struct.unpack_from("<IIIBBH", code, table[4] + at) for at in range(16, table[5], 16)]
-    return {code[names + s[0] : code.index(b"\0", names + s[0])].decode() for s in symbols if s[5] == 0}
-
-
 @pytest.mark.parametrize("target", ["cortex-m3", "cortex-m4", "cortex-m55", "riscv32"])
 @pytest.mark.parametrize("name", [pytest.param("ad01_int8", marks=pytest.mark.slow), "digits"])
 def test_integers_need_no_arithmetic_of_a_library(name: str, target: str, tmp_path: Path):
     path = DIGITS if name == "digits" else golden(name, 1)[0]
     relay.build(path, target=target).export(tmp_path)
-    assert undefined_symbols((tmp_path / "relay_model.o").read_bytes()) <= {"memcpy", "memset"}
+    assert needed(tmp_path) <= {"memcpy", "memset"}
 
 
 def on_wasm(model: tuple[Path, Array, Array], folder: Path) -> None:

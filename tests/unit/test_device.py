@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import re
 import shutil
 import struct
 import subprocess
@@ -214,6 +215,11 @@ def exported(how: str, folder: Path, **options: object) -> tuple[bytes, str]:
     (folder / "device.c").write_bytes(EXAMPLE.read_bytes())
     files = ["main.c", "model_regions.c", "device.c", "model.c" if how == "c" else "model.o"]
     subprocess.run(["cc", *STRICT, "-Wconversion", *files, "-o", "program", "-lm"], cwd=folder, check=True)
+    told = (folder / ("README.md" if how == "c" else "model.md")).read_text()
+    (folder / "main.c").write_text(re.findall(r"^```c\n(#include.*?)^```$", told, re.MULTILINE | re.DOTALL)[0])
+    subprocess.run(["cc", *STRICT, "-std=c11", *files, "-o", "example", "-lm"], cwd=folder, check=True)
+    if not options:
+        subprocess.run(["./example"], cwd=folder, check=True)
     given = X.tobytes() + (X / 3).tobytes()
     done = subprocess.run(["./program"], cwd=folder, input=given, capture_output=True, check=True)
     return done.stdout, done.stderr.decode()

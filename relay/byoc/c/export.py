@@ -45,7 +45,7 @@ def export_c(
     texts = {
         f"{name}.h": header(model),
         f"{name}.c": code(model, f'#include "{name}.h"\n'),
-        "README.md": readme.text(model),
+        "README.md": readme.text(model, stream_parameters(model)),
     }
     if model.regions.functions:
         texts[f"{name}_regions.c"] = model.regions.code(f'#include "{name}.h"\n')

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from relay.byoc.c.model import Model
 from relay.byoc.c.source import includes
+from relay.lowering.c_stream import Parameter, states_of
+from relay.lowering.exported_texts import example
 
 
-def text(model: Model) -> str:
+def text(model: Model, parameters: Sequence[Parameter]) -> str:
     """What the files are, what the machine must be, how to compile and call them."""
     name, macro = model.name, model.macro
     rows = "\n".join(
@@ -35,7 +39,9 @@ Call `{name}_init()` once before the first run and `{name}_destroy()` after the 
 return 0, or the number of the region that failed; `{name}_regions[number - 1].status` is the status that its device
 returned.
 """
-    arguments = ", ".join(tensor.name for tensor, _ in model.rows)
+    states = states_of(parameters)
+    arena = f"static double arena[{macro}_ARENA_BYTES / sizeof(double) + 1];" if states else ""
+    program = example(name, parameters, arena, bool(model.regions.functions))
     return f"""# {name}
 
 `{name}.c` and `{name}.h` are a neural network in C99, made by relay. The only library functions are {library}; there is
@@ -70,8 +76,6 @@ those of the operators' formulas on any machine with two's complement integers a
 checks both when it is compiled.
 
 ```c
-#include "{name}.h"
-/* fill the inputs */
-{name}_run({arguments});
+{program}
 ```
 """

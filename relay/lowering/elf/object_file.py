@@ -6,6 +6,7 @@ Source: the System V ABI, chapters "Object Files" (ELF-64 object file format, ve
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from relay.errors import Malformed
@@ -128,6 +129,21 @@ def _read(data: bytes) -> ObjectFile:
         if symbol.section in sections and symbol.value > sections[symbol.section].size:
             raise Malformed("object code", f"has the symbol {symbol.name} outside of its section")
     return ObjectFile(machine, flags, sections, symbols)
+
+
+def undefined_symbols(data: bytes) -> list[str] | None:
+    """The names that an object of 32 or 64 bits, little-endian, needs of others, sorted; None for what is no ELF."""
+    if data[:4] != b"\x7fELF":
+        return None
+    wide = data[4] == 2
+    at, count = struct.unpack_from("<Q12xH" if wide else "<I12xH", data, 40 if wide else 32)
+    header = struct.Struct("<4xI16xQQI20x" if wide else "<4xI8xIII12x")
+    rows: list[Sequence[int]] = [header.unpack_from(data, at + header.size * number) for number in range(count)]
+    start, size, strings = next(row[1:] for row in rows if row[0] == SYMBOL_TABLE)
+    symbol = struct.Struct("<I2xH16x" if wide else "<I10xH")
+    symbols: list[Sequence[int]] = [*symbol.iter_unpack(data[start : start + size])]
+    names = [rows[strings][1] + name for name, section in symbols if section == UNDEFINED and name]
+    return sorted(data[name : data.index(b"\0", name)].decode() for name in names)
 
 
 def _symbol(name: str, info: int, _: int, section: int, value: int, size: int) -> Symbol:
