@@ -51,6 +51,8 @@ SHARED = "relay.shared"
 """The attribute of a loop around one `scf.parallel`, whose turns threads share once: each runs its range of them in all
 turns of this loop. What else is inside has no effects."""
 
+ROLLED = "relay.rolled"
+"""Of a loop of a GPU's kernel: its turns are not written out."""
 TURNS = "relay.turns"
 """The attribute of a loop whose end is known at run time only: how often it turns at most."""
 
@@ -228,12 +230,22 @@ class LoopBuilder:
                     properties={"reassociation": ArrayAttr([]), "static_output_shape": ints([1])},
                 )
             ).results[0]
-        groups = ArrayAttr([ArrayAttr([IntegerAttr(i, i64) for i in range(len(dims))])])
-        return self.add(
-            memref.CollapseShapeOp.create(
-                operands=[buffer], result_types=[result], properties={"reassociation": groups}
-            )
-        ).results[0]
+        return self._collapse(buffer, result, [range(len(dims))])
+
+    def matrix(self, buffer: SSAValue) -> SSAValue:
+        """The buffer as two dimensions, of which the second is its last one."""
+        type = buffer_of(buffer)
+        dims, outer = type.get_shape(), len(type.get_shape()) - 1
+        result = memref_type(type.element_type, elements(dims[:-1]), dims[-1])
+        return self._collapse(buffer, result, [range(outer), [outer]])
+
+    def _collapse(self, buffer: SSAValue, result: Attribute, groups: Sequence[Sequence[int]]) -> SSAValue:
+        """A view of fewer dimensions, each of some of the buffer's."""
+        named = ArrayAttr([ArrayAttr([IntegerAttr(i, i64) for i in group]) for group in groups])
+        operation = memref.CollapseShapeOp.create(
+            operands=[buffer], result_types=[result], properties={"reassociation": named}
+        )
+        return self.add(operation).results[0]
 
     def view(self, buffer: SSAValue, shape: Sequence[int]) -> SSAValue:
         """The buffer's elements, in their order, as another shape."""

@@ -43,9 +43,10 @@ def test_model_is_taken(name: str, chip: str):
     check(MODELS / f"{name}.tflite", chip)
 
 
-RESULTS = {"conv2d_1": 691, "conv2d_9": 806, "conv2d_10": 416, "conv2d_12": 1284}
+RESULTS = {"conv2d_1": 674, "conv2d_9": 722, "conv2d_10": 375, "conv2d_18": 747} | {
+    "conv2d_12": 1209, "conv2d_21": 1253, "conv2d_32": 1279}  # fmt: skip
 """Instructions of kernels of ResNet-50 for 128 images, by wgmma, by ptxas 13.0 (docs/gpu.md): 1 x 1 convolutions, the
-last one with a residual sum."""
+last three with a residual sum."""
 
 
 @pytest.mark.slow
@@ -62,7 +63,7 @@ def test_results_take_few_instructions(monkeypatch: pytest.MonkeyPatch):
     text = relay.build(path, target="cuda -arch=sm_90a", batch=128).get_source("ptx")
     found = instructions(text, "sm_90a", tool, disassembler)
     counts = {name: found[f"{name}_kernel"] for name in RESULTS}
-    assert all(counts[name] <= 1.03 * most for name, most in RESULTS.items()), counts
+    assert all(counts[name] <= 1.01 * most for name, most in RESULTS.items()), counts
 
 
 @pytest.mark.slow

@@ -57,7 +57,8 @@ def more(change: int) -> Callable[[re.Match[str]], str]:
 DESCRIPTOR = r"(add\.s64 \t%rd\d+, %rd\d+, )(46116862\d{11})"
 """Mode 1 of swizzling, 1024 bytes from 8 rows to the next."""
 COORDINATES = r"\[map, \{(%r\d+), (%r\d+)\}\]"
-PARITY = r"(mov\.b32 \t%r\d+, )(0)(;\s+// begin[^\n]*\s+\{ \.reg \.pred)"
+PARITY = r"(shr\.u64 \t%rd\d+, %rd\d+, )(2)(;\s+cvt\.u32[^\n]*\s+// begin[^\n]*\s+\{ \.reg \.pred)"
+"""Step over stages."""
 BORDER = r"(setp\.gt\.u64 \t%p\d+, %rd\d+, )(1[56])(;)"
 """The last row or column of the image."""
 A_FRAGMENT = r"(mma\.sync\S+\s+\{[^}]*\},\s+\{%r\d+), (%r\d+), (%r\d+)"
@@ -66,16 +67,16 @@ DEFECTS: dict[str, Defect] = {
     "wrong swizzle mode": Defect("tma", DESCRIPTOR, descriptors(2 << 62), None, "the pattern starts at no multiple"),
     "wrong stride of 8 rows": Defect("tma", DESCRIPTOR, descriptors(64 << 32), None, "on its way"),
     "stride that cuts the pattern": Defect("tma", DESCRIPTOR, descriptors(1 << 32), 0, "no multiple of the pattern"),
-    "product of the wrong depth": Defect("tma", DESCRIPTOR, descriptors(2), 0, "the pattern starts at no multiple"),
-    "missing barrier before a tile is overwritten": Defect("tma", r"bar\.sync\s+0;", "", 3, "may still read"),
+    "product of the wrong depth": Defect("tma", DESCRIPTOR, descriptors(2), 0, INTEGERS),
+    "missing barrier before a tile is overwritten": Defect("tma", r"bar\.sync\s+0;", "", 1, "may still read"),
     "missing barrier after mbarriers are made": Defect("tma", r"bar\.sync\s+0;", "", 0, "another thread made"),
     "missing fence of registers": Defect("tma", r"wgmma\.fence\S*;", "", 0, "since the last wgmma.fence"),
     "missing fence of mbarriers": Defect("tma", r"fence\.proxy\.async\S*;", "", 0, "no fence made visible"),
     "missing fence of maps": Defect("tma", r"fence\.proxy\.tensormap[^;]*;", "", 0, "without fence.proxy.tensormap"),
     "missing wait for products": Defect("tma", r"wgmma\.wait_group\S* 0;", "", 0, "which a product under way changes"),
-    "missing commit of products": Defect("tma", r"wgmma\.commit_group\S*;", "", -1, "a product under way changes"),
-    "missing wait for a tile": Defect("tma", r"\{ \.reg \.pred done;[^}]*\}", "", 1, "on its way|without waiting"),
-    "wrong parity of an mbarrier": Defect("tma", PARITY, more(1), 0, "on its way"),
+    "missing commit of products": Defect("tma", r"wgmma\.commit_group\S*;", "", -1, "a product under way reads"),
+    "missing wait for a tile": Defect("tma", r"\{ \.reg \.pred done;[^}]*\}", "", 0, "on its way|without waiting"),
+    "wrong parity of an mbarrier": Defect("tma", PARITY, more(-1), 0, "on its way"),
     "wrong tensor coordinate": Defect("tma", r"(mov\.b32 \t%r\d+, )(128)(;)", more(-64), 0, INTEGERS),
     "tensor coordinates exchanged": Defect("tma", COORDINATES, r"[map, {\2, \1}]", 2, INTEGERS),
     "wrong number of bytes": Defect("tma", r"(expect_tx[^;]* )(\d+)(;)", more(16), 0, "0 arrivals and 16 bytes"),

@@ -36,6 +36,9 @@ class AsyncCopies:
     """Emits the copies of one thread. `sources`: the data and the packed weights, both of one dimension. `ahead`: steps
     whose copies are under way while one is multiplied. `fenced`: what reads the stages is behind a fence."""
 
+    rolled = False
+    """The assembler may write out steps: where it does not, each thread divides by the sizes of windows in each."""
+
     def __init__(self, thread: MatrixThread, sources: Sequence[SSAValue], ahead: int, fenced: bool):
         self.t, self.b, self.m, self.conv = thread, thread.b, thread.m, thread.conv
         self.data, self.weights = sources

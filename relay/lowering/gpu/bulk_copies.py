@@ -37,6 +37,9 @@ class BulkCopies:
     """Emits what one thread does for copies of tiles. `sources`: maps of the data and of the packed weights; `ahead`:
     steps whose copies are under way while one is multiplied."""
 
+    rolled = True
+    """Steps are not written out: one thread asks for tiles, whose places follow from the step by few instructions."""
+
     def __init__(self, thread: MatrixThread, sources: Sequence[SSAValue], ahead: int, fenced: bool):
         self.t, self.b, self.m = thread, thread.b, thread.m
         self.maps, self.ahead = sources, ahead

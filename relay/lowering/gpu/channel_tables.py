@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from xdsl.dialects import arith
 from xdsl.ir import BlockArgument, SSAValue
 
 from relay.dialects.attributes import Array, dtype_of, to_numpy
 from relay.lowering.builder import Index, LoopBuilder, contiguous
+from relay.lowering.gpu.convert_parallel_loops_to_gpu import constant
 from relay.lowering.gpu.shared_memory import align
 from relay.lowering.indices import quotient, remainder
 from relay.lowering.scheduling.given_constants import GivenConstants
@@ -73,8 +75,9 @@ def read(
     width = dtype_of(buffer_of(table).element_type).itemsize
     each, group = ACCESS // width, lanes * threads
     whole = buffer_of(table).get_shape()[-1] == group
+    channel, groups = groups_apart(channel, group)
     inside = channel if whole else remainder(b, channel, group)
-    place = b.times(quotient(b, inside, lanes), each)
+    place = b.plus(b.times(quotient(b, inside, lanes), each), groups)
     if not whole:
         place = b.plus(place, b.times(quotient(b, channel, group), group))
     parts = list[SSAValue]()
@@ -83,3 +86,13 @@ def read(
         align(part.owner, ACCESS)
         parts.append(part)
     return b.joined(parts)
+
+
+def groups_apart(channel: Index, group: int) -> tuple[Index, int]:
+    """A channel as another one and the number of channels in whole groups between them: these are part of addresses
+    then, and threads compute one address for all groups."""
+    if isinstance(channel, SSAValue) and isinstance(channel.owner, arith.AddiOp):
+        shift = constant(channel.owner.rhs)
+        if shift is not None and shift % group == 0:
+            return channel.owner.lhs, shift
+    return channel, 0

@@ -15,6 +15,7 @@ from relay.dialects.attributes import dtype_of
 from relay.dialects.gpu import AddressSpaceAttr, DynamicSharedMemoryOp, FuncOp, ModuleOp, Space
 from relay.dialects.source import words
 from relay.errors import Unsupported
+from relay.lowering.builder import ROLLED
 from relay.lowering.llvm.control import CONTROL
 from relay.lowering.llvm.function import FunctionWriter, Writer
 from relay.lowering.llvm.memory import MEMORY
@@ -190,6 +191,13 @@ class KernelWriter(FunctionWriter):
         if "load " in text or "store " in text:
             text = f"{text} ; {self.source}".replace("\n", " ")
         super().line(text)
+
+    def hints(self, loop: Operation) -> str:
+        if ROLLED not in loop.attributes:
+            return ""
+        number = len(self.declarations)
+        self.declarations[f"!{number}"] = f'!{number} = distinct !{{!{number}, !{{!"llvm.loop.unroll.disable"}}}}'
+        return f", !llvm.loop !{number}"
 
     def range_of(self, name: str) -> str:
         """The `range` attribute of a block's number, empty for others: LLVM divides in 32 bits then."""

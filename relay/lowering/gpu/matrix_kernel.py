@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import i32
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import UnitAttr, i32
 from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects.attributes import to_numpy
-from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.builder import ROLLED, Index, LoopBuilder
 from relay.lowering.gpu.async_copies import AsyncCopies
 from relay.lowering.gpu.bulk_copies import BulkCopies
 from relay.lowering.gpu.channel_tables import read
@@ -83,6 +83,8 @@ class MatrixKernel:
         with b.loop(0, self.m.steps, carried=[*sums, *[zero] * units.rows]) as (step, state):
             copies.arrive(step)
             state.next = units.turn(step, state.args, copies.refill)
+        if self.copies.rolled and isinstance(loop := b.block.last_op, scf.ForOp):
+            loop.attributes[ROLLED] = UnitAttr()
         found = units.finish(state.results)
         return found[: self.tile.sums], found[self.tile.sums :]
 

@@ -25,7 +25,8 @@ Producer = Nest | Padded
 class PointEmitter:
     """Emits the value of an element where it is needed. With `lanes` above 1, an index may stand for so many
     neighbours along the last dimension: those are `wide`. `special` emits what has a form of its own; sums and the
-    like are shared by `members`; `tables` reads constants with a number for each channel."""
+    like are shared by `members`; `tables` reads constants with a number for each channel. `matrices`: buffers of more
+    dimensions are matrices, and of a point's indices only the last two are not 0."""
 
     def __init__(
         self,
@@ -35,11 +36,13 @@ class PointEmitter:
         special: Special | None = None,
         members: Members | None = None,
         tables: ChannelTables | None = None,
+        matrices: bool = False,
     ):
         self.b = builder
         self.special = special
         self.members = members
         self.tables = tables
+        self.matrices = matrices
         self.producers = producers
         self.lanes = lanes
         self.lifter = Lifter(builder, lanes)
@@ -71,22 +74,26 @@ class PointEmitter:
     def load(self, buffer: SSAValue, at: Sequence[Index]) -> SSAValue:
         """An element from memory."""
         if not at or not self.is_wide(at[-1]):
-            return self.b.load(buffer, at)
+            return self.b.load(*self.place(buffer, at))
         if self.tables is not None and len(at) == 1 and (found := self.tables.load(buffer, at[0])) is not None:
             return found
-        value = self.b.vector_load(buffer, at, self.lanes)
+        value = self.b.vector_load(*self.place(buffer, at), self.lanes)
         self.align(value.owner, buffer)
         return value
 
     def store(self, value: SSAValue, buffer: SSAValue, at: Sequence[Index]) -> None:
         """An element to memory."""
         if not at or not self.is_wide(at[-1]):
-            self.b.store(value, buffer, at)
+            self.b.store(value, *self.place(buffer, at))
             return
         if not is_vector(value.type):
             value = self.b.broadcast(value, self.lanes)
-        self.b.vector_store(value, buffer, at)
+        self.b.vector_store(value, *self.place(buffer, at))
         self.align(self.b.block.last_op, buffer)
+
+    def place(self, buffer: SSAValue, at: Sequence[Index]) -> tuple[SSAValue, Sequence[Index]]:
+        """Where an element is."""
+        return (self.b.matrix(buffer), at[-2:]) if self.matrices and len(at) > 2 else (buffer, at)
 
     def align(self, op: object, buffer: SSAValue) -> None:
         """Say that all lanes lie at a multiple of their size: buffers do, and so do wide indices."""

@@ -81,7 +81,7 @@ def write_for(w: FunctionWriter, op: Operation) -> None:
     w.body(block)
     following = w.emit(f"add nsw {w.index} {induction}, {w.of(op.step)}")
     nexts = [following, *(w.of(value) for value in end.operands)]
-    w.line(f"br label %{head}")
+    w.line(f"br label %{head}{w.hints(op)}")
     for line, (argument, start, next) in enumerate(zip(block.args, starts, nexts, strict=True), phis):
         sources = f"[ {start}, %{before} ], [ {next}, %{w.label} ]"
         w.lines[line] = f"  {w.of(argument)} = phi {w.type(argument)} {sources}"

@@ -224,6 +224,10 @@ class FunctionWriter:
             found = self.layouts[id(type)] = (strides, offset, memory_type(type_name(type.element_type)))
         return found
 
+    def hints(self, loop: Operation) -> str:
+        """Metadata behind the branch that goes back to a loop's start."""
+        return ""
+
     def pointer(self, buffer: SSAValue) -> str:
         """The type of pointers to the memory of a buffer."""
         return "ptr"

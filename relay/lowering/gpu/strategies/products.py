@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import ClassVar, Self
 
@@ -14,12 +14,14 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import BlockArgument, SSAValue
 
 from relay.dialects.attributes import Array, to_numpy
+from relay.lowering.builder import Index, contiguous
 from relay.lowering.gpu.channel_tables import ChannelTables, interleave
 from relay.lowering.gpu.formats import FLOATS, Format
 from relay.lowering.gpu.grids import grid, threads
 from relay.lowering.gpu.matrix import PIXEL, Gathered, Matrix, Product, product_of
 from relay.lowering.gpu.matrix_kernel import QUAD, MatrixKernel
-from relay.lowering.gpu.points import PointEmitter
+from relay.lowering.gpu.points import PointEmitter, Producer
+from relay.lowering.gpu.producers import Nest
 from relay.lowering.gpu.shared_memory import align
 from relay.lowering.gpu.strategies.strategy import (
     Decision,
@@ -38,6 +40,7 @@ from relay.lowering.scheduling.arguments import argument_of
 from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.scheduling.picks import Picks, Tuples
 from relay.lowering.scheduling.record import OpSchedule
+from relay.lowering.shaped import is_buffer, shape_of
 from relay.target.record import WARP
 
 PARTS_LANES = 4
@@ -157,18 +160,41 @@ class Products(Strategy[ProductSchedule]):
         else:
             data = m.conv.data.value if m.padding is None else m.padding.source
         tables = ChannelTables(b, emission.given, m.lanes, QUAD) if m.lanes == 2 * m.tile.run else None
-        points = PointEmitter(b, producers, m.lanes, tables=tables)
+        shape, matrices = m.nest.shape[:-1], rows_in_order(m.nest, producers, m.sums.op)
+        points = PointEmitter(b, producers, m.lanes, tables=tables, matrices=matrices)
         kernel = MatrixKernel(b, m, points, (b.flatten(data), *weights))
-        shape = m.nest.shape[:-1]
         if m.splits > 1:
             parts = MemRefType(kernel.kind, [m.splits, m.rows, m.packed_columns])
             kernel.parts = b.add(memref.AllocOp([], [], parts)).memref
+
+        def unravel(row: Index) -> list[Index]:
+            return [*[0] * (len(shape) - 1), row] if matrices else unravelled(b, row, shape)
+
         with grid(b, m.blocks, schedule.block) as (block, thread):
-            kernel.emit(block, thread, lambda row: unravelled(b, row, shape))
+            kernel.emit(block, thread, unravel)
         if m.splits > 1:
             kernel.points = PointEmitter(b, producers, m.part_lanes, kernel.special)
             with threads(b, [m.rows, m.columns // m.part_lanes], other.pop(0)) as (row, column):
                 kernel.add_parts(row, b.index(b.times(column, m.part_lanes)), unravelled(b, row, shape))
+
+
+def rows_in_order(nest: Nest, producers: Mapping[SSAValue, Producer], sums: linalg.GenericOp) -> bool:
+    """Whether what follows the sums of a row touches only that row of matrices, and numbers of channels: then nothing
+    divides a row's number by the sizes of images."""
+    every = list(range(len(nest.shape)))
+    if nest.op is sums:
+        return True
+    if nest.output_dims != every or any(isinstance(op, linalg.IndexOp) for op in nest.op.body.walk()):
+        return False
+    for value, map in zip(nest.op.operands, nest.maps, strict=True):
+        dims, inner = dims_of(map), producers.get(value)
+        if not is_buffer(value.type) or dims in ([], every[-1:]):
+            continue
+        if dims != every or not contiguous(value.type) or list(shape_of(value)) != nest.shape:
+            return False
+        if inner is not None and not (isinstance(inner, Nest) and rows_in_order(inner, producers, sums)):
+            return False
+    return True
 
 
 def multiplied(op: linalg.GenericOp, kernel: Kernel) -> Product | None:
