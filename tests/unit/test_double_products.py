@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from relay.dialects.attributes import Array
-from relay.lowering.rescale.double_products import multiplier_of
+from relay.lowering.rescale.double_products import multiplier_of, steps_of
 
 
 def rounded(x: Array, scale: float) -> Array:
@@ -42,3 +42,25 @@ def test_halves_of_both_signs_are_rounded_away_from_zero():
     assert multiplier is not None
     x = np.arange(-200, 201)
     assert np.array_equal((x * multiplier + (1 << 30)) >> 31, rounded(x, 0.5))
+
+
+DECIMALS = [1.5e-4, 3e-4, 7e-5, 1e-4, 0.013, 0.35, 0.7, 1e-5, *np.exp2(np.random.default_rng(0).uniform(-17, 0, 30))]
+
+
+@pytest.mark.parametrize("scale", DECIMALS)
+def test_magnitudes_are_rounded_as_their_product(scale: float):
+    """All of them, for decimal scales too, whose products float64 rounds to halves or to less."""
+    most = 137
+    steps = steps_of(scale, most)
+    assert steps is not None
+    u = np.arange(steps.top + 2)
+    assert np.array_equal(np.minimum(steps(np.minimum(u, steps.top)), most), np.minimum(rounded(u, scale), most))
+    assert int(steps.top * steps.multiplier) + (1 << steps.shift) < 2**63
+
+
+def test_decimal_scales_have_a_cut_where_float64_misses_halves():
+    halves = np.arange(10000, 860000, 20000)  # times 0.00015: 1.5, 4.5, ..., less one unit for some
+    assert set((np.float64(1.5e-4) * halves % 3 == 1.5).tolist()) == {True, False}
+    steps = steps_of(1.5e-4, 137)
+    assert steps is not None and steps.cut is not None
+    assert multiplier_of(1.5e-4, 43, np.arange(-137, 119)) is None

@@ -4,13 +4,13 @@ float64: `round(f64(x) * s)` calls four functions of a library there.
 Both `round(f64(x) * s)`, halves away from zero, and `(x * M + 2^(n-1)) >> n`, with s close to M / 2^n, only grow with
 x. So they give the same integers where they reach each level at the same x, and nothing outside of the clamp matters.
 The least x of each level between the clamp's bounds is computed of both: of the product by trying the integers around
-the level's quotient as float64 rounds them, of the other by division of integers. Where one differs for every M that is
-tried, the product stays.
+the level's quotient as float64 rounds them, of the other by division of integers. Where one differs for every M of 31
+bits that is tried, and all scales are one, magnitudes have a form of their own (`Steps`); else the product stays.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import frexp
 
 import numpy as np
@@ -34,7 +34,7 @@ AROUND = 2
 """Integers on each side of a level's quotient that are tried: float64 is off by a 2^-52 of numbers below 2^31."""
 UNITS = (0, 1, -1, 2, -2)
 """Units of the last place by which multipliers are changed."""
-WORD = 32
+WORD, FRACTION = 32, 22
 PARTS = arith.FPToSIOp | FPToSIOp | math.RoundOp | arith.MulfOp | arith.SIToFPOp | SIToFPOp
 """What a product consists of. Parsed text has our classes of conversions, which take vectors, too."""
 
@@ -49,6 +49,37 @@ class Product:
     x: SSAValue
     multipliers: list[Array]
     shift: int
+    steps: Steps | None = None
+
+
+@dataclass(frozen=True)
+class Steps:
+    """`y = (u * multiplier + 2^(shift - 1)) >> shift` of the magnitude `u = min(|x|, top)`; `top` reaches the last
+    level that matters, and leaves the multiplier 62 bits less its own.
+
+    Products with a decimal scale, 0.00015, can be exactly between two integers. The nearest float64 is a little less
+    than 0.00015, by a constant part of it; float64 rounds such a product to the half where that is at most half a unit
+    in the last place, and a unit is a smaller part of a product the larger its leading bits are. So where they are
+    above a `cut`, halves are missed: there `nudge` is taken from the sum. It is less than a multiplier, so that y only
+    grows with u still, and is right for every u if it is right where the product reaches each level, and one below."""
+
+    multiplier: int
+    shift: int
+    top: int
+    cut: int | None = None
+
+    @property
+    def nudge(self) -> int:
+        return self.multiplier >> 3
+
+    def leading(self, u: Array) -> Array:
+        """The product's bits from the first one that is set, of 32."""
+        upper = (u * self.multiplier >> self.shift - FRACTION) | 1
+        return upper << WORD - np.frexp(upper.astype(np.float64))[1]
+
+    def __call__(self, u: Array) -> Array:
+        total = u * self.multiplier + (1 << self.shift - 1)
+        return total - (0 if self.cut is None else self.nudge * (self.leading(u) > self.cut)) >> self.shift
 
 
 def round_products(function: FuncOp, calls: CallGraph) -> bool:
@@ -77,7 +108,8 @@ def find_product(op: arith.MulfOp, calls: CallGraph) -> Product | None:
     shift, levels = 31 - frexp(float(every.max()))[1], np.arange(low + 1, high + 1)
     multipliers = {scale: multiplier_of(scale, shift, levels) for scale in set(every.tolist())}
     if None in multipliers.values():
-        return None
+        steps = steps_of(every.tolist()[0], max(-low, high)) if len(multipliers) == 1 else None
+        return None if steps is None else Product(op, end, converted.input, [], steps.shift, steps)
     found = [np.array([multipliers[scale] for scale in array.tolist()], np.int32) for array in scales]
     return Product(op, end, converted.input, found, shift)
 
@@ -99,6 +131,24 @@ def multiplier_of(scale: float, shift: int, levels: Array) -> int | None:
     return next((each for each in tried if least_of_integers(levels, each, shift) == wanted), None)
 
 
+def steps_of(scale: float, most: int) -> Steps | None:
+    """The integers of a scale for levels up to this one, and their negatives; None if none are found."""
+    levels = np.arange(1, most + 1)
+    least = np.array(least_of_product(levels, scale))
+    top = int(least[-1])
+    if top >= 2**31 - 1 or most >= 1 << WORD - 1 - FRACTION:
+        return None
+    shift = 2 * WORD - 2 - top.bit_length() - frexp(scale)[1]
+    for unit in UNITS:
+        steps = Steps(int(scale * 2.0**shift) + unit, shift, top)
+        early = steps(least - 1) >= levels
+        if early.any():
+            steps = replace(steps, cut=int(steps.leading(least[early] - 1).min()) - 1)
+        if (steps(least) >= levels).all() and (steps(least - 1) < levels).all():
+            return steps
+    return None
+
+
 def least_of_product(levels: Array, scale: float) -> list[int]:
     """For each level the least integer whose product with the scale is rounded to it, or more."""
     half = levels - 0.5
@@ -118,6 +168,11 @@ def rewrite_product(found: Product, constants: Emitter, calls: CallGraph) -> Non
     """fptosi(round(sitofp %x * s))  =>  (trunci((%x * M) >> 32) + 2^(n-33)) >> (n - 32); n <= 32: by i64"""
     block = found.end.parent_block()
     assert block is not None
+    if (steps := found.steps) is not None:
+        result = write_steps(steps, found.x, Emitter(block, found.end.location, constants, found.end))
+        found.end.results[0].replace_all_uses_with(result)
+        erase_dead([found.end], PARTS)
+        return
     first = found.multipliers[0][0]
     if all(bool((array == first).all()) for array in found.multipliers):
         multiplier = constants.constant(int(first), i32)
@@ -134,3 +189,19 @@ def rewrite_product(found: Product, constants: Emitter, calls: CallGraph) -> Non
         result = e(TruncIOp(e(arith.ShRSIOp(e(arith.AddiOp(product, half)), e.constant(shift, i64))), i32))
     found.end.results[0].replace_all_uses_with(result)
     erase_dead([found.end], PARTS)
+
+
+def write_steps(steps: Steps, x: SSAValue, e: Emitter) -> SSAValue:
+    """(%u * M + half - (leading bits > cut ? nudge : 0)) >> n, with %x's sign; %u = minui(|%x|, top)"""
+    u = e(arith.MinUIOp(e(math.AbsIOp(x)), e.constant(steps.top, i32)))
+    product = e(arith.MuliOp(e(arith.ExtUIOp(u, i64)), e.constant(steps.multiplier, i64)))
+    half: SSAValue = e.constant(1 << steps.shift - 1, i64)
+    if steps.cut is not None:
+        upper = e(TruncIOp(e(arith.ShRSIOp(product, e.constant(steps.shift - FRACTION, i64))), i32))
+        upper = e(arith.OrIOp(upper, e.constant(1, i32)))
+        leading = e(arith.ShLIOp(upper, e(math.CountLeadingZerosOp(upper))))
+        short = e(arith.CmpiOp(leading, e.constant(steps.cut - (1 << WORD) * (steps.cut >> WORD - 1), i32), "ugt"))
+        half = e(arith.SelectOp(short, e.constant((1 << steps.shift - 1) - steps.nudge, i64), half))
+    y = e(TruncIOp(e(arith.ShRSIOp(e(arith.AddiOp(product, half)), e.constant(steps.shift, i64))), i32))
+    sign = e(arith.ShRSIOp(x, e.constant(WORD - 1, i32)))
+    return e(arith.SubiOp(e(arith.XOrIOp(y, sign)), sign))
