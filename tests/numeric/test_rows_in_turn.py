@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from xdsl.dialects import vector
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr, f32, i32, i64
 
 from relay.compile.entry import build
@@ -10,6 +11,7 @@ from relay.compile.pipeline import default_pipeline
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, element_type
 from relay.lowering.scheduling.registry import schedules_of
+from relay.lowering.shaped import is_vector
 from tests.numeric.compiled_modules import Net
 
 SIZES = ((3, 16), (1, 37), (2, 5, 64), (4, 100), (2, 3, 391))
@@ -68,6 +70,16 @@ def test_a_normalization_is_one_kernel():
     module = default_pipeline("x86_64-linux-gnu -mcpu=cascadelake")(net.module())
     kinds = [one.strategy for function in module.functions.values() for one in schedules_of(function)]
     assert kinds == ["in_turn"] * 3
+
+
+def test_no_register_is_stored_as_part_of_a_wider_vector():
+    """LLVM takes what it knows a vector of several registers to hold apart number by number."""
+    net = Net(7)
+    softmax = {"beta": FloatAttr(1.0, f32), "axis": IntegerAttr(1, i64)}
+    net.result("softmax", net.add(relay.SoftmaxOp, [net.argument(net.numbers("float32", 4, 128))], softmax))
+    module = default_pipeline("x86_64-linux-gnu -mcpu=cascadelake")(net.module())
+    stored = [op.vector.type for op in module.op.walk() if isinstance(op, vector.StoreOp)]
+    assert {type.get_shape() for type in stored if is_vector(type)} == {(16,)}
 
 
 def test_rows_of_one_number_each_are_not_a_number():
