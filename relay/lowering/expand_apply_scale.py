@@ -24,7 +24,13 @@ from relay.lowering.rescale.find import find
 from relay.lowering.rescale.forms import channel_operand, drop_unused, erase_arithmetic, rewrite
 from relay.lowering.rescale.high_halves import fits, rewrite_in_halves
 from relay.lowering.rescale.products import fuse_products
-from relay.lowering.rescale.quotients import find_inverse, find_quotient, rewrite_inverse, rewrite_quotient
+from relay.lowering.rescale.quotients import (
+    find_inverse,
+    find_quotient,
+    rewrite_inverse,
+    rewrite_quotient,
+    round_at_once,
+)
 from relay.lowering.rescale.sums import find_sum, rewrite_sum
 from relay.lowering.rescale.values import exponent_of, scalars
 from relay.lowering.rescale.wide_products import find_wide, rewrite_wide
@@ -48,6 +54,7 @@ class ExpandApplyScale(TargetPass):
     becomes two multiply-adds, tried on all pairs of codes. So does a float that is divided by a constant, rounded and
     clipped to integers, where the target has such an instruction (with halves to even, the quotient alone becomes two
     products), and what is added to a code times a scale in float64 and rounded to float32, where that sum is exact.
+    On x86, a clipped float that a large number rounds to even is rounded and converted by one instruction.
     The module's attribute `relay.rescale` counts the channels of each form, that of a function its own. With `literal`
     no float form is used, nor where the module's target has no multiply-adds; without a target, it has them.
     On a target without a unit for floats, a product in float64 that is rounded and clamped to codes becomes a product
@@ -78,6 +85,8 @@ class ExpandApplyScale(TargetPass):
         for function in [f for f in walked(op) if f.name == FuncOp.name and isinstance(f, FuncOp)]:
             if not literal and target.divides_by_products:
                 multiply_by_inverses(function)
+            if not literal and target.is_x86:
+                round_at_once(function)
             if not literal:
                 fuse_products(function)
             if not (target.fuses or target.has_vectors) and round_products(function, calls):

@@ -22,12 +22,14 @@ from itertools import product
 import numpy as np
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import Float32Type, i32
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from relay.dialects.attributes import Array
 from relay.lowering.linalg.emitter import OGT, Emitter, number
 from relay.lowering.rescale.forms import line
-from relay.lowering.rescale.integers import MIDDLE
+from relay.lowering.rescale.integers import MIDDLE, SMALL, clip_of
 from relay.lowering.rescale.proof import Form
 
 LEVELS = 1 << 16
@@ -113,6 +115,22 @@ def find_inverse(op: arith.DivfOp) -> tuple[float, float] | None:
     if low is None or high is None or not (low <= 0 <= high and high - low < LEVELS):
         return None
     return inverse_of(float(np.float32(divisor)), int(max(-low, high)))
+
+
+def round_at_once(function: FuncOp) -> None:
+    """fptosi (x + m - m)  =>  fptosi (roundeven x), with m of 1.5 2^23, of x clipped to what is not above 2^22: x86
+    rounds to even and converts in one instruction."""
+    for op in [op for op in function.walk() if isinstance(op, arith.MinimumfOp)]:
+        end, clip = followers(op, ["arith.addf", "arith.subf", "arith.fptosi"]), clip_of(op)
+        if end is None or clip is None or any(number(each.operands[1]) != MIDDLE for each in end[:2]):
+            continue
+        if op.result.type != Float32Type() or clip.low < -SMALL or clip.high > SMALL:
+            continue
+        there, back, _ = end
+        rounded = math.RoundEvenOp(op.result)
+        rewriter = Rewriter()
+        rewriter.replace_op(back, rounded)
+        rewriter.erase_op(there)
 
 
 def inverse_of(divisor: float, levels: int) -> tuple[float, float] | None:

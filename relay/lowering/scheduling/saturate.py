@@ -19,7 +19,8 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from relay.dialects.attributes import to_numpy
 from relay.lowering.builder import LoopBuilder
-from relay.lowering.linalg.emitter import OGT, number
+from relay.lowering.linalg.emitter import number
+from relay.lowering.rescale.integers import clip_of
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.shaped import vector_of
 
@@ -83,19 +84,11 @@ def bounds_of_float(value: SSAValue) -> tuple[int, int] | None:
         x = x if there is None or there.operands[1] is not back.operands[1] else there.operands[0]
     elif (even := made_by(x, "math.roundeven")) is not None:
         x = even.operands[0]
-    if (upper := made_by(x, "arith.minimumf")) is None:
+    clip = clip_of(x.owner) if isinstance(x.owner, Operation) else None
+    if clip is None or not (clip.raises or is_number(clip.x)):
         return None
-    x = upper.operands[0]
-    if (lower := made_by(x, "arith.select")) is not None:
-        compared = made_by(lower.operands[0], "arith.cmpf")
-        if compared is None or compared.properties["predicate"] != OGT:
-            return None
-        if tuple(compared.operands) != tuple(lower.operands[1:]):
-            return None
-    elif (lower := made_by(x, "arith.maximumf")) is None or not is_number(lower.operands[0]):
-        return None
-    low, high = number(lower.operands[-1]), number(upper.operands[1])
-    if low is None or high is None or low % 1 or high % 1 or not -(2**15) < low <= high < 2**15:
+    low, high = clip.low, clip.high
+    if low % 1 or high % 1 or not -(2**15) < low <= high < 2**15:
         return None
     return int(low), int(high)
 

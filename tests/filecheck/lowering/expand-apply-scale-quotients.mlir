@@ -1,4 +1,4 @@
-// RUN: relay-opt %s -p 'attach-target{target="x86_64 -mattr=+fma"},expand-apply-scale' | filecheck %s
+// RUN: relay-opt %s -p 'attach-target{target="x86_64 -mattr=+avx,+fma"},expand-apply-scale' | filecheck %s
 // RUN: relay-opt %s -p expand-apply-scale | filecheck %s --check-prefix=PLAIN
 
 // A float that is divided by a constant and becomes a clipped integer, NaN the lowest: two multiply-adds give the same integers.
@@ -43,6 +43,10 @@ func.func @codes(%x: tensor<8xf32>) -> tensor<8xi8> {
 // CHECK:         [[P:%.+]] = arith.mulf {{%.+}}, {{%.+}} : f32
 // CHECK-NEXT:    [[Q:%.+]] = math.fma {{%.+}}, {{%.+}}, [[P]] : f32
 // CHECK-NEXT:    arith.cmpf ogt, [[Q]], {{%.+}} : f32
+// CHECK-NEXT:    arith.select
+// CHECK-NEXT:    [[C:%.+]] = arith.minimumf
+// CHECK-NEXT:    [[E:%.+]] = math.roundeven [[C]] : f32
+// CHECK-NEXT:    arith.fptosi [[E]] : f32 to i32
 func.func @even(%x: f32) -> i32 {
   %scale = arith.constant 5.000000e-02 : f32
   %low = arith.constant -1.280000e+02 : f32
@@ -93,4 +97,39 @@ func.func @quotient(%x: f32) -> (f32, i32) {
   %3 = arith.minimumf %2, %high : f32
   %4 = arith.fptosi %3 : f32 to i32
   func.return %0, %4 : f32, i32
+}
+
+// Rounded to even by a number that is added and subtracted: x86 rounds and converts in one instruction, of what is clipped
+// to 2^22 at most. A float that the sum would round to a multiple of two stays.
+
+// CHECK-LABEL: func.func @clipped
+// CHECK:         [[C:%.+]] = arith.minimumf
+// CHECK-NEXT:    [[E:%.+]] = math.roundeven [[C]] : f32
+// CHECK-NEXT:    arith.fptosi [[E]] : f32 to i32
+// PLAIN-LABEL: func.func @clipped
+// PLAIN-NOT:     math.roundeven
+func.func @clipped(%x: f32) -> i32 {
+  %low = arith.constant -4.194304e+06 : f32
+  %high = arith.constant 4.194304e+06 : f32
+  %magic = arith.constant 1.2582912e+07 : f32
+  %0 = arith.maximumf %x, %low : f32
+  %1 = arith.minimumf %0, %high : f32
+  %2 = arith.addf %1, %magic : f32
+  %3 = arith.subf %2, %magic : f32
+  %4 = arith.fptosi %3 : f32 to i32
+  func.return %4 : i32
+}
+
+// CHECK-LABEL: func.func @large
+// CHECK-NOT:     math.roundeven
+func.func @large(%x: f32) -> i32 {
+  %low = arith.constant 0.0 : f32
+  %high = arith.constant 4.194305e+06 : f32
+  %magic = arith.constant 1.2582912e+07 : f32
+  %0 = arith.maximumf %x, %low : f32
+  %1 = arith.minimumf %0, %high : f32
+  %2 = arith.addf %1, %magic : f32
+  %3 = arith.subf %2, %magic : f32
+  %4 = arith.fptosi %3 : f32 to i32
+  func.return %4 : i32
 }
