@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import struct
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -198,6 +199,41 @@ def on_linux(machine: Machine, model: tuple[Path, Array, Array], folder: Path) -
 @pytest.mark.parametrize("machine", MACHINES)
 def test_digits_on_linux(machine: str, tmp_path: Path):
     on_linux(MACHINES[machine], digits(20), tmp_path)
+
+
+def test_digits_on_armv7a(tmp_path: Path):
+    """Android's environment of 32 bits, under an emulator of user programs: newlib's read and write by semihosting."""
+    gcc = ["arm-none-eabi-gcc", "-marm", "-march=armv7-a+simd", "-mfloat-abi=softfp", "--specs=rdimon.specs"]
+    packages = "gcc-arm-none-eabi, libnewlib-arm-none-eabi, qemu-user"
+    machine = Machine("armv7a-linux-androideabi24", gcc, ["qemu-arm", "-cpu", "cortex-a15"], packages)
+    on_linux(machine, digits(5), tmp_path)
+
+
+ELF32, ELF64 = 1, 2
+EM_ARM, EM_X86_64, EM_AARCH64 = 40, 62, 183
+EF_ARM_EABI_VER5 = 0x05000000
+
+
+@pytest.mark.parametrize(
+    ("target", "bits", "machine", "flags", "read"),
+    [
+        ("armv7a-linux-androideabi", ELF32, EM_ARM, EF_ARM_EABI_VER5, "armv7a-unknown-linux-androideabi"),
+        ("armv7a-linux-androideabi24", ELF32, EM_ARM, EF_ARM_EABI_VER5, "armv7a-unknown-linux-androideabi24"),
+        ("aarch64-linux-android24", ELF64, EM_AARCH64, 0, "aarch64-unknown-linux-android24"),
+        ("x86_64-linux-android", ELF64, EM_X86_64, 0, "x86_64-unknown-linux-android"),
+    ],
+)
+def test_triples_of_android(target: str, bits: int, machine: int, flags: int, read: str, tmp_path: Path):
+    """As its NDK writes them, with or without a version: what LLVM reads says that the system is Android."""
+    executable = relay.build(relay.IRModule.parse(DENSE), target=target)
+    executable.export(tmp_path, "net", "o")
+    executable.export(tmp_path, "net", "a")
+    code = (tmp_path / "net.o").read_bytes()
+    assert (code[:4], code[4], code[5]) == (b"\x7fELF", bits, 1)
+    assert struct.unpack_from("<HH", code, 16) == (1, machine)
+    assert struct.unpack_from("<I", code, 36 if bits == ELF32 else 48) == (flags,)
+    assert code in (tmp_path / "libnet.a").read_bytes()
+    assert resolve(target).llvm_triple == read
 
 
 PROJECT = """cmake_minimum_required(VERSION 3.16)

@@ -243,7 +243,7 @@ ERRORS = [
     (["compile", DIGITS], 2, "relay compile: Missing option '-o' / '--output'; see relay compile --help"),
     (["compile", DIGITS, "-o", "x.exe"], 2, "--output: x.exe has no suffix that says what to write; known are "),
     (["compile", DIGITS, "-o", "x.o", "--target", "armv7l-linux-gnueabihf"], 2,
-     "--target 'armv7l-linux-gnueabihf': is not known; write \"arm-linux-gnueabihf\" or armv7l; known are"),
+     "--target 'armv7l-linux-gnueabihf': is not known; write \"armv7a-linux-gnueabihf\" or armv7l; known are"),
     (["compile", DIGITS, "-o", "x.c", "--target", "rpi4"], 2, "--emit c: is C for any machine; leave out target"),
     (["compile", DIGITS, "-o", "x.c", "--external", "systolic"], 1,
      "export: external function relay_systolic_main_0: was compiled by 'systolic', which names no C functions that"),
