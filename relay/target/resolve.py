@@ -71,7 +71,7 @@ SHORT = {
 }
 """What the names of processors, boards and phones stand for, phones by their largest core. Raspberry Pis have a system
 of 64 bits from 3 on; those of 3 and 4 were made without the cryptographic extension that their cores usually have."""
-MACHINES = {"amd64": "x86_64", "arm64": "aarch64", "armv6l": "arm", "armv7": "armv7a", "armv7l": "arm"}
+MACHINES = {"amd64": "x86_64", "arm64": "aarch64", "armv6l": "arm", "armv7": "armv7a", "armv7l": "armv7a"}
 """What other tools begin a triple with, and what it begins with here."""
 FOREIGN = ("apple", "darwin", "macos", "ios", "windows", "win32", "msvc", "cygwin", "uefi")
 """What a triple has in it of a system whose objects are not ELF, and which nothing here was tried on."""
