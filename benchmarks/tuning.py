@@ -32,7 +32,7 @@ def worst(model: Path, draws: int, rounds: int) -> Records:
     found = measured(Job(str(model), False, "llvm", every, None, None, rounds, 0.0))
     start, *others = found.builds
     rows: dict[str, Record] = {}
-    for name, kernel in [item for other in others for item in other.items()]:
+    for name, kernel in [item for other in others for item in other.items() if item[0] in start]:
         row = Record(kernel.schedule, min(kernel.seconds), min(start[name].seconds))
         if kernel.schedule and (kernel.signature not in rows or row.seconds > rows[kernel.signature].seconds):
             rows[kernel.signature] = row

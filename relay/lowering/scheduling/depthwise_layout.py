@@ -186,10 +186,12 @@ def fits(conv: Convolution, image: Image, target: CpuTarget) -> bool:
 
 
 def best_strip(conv: Convolution, image: Image, target: CpuTarget) -> int:
-    """Rows of a strip that stay near, with which the fewest rows are computed twice."""
+    """Rows of a strip that stay near, with which the fewest rows are computed twice; at least as many as a block of few
+    channels computes at once."""
     costs, width = target.costs, width_of(conv, target)
     row = (image.columns * conv.strides[0] + conv.out_columns) * conv.channels
-    most = max(min(conv.out_rows // costs.least_strips, costs.strip_bytes // row), 1)
+    together = max(section.rows for section in sections(conv.outputs, width))
+    most = max(min(conv.out_rows // costs.least_strips, costs.strip_bytes // row), min(together, conv.out_rows))
     return min(range(most, 0, -1), key=lambda strip: rows_done(conv, costs, strip, width))
 
 
