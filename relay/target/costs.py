@@ -34,6 +34,8 @@ class CpuCosts:
     """Cycles of a load where loads are not what bounds the loop."""
     tile_start: float = 25.0
     """Cycles to start and end a register tile."""
+    spilled_vector: float = 0.0
+    """Cycles for each vector of a register tile that has no register while others are finished."""
     vector_store: float = 5.0
     """Cycles to finish and store a whole vector of results."""
     partial_store: float = 10.0

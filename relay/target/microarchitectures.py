@@ -61,7 +61,7 @@ NARROW = {"issue_width": 2.0, "multiplies_per_cycle": 1.0, "loads_per_cycle": 1.
 GENERIC = _row("generic", "", 32, 1024)
 """Any CPU that no row names."""
 ROWS: Sequence[MicroArchitecture] = [
-    _row("Zen 4", "znver4", 32, 1024),
+    _row("Zen 4", "znver4", 32, 1024, tile_start=4.0, spilled_vector=1.5),
     _row("Cascade Lake", "cascadelake", 32, 1024),
     _row("Sapphire Rapids", "sapphirerapids", 48, 2048),
     _row("Emerald Rapids", "emeraldrapids", 48, 2048),

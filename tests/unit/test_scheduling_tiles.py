@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,7 +21,7 @@ from relay.lowering.scheduling.packing import blocks_of, groups_of, runs
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.plan import Around, TileSchedule, decide_tiles, needs_sums
 from relay.lowering.scheduling.prefetch import pays, share_of
-from relay.lowering.scheduling.tiles import Problem, block_cycles, choose, tile_cycles
+from relay.lowering.scheduling.tiles import FINISHING, Problem, block_cycles, choose, tile_cycles
 from relay.target import CpuTarget
 from relay.target.dots import DOTS
 
@@ -80,6 +82,12 @@ def test_widths_are_divided_without_a_small_rest():
 def test_few_accumulators_wait_for_themselves():
     problem = Problem(16, 100, 1, 1000)
     assert tile_cycles(problem, COSTS, 1, 2) == pytest.approx(tile_cycles(problem, COSTS, 1, 1), rel=0.05)
+
+
+def test_a_tile_leaves_registers_for_what_finishes_it_where_spilling_costs():
+    problem, spilling = Problem(outputs=16, width=1000, rows=1, steps=2), replace(COSTS, spilled_vector=10.0)
+    assert choose(problem, COSTS).pixels[-1] + FINISHING > problem.registers
+    assert choose(problem, spilling).pixels[-1] + FINISHING == problem.registers
 
 
 @given(st.integers(1, 300), st.integers(1, 8))

@@ -358,6 +358,8 @@ class MatmulEmitter:
             return [(1, quotient(self.b, self.b.plus(self.b.length(run), self.group - 1), self.group), 0)]
         whole, rest = divmod(self.run, count)
         found = [(count, whole, 0)] if whole else []
+        if (count, whole) == (1, 2) and self.group < MATRIX:  # a loop of two: LLVM loads all pixels first, and spills
+            found = [(count, 1, 0), (count, 1, count)]
         return [*found, (rest, 1, whole * count)] if rest else found
 
     def values(self, data: Index, pixels: int, count: int) -> list[list[Callable[[], SSAValue]]]:

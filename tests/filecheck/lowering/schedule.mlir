@@ -20,7 +20,8 @@
 // CHECK-NEXT:      vector.store [[A]], [[R]]
 // CHECK:         func.return
 
-// With 8-bit dot products, four codes a step; signed data is made unsigned by flipping its top bits.
+// With 8-bit dot products, four codes a step, two steps without a loop; signed data is made unsigned by flipping its
+// top bits.
 
 // DOT-LABEL:   func.func private @dense
 // DOT-SAME:      (%x: memref<4x8xi8>, [[W:%.+]]: memref<128xi8>, [[S:%.+]]: memref<16xi32>,
@@ -30,6 +31,8 @@
 // DOT:             [[X:%.+]] = arith.xori {{%.+}}, [[FLIP]] : vector<16xi32>
 // DOT-NEXT:        [[Y:%.+]] = vector.bitcast [[X]] : vector<16xi32> to vector<64xi8>
 // DOT-NEXT:        func.call @dot_product_16x4_ui8({{%.+}}, [[Y]], [[V]]) : (vector<16xi32>, vector<64xi8>, vector<64xi8>) -> vector<16xi32>
+// DOT-NOT:         scf.yield
+// DOT:             vector.load [[W]]{{.*}} : memref<128xi8>, vector<64xi8>
 func.func private @dense(%x: memref<4x8xi8>, %w: memref<3x8xi8>, %r: memref<4x3xi32>) {
   %zero = arith.constant 0 : i32
   %zp = arith.constant 5 : i32
