@@ -559,10 +559,22 @@ def test_sums_of_codes_on_a_cortex_m(flavour: str, board: str, instruction: str,
     on_cortex(board, (module, net.inputs[0][None], wanted[None]), tmp_path)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["resnet8_int8", "kws_int8"])
-def test_models_on_a_cortex_m4(name: str, tmp_path: Path):
-    on_cortex("cortex-m4", golden(name, 1), tmp_path)
+TINY = ("ad01_int8", "kws_int8", "resnet8_int8", "vww_96_int8")
+QUICK = {("kws_int8", "cortex-m7"), ("kws_int8", "cortex-m33"), ("kws_int8", "cortex-m55"), ("ad01_int8", "cortex-m55")}
+
+
+@pytest.mark.parametrize(
+    ("name", "board"),
+    [
+        pytest.param(name, board, marks=[] if (name, board) in QUICK else pytest.mark.slow)
+        for name in TINY
+        for board in firmware.BOARDS
+        if board.startswith("cortex")
+    ],
+)
+def test_models_on_a_cortex_m(name: str, board: str, tmp_path: Path):
+    """The outputs of LiteRT's reference kernels; with a unit for floats, programs pass floats in its registers."""
+    on_cortex(board, golden(name, 1), tmp_path, hard=firmware.BOARDS[board].has_floats)
 
 
 @pytest.mark.parametrize("target", ["cortex-m3", "cortex-m4", "cortex-m55", "riscv32"])
