@@ -10,8 +10,9 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import EntryPoint
-from inspect import cleandoc
+from inspect import cleandoc, getclosurevars
 from typing import ClassVar, cast
 
 from xdsl.context import Context
@@ -203,13 +204,17 @@ def legal(module: ModuleOp, dialects: Sequence[str] | None = None) -> bool:
 
 def settle(module: ModuleOp, patterns: Sequence[RewritePattern]) -> bool:
     """Offer every op to the patterns, in order, until a round changes nothing. Returns whether something changed."""
+    offered: dict[type[Operation], list[RewritePattern]] = {}
     for round in range(ROUNDS):
         changed = False
         for op in list(own(module)):
             if op.parent is None:
                 continue
+            if (taking := offered.get(op.__class__)) is None:
+                taking = [pattern for pattern in patterns if issubclass(op.__class__, taken_by(type(pattern)))]
+                offered[op.__class__] = taking
             rewriter = PatternRewriter(op)
-            for pattern in patterns:
+            for pattern in taking:
                 pattern.match_and_rewrite(op, rewriter)
                 if rewriter.has_done_action:
                     changed = True
@@ -217,6 +222,13 @@ def settle(module: ModuleOp, patterns: Sequence[RewritePattern]) -> bool:
         if not changed:
             return round > 0
     raise RelayError("legalize", f"the patterns still changed the module after {ROUNDS} rounds", "two undo each other")
+
+
+@cache
+def taken_by(pattern: type[RewritePattern]) -> type[Operation]:
+    """The ops that a pattern's `op_type_rewrite_pattern` lets through, a class or a union; every op if it has none.
+    Its own check of each op takes `isinstance` of a class of xDSL, which asks `ABCMeta`."""
+    return getclosurevars(pattern.match_and_rewrite).nonlocals.get("expected_type", Operation)
 
 
 def own(op: Operation) -> Iterator[Operation]:
