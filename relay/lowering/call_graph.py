@@ -8,6 +8,9 @@ from xdsl.dialects import arith
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
+from relay.lowering.walking import walked
+from relay.passes.analyses import Analysis
+
 
 class CallGraph:
     """The calls among these ops, each with all its regions: `CallGraph(walked(module))`.
@@ -37,3 +40,7 @@ class CallGraph:
         owners = [value.owner for value in self.given(argument)]
         found = [owner for owner in owners if isinstance(owner, arith.ConstantOp)]
         return found if owners and len(found) == len(owners) else None
+
+
+calls_in: Analysis[CallGraph] = Analysis("calls", lambda module: CallGraph(walked(module)))
+"""The calls of a module, for what is asked of one value at a time."""

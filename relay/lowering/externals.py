@@ -55,8 +55,9 @@ def called(module: ModuleOp) -> dict[str, FuncOp]:
 def describe(module: ModuleOp, params: dict[str, Array]) -> list[dict[str, Any]]:
     """The rows of the graph's `externals`; the constants that they need are added to `params`."""
     rows: list[dict[str, Any]] = []
-    graph = CallGraph(module.walk())
-    for name, made in compiled(module).items():
+    every = compiled(module)
+    graph = CallGraph(module.walk() if every else ())
+    for name, made in every.items():
         row: dict[str, Any] = {
             "symbol": made.symbol,
             "compiler": made.compiler,

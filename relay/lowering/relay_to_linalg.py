@@ -18,14 +18,16 @@ from relay.dialects.attributes import dtype_of, int_values
 from relay.dialects.op import TensorOp, rank, shape, tensor
 from relay.dialects.plug_in import blamed, row
 from relay.errors import Unsupported
+from relay.lowering.call_graph import calls_in
 from relay.lowering.linalg import LOWERINGS
 from relay.lowering.linalg.elementwise import Group, emit, groups
 from relay.lowering.linalg.emitter import Emitter, signless
 from relay.lowering.linalg.narrow import refusal
 from relay.passes import Pass
+from relay.passes.analyses import forget
 from relay.target import target_of
 from relay.transforms.inlining import inline_calls
-from relay.transforms.location import place
+from relay.transforms.location import function_of, place
 from relay.transforms.one_table import kernel_as_table
 from relay.transforms.widening import lowers
 
@@ -68,10 +70,13 @@ class RelayToLinalg(Pass):
         target = target_of(op)
         tables = bool(target.tables) if self.tables_apart is None else self.tables_apart
         transposes = target.shuffle_bytes > 0 if self.transposes_apart is None else self.transposes_apart
+        callers = {function_of(call) for calls in calls_in(op).by_callee.values() for call in calls}
         for function in [f for f in op.walk() if isinstance(f, func.FuncOp)]:
             if tables and function.body.blocks:
                 kernel_as_table(function)
             FunctionLowering(function, tables, transposes).run()
+            if function in callers:
+                forget(op)
 
 
 class FunctionLowering:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import arith, func, math
-from xdsl.dialects.builtin import i8, i32, i64
+from xdsl.dialects.builtin import ModuleOp, i8, i32, i64
 from xdsl.dialects.tosa import RoundingMode, RoundingModeAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import to_numpy
+from relay.dialects.op import created
 from relay.dialects.tosa import ApplyScaleOp
-from relay.lowering.call_graph import CallGraph
+from relay.lowering.call_graph import calls_in
 from relay.lowering.linalg.emitter import Emitter, number
-from relay.lowering.walking import walked
 
 RESHAPES = frozenset({"relay.reshape", "tensor.expand_shape", "tensor.collapse_shape"})
 LOWEST, HIGHEST = -(1 << 31), (1 << 31) - 1
@@ -51,13 +51,7 @@ def fixed_point_multiply(e: Emitter, op: relay.FixedPointMultiplyOp, xs: Sequenc
             value = e(arith.ShLIOp(value, exponent))
         shift = e.constant(31 - min(int(known), 0), i8)
     mode = RoundingModeAttr(MODES[op.rounding.data])
-    return [
-        e(
-            ApplyScaleOp.create(
-                operands=[value, multiplier, shift], result_types=[i32], properties={"rounding_mode": mode}
-            )
-        )
-    ]
+    return [e(created(ApplyScaleOp, [value, multiplier, shift], [i32], {"rounding_mode": mode}))]
 
 
 def may_be_positive(value: SSAValue) -> bool:
@@ -69,10 +63,9 @@ def may_be_positive(value: SSAValue) -> bool:
         return owner.name not in RESHAPES or may_be_positive(owner.operands[0])
     function, number = owner.parent_op(), value.index if isinstance(value, BlockArgument) else 0
     module = function.parent_op() if isinstance(function, func.FuncOp) else None
-    if module is None or not isinstance(function, func.FuncOp):
+    if not isinstance(module, ModuleOp) or not isinstance(function, func.FuncOp):
         return True
-    name = function.sym_name.data
-    calls = CallGraph(walked(module)).by_callee.get(name, ())
+    calls = calls_in(module).of(function)
     return not calls or any(may_be_positive(call.arguments[number]) for call in calls)
 
 
