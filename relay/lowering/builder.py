@@ -32,6 +32,7 @@ from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstan
 
 from relay.dialects.arith import CmpfOp, CmpiOp, SelectOp, truth_of
 from relay.dialects.attributes import ints, scalar_attr
+from relay.dialects.op import created
 from relay.lowering.dot_products import DotProduct, MatrixProduct, NibbleProduct, declared
 from relay.lowering.shaped import Extent, buffer_of, elements, is_buffer, is_vector, memref_type, scalar_of, vector_of
 
@@ -66,6 +67,12 @@ def numbers(type: IntegerType, values: tuple[int, ...]) -> Attribute:
     return DenseArrayBase.from_list(type, values)
 
 
+@lru_cache(maxsize=1024)
+def text(value: str) -> StringAttr:
+    """An attribute of a text, made once."""
+    return StringAttr(value)
+
+
 class LoopBuilder:
     """Appends operations to a block; `loop` opens a block inside. Constants stand at the start of the function."""
 
@@ -94,7 +101,7 @@ class LoopBuilder:
         """An `arith.constant` of any attribute at the start of the function."""
         if (known := self._constants.get((attr, type))) is not None:
             return known
-        op = arith.ConstantOp.create(result_types=[type], properties={"value": attr})
+        op = created(arith.ConstantOp, (), [type], {"value": attr})
         if self._anchor is None:
             first = self.entry.first_op
             if first is None:
@@ -148,7 +155,7 @@ class LoopBuilder:
 
     def _integers(self, op: type[arith.AddiOp | arith.MuliOp], a: Index, b: Index) -> SSAValue:
         operands = [self.index(a), self.index(b)]
-        return self.add(op.create(operands=operands, result_types=[INDEX], properties=dict(NO_OVERFLOW))).result
+        return self.add(created(op, operands, [INDEX], NO_OVERFLOW)).results[0]
 
     def apply(self, expression: AffineExpr, dims: Sequence[Index]) -> Index:
         """The value of an affine expression (sums and products) for these dimensions."""
@@ -197,16 +204,14 @@ class LoopBuilder:
         outer, self.block = self.block, body
         state = Loop(list(body.args[1:]))
         yield body.args[0], state
-        self.add(scf.YieldOp.create(operands=state.next))
+        self.add(created(scf.YieldOp, state.next))
         self.block = outer
         if count is not None and count <= 0:
             body.erase()
             state.results = list(carried)
             return
         types = [value.type for value in carried]
-        loop = self.add(
-            scf.ForOp.create(operands=[first, end, stride, *carried], result_types=types, regions=[Region(body)])
-        )
+        loop = self.add(created(scf.ForOp, [first, end, stride, *carried], types, regions=[Region(body)]))
         if independent:
             loop.attributes[INDEPENDENT] = UnitAttr() if apart is None else apart
         if turns is not None:
@@ -223,13 +228,8 @@ class LoopBuilder:
             return buffer
         result = memref_type(type.element_type, elements(dims))
         if not dims:
-            return self.add(
-                memref.ExpandShapeOp.create(
-                    operands=[buffer],
-                    result_types=[result],
-                    properties={"reassociation": ArrayAttr([]), "static_output_shape": ints([1])},
-                )
-            ).results[0]
+            properties = {"reassociation": ArrayAttr([]), "static_output_shape": ints([1])}
+            return self.add(created(memref.ExpandShapeOp, [buffer], [result], properties)).results[0]
         return self._collapse(buffer, result, [range(len(dims))])
 
     def matrix(self, buffer: SSAValue) -> SSAValue:
@@ -242,22 +242,15 @@ class LoopBuilder:
     def _collapse(self, buffer: SSAValue, result: Attribute, groups: Sequence[Sequence[int]]) -> SSAValue:
         """A view of fewer dimensions, each of some of the buffer's."""
         named = ArrayAttr([ArrayAttr([IntegerAttr(i, i64) for i in group]) for group in groups])
-        operation = memref.CollapseShapeOp.create(
-            operands=[buffer], result_types=[result], properties={"reassociation": named}
-        )
-        return self.add(operation).results[0]
+        return self.add(created(memref.CollapseShapeOp, [buffer], [result], {"reassociation": named})).results[0]
 
     def view(self, buffer: SSAValue, shape: Sequence[int]) -> SSAValue:
         """The buffer's elements, in their order, as another shape."""
         flat = self.flatten(buffer)
         groups = ArrayAttr([ArrayAttr([IntegerAttr(i, i64) for i in range(len(shape))])])
-        return self.add(
-            memref.ExpandShapeOp.create(
-                operands=[flat],
-                result_types=[memref_type(buffer_of(buffer).element_type, *shape)],
-                properties={"reassociation": groups, "static_output_shape": ints(shape)},
-            )
-        ).results[0]
+        type = memref_type(buffer_of(buffer).element_type, *shape)
+        properties = {"reassociation": groups, "static_output_shape": ints(shape)}
+        return self.add(created(memref.ExpandShapeOp, [flat], [type], properties)).results[0]
 
     def load(self, buffer: SSAValue, indices: Sequence[Index]) -> SSAValue:
         """One element."""
@@ -271,22 +264,22 @@ class LoopBuilder:
         """Consecutive elements from these indices on."""
         type = vector_of(buffer_of(buffer).element_type, lanes)
         operands = [buffer, *map(self.index, indices)]
-        return self.add(vector.LoadOp.create(operands=operands, result_types=[type], properties=dict(TEMPORAL))).result
+        return self.add(created(vector.LoadOp, operands, [type], TEMPORAL)).results[0]
 
     def vector_store(self, value: SSAValue, buffer: SSAValue, indices: Sequence[Index]) -> None:
         """Write the lanes to consecutive elements."""
         operands = [value, buffer, *map(self.index, indices)]
-        self.add(vector.StoreOp.create(operands=operands, properties=dict(TEMPORAL)))
+        self.add(created(vector.StoreOp, operands, (), TEMPORAL))
 
     def broadcast(self, value: SSAValue, lanes: int) -> SSAValue:
         """A scalar, or a vector of one, in every lane."""
         type = vector_of(scalar_of(value.type), lanes)
-        return self.add(vector.BroadcastOp.create(operands=[value], result_types=[type])).vector
+        return self.add(created(vector.BroadcastOp, [value], [type])).results[0]
 
     def bitcast(self, value: SSAValue, element: Attribute, lanes: int) -> SSAValue:
         """The vector's bits as lanes of another type."""
         type = vector_of(element, lanes)
-        return self.add(vector.BitcastOp.create(operands=[value], result_types=[type])).result
+        return self.add(created(vector.BitcastOp, [value], [type])).results[0]
 
     def lane(self, value: SSAValue, number: int) -> SSAValue:
         """A number of a vector, or a row of a vector of two dimensions."""
@@ -294,13 +287,12 @@ class LoopBuilder:
         rest = value.type.get_shape()[1:]
         type = VectorType(value.type.element_type, rest) if rest else value.type.element_type
         place = {"static_position": numbers(i64, (number,))}
-        return self.add(vector.ExtractOp.create(operands=[value], result_types=[type], properties=place)).result
+        return self.add(created(vector.ExtractOp, [value], [type], place)).results[0]
 
     def with_lane(self, value: SSAValue, number: int, lane: SSAValue) -> SSAValue:
         """The vector with another number in a lane."""
         place = {"static_position": numbers(i64, (number,))}
-        op = vector.InsertOp.create(operands=[lane, value], result_types=[value.type], properties=place)
-        return self.add(op).result
+        return self.add(created(vector.InsertOp, [lane, value], [value.type], place)).results[0]
 
     def packed(self, lanes: Sequence[SSAValue]) -> SSAValue:
         """Some numbers as one vector."""
@@ -319,22 +311,17 @@ class LoopBuilder:
         """A comparison of numbers, or lane by lane."""
         kind = CmpfOp if isinstance(scalar_of(a.type), AnyFloat) else CmpiOp
         attr = scalar_attr(kind.PREDICATES.index(predicate), i64)
-        op = kind.create(operands=[a, c], result_types=[truth_of(a.type)], properties={"predicate": attr})
+        op = created(kind, [a, c], [truth_of(a.type)], {"predicate": attr})
         return self.add(op).result
 
     def select(self, truth: SSAValue, a: SSAValue, c: SSAValue) -> SSAValue:
         """One of two, or lane by lane."""
-        return self.add(SelectOp.create(operands=[truth, a, c], result_types=[a.type])).result
+        return self.add(created(SelectOp, [truth, a, c], [a.type])).results[0]
 
     def shuffle(self, first: SSAValue, second: SSAValue, lanes: Sequence[int]) -> SSAValue:
         """Elements of two vectors, one behind the other, by number."""
-        return self.add(
-            vector.ShuffleOp.create(
-                operands=[first, second],
-                result_types=[vector_of(scalar_of(first.type), len(lanes))],
-                properties={"mask": numbers(i64, tuple(lanes))},
-            )
-        ).result
+        type, mask = vector_of(scalar_of(first.type), len(lanes)), {"mask": numbers(i64, tuple(lanes))}
+        return self.add(created(vector.ShuffleOp, [first, second], [type], mask)).results[0]
 
     def joined(self, parts: Sequence[SSAValue]) -> SSAValue:
         """Vectors one behind the other: 1, 2, 4 ... of the same size."""
@@ -371,18 +358,17 @@ class LoopBuilder:
             assert isinstance(module, ModuleOp)
             name = declared(module, kind(sums, codes, unsigned))
             self._dots[key] = known = (name, sums, codes)
-        call = func.CallOp.create(
-            operands=[accumulator, data, weights], result_types=[sums], properties={"callee": known[0]}
-        )
+        call = created(func.CallOp, [accumulator, data, weights], [sums], {"callee": known[0]})
         return self.add(call).results[0]
 
     def intrinsic(self, name: str, operands: Sequence[SSAValue], type: Attribute) -> SSAValue:
         """A call of an LLVM intrinsic."""
-        call = llvm.CallIntrinsicOp.create(
-            operands=operands,
-            result_types=[type],
-            properties={
-                "intrin": StringAttr(name),
+        call = created(
+            llvm.CallIntrinsicOp,
+            operands,
+            [type],
+            {
+                "intrin": text(name),
                 "fastmathFlags": NO_FAST_MATH,
                 "op_bundle_sizes": NO_BUNDLES,
                 "operandSegmentSizes": numbers(i32, (len(operands), 0)),

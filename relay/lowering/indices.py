@@ -8,12 +8,13 @@ from math import prod
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from relay.dialects.op import created
 from relay.lowering.builder import INDEX, Index, LoopBuilder
 
 
 def binary(b: LoopBuilder, op: type[Operation], x: Index, y: Index) -> SSAValue:
     """An operation on indices that the builder does not fold."""
-    return b.add(op.create(operands=[b.index(x), b.index(y)], result_types=[INDEX])).results[0]
+    return b.add(created(op, [b.index(x), b.index(y)], [INDEX])).results[0]
 
 
 def minus(b: LoopBuilder, x: Index, y: Index) -> Index:

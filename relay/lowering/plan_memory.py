@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from relay.dialects.op import created
 from relay.lowering.builder import INDEX
 from relay.lowering.overlap import distance, overlap
 from relay.lowering.shaped import Buffer, buffer_of, is_buffer, memref_type, root, size_of
@@ -69,9 +70,9 @@ def bytes_type(size: int) -> Buffer:
 
 def view(base: SSAValue, offset: int, type: Buffer, before: Operation) -> SSAValue:
     """The buffer of this type at an offset of a memref of bytes."""
-    at = arith.ConstantOp.create(result_types=[INDEX], properties={"value": IntegerAttr(offset, INDEX)})
+    at = created(arith.ConstantOp, (), [INDEX], {"value": IntegerAttr(offset, INDEX)})
     viewed = memref_type(type.element_type, *type.get_shape())
-    new = memref.ViewOp.create(operands=[base, at.result], result_types=[viewed])
+    new = created(memref.ViewOp, [base, at.result], [viewed])
     block = before.parent
     assert block is not None
     for op in (at, new):
@@ -95,7 +96,7 @@ def replace(op: Operation, value: SSAValue) -> None:
 def hoist_scratch(function: func.FuncOp, target: Target) -> int:
     """Make the kernel's allocations views of one more argument; returns its size, 0 if there are none."""
     block = function.body.block
-    allocations = [op for op in block.ops if isinstance(op, memref.AllocOp)]
+    allocations = [op for op in block.ops if op.name == memref.AllocOp.name and isinstance(op, memref.AllocOp)]
     if not allocations:
         return 0
     types = [buffer_of(op.memref) for op in allocations]
@@ -259,7 +260,7 @@ def steps(block: Block) -> Iterator[Operation]:
     """The block's operations in the order in which they may run: an `scf.if` or `scf.while`, then those inside."""
     for op in block.ops:
         yield op
-        if isinstance(op, scf.IfOp | scf.WhileOp):
+        if op.regions and isinstance(op, scf.IfOp | scf.WhileOp):
             for region in op.regions:
                 for inner in region.blocks:
                     yield from steps(inner)
@@ -274,7 +275,7 @@ def lives(block: Block, target: Target) -> dict[memref.AllocOp, Piece]:
         if isinstance(op, memref.AllocOp):
             size = size_of(buffer_of(op.memref))
             pieces[op] = Piece(f"buffer_{len(pieces)}", size, target.room_of(size), len(order), -1)
-        inside = (op,) if isinstance(op, scf.IfOp | scf.WhileOp) else op.walk()
+        inside = (op,) if not op.regions or isinstance(op, scf.IfOp | scf.WhileOp) else op.walk()
         for operand in (value for inner in inside for value in inner.operands):
             if is_buffer(operand.type) and isinstance(owner := root(operand).owner, memref.AllocOp):
                 piece = pieces[owner]

@@ -31,6 +31,7 @@ from xdsl.utils.hints import isa
 
 from relay.dialects.attributes import INLINE_BYTES, Array, dtype_of, elements, scalar_attr
 from relay.dialects.element_types import StoredType, converted, is_extended, is_narrow, ranked_type, storage_type
+from relay.dialects.op import created
 from relay.lowering.linalg.reassociation import attribute, reassociation
 
 INDEX = IndexType()
@@ -163,7 +164,7 @@ class Emitter:
         attr = scalar_attr(value, signless(type))
         root = self.root
         if attr not in root._constants:
-            op = arith.ConstantOp.create(result_types=[signless(type)], properties={"value": attr})
+            op = created(arith.ConstantOp, (), [signless(type)], {"value": attr})
             root._constants[attr] = root.at(self.location)(op)
         return root._constants[attr]
 
@@ -177,7 +178,7 @@ class Emitter:
             if array.nbytes <= INLINE_BYTES
             else weight.resource()
         )
-        return self(arith.ConstantOp.create(result_types=[weight.type], properties={"value": attr}))
+        return self(created(arith.ConstantOp, (), [weight.type], {"value": attr}))
 
     def empty(self, shape: Sequence[int], element: Attribute) -> SSAValue:
         return self(tensor.EmptyOp([], ranked_type(element, tuple(shape))))
@@ -257,10 +258,11 @@ class Emitter:
 
     def collapse(self, value: SSAValue, groups: Sequence[Sequence[int]], shape: Sequence[int]) -> SSAValue:
         return self(
-            tensor.CollapseShapeOp.create(
-                operands=[value],
-                result_types=[TensorType(element(value), shape)],
-                properties={"reassociation": attribute(groups)},
+            created(
+                tensor.CollapseShapeOp,
+                [value],
+                [TensorType(element(value), shape)],
+                {"reassociation": attribute(groups)},
             )
         )
 

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import f32, i16, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from relay.dialects.attributes import scalar_attr
+from relay.dialects.op import created
 from relay.lowering.builder import Before
 from relay.lowering.scheduling.body import dense_vector
 from relay.lowering.shaped import scalar_of, vector_of
@@ -37,11 +38,11 @@ class Arithmetic:
     def number(self, value: float, element: Attribute) -> SSAValue:
         """A constant."""
         attr = dense_vector([value] * self.lanes, element) if self.lanes else scalar_attr(value, element)
-        return self.add(arith.ConstantOp.create(result_types=[self.type(element)], properties={"value": attr}))
+        return self.add(created(arith.ConstantOp, (), [self.type(element)], {"value": attr}))
 
     def cast(self, kind: type[Operation], value: SSAValue, element: Attribute) -> SSAValue:
         """A conversion."""
-        return self.add(kind.create(operands=[value], result_types=[self.type(element)]))
+        return self.add(created(kind, [value], [self.type(element)]))
 
     def compare(self, a: SSAValue, predicate: str, b: SSAValue) -> SSAValue:
         """A comparison of floats."""

@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from relay.dialects.arith import WIDENED
 from relay.dialects.attributes import dtype_of, to_numpy
+from relay.dialects.op import created
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.shaped import Vector, is_vector, vector_of
 
@@ -101,12 +102,11 @@ class Lifter:
                 operands = [v if alone else of(v) for v, alone in zip(op.args, stay, strict=True)]
                 values[op.results[0]] = self.intrinsic(op, operands)
                 continue
-            lifted = WIDENED.get(op.name, op.__class__).create(
-                operands=[of(v) for v in op.operands],
-                result_types=[self.type(r.type) for r in op.results],
-                properties=dict(op.properties),
-                attributes=dict(op.attributes),
+            widened = WIDENED.get(op.name, op.__class__)
+            lifted = created(
+                widened, [of(v) for v in op.operands], [self.type(r.type) for r in op.results], op.properties
             )
+            lifted.attributes.update(op.attributes)
             self.builder.add(lifted)
             for old, new in zip(op.results, lifted.results, strict=True):
                 values[old] = new

@@ -19,6 +19,7 @@ from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
+from relay.dialects.op import created
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.indices import below, either, minus, remainder
 from relay.lowering.scheduling.affine import is_identity
@@ -288,7 +289,7 @@ class Row:
             return lifter.emit(block, [*values, total])[0]
 
         def pair(a: SSAValue, c: SSAValue) -> SSAValue:
-            return b.add(type(join).create(operands=[a, c], result_types=[a.type])).results[0]
+            return b.add(created(type(join), [a, c], [a.type])).results[0]
 
         if isinstance(size, Extent):
             return self.reduced_any(op, size, before, neutral, joined, pair)

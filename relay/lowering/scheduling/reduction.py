@@ -20,6 +20,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from relay.dialects.arith import ExtSIOp, ExtUIOp
+from relay.dialects.op import created
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.indices import below, either, minus, remainder
 from relay.lowering.scheduling.affine import dims_of, is_identity, uses
@@ -339,11 +340,11 @@ class Row:
         if self.reduction.extend is None:
             return value
         wide = vector_of(self.element, LANES) if is_vector(value.type) else self.element
-        return self.b.add(self.reduction.extend.create(operands=[value], result_types=[wide])).results[0]
+        return self.b.add(created(self.reduction.extend, [value], [wide])).results[0]
 
     def join(self, a: SSAValue, c: SSAValue) -> SSAValue:
         """The operation, on scalars or vectors."""
-        return self.b.add(self.reduction.join.create(operands=[a, c], result_types=[a.type])).results[0]
+        return self.b.add(created(self.reduction.join, [a, c], [a.type])).results[0]
 
 
 Join = Callable[[SSAValue, SSAValue], SSAValue]

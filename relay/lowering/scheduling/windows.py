@@ -17,6 +17,7 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from relay.dialects.attributes import to_numpy
+from relay.dialects.op import created
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import dims_of
 from relay.lowering.scheduling.body import vector_constant
@@ -277,8 +278,8 @@ class WindowsEmitter:
         b, value = self.b, self.b.vector_load(self.data, [at], self.lanes)
         if self.found.extend is not None:
             wide = vector_of(self.found.element, self.lanes)
-            value = b.add(self.found.extend.create(operands=[value], result_types=[wide])).results[0]
-        return b.add(self.found.join.create(operands=[total, value], result_types=[total.type])).results[0]
+            value = b.add(created(self.found.extend, [value], [wide])).results[0]
+        return b.add(created(self.found.join, [total, value], [total.type])).results[0]
 
     def finish(self, totals: Sequence[SSAValue], point: tuple[Index, Index, Index], channel: Index) -> None:
         """Store the results, or what the epilogue makes of them."""
