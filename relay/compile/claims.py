@@ -184,8 +184,8 @@ def weights(claims: Claims, product: relay.Conv2dOp | relay.DenseOp, kernel: Arr
     info = np.iinfo(dtype_of(tensor(product.data).element_type))
     offset = 0 if product.input_zero_point is None else product.input_zero_point.value.data
     least, most = info.min - offset, info.max - offset
-    wide = rows.astype(np.int64)
-    positive, negative = np.maximum(wide, 0).sum(axis=1), np.minimum(wide, 0).sum(axis=1)
+    positive = np.maximum(rows, 0).sum(axis=1, dtype=np.int64)
+    negative = rows.sum(axis=1, dtype=np.int64) - positive
     low, high = positive * least + negative * most, positive * most + negative * least
     digests = np.frombuffer(b"".join(sha256(row.tobytes()).digest()[:8] for row in rows), "<u8")
     return {"digests": claims.array(digests), "low": claims.array(low), "high": claims.array(high)}

@@ -189,12 +189,21 @@ def elements(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None, label: st
     array = array if array.flags.c_contiguous else np.ascontiguousarray(array)
     view = array.view()
     view.flags.writeable = False
-    return WeightAttr(tensor_type(array), StringAttr(label), BlobAttr(Blob(view)))
+    return WeightAttr(tensor_type(array), _text(label), BlobAttr(Blob(view)))
+
+
+@lru_cache(maxsize=64)
+def _text(value: str) -> StringAttr:
+    return StringAttr(value)
 
 
 def to_numpy(attr: Attribute) -> Array:
     """The numbers of an elements, array or scalar attribute as a read-only array; zero-copy where it holds bytes."""
     match attr:
+        case IntegerAttr() | FloatAttr():
+            dtype = dtype_of(attr.type)
+            value = attr.value.data
+            return converted(np.asarray(value), dtype) if is_extended(dtype) else np.asarray(value, dtype)
         case WeightAttr():
             return attr.array
         case DenseIntOrFPElementsAttr():
@@ -205,10 +214,6 @@ def to_numpy(attr: Attribute) -> Array:
             return np.broadcast_to(flat.reshape(()), shape) if flat.size == 1 else flat.reshape(shape)
         case DenseArrayBase():
             return np.frombuffer(attr.data.data, dtype_of(attr.elt_type))
-        case IntegerAttr() | FloatAttr():
-            dtype = dtype_of(attr.type)
-            value = attr.value.data
-            return converted(np.asarray(value), dtype) if is_extended(dtype) else np.asarray(value, dtype)
         case DenseResourceAttr():
             array = getattr(attr, "array", None)
             if isinstance(array, np.ndarray):

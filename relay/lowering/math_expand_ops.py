@@ -94,7 +94,11 @@ class MathExpandOps(TargetPass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = self.target(op)
         for inner in walked(op):
-            if isinstance(inner, arith.MulfOp) and (x := gelu_of(inner)) is not None:
+            if (
+                inner.name == arith.MulfOp.name
+                and isinstance(inner, arith.MulfOp)
+                and (x := gelu_of(inner)) is not None
+            ):
                 inner.result.replace_all_uses_with(functions.gelu(arithmetic(inner, target), x, f32))
                 erase_dead([inner])
         for inner in walked(op):

@@ -91,7 +91,7 @@ class Parallelize(Pass):
         """The loops inside the block that threads should share, and the cycles that this saves."""
         saved, found = 0.0, list[Shared]()
         for op in block.ops:
-            if isinstance(op, scf.ForOp):
+            if op.regions and isinstance(op, scf.ForOp):
                 cycles, loops = self.best(op, costs)
                 saved += costs.of(op) - cycles
                 found += loops
@@ -108,7 +108,7 @@ class Parallelize(Pass):
                 waiting = alone / count / 2 if count > threads else 0.0
                 cycles = fork + alone * -(-count // threads) / count + waiting + apart(inner, costs.costs)
                 options.append((cycles, [Shared(loop, inner)]))
-        nested = [op for op in loop.body.block.ops if isinstance(op, scf.ForOp)]
+        nested = [op for op in loop.body.block.ops if op.regions and isinstance(op, scf.ForOp)]
         if nested and alone > fork:
             found = [self.best(op, costs) for op in nested]
             saved = sum(costs.of(op) - best for op, (best, _) in zip(nested, found, strict=True))

@@ -27,7 +27,7 @@ def erase_dead(ops: Iterable[Operation], kinds: type[Operation] | UnionType = Op
     pending = list(ops)
     while pending:
         op = pending.pop()
-        if op.parent is None or not isinstance(op, kinds) or not is_dead(op):
+        if op.parent is None or not (kinds is Operation or isinstance(op, kinds)) or not is_dead(op):
             continue
         owners = (value.owner for inner in op.walk() for value in inner.operands)
         pending += [owner for owner in owners if isinstance(owner, Operation) and not op.is_ancestor(owner)]

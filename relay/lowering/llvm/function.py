@@ -174,7 +174,7 @@ class FunctionWriter:
         type = value.type
         found = self.types.get(id(type))
         if found is None:
-            found = self.types[id(type)] = self.index if isinstance(type, IndexType) else type_name(type)
+            found = self.types[id(type)] = self.index if type.__class__ is IndexType else type_name(type)
         return found
 
     def list(self, values: Sequence[SSAValue]) -> str:
@@ -190,7 +190,7 @@ class FunctionWriter:
     def intrinsic(self, result: SSAValue, name: str, operands: Sequence[SSAValue], flag: str = "") -> None:
         """Call an intrinsic that is overloaded by its result's type; `flag` is one more argument, an `i1`."""
         out = self.type(result)
-        full = f"{name}.{out if isinstance(result.type, IndexType) else suffix(result.type)}"
+        full = f"{name}.{out if result.type.__class__ is IndexType else suffix(result.type)}"
         types = [self.type(value) for value in operands]
         self.declare(full, out, ", ".join([*types, "i1"] if flag else types))
         arguments = f"{self.list(operands)}, i1 {flag}" if flag else self.list(operands)

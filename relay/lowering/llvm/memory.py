@@ -69,7 +69,9 @@ def write_alias(w: FunctionWriter, op: Operation) -> None:
 
 def alignment_of(op: Operation, vector: SSAValue) -> int:
     """What a vector's access may assume, in bytes."""
-    known = op.attributes.get("alignment") if op.attributes else None
+    if not op.attributes:
+        return alignment(vector.type)
+    known = op.attributes.get("alignment")
     return known.value.data if isinstance(known, IntegerAttr) else alignment(vector.type)
 
 

@@ -70,7 +70,7 @@ def count_of(w: FunctionWriter, op: ParallelOp) -> str:
 
 def parallel_in(loop: ForOp) -> ParallelOp:
     """The one parallel loop inside. Raises Unsupported if it has bounds of its own in every turn."""
-    found = [op for op in loop.body.walk() if isinstance(op, ParallelOp)]
+    found = [op for op in inside(loop.body.blocks) if op.regions and isinstance(op, ParallelOp)]
     if len(found) != 1 or not all(
         isinstance(bounds[0].owner, ConstantOp) for bounds in (found[0].lowerBound, found[0].upperBound, found[0].step)
     ):

@@ -29,7 +29,7 @@ def type_name(type: Attribute) -> str:
         return f"<{lanes(type)} x {type_name(type.element_type)}>"
     if is_integer(type):
         return f"i{type.width.data}"
-    if isinstance(type, IndexType):
+    if type.__class__ is IndexType:
         return "i64"
     if is_buffer(type):
         return "ptr"

@@ -27,6 +27,7 @@ from xdsl.ir import Attribute
 from xdsl.utils.hints import isa
 
 from relay.arguments import instance
+from relay.dialects.attributes import scalar_attr
 from relay.errors import InvalidArgument
 
 ATTRIBUTE = "relay.schedule"
@@ -203,7 +204,7 @@ def encode(value: Value) -> Attribute:
         case bool():
             return BoolAttr.from_bool(value)
         case int():
-            return IntegerAttr(value, i64)
+            return scalar_attr(value, i64)
         case str():
             return StringAttr(value)
         case OpSchedule():
