@@ -21,7 +21,7 @@ from relay.lowering.walking import walked
 from relay.passes import Pass
 from relay.target import CpuCosts, cpu_of
 
-PURE = arith.AddiOp | arith.MuliOp | scf.YieldOp
+PURE = frozenset({arith.AddiOp.name, arith.MuliOp.name, scf.YieldOp.name})
 """What may stand beside a loop that threads share for all turns of the one around it: each thread does it."""
 
 
@@ -160,7 +160,7 @@ def independent(loop: scf.ForOp, costs: CpuCosts) -> Iterator[scf.ForOp]:
         yield loop
         if not apart(loop, costs):
             return
-        inside = [op for op in loop.body.block.ops if op.regions or not isinstance(op, PURE)]
+        inside = [op for op in loop.body.block.ops if op.regions or op.name not in PURE]
         if len(inside) != 1 or not isinstance(only := inside[0], scf.ForOp) or TURNS in only.attributes:
             return
         loop = only

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from math import prod
-from typing import NoReturn, TypeGuard
+from typing import NoReturn, TypeGuard, get_args
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import MemRefType, VectorType
@@ -17,6 +17,7 @@ Buffer = MemRefType[Attribute]
 Vector = VectorType[Attribute]
 VIEWS = memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp
 """What gives a part of a buffer, or all of it, another type."""
+KINDS_OF_VIEWS = frozenset(get_args(VIEWS))
 
 
 class UnknownSize(Unsupported):
@@ -113,7 +114,7 @@ def buffer_of(value: SSAValue) -> Buffer:
 
 def root(value: SSAValue) -> SSAValue:
     """The buffer that the value is a reshape or view of."""
-    while isinstance(op := value.owner, VIEWS):
+    while (op := value.owner).__class__ in KINDS_OF_VIEWS and isinstance(op, VIEWS):
         value = op.operands[0]
     return value
 

@@ -59,15 +59,20 @@ class Kernel:
         for one, two in zip(self.ops, other.ops, strict=True):
             if one is not self.function and owner.get(one.parent) is not two.parent:
                 return False
-            if len(one.operands) != len(two.operands) or len(one.regions) != len(two.regions):
+            operands, others = [*one.operands], [*two.operands]
+            if len(operands) != len(others) or len(one.regions) != len(two.regions):
                 return False
-            if any(value.get(a, a) is not b for a, b in zip(one.operands, two.operands, strict=True)):
+            for a, b in zip(operands, others, strict=True):
+                if value.get(a, a) is not b:
+                    return False
+            if len(one.results) != len(two.results):
                 return False
-            if not equal([result.type for result in one.results], [result.type for result in two.results]):
+            for a, b in zip(one.results, two.results, strict=True):
+                if a.type is not b.type and a.type != b.type:
+                    return False
+                value[a] = b
+            if not self.alike(one, two) and not (is_number(one) and is_number(two)):
                 return False
-            if not (is_number(one) and is_number(two)) and not self.alike(one, two):
-                return False
-            value.update(zip(one.results, two.results, strict=True))
             for a, b in zip(one.regions, two.regions, strict=True):
                 if len(a.blocks) != len(b.blocks):
                     return False
@@ -81,9 +86,14 @@ class Kernel:
     def alike(self, one: Operation, two: Operation) -> bool:
         """Whether the operations have equal attributes, but for the names of the functions."""
         for a, b in ((one.properties, two.properties), (one.attributes, two.attributes)):
-            names = [name for name in a if one is not self.function or name != "sym_name"]
-            if a.keys() != b.keys() or not equal([a[name] for name in names], [b[name] for name in names]):
+            if not a and not b:
+                continue
+            if a.keys() != b.keys():
                 return False
+            for name, attribute in a.items():
+                if attribute is not b[name] and attribute != b[name]:
+                    if one is not self.function or name != "sym_name":
+                        return False
         return True
 
 
@@ -147,7 +157,7 @@ def in_public(call: CallOp) -> bool:
 def share(kernel: Kernel) -> None:
     """Have the calls of all kernels that differ in numbers only be calls of this one."""
     kernels = [kernel, *kernel.same]
-    read = [place for place, op in enumerate(kernel.ops) if is_number(op)]
+    read = [place for place, op in enumerate(kernel.ops) if op.name == arith.ConstantOp.name and is_number(op)]
     columns: dict[Attribute, dict[bytes, Array]] = {}
     places: dict[int, tuple[Attribute, bytes]] = {}
     for place in read:

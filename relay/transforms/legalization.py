@@ -213,6 +213,8 @@ def settle(module: ModuleOp, patterns: Sequence[RewritePattern]) -> bool:
             if (taking := offered.get(op.__class__)) is None:
                 taking = [pattern for pattern in patterns if issubclass(op.__class__, taken_by(type(pattern)))]
                 offered[op.__class__] = taking
+            if not taking:
+                continue
             rewriter = PatternRewriter(op)
             for pattern in taking:
                 pattern.match_and_rewrite(op, rewriter)

@@ -13,7 +13,6 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     StringAttr,
-    TensorType,
     i16,
     i32,
 )
@@ -26,6 +25,7 @@ from xdsl.irdl import (
 )
 
 from relay.dialects.attributes import int_values, to_numpy
+from relay.dialects.element_types import ranked_type
 from relay.dialects.op import TENSOR, TensorOp, Type, axis_of, is_code, rank, require, shape, tensor
 from relay.dialects.qnn.parameters import TFLITE, FloatParameter, IntParameter, code, parameter
 from relay.dialects.relay.nn import Conv2dBase, DenseBase
@@ -80,7 +80,7 @@ class QnnReduceOp(TensorOp, ABC):
         axes, keep, type = self.axes(), bool(self.keepdims.value.data), tensor(self.input)
         code(self, type.element_type)
         dims = [1 if i in axes else d for i, d in enumerate(shape(self.input)) if keep or i not in axes]
-        return [TensorType(type.element_type, dims)]
+        return [ranked_type(type.element_type, tuple(dims))]
 
     def independent_along(self, axis: int) -> bool:
         return axis not in self.axes() and (bool(self.keepdims.value.data) or axis < min(self.axes(), default=axis + 1))

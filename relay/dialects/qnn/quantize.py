@@ -69,7 +69,7 @@ class QuantizeOp(TensorOp):
         one_of(self, "rounding", self.rounding, QUANTIZE_ROUNDINGS)
         for what in ("scale", "zero_point"):
             parameter(self, self.properties[what], self.input, self.axis.value.data, what)
-        return [TensorType(code(self, self.out_dtype, 4, 8, 16), shape(self.input))]
+        return [ranked_type(code(self, self.out_dtype, 4, 8, 16), shape(self.input))]
 
 
 @irdl_op_definition
@@ -94,7 +94,7 @@ class DequantizeOp(TensorOp):
             parameter(self, self.properties[what], self.input, self.axis.value.data, what)
         type = tensor(self.input).element_type
         require(is_integer(type) and type.width.data > 1, f"{self.name}: takes integers of 2 bits and more, not {type}")
-        return [TensorType(Float32Type(), shape(self.input))]
+        return [ranked_type(Float32Type(), shape(self.input))]
 
 
 @irdl_op_definition

@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import BoolAttr, IntegerAttr, TensorType, i32
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, i32
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
+from relay.dialects.element_types import ranked_type
 from relay.dialects.op import DYNAMIC, TENSOR, TensorOp, Type, broadcast, rank, require, shape
 from relay.dialects.relay.nn import check_operand_types
 
@@ -43,7 +44,7 @@ class MatmulBase(TensorOp, ABC):
         check_operand_types(self.name, self.tensor_a, self.tensor_b, self.out_dtype)
         (rows, inner), (other, columns) = self.matrices()
         require(inner == other or DYNAMIC in (inner, other), f"{self.name}: sums over {inner} and {other} elements")
-        return [TensorType(self.out_dtype, [*broadcast(self.name, a[:-2], b[:-2]), rows, columns])]
+        return [ranked_type(self.out_dtype, (*broadcast(self.name, a[:-2], b[:-2]), rows, columns))]
 
     def independent_along(self, axis: int) -> bool:
         return axis < rank(self.result) - 2

@@ -13,7 +13,6 @@ from xdsl.dialects.builtin import (
     IntegerType,
     Signedness,
     StringAttr,
-    TensorType,
     f32,
     i32,
     i64,
@@ -180,7 +179,7 @@ class DenseBase(TensorOp, ABC):
         inputs, taken = data[len(data) - 1], kernel[1]
         require(inputs == taken or DYNAMIC in (inputs, taken), f"{self.name}: {inputs} inputs, kernel takes {taken}")
         check_operand_types(self.name, self.data, self.kernel, self.out_dtype)
-        return [TensorType(self.out_dtype, [*data[:-1], kernel[0]])]
+        return [ranked_type(self.out_dtype, (*data[:-1], kernel[0]))]
 
     def independent_along(self, axis: int) -> bool:
         return axis < rank(self.data) - 1
@@ -233,7 +232,7 @@ class WeightOnlyDenseOp(TensorOp):
         require(types == [f32, codes, f32, codes], f"{self.name}: takes f32, ui8, f32 and ui8")
         bits = None if self.data_bits is None else self.data_bits.value.data
         require(bits in (None, 8), f"{self.name}: data_bits may be 8, not {bits}")
-        return [TensorType(f32, [*data[:-1], units])]
+        return [ranked_type(f32, (*data[:-1], units))]
 
     def independent_along(self, axis: int) -> bool:
         return axis < rank(self.data) - 1

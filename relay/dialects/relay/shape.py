@@ -13,7 +13,6 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     StringAttr,
-    TensorType,
 )
 from xdsl.ir import Attribute, TypedAttribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def, var_operand_def
@@ -23,6 +22,7 @@ from xdsl.traits import ConstantLike, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from relay.dialects.attributes import WeightAttr, int_values
+from relay.dialects.element_types import ranked_type
 from relay.dialects.op import (
     DYNAMIC,
     TENSOR,
@@ -101,7 +101,7 @@ class ReshapeOp(TensorOp):
                 wanted[wanted.index(-1)] = size // known
             require(prod(wanted) == size, f"relay.reshape: {list(given)} has not the elements of {wanted}")
         dims = [DYNAMIC if size == -1 else size for size in wanted]
-        return [TensorType(tensor(self.input).element_type, dims)]
+        return [ranked_type(tensor(self.input).element_type, tuple(dims))]
 
     def independent_along(self, axis: int) -> bool:
         upto = axis + 1
@@ -122,7 +122,7 @@ class TransposeOp(TensorOp):
     def infer(self) -> Sequence[Type]:
         axes, dims = int_values(self.axes), shape(self.input)
         require(sorted(axes) == list(range(len(dims))), f"relay.transpose: {list(axes)} is no permutation of the axes")
-        return [TensorType(tensor(self.input).element_type, [dims[a] for a in axes])]
+        return [ranked_type(tensor(self.input).element_type, tuple(dims[a] for a in axes))]
 
     def independent_along(self, axis: int) -> bool:
         return int_values(self.axes)[axis] == axis
@@ -142,7 +142,7 @@ class BroadcastToOp(TensorOp):
     def infer(self) -> Sequence[Type]:
         wanted = int_values(self.shape)
         require(broadcast(self.name, shape(self.input), wanted) == wanted, f"{self.name}: cannot reach {list(wanted)}")
-        return [TensorType(tensor(self.input).element_type, wanted)]
+        return [ranked_type(tensor(self.input).element_type, tuple(wanted))]
 
 
 @irdl_op_definition
@@ -171,7 +171,7 @@ class ConcatenateOp(TensorOp):
                     result[i] = DYNAMIC if DYNAMIC in (d, result[i]) else result[i] + d
                 else:
                     require(d == result[i] or DYNAMIC in (d, result[i]), f"relay.concatenate: axis {i} differs")
-        return [TensorType(first.element_type, result)]
+        return [ranked_type(first.element_type, tuple(result))]
 
     def independent_along(self, axis: int) -> bool:
         return axis != axis_of(self.axis.value.data, rank(self.result), self.name)
@@ -206,7 +206,7 @@ class StridedSliceOp(TensorOp):
                 f"{self.name}: {b}:{e}:{s} is outside an axis of {d}",
             )
             result.append(len(range(b, e, s)))
-        return [TensorType(tensor(self.input).element_type, result)]
+        return [ranked_type(tensor(self.input).element_type, tuple(result))]
 
     def independent_along(self, axis: int) -> bool:
         begin, end, strides = (int_values(numbers)[axis] for numbers in (self.begin, self.end, self.strides))
@@ -242,7 +242,7 @@ class TakeOp(TensorOp):
         require(isinstance(tensor(self.indices).element_type, IntegerType), f"{self.name}: indices must be integers")
         result = [*dims[:axis], *shape(self.indices), *dims[axis + 1 :]]
         check_filled(self.name, dims[axis : axis + 1], result)
-        return [TensorType(tensor(self.input).element_type, result)]
+        return [ranked_type(tensor(self.input).element_type, tuple(result))]
 
     def lines(self) -> tuple[tuple[int, ...], int]:
         """The shape of what is indexed, all in a row if no axis is given, and the axis in it."""
@@ -274,7 +274,7 @@ class GatherNdOp(TensorOp):
         require(index[-1] != DYNAMIC, f"{self.name}: the number of coordinates must be known")
         result = [*index[:-1], *dims[index[-1] :]]
         check_filled(self.name, dims[: index[-1]], result)
-        return [TensorType(tensor(self.input).element_type, result)]
+        return [ranked_type(tensor(self.input).element_type, tuple(result))]
 
 
 @irdl_op_definition
@@ -302,7 +302,7 @@ class PadOp(TensorOp):
         require(min(flat, default=0) >= 0, f"{self.name}: pad_width must not be negative")
         require(self.pad_value.get_type() == type.element_type, f"{self.name}: pad_value is not {type.element_type}")
         dims = [d if d == DYNAMIC else d + b + a for d, (b, a) in zip(type.get_shape(), self.widths(), strict=True)]
-        return [TensorType(type.element_type, dims)]
+        return [ranked_type(type.element_type, tuple(dims))]
 
     def independent_along(self, axis: int) -> bool:
         return self.widths()[axis] == (0, 0)

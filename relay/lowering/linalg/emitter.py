@@ -35,6 +35,7 @@ from relay.dialects.op import created
 from relay.lowering.linalg.reassociation import attribute, reassociation
 
 INDEX = IndexType()
+PARALLEL, REDUCTION = IteratorTypeAttr.parallel(), IteratorTypeAttr.reduction()
 OGT = IntegerAttr(2, i64)
 """The predicate of `arith.cmpf` that one number is greater than another, and both are numbers."""
 
@@ -204,7 +205,7 @@ class Emitter:
             [value for value, _ in outputs],
             Region(block),
             [AffineMapAttr(map) for _, map in every],
-            [IteratorTypeAttr.parallel()] * (rank - reductions) + [IteratorTypeAttr.reduction()] * reductions,
+            [PARALLEL] * (rank - reductions) + [REDUCTION] * reductions,
             [value.type for value, _ in outputs],
         )
         self(op)

@@ -17,10 +17,10 @@ from xdsl.ir.affine import (
 def coefficients(expression: AffineExpr) -> tuple[dict[int, int], int] | None:
     """`{dimension: factor}` and the constant of a linear expression; None if it is not linear."""
     match expression:
-        case AffineConstantExpr():
-            return {}, expression.value
         case AffineDimExpr():
             return {expression.position: 1}, 0
+        case AffineConstantExpr():
+            return {}, expression.value
         case AffineBinaryOpExpr():
             left, right = coefficients(expression.lhs), coefficients(expression.rhs)
             if left is None or right is None:

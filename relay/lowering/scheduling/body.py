@@ -35,8 +35,8 @@ lane is computed by itself. Constants of another type than the result stay scala
 def can_lift(block: Block) -> bool:
     """Whether every operation also works lane by lane on vectors."""
     return all(
-        isinstance(op, linalg.YieldOp)
-        or op.name.startswith(LIFTED_DIALECTS)
+        op.name.startswith(LIFTED_DIALECTS)
+        or isinstance(op, linalg.YieldOp)
         or (isinstance(op, llvm.CallIntrinsicOp) and op.intrin.data in LIFTED_INTRINSICS)
         for op in block.ops
     )

@@ -198,11 +198,14 @@ def typed_parts(value: Value, kinds: Mapping[str, type[OpSchedule]]) -> Value:
 # Values
 
 
+BOOLEANS = {value: BoolAttr.from_bool(value) for value in (False, True)}
+
+
 def encode(value: Value) -> Attribute:
     """A decision as an attribute."""
     match value:
         case bool():
-            return BoolAttr.from_bool(value)
+            return BOOLEANS[value]
         case int():
             return scalar_attr(value, i64)
         case str():
