@@ -8,13 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import pytest
 
 import relay
 from relay.compile import cache as build_cache
-from relay.compile import model
+from relay.compile import entry, model
 from relay.compile.entry import gc_paused
 from relay.compile.model import compile_model
 from relay.compile.request import Request
@@ -151,6 +152,28 @@ def test_a_file_that_changes_meanwhile_is_not_kept(cache: Path, tmp_path: Path, 
     monkeypatch.setattr(model, "compile_model", changing)
     relay.build(path)
     assert not list(cache.glob("quick-*"))
+
+
+def test_what_a_build_leaves_is_collected_before_a_later_one(monkeypatch: pytest.MonkeyPatch):
+    class Node:
+        itself: object
+
+    monkeypatch.setattr(entry, "MOST_LEFT", -1)
+    with gc_paused():
+        node = Node()
+        node.itself, left = node, ref(node)
+        del node
+    with gc_paused():
+        assert left() is None
+
+
+def test_objects_that_someone_froze_stay_frozen():
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+    with gc_paused():
+        pass
+    assert gc.get_freeze_count() == frozen
+    gc.unfreeze()
 
 
 def test_a_build_leaves_the_collector_of_garbage_as_it_was():
