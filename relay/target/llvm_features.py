@@ -44,8 +44,14 @@ def host_cpu() -> tuple[str, str, frozenset[str]]:
     return llvm.get_process_triple(), llvm.get_host_cpu_name(), features
 
 
+EXTENSIONS = frozenset({"dsp", "mve"})
+"""What a Cortex-M may have or not: a target's features say it, whatever LLVM takes its CPU to have."""
+
+
 def absent(triple: str, cpu: str, features: frozenset[str]) -> frozenset[str]:
-    """The features, of `NAMES`, that LLVM would use on the CPU although they are not among `features`."""
+    """The features, of `NAMES` and `EXTENSIONS`, that LLVM would use on the CPU, and that are not among `features`."""
+    if triple.startswith("thumbv"):
+        return EXTENSIONS - features
     base, always = BASELINE.get(triple.partition("-")[0], (cpu, frozenset[str]()))
     _, here, available = host_cpu()
     if cpu == base or (cpu == here and features >= available):
@@ -65,10 +71,10 @@ def features_of(triple: str, cpu: str) -> frozenset[str]:
 
 @cache
 def implying(triple: str, feature: str) -> frozenset[str]:
-    """The features, of `NAMES`, that are not there without this one."""
+    """The features, of `NAMES` and `EXTENSIONS`, that are not there without this one."""
     names = _names(triple)
     if not names:
-        return frozenset()
+        return frozenset({"mve"} if feature == "dsp" else ())
     base, _ = BASELINE[triple.partition("-")[0]]
     return frozenset(_inlined(triple, [((base, name), (base, feature), name) for name in names if name != feature]))
 

@@ -151,7 +151,7 @@ def _check_floats(machine: CpuTarget, where: str) -> None:
     """Raise InvalidArgument for floats passed in registers that the processor does not have, or may not use, and for
     vectors without the registers that they are in."""
     if machine.has("soft-float", "mve"):
-        hint = "name cortex-m33, whose code needs no vectors"
+        hint = "write -mattr=+soft-float,-mve"
         raise InvalidArgument(where, "has mve, which needs what soft-float takes away", hint)
     if machine.floats_in_registers and not machine.computes_floats:
         what = f"passes floats in registers (eabihf), and {machine.cpu} has no unit for floats, or may not use it"
@@ -271,6 +271,9 @@ def _changed(machine: CpuTarget, changes: str) -> frozenset[str]:
             raise InvalidArgument("target", f"has the feature {change!r}", "write -mattr=+A,-B")
         if change[0] == "+":
             found.add(change[1:])
+        elif machine.triple.startswith(("arm", "thumb")) and change[1:] not in found:
+            hint = "+soft-float leaves the unit for floats alone; else name a CPU without it"
+            raise InvalidArgument("target", f"has {change}, and {machine.cpu} is not known to have it", hint)
         else:
             found -= {change[1:], *implying(machine.triple, change[1:])}
     return frozenset(found)

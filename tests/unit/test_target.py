@@ -215,9 +215,22 @@ def test_floats_are_not_passed_in_registers_that_are_not_there(text: str, cpu: s
 
 
 def test_vectors_need_the_registers_of_floats():
-    what = "has mve, which needs what soft-float takes away; name cortex-m33, whose code needs no vectors"
+    what = "has mve, which needs what soft-float takes away; write -mattr=.soft-float,-mve"
     with pytest.raises(InvalidArgument, match=what):
         resolve("cortex-m55 -mattr=+soft-float")
+    assert resolve("cortex-m55 -mattr=+soft-float,-mve").feature_string == "-mve,+dsp,+soft-float"
+
+
+def test_what_a_cortex_m_lacks_is_taken_from_its_cpu():
+    """An M33 has instructions for signals or not; LLVM thinks that it has."""
+    texts = [relay.build(DIGITS, target).get_source("asm") for target in ("cortex-m33", "cortex-m33 -mattr=-dsp")]
+    assert ["smlad" in text for text in texts] == [True, False]
+    assert resolve("cortex-m55 -mattr=-dsp").features == frozenset()
+    for text in ("cortex-m33 -mattr=-fp-armv8d16sp", "cortex-m3 -mattr=-dsp", "armv7a-linux-androideabi -mattr=-neon"):
+        with pytest.raises(
+            InvalidArgument, match="is not known to have it; .soft-float leaves the unit for floats alone"
+        ):
+            resolve(text)
 
 
 def test_an_option_of_gcc_for_floats_is_told_where_it_belongs():
