@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
 
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import VerifyException
@@ -34,5 +33,5 @@ def static(op: relay.DynamicOp, *operands: Array) -> Array | tuple[Array, ...]:
     return STATIC[type(found)](found, *operands[: len(found.operands)])
 
 
-OPS = [cast(type[Operation], op) for op in relay.Relay.operations if issubclass(op, relay.DynamicOp)]
+OPS = [op for op in relay.Relay.operations if relay.DynamicOp in op.mro()]
 MEANINGS: Meanings = dict.fromkeys(OPS, static)

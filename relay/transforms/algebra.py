@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
@@ -14,10 +15,11 @@ from relay.dialects.attributes import dtype_of
 from relay.dialects.op import TensorOp, tensor
 from relay.transforms.expansion import Expansion
 
-OPS: dict[str, type[TensorOp]] = {
-    op.name.removeprefix("relay."): op
+KINDS = {relay.UnaryOp, relay.BinaryOp, relay.WhereOp}
+OPS = {
+    op.name.removeprefix("relay."): cast(type[TensorOp], op)
     for op in relay.Relay.operations
-    if issubclass(op, relay.UnaryOp | relay.BinaryOp | relay.WhereOp)
+    if not KINDS.isdisjoint(op.mro())
 }
 
 
