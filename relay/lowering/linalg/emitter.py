@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
@@ -126,6 +127,34 @@ def number(value: SSAValue) -> float | int | None:
             return attr.value.data
         case _:
             return None
+
+
+@dataclass(frozen=True)
+class Clip:
+    """`min(max(x, low), high)` of floats, or with `x > low ? x : low` in place of the maximum, which `raises` what is
+    no number to `low`."""
+
+    x: SSAValue
+    low: float
+    high: float
+    raises: bool
+
+
+def clip_of(op: Operation) -> Clip | None:
+    """What a minimum clips, if what it is applied to has a lower bound."""
+    if not isinstance(op, arith.MinimumfOp):
+        return None
+    lower, high = op.lhs.owner, number(op.rhs)
+    if not isinstance(lower, Operation) or lower.name not in ("arith.select", "arith.maximumf"):
+        return None
+    if raises := lower.name == "arith.select":
+        compared = lower.operands[0].owner
+        if not isinstance(compared, Operation) or compared.name != "arith.cmpf":
+            return None
+        if compared.properties["predicate"] != OGT or tuple(compared.operands) != tuple(lower.operands[1:]):
+            return None
+    low = number(lower.operands[-1])
+    return None if low is None or high is None else Clip(lower.operands[-2], low, high, raises)
 
 
 class Emitter:

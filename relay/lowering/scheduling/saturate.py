@@ -19,8 +19,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from relay.dialects.attributes import to_numpy
 from relay.lowering.builder import LoopBuilder
-from relay.lowering.linalg.emitter import number
-from relay.lowering.rescale.integers import clip_of
+from relay.lowering.linalg.emitter import clip_of, number
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.shaped import vector_of
 
