@@ -27,6 +27,9 @@ from relay.transforms.dynamic_to_static import give_sizes
 from relay.transforms.growing import joined
 from relay.transforms.shape_arithmetic import Fold
 
+MOST = 1 << 24
+"""Positions of a cache at most: their numbers, of 8 bytes, are constants of the model."""
+
 
 def opened_or_growing(module: IRModule, recipe: Recipe, compile: Compile) -> DynamicExecutable:
     """An executable of a module with open sizes: with caches, if it has such of a size whose maximum is declared."""
@@ -49,10 +52,6 @@ def has_caches(main: FuncOp, symbol: Symbol) -> bool:
             joined(main, *at)
             return True
     return False
-
-
-MOST = 1 << 24
-"""Positions of a cache at most: their numbers, of 8 bytes, are constants of the model."""
 
 
 def growing(

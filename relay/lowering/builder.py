@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from typing import overload
 
 from xdsl.dialects import arith, func, llvm, memref, scf, vector
 from xdsl.dialects.builtin import (
@@ -125,8 +126,15 @@ class LoopBuilder:
             self._indices[value] = self.constant(value, INDEX)
         return self._indices[value]
 
-    def length(self, extent: Extent) -> SSAValue:
-        """What an extent is in this run: a multiple of `counted`, else of the function's argument of type index."""
+    @overload
+    def length(self, extent: Extent) -> SSAValue: ...
+    @overload
+    def length(self, extent: int) -> Index: ...
+    def length(self, extent: int) -> Index:
+        """What an extent is in this run: a multiple of `counted`, else of the function's argument of type index; a
+        number that is known is itself."""
+        if not isinstance(extent, Extent):
+            return extent
         found = self.counted
         if found is None:
             found = next(argument for argument in self.entry.args if argument.type == INDEX)

@@ -22,6 +22,7 @@ from relay.lowering.exported_texts import cmake, compiler_flags, readme
 from relay.lowering.llvm_ir import translate
 from relay.module import IRModule
 from relay.target import CpuTarget
+from relay.tile_registers import REQUEST, TILE_DATA
 
 TYPES = {
     "bool": "uint8_t",
@@ -30,9 +31,9 @@ TYPES = {
     **{name: f"{name}_t" for name in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")},
 }
 
-TILES = """
+TILES = f"""
    The code is for a processor with AMX, whose tile registers Linux gives to a process that asked for them:
-   syscall(SYS_arch_prctl, 0x1023, 18) == 0, once, before the first call."""
+   syscall(SYS_arch_prctl, {REQUEST:#x}, {TILE_DATA}) == 0, once, before the first call."""
 """What a header says where kernels may use tile registers."""
 
 

@@ -28,7 +28,7 @@ from relay.lowering.builder import INDEX, Before
 from relay.lowering.plan_memory import set_type
 from relay.lowering.shaped import Extent, is_buffer
 from relay.transforms.dead_ops import erase_dead
-from relay.transforms.location import place
+from relay.transforms.location import function_of, place
 
 AXES = "relay.length_axes"
 SHAPES = ("static_output_shape", "static_sizes")
@@ -85,10 +85,8 @@ def functions_of(module: ModuleOp) -> dict[str, FuncOp]:
 
 def replace_number(constant: arith.ConstantOp, offset: int) -> None:
     """Have a number follow the length at this distance."""
-    function = constant.parent_op()
-    while not isinstance(function, FuncOp):
-        assert function is not None
-        function = function.parent_op()
+    function = function_of(constant)
+    assert function is not None
     b, type = Before(constant), constant.result.type
     value = b.plus(function.body.block.args[-1], b.constant(offset, INDEX) if offset else 0)
     assert isinstance(value, SSAValue)

@@ -32,6 +32,7 @@ from relay.lowering.shaped import is_vector, memref_type, scalar_of
 from relay.lowering.walking import walked
 from relay.passes import Pass
 from relay.target import target_of
+from relay.transforms.location import function_of
 
 NUMBERS = (f32, f64, i8, i16, i32, i64)
 """Types of numbers that a kernel may read instead: those of sizes and places stay in its text."""
@@ -53,7 +54,8 @@ class Kernel:
         return self.function.function_type, tuple(op.name for op in self.ops)
 
     def equals(self, other: Kernel) -> bool:
-        """Whether the other one, whose key is equal, has other numbers at most."""
+        """Whether the other one, whose key is equal, has other numbers at most: `is_structurally_equivalent` of xDSL
+        compares all numbers, and no types of results."""
         value: dict[SSAValue, SSAValue] = {}
         owner: dict[Operation | Block | None, Operation | Block | None] = {}
         for one, two in zip(self.ops, other.ops, strict=True):
@@ -148,10 +150,8 @@ class ShareKernels(Pass):
 
 def in_public(call: CallOp) -> bool:
     """Whether the call is in a function whose constants have a place in memory."""
-    op: Operation | None = call
-    while op is not None and not isinstance(op, FuncOp):
-        op = op.parent_op()
-    return op is not None and op.sym_visibility is None
+    function = function_of(call)
+    return function is not None and function.sym_visibility is None
 
 
 def share(kernel: Kernel) -> None:

@@ -93,7 +93,7 @@ def lacks(features: frozenset[str]) -> list[str]:
     only if the system lets this process use them: it is asked here."""
     there = flags()
     names = {feature: SPELLINGS.get(feature, feature) for feature in features - UNUSED}
-    if TILES in features and TILES.replace("-", "_") in there and not granted():
+    if TILES in features and not granted():
         there -= {TILES.replace("-", "_")}
     return sorted(
         feature for feature, name in names.items() if not {name, name.replace("-", "_"), name.replace(".", "_")} & there

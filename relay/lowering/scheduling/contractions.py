@@ -18,14 +18,13 @@ from relay.lowering.scheduling.arguments import argument_of
 from relay.lowering.scheduling.bias import Bias, add_bias, find_bias
 from relay.lowering.scheduling.contraction import Convolution, Groups, recognise, recognise_groups
 from relay.lowering.scheduling.epilogue import Epilogue, accesses_of, by_points, epilogue_of, pick_masks
-from relay.lowering.scheduling.matmul import MatmulEmitter
 from relay.lowering.scheduling.packed import Packed, pack_constants
 from relay.lowering.scheduling.padding import Padding, border_runs, emit_codes, skipping_pays
 from relay.lowering.scheduling.picks import Picks
-from relay.lowering.scheduling.plan import MATRIX, Around, TileSchedule, decide_tiles, extension_of, slack
+from relay.lowering.scheduling.plan import Around, TileSchedule, decide_tiles, extension_of, slack
 from relay.lowering.scheduling.saturate import match_clamp
 from relay.lowering.scheduling.strategy import Emission, Kernel, S, Strategy, started_by
-from relay.lowering.scheduling.tile_products import TileEmitter
+from relay.lowering.scheduling.tile_products import emitter_of
 from relay.lowering.shaped import buffer_of, shape_of
 from relay.target import CpuTarget
 
@@ -275,5 +274,4 @@ class Contraction(OfWeights[ContractionSchedule]):
         arguments = found.give(
             emission, found.biased([pack_constants(conv, schedule, array, runs) for array in kernels])
         )
-        emitter = TileEmitter if schedule.codes_per_step > MATRIX else MatmulEmitter
-        emitter(emission.builder, conv, schedule, data, arguments, epilogue, runs=runs).emit()
+        emitter_of(schedule)(emission.builder, conv, schedule, data, arguments, epilogue, runs=runs).emit()

@@ -24,7 +24,7 @@ from relay.lowering.scheduling.affine import dims_of
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import Convolution, Operand, match_product
 from relay.lowering.scheduling.epilogue import Epilogue, epilogue_of, pick_masks
-from relay.lowering.scheduling.matmul import MatmulEmitter, Place
+from relay.lowering.scheduling.matmul import Place
 from relay.lowering.scheduling.open_groups import open_groups
 from relay.lowering.scheduling.packing import groups_of
 from relay.lowering.scheduling.padding import emit_codes
@@ -42,7 +42,7 @@ from relay.lowering.scheduling.plan import (
     takes_unsigned,
 )
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, moved, started_by
-from relay.lowering.scheduling.tile_products import TileEmitter
+from relay.lowering.scheduling.tile_products import emitter_of
 from relay.lowering.shaped import Extent, at_most, buffer_of, is_vector, shape_of, vector_of
 from relay.target import LANES, CpuTarget
 
@@ -167,8 +167,7 @@ class ProductEmitter:
         with b.loop(0, product.batch, independent=True) as (number, _):
             outer = (number,) if len(shape_of(conv.out)) == 3 else ()
             place = self.place(number, outer, b.times(number, conv.columns))
-            emitter = TileEmitter if self.matrices else MatmulEmitter
-            emitter(b, conv, self.schedule, data, constants, epilogue, place).emit()
+            emitter_of(self.schedule)(b, conv, self.schedule, data, constants, epilogue, place).emit()
 
     def allocate(self) -> None:
         """Room for all packed matrices."""
@@ -216,8 +215,7 @@ class ProductEmitter:
         """A code of 1 for each element of a row, then zeros."""
         b, size, count = self.b, self.steps * self.group, self.conv.channels
         buffer = b.add(memref.AllocOp.get(i8, 64, [size])).memref
-        behind = b.length(count) if isinstance(count, Extent) else count
-        for value, first, end in ((1, 0, count), (0, behind, size)):
+        for value, first, end in ((1, 0, count), (0, b.length(count), size)):
             with b.loop(first, end) as (k, _):
                 b.store(b.constant(value, i8), buffer, [k])
         return buffer

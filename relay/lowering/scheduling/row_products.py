@@ -65,11 +65,6 @@ def pick_places(pick: Picks, target: CpuTarget, most: int) -> int:
     return pick("places", possible, possible[0] if target.has_caches else 1)
 
 
-def number_of(b: LoopBuilder, size: int | Extent) -> Index:
-    """A size of a buffer, whether it is known now or at run time."""
-    return b.length(size) if isinstance(size, Extent) else size
-
-
 def opened(stack: ExitStack, b: LoopBuilder, sizes: Sequence[int], dims: Iterable[int]) -> Places:
     """Loops over results, the first outermost, that end with the stack."""
     return {dim: stack.enter_context(b.loop(0, sizes[dim], independent=True))[0] for dim in dims}
@@ -131,7 +126,7 @@ class RowProducts(Strategy[RowProductsSchedule]):
         outer = [dim for dim in self.maps[self.larger][:-1] if dim != inner]
         others = [dim for dim in range(len(sizes)) if dim not in (*outer, inner)]
         step = schedule.together // schedule.places
-        size = number_of(b, sizes[inner])
+        size = b.length(sizes[inner])
         part = b.times(quotient(b, size, schedule.together), step)
         with ExitStack() as around:
             outside = opened(around, b, sizes, outer)
@@ -264,7 +259,7 @@ class WeightedRows(Strategy[WeightedRowsSchedule]):
     def emit(self, emission: Emission, schedule: WeightedRowsSchedule) -> None:
         b, out = emission.builder, self.op.outputs[0]
         sizes, places = shape_of(out), schedule.places
-        size = number_of(b, shape_of(self.op.inputs[0])[-1])
+        size = b.length(shape_of(self.op.inputs[0])[-1])
         part, row = quotient(b, size, places), sizes[-1]
         once = schedule.rows >= self.rows and row <= schedule.lanes[0]
         block = max(BLOCK_BYTES // (4 * row * places), 1)

@@ -22,7 +22,7 @@ from relay.lowering.indices import binary
 from relay.lowering.scheduling.matmul import Block, MatmulEmitter
 from relay.lowering.scheduling.packed_store import GROUP
 from relay.lowering.scheduling.packing import run_length
-from relay.lowering.scheduling.plan import tile_rows
+from relay.lowering.scheduling.plan import MATRIX, TileSchedule, tile_rows
 from relay.lowering.scheduling.tiles import firsts
 from relay.lowering.shaped import is_buffer
 from relay.target import LANES
@@ -141,3 +141,8 @@ def groups(pixels: int, size: int) -> list[tuple[int, int, int]]:
     whole, rest = divmod(pixels, size)
     every = [(0, whole, size), (whole * size, 1, rest)]
     return [(first, turns, count) for first, turns, count in every if turns and count]
+
+
+def emitter_of(schedule: TileSchedule) -> type[MatmulEmitter]:
+    """What emits a contraction of this schedule."""
+    return TileEmitter if schedule.codes_per_step > MATRIX else MatmulEmitter
