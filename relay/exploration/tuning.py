@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from os import PathLike, fspath
 from random import Random
-from statistics import median
+from statistics import mean, median
 from typing import TypeVar, cast
 
 from xdsl.context import Context
@@ -37,6 +37,7 @@ from relay.lowering.scheduling.strategy import Scheduled, Unit
 from relay.lowering.shaped import buffer_of
 from relay.module import IRModule
 from relay.passes import Pass
+from relay.runtime.profile import Call
 from relay.target import CpuTarget, cpu_of, resolve
 
 T = TypeVar("T", bound=Value)
@@ -205,7 +206,7 @@ def sums_floats(function: FuncOp) -> bool:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel with one schedule: seconds of a run, one number for each round."""
+    """A kernel with one schedule: seconds of a call, one number for each round."""
 
     signature: str
     schedule: str
@@ -240,6 +241,14 @@ class Measured:
     builds: Sequence[Mapping[str, Kernel]]
 
 
+def seconds_of(calls: Sequence[Call]) -> dict[str, float]:
+    """By kernel, the seconds of a call: a kernel with all calls of a build can be two kernels of another one."""
+    found: dict[str, list[float]] = {}
+    for call in calls:
+        found.setdefault(call.kernel, []).append(call.least_seconds)
+    return {name: mean(times) for name, times in found.items()}
+
+
 def measured(job: Job) -> Measured:
     """Build and measure; a build whose results are not the start's has no kernels."""
     machine = resolve(job.target)
@@ -261,10 +270,7 @@ def measured(job: Job) -> Measured:
     times: list[dict[str, list[float]]] = [{} for _ in executables]
     for _ in range(job.rounds):
         for executable, found in zip(executables, times, strict=True):
-            once: dict[str, float] = {}
-            for call in executable.profile(seconds=job.seconds).calls:
-                once[call.kernel] = once.get(call.kernel, 0.0) + call.least_seconds
-            for name, seconds in once.items():
+            for name, seconds in seconds_of(executable.profile(seconds=job.seconds).calls).items():
                 found.setdefault(name, []).append(seconds)
     builds = [
         {

@@ -20,9 +20,21 @@ from relay.compile.records import Record
 from relay.compile.request import Request
 from relay.dialects.context import make_context
 from relay.errors import InvalidArgument, Malformed
-from relay.exploration.tuning import DrawSchedules, Job, Kernel, Measured, faster, fitted, measured, sums_floats, tune
+from relay.exploration.tuning import (
+    DrawSchedules,
+    Job,
+    Kernel,
+    Measured,
+    faster,
+    fitted,
+    measured,
+    seconds_of,
+    sums_floats,
+    tune,
+)
 from relay.lowering.scheduling.records import attribute_of, processor_of
 from relay.passes import PassContext, Pipeline
+from relay.runtime.profile import Call
 from relay.target import resolve
 from relay.target.record import CpuTarget
 
@@ -188,6 +200,11 @@ def test_sums_of_floats_keep_their_order() -> None:
     default = Pipeline.parse("schedule")(lowered()[0])
     kernels = [attribute_of(drawn.schedules["sum_0"]), default["sum_0"].attributes["relay.schedule"]]
     assert decisions_of(kernels[0]) == decisions_of(kernels[1])
+
+
+def test_a_kernel_counts_by_a_call() -> None:
+    calls = [Call(name, (), 9.0, 0.3, 0, 0.0, None, 0, least) for name, least in (("a", 1.0), ("b", 2.0), ("a", 3.0))]
+    assert seconds_of(calls) == {"a": 2.0, "b": 2.0}
 
 
 def test_what_is_measured() -> None:
