@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from functools import cache
+from itertools import count
 from typing import Any
 
 from relay.errors import RelayError, Unsupported
@@ -79,6 +80,7 @@ class OpenClDriver:
         self.staging: dict[int, object] = {}
         self.recording: list[Callable[[], None]] | None = None
         self.graphs: dict[int, list[Callable[[], None]]] = {}
+        self.numbers = count(1)
 
     def choose(self, number: int) -> int:
         """One of the devices that take SPIR-V and have shared memory, of those that the user named."""
@@ -274,7 +276,7 @@ class OpenClDriver:
 
     def end(self, stream: int) -> int:
         """What was written down."""
-        number = len(self.graphs) + 1
+        number = next(self.numbers)
         self.graphs[number], self.recording = self.recording or [], None
         return number
 
