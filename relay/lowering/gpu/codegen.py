@@ -17,6 +17,9 @@ from relay.store import key_of, store
 from relay.target import GpuTarget
 
 CHILD = "relay.lowering.gpu.llvm_child"
+SETTINGS = ("--disable-lsr",)
+"""Of LLVM for SPIR-V. Loop strength reduction writes a remainder as an integer of a few bits, of which SPIR-V's code
+generator makes a byte whose upper bits are the dividend's."""
 TIMEOUT = 1800
 """Seconds for one module: far more than any takes."""
 
@@ -38,13 +41,14 @@ class DeviceCode:
 def compile_kernels(text: str, target: GpuTarget, level: int = 3) -> DeviceCode:
     """Compile LLVM IR text for a GPU. Raises Unsupported if LLVM does not take it."""
     format: Literal["assembly", "bin"] = "assembly" if target.kind == "cuda" else "bin"
+    extensions = [f"--spirv-ext={target.extensions}"] if target.extensions else []
     options = {
         "triple": target.triple,
         "cpu": target.cpu,
         "features": target.feature_string,
         "level": level,
         "format": format,
-        "extensions": target.extensions,
+        "settings": list[str]() if target.kind == "cuda" else [*SETTINGS, *extensions],
     }
     line = json.dumps(options)
     kept = store()

@@ -1,21 +1,25 @@
 """The process that compiles for GPUs: LLVM ends the process that it runs in where it cannot compile something.
 
-Reads a line of JSON (`triple`, `cpu`, `features`, `level`, `format`: assembly or bin, `extensions` of SPIR-V) and LLVM
-IR text; writes what LLVM makes of it. Imports nothing but llvmlite: it starts often.
+Reads a line of JSON (`triple`, `cpu`, `features`, `level`, `format`: assembly or bin, `settings` of LLVM) and LLVM IR
+text; writes what LLVM makes of it. Imports nothing but llvmlite: it starts often.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 
 import llvmlite.binding as llvm
 
+ODD = re.compile(r"[ <(\[]i(?!(?:1|8|16|32|64)\b)(\d+)\b")
+"""Integers that LLVM's SPIR-V makes wider, whose upper bits it leaves as they are."""
 
-def compiled(text: str, triple: str, cpu: str, features: str, level: int, format: str, extensions: str) -> bytes:
+
+def compiled(text: str, triple: str, cpu: str, features: str, level: int, format: str, settings: list[str]) -> bytes:
     """The code of the module."""
-    if extensions:
-        llvm.set_option("", f"--spirv-ext={extensions}")
+    for setting in settings:
+        llvm.set_option("", setting)
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     module = llvm.parse_assembly(text)
@@ -27,6 +31,8 @@ def compiled(text: str, triple: str, cpu: str, features: str, level: int, format
     options.loop_vectorization = options.slp_vectorization = False
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
+    if format == "bin" and (odd := ODD.search(str(module))) is not None:
+        raise ValueError(f"error: SPIR-V has no integers of {odd[1]} bits")
     return machine.emit_assembly(module).encode() if format == "assembly" else machine.emit_object(module)
 
 
