@@ -192,6 +192,8 @@ class GpuCosts:
     """Threads that fill a device: no more are made by dividing a sum."""
     summed_lanes: int = 8
     """Elements whose sums a thread computes at once, at most: more take the registers of other threads."""
+    near_results: int = 8
+    """Results of a thread at most that share what their sums read. NVIDIA's chips have 1: it was not measured there."""
     least_threads: int = 1 << 15
     """Threads at least before one thread takes several elements."""
     shared_turns: int = 16

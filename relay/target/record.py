@@ -405,7 +405,9 @@ class GpuTarget(Processor):
     @property
     def costs(self) -> GpuCosts:
         chip = self.chip
-        known = GpuCosts() if chip is None else GpuCosts(chip.processors, shared_bytes=chip.shared << 10)
+        known = (
+            GpuCosts() if chip is None else GpuCosts(chip.processors, shared_bytes=chip.shared << 10, near_results=1)
+        )
         return replaced(known, self.measured)
 
     def with_costs(self, measured: Mapping[str, float]) -> Self:

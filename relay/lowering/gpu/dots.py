@@ -61,21 +61,29 @@ class DotEmitter:
         nest: Nest,
         dot: Dot,
         members: Members | None = None,
+        selects: bool = False,
     ):
         self.b, self.nest, self.dot, self.members = builder, nest, dot, members
-        self.points = PointEmitter(builder, producers, dot.lanes)
+        self.points = PointEmitter(builder, producers, dot.lanes, selects=selects)
 
-    def emit(self, dims: list[Index], start: SSAValue) -> SSAValue:
-        """The sum, onto a start."""
+    def emit(self, points: Sequence[list[Index]], starts: Sequence[SSAValue]) -> list[SSAValue]:
+        """The sums at some points, onto their starts; of threads that share sums, at one."""
+        b, zero = self.b, self.b.constant(0, i32)
+        more = [zero] * (bool(self.dot.conv.data.zero_point) + bool(self.dot.conv.kernel.zero_point))
+        if self.members is None:
+            first = [value for start in starts for value in (start, *more)]
+            sums = self.loops(points, self.nest.reduction, first)
+            each = 1 + len(more)
+            return [self.total(sums[n : n + each]) for n in range(0, len(sums), each)]
+        (dims,), (start,) = points, starts
+        sums = [self.members.join(sum, arith.AddiOp) for sum in self.share(dims, [zero, *more], self.members)]
+        sums[0] = b.add(arith.AddiOp(start, sums[0])).result
+        return [self.total(sums)]
+
+    def total(self, sums: Sequence[SSAValue]) -> SSAValue:
+        """The sum of products from that of codes, and those of the weights' and the data's codes."""
         conv, b = self.dot.conv, self.b
         zx, zw = conv.data.zero_point, conv.kernel.zero_point
-        zero = b.constant(0, i32)
-        more = [zero] * (bool(zx) + bool(zw))
-        if self.members is None:
-            sums = self.loops(dims, self.nest.reduction, [start, *more])
-        else:
-            sums = [self.members.join(sum, arith.AddiOp) for sum in self.share(dims, [zero, *more], self.members)]
-            sums[0] = b.add(arith.AddiOp(start, sums[0])).result
         total, rest = sums[0], sums[1:]
         for zero_point, sum in zip([z for z in (zx, zw) if z], rest, strict=True):
             scaled = b.add(arith.MuliOp(sum, b.constant(zero_point, i32))).result
@@ -85,14 +93,19 @@ class DotEmitter:
             total = b.add(arith.AddiOp(total, b.constant(wrapped(count * zx * zw), i32))).result
         return total
 
-    def loops(self, dims: list[Index], order: Sequence[int], sums: Sequence[SSAValue]) -> list[SSAValue]:
+    def loops(self, points: Sequence[list[Index]], order: Sequence[int], sums: Sequence[SSAValue]) -> list[SSAValue]:
         """The loops over taps, and over the channels with so many at a time."""
         dim, last = order[0], len(order) == 1
         with self.b.loop(0, self.nest.sizes[dim], self.dot.lanes if last else 1, carried=sums) as (index, state):
-            dims[dim] = self.b.index(index) if last else index
+            for at in points:
+                at[dim] = self.b.index(index) if last else index
             if last:
                 self.points.wide = {self.b.index(index)}
-            state.next = self.turn(dims, state.args) if last else self.loops(dims, order[1:], state.args)
+                each = len(sums) // len(points)
+                turns = [self.turn(at, state.args[n * each : n * each + each]) for n, at in enumerate(points)]
+                state.next = [value for turn in turns for value in turn]
+            else:
+                state.next = self.loops(points, order[1:], state.args)
         return list(state.results)
 
     def share(self, dims: list[Index], sums: Sequence[SSAValue], members: Members) -> list[SSAValue]:

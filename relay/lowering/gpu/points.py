@@ -26,7 +26,8 @@ class PointEmitter:
     """Emits the value of an element where it is needed. With `lanes` above 1, an index may stand for so many
     neighbours along the last dimension: those are `wide`. `special` emits what has a form of its own; sums and the
     like are shared by `members`; `tables` reads constants with a number for each channel. `matrices`: buffers of more
-    dimensions are matrices, and of a point's indices only the last two are not 0."""
+    dimensions are matrices, and of a point's indices only the last two are not 0. `selects`: padding is selected where
+    else is a branch."""
 
     def __init__(
         self,
@@ -37,12 +38,13 @@ class PointEmitter:
         members: Members | None = None,
         tables: ChannelTables | None = None,
         matrices: bool = False,
+        selects: bool = False,
     ):
         self.b = builder
         self.special = special
         self.members = members
         self.tables = tables
-        self.matrices = matrices
+        self.matrices, self.selects = matrices, selects
         self.producers = producers
         self.lanes = lanes
         self.lifter = Lifter(builder, lanes)
@@ -107,7 +109,7 @@ class PointEmitter:
             return [sum]
         if self.members is not None and nest.reduction:
             return [self.share(nest, dims, self.members)]
-        return self.reduce(nest, dims, nest.reduction, self.starting(nest, dims))
+        return self.reduce(nest, [dims], nest.reduction, self.starting(nest, dims))
 
     def results(self, nest: Nest, dims: Sequence[Index], values: Sequence[SSAValue]) -> None:
         """The values of a nest at a point to memory."""
@@ -129,14 +131,19 @@ class PointEmitter:
         return self.b.add(join(start, total)).results[0] if join in SUMS else total
 
     def reduce(
-        self, nest: Nest, dims: list[Index], order: Sequence[int], accumulators: Sequence[SSAValue]
+        self, nest: Nest, points: Sequence[list[Index]], order: Sequence[int], accumulators: Sequence[SSAValue]
     ) -> list[SSAValue]:
-        """Loops over these dimensions, and the body inside."""
+        """Loops over these dimensions, and inside the body for each of some points of the others, which have as many
+        accumulators each."""
         if not order:
-            return self.body(nest, dims, accumulators)
+            each = len(accumulators) // len(points)
+            starts = range(0, len(accumulators), each)
+            found = [self.body(nest, at, accumulators[n : n + each]) for at, n in zip(points, starts, strict=True)]
+            return [value for values in found for value in values]
         with self.b.loop(0, nest.sizes[order[0]], carried=accumulators) as (index, state):
-            dims[order[0]] = index
-            state.next = self.reduce(nest, dims, order[1:], state.args)
+            for at in points:
+                at[order[0]] = index
+            state.next = self.reduce(nest, points, order[1:], state.args)
         return list(state.results)
 
     def starting(self, nest: Nest, dims: Sequence[Index]) -> list[SSAValue]:
@@ -182,6 +189,7 @@ class PointEmitter:
             elif size != whole:
                 bound = self.b.index(size)
                 conditions.append(self.b.add(arith.CmpiOp(place, bound, "ult")).result)
+                place = self.b.select(conditions[-1], place, self.b.index(0)) if self.selects else place
             inner.append(place)
             if self.is_wide(index) and isinstance(place, SSAValue):
                 self.wide.add(place)
@@ -190,6 +198,10 @@ class PointEmitter:
         condition = conditions[0]
         for other in conditions[1:]:
             condition = self.b.add(arith.AndIOp(condition, other)).result
+        if self.selects:
+            value = self.element(source.source, inner)
+            filled = self.b.broadcast(source.value, self.lanes) if is_vector(value.type) else source.value
+            return self.b.select(condition, value, filled)
         outer = self.b.block
         inside, outside = Block(), Block()
         self.b.block = inside

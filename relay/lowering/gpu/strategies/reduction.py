@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -14,8 +15,8 @@ from relay.lowering.gpu.channel_tables import ChannelTables
 from relay.lowering.gpu.depthwise_dots import depthwise_dot_of
 from relay.lowering.gpu.depthwise_dots import emit as depthwise_sums
 from relay.lowering.gpu.dots import LEAST_DOT, DotEmitter, dot_of
-from relay.lowering.gpu.grids import teams
-from relay.lowering.gpu.points import PointEmitter, inlined
+from relay.lowering.gpu.grids import teams, threads
+from relay.lowering.gpu.points import PointEmitter, Producer, inlined
 from relay.lowering.gpu.producers import Nest
 from relay.lowering.gpu.strategies.strategy import (
     Decision,
@@ -32,6 +33,7 @@ from relay.lowering.gpu.strategies.strategy import (
 from relay.lowering.gpu.teams import Team, is_shareable, largest_team, neighbours, reductions, team_size
 from relay.lowering.gpu.widths import lanes_of
 from relay.lowering.indices import when
+from relay.lowering.scheduling.affine import dims_of, uses
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.shaped import buffer_of
@@ -42,13 +44,15 @@ from relay.target.record import WARP
 class ReductionSchedule(OpSchedule):
     """`lanes`: neighbouring results of a thread; `dot`: codes of each factor of a product that are read at once, 0 for
     one product at a time; `team`: threads that share a result, which are neighbours or, with `strided`, lie apart, so
-    that those of neighbouring results are neighbours; `block`: threads of a block."""
+    that those of neighbouring results are neighbours; `points`: results of a thread along another dimension, which
+    share what they read of a factor; `block`: threads of a block."""
 
     strategy = "reduction"
     lanes: int
     dot: int
     team: int
     strided: bool
+    points: int
     block: int
 
 
@@ -89,20 +93,37 @@ class Reduction(Strategy[ReductionSchedule]):
             size = team_size(inner, count(nest.shape, lanes), max(codes, 1), strided or lanes > 1, costs)
         team = pick("team", powers(largest_team(strided or lanes > 1, costs) if shared else 1), size)
         strided = pick("strided", (False, True) if 1 < team <= WARP else (False,), strided and team > 1)
-        block = pick_block(kernel, pick, count(nest.shape, lanes), team)
+        shared_sum = None if team > 1 or any(taps) else sum_of_points(nest, producers)
+        most_points = 1 if shared_sum is None else nest.shape[shared_sum.along]
+        possible = [number for number in range(1, most_points + 1) if most_points % number == 0]
+        usual = [number for number in possible if number <= costs.near_results]
+        busy = [number for number in usual if count(nest.shape, lanes) // number >= costs.processors * WARP]
+        points = pick("points", possible, max(busy, default=1))
+        block = pick_block(kernel, pick, count(nest.shape, lanes) // points, team)
         what = [f"{team} threads share a result" if team > 1 else "a thread for each result"]
         what += [f"{lanes} neighbours at once"] if lanes > 1 else []
+        what += [f"{points} points share reads"] if points > 1 else []
         what += [f"{dot} products of codes at once"] if dot else []
         cost = traffic(kernel, nest.op)
         return Decision(
             cost,
             ReductionSchedule(
-                lanes=lanes, dot=dot, team=team, strided=strided, block=block, cycles=cost, why=", ".join(what)
+                lanes=lanes,
+                dot=dot,
+                team=team,
+                strided=strided,
+                points=points,
+                block=block,
+                cycles=cost,
+                why=", ".join(what),
             ),
         )
 
     def emit(self, emission: Emission, schedule: ReductionSchedule) -> None:
         b, nest, producers = emission.builder, self.nest, emission.fused.producers
+        if schedule.points > 1:
+            self.emit_points(emission, schedule)
+            return
 
         def dot(points: PointEmitter, inner: Nest, dims: list[Index]) -> SSAValue | None:
             """A sum by dot products, if it is such a sum."""
@@ -113,7 +134,7 @@ class Reduction(Strategy[ReductionSchedule]):
             if found is None:
                 return None
             emitter = DotEmitter(b, producers, inner, found, points.members)
-            return emitter.emit(dims, points.starting(inner, dims)[0])
+            return emitter.emit([dims], points.starting(inner, dims))[0]
 
         team = Team(schedule.team, not schedule.strided)
         with teams(b, elements(nest.shape, schedule.lanes), team, schedule.block) as (at, members, first):
@@ -122,6 +143,66 @@ class Reduction(Strategy[ReductionSchedule]):
             dims = nest.dims(points.widened(at))
             values = points.nest(nest, dims)
             when(b, first, lambda: points.results(nest, dims, values))
+
+    def emit_points(self, emission: Emission, schedule: ReductionSchedule) -> None:
+        """Several results of a thread, whose sums are computed in the same loops."""
+        b, nest, producers = emission.builder, self.nest, emission.fused.producers
+        found, sums = sum_of_points(nest, producers), list[SSAValue]()
+        assert found is not None
+
+        def special(points: PointEmitter, inner: Nest, dims: list[Index]) -> SSAValue | None:
+            """The sum of the point, where it is asked for."""
+            return sums[0] if inner.op is found.nest.op else None
+
+        shape = elements(nest.shape, schedule.lanes)
+        shape[found.along] //= schedule.points
+        with threads(b, shape, schedule.block) as at:
+            tables = ChannelTables(b, emission.given, schedule.lanes)
+            points = PointEmitter(b, producers, schedule.lanes, tables=tables, selects=True)
+            at = points.widened(at)
+            start = b.times(at[found.along], schedule.points)
+            places = [[*at[: found.along], b.plus(start, n), *at[found.along + 1 :]] for n in range(schedule.points)]
+            inner = [found.nest.dims(place) for place in places]
+            starts = [points.starting(found.nest, dims)[0] for dims in inner]
+            dot = dot_of(found.nest, producers, schedule.dot) if schedule.dot else None
+            if dot is not None:
+                sums += DotEmitter(b, producers, found.nest, dot, selects=True).emit(inner, starts)
+            else:
+                sums += points.reduce(found.nest, inner, found.nest.reduction, starts)
+            points.special = special
+            for place in places:
+                dims = nest.dims(place)
+                points.results(nest, dims, points.nest(nest, dims))
+                sums.pop(0)
+
+
+@dataclass(frozen=True)
+class PointsSum:
+    """A nest's only sum, of which results along a dimension share what they read of a factor."""
+
+    nest: Nest
+    along: int
+
+
+def sum_of_points(nest: Nest, producers: Mapping[SSAValue, Producer]) -> PointsSum | None:
+    """The only sum of a nest, if all between the two reads it at the same point as it writes; along the last dimension
+    but that of the lanes on which an input of the sum does not depend."""
+    sums = [each for each in inlined(nest, producers) if each.reduction]
+    if len(sums) != 1 or len(sums[0].op.outputs) != 1:
+        return None
+    (found,) = sums
+    for each in inlined(nest, producers):
+        if each is found:
+            break
+        every = list(range(len(each.shape)))
+        readers = [dims_of(map) for value, map in zip(each.op.inputs, each.maps, strict=False) if value in producers]
+        if each.output_dims != every or any(dims != every for dims in readers):
+            return None
+    order = found.output_dims or []
+    inputs = found.maps[: len(found.op.inputs)]
+    free = [n for n, dim in enumerate(order[:-1]) if not all(uses(map, dim) for map in inputs)]
+    wide = [n for n in free if found.shape[n] > 1]
+    return PointsSum(found, wide[-1]) if wide else None
 
 
 def size_of_sum(nest: Nest) -> int:
