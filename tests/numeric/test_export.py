@@ -534,7 +534,7 @@ def test_floats_are_passed_as_the_triple_says(name: str, hard: bool, tmp_path: P
         ("u8_i8", "cortex-m4", "smlad"),
         ("i8_i8zp", "cortex-m4", ""),  # weights of 9 bits
         ("i8", "cortex-m55", "vmlava"),
-        ("u8_i8", "cortex-m55", "smlad"),
+        ("u8_i8", "cortex-m55", "vmlava"),
     ],
 )
 def test_sums_of_codes_on_a_cortex_m(flavour: str, board: str, instruction: str, tmp_path: Path):

@@ -41,6 +41,8 @@ WHOLE = 16
 """Codes of a vector register."""
 SHORTEST = 6
 """Codes at least for which it is used."""
+TURNED = 128
+"""What is taken from codes without a sign, by their first bit, so that they have one, as their weights do."""
 MOST_STEPS = 16
 """Steps of a run that one turn of its loop takes, at most."""
 
@@ -138,8 +140,8 @@ class ScalarProducts(OfWeights[ScalarProductsSchedule]):
 
     @property
     def takes_sums(self) -> bool:
-        """Whether data and weights have signs, and runs fill a good part of the registers."""
-        return run_of(self.conv) >= SHORTEST and not self.conv.data.unsigned and self.takes_codes
+        """Whether data and weights are codes, and runs fill a good part of the registers."""
+        return run_of(self.conv) >= SHORTEST and self.takes_codes
 
     @property
     def takes_codes(self) -> bool:
@@ -213,7 +215,8 @@ def pack(conv: Convolution, kernel: Array, schedule: ScalarProductsSchedule) -> 
     weights = np.concatenate([words[:, o : o + outputs].reshape(-1) for o in range(0, conv.outputs, outputs)])
     if conv.is_float:
         return Packed(weights, padded(np.zeros(conv.outputs, np.float32)))
-    return Packed(weights, initial_accumulator(conv, kernel, conv.data.zero_point))
+    turned = TURNED if schedule.sums and conv.data.unsigned else 0
+    return Packed(weights, initial_accumulator(conv, kernel, conv.data.zero_point - turned))
 
 
 class ScalarProductsEmitter:
@@ -348,6 +351,8 @@ class ScalarProductsEmitter:
         """The sums after one register, or its first `lanes`, of each pixel and output."""
         b, stride = self.b, self.conv.strides[1] * self.conv.pitch
         codes = [self.register(self.data, b.plus(data, p * stride), lanes) for p in range(pixels)]
+        if self.conv.data.unsigned:
+            codes = [b.add(arith.XOrIOp(code, vector_constant(b, -TURNED, i8, WHOLE))).result for code in codes]
         factors = [self.register(self.weights, b.plus(weights, o * self.depth), lanes) for o in range(outputs)]
         signed, plain = b.constant(0, i32), b.constant(0, i32)
         pairs = [(code, factor) for code in codes for factor in factors]
