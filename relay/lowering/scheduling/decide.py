@@ -132,6 +132,8 @@ class Decider:
 
     def is_for_another(self, together: Sequence[Strategy[Any]]) -> bool:
         """Whether the attribute asks for a strategy that takes the operation by itself, not with what is around."""
+        if not self.entries:
+            return False
         names = {option.name for option in together}
         if (entry := self.entry_for(together, consume=False)) is not None:
             return entry.strategy not in names
