@@ -213,7 +213,7 @@ class Elementwise:
             self.flatten(len(self.sizes))
         self.widths = schedule.lanes
         self.clamp = match_clamp(block) if schedule.saturate else None
-        self.lifters = {lanes: Lifter(builder, lanes) for lanes in self.widths}
+        self.lifters = {lanes: Lifter(builder, lanes) for lanes in (*self.widths, LANES)}
 
     def flatten(self, rank: int) -> None:
         """See everything as vectors of one dimension."""
