@@ -116,9 +116,8 @@ def seconds_of(executable: Executable, inputs: Sequence[Array], runs: int) -> fl
 def resident(program: Program) -> Binding:
     """Inputs and outputs on the device."""
     model = program.model
-    return Binding(
-        tuple(program.tensors + offset for offset in model.offsets[: model.inputs]), program.tensors + model.given
-    )
+    places = [program.tensors + offset for offset in model.offsets]
+    return Binding(tuple(places[: model.inputs]), tuple(places[model.inputs :]))
 
 
 def timed(
