@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from relay.arguments import text
-from relay.errors import InvalidArgument, Unsupported
+from relay.errors import InvalidArgument, Unsupported, near
 from relay.target.chips import CHIPS
 from relay.target.gpu import check_gpu, resolve_gpu
 from relay.target.llvm_features import BASELINE, NAMES, features_of, host_cpu, implying, unknown
@@ -46,11 +46,13 @@ SHORT = {
     "arm64": "aarch64-unknown-linux-gnu",
     "armv7l": "arm-unknown-linux-gnueabihf -mcpu=cortex-a7",
     "cortex-m0": "thumbv6m-none-eabi -mcpu=cortex-m0",
+    "cortex-m0plus": "thumbv6m-none-eabi -mcpu=cortex-m0plus",
     "cortex-m3": "thumbv7m-none-eabi -mcpu=cortex-m3",
     "cortex-m4": "thumbv7em-none-eabi -mcpu=cortex-m4",
     "cortex-m7": "thumbv7em-none-eabi -mcpu=cortex-m7",
     "cortex-m33": "thumbv8m.main-none-eabi -mcpu=cortex-m33 -mattr=+dsp",
     "cortex-m55": "thumbv8.1m.main-none-eabi -mcpu=cortex-m55",
+    "cortex-m85": "thumbv8.1m.main-none-eabi -mcpu=cortex-m85",
     "graviton2": "aarch64-unknown-linux-gnu -mcpu=neoverse-n1",
     "graviton3": "aarch64-unknown-linux-gnu -mcpu=neoverse-v1",
     "graviton4": "aarch64-unknown-linux-gnu -mcpu=neoverse-v2",
@@ -58,7 +60,9 @@ SHORT = {
     "jetson-orin": "aarch64-unknown-linux-gnu -mcpu=cortex-a78ae",
     "jetson-xavier": "aarch64-unknown-linux-gnu -mcpu=carmel",
     "pixel6": "aarch64-unknown-linux-android -mcpu=cortex-x1",
+    "pixel7": "aarch64-unknown-linux-android -mcpu=cortex-x1",
     "pixel8": "aarch64-unknown-linux-android -mcpu=cortex-x3",
+    "pixel9": "aarch64-unknown-linux-android -mcpu=cortex-x4",
     "riscv32": "riscv32-unknown-elf",
     "riscv64": "riscv64-unknown-linux-gnu",
     "rpi2": "arm-unknown-linux-gnueabihf -mcpu=cortex-a7",
@@ -75,6 +79,13 @@ MACHINES = {"amd64": "x86_64", "arm64": "aarch64", "armv6l": "arm", "armv7": "ar
 """What other tools begin a triple with, and what it begins with here."""
 FOREIGN = ("apple", "darwin", "macos", "ios", "windows", "win32", "msvc", "cygwin", "uefi")
 """What a triple has in it of a system whose objects are not ELF, and which nothing here was tried on."""
+NEEDING = {
+    "dsp": ("thumbv7em", "thumbv8m.main", "thumbv8.1m.main"),
+    "mve": ("thumbv8.1m.main",),
+    "mve.fp": ("thumbv8.1m.main",),
+}
+"""By feature of a microcontroller, what triples begin with whose processors may have it: for others, LLVM makes its
+instructions all the same, or ends the process."""
 HARD_FLOAT = {"arm": frozenset({"vfp4d16sp"}), "thumbv7em": frozenset({"vfp4d16sp"})}
 """By the first word of a triple that ends in `eabihf`, its unit for floats, where the CPU of `CROSS` has none."""
 
@@ -143,13 +154,17 @@ def _machine(target: str, words: Sequence[str]) -> Target:
             if option == "-mfloat-abi":
                 hint = f"the triple says it, as in thumbv7em-none-eabihf (hard) and thumbv7em-none-eabi; {hint}"
             raise InvalidArgument(f"target {target!r}", f"has the option {word}", hint)
-    _check_floats(machine, f"target {target!r}")
+    _check_arm(machine, f"target {target!r}")
     return machine
 
 
-def _check_floats(machine: CpuTarget, where: str) -> None:
-    """Raise InvalidArgument for floats passed in registers that the processor does not have, or may not use, and for
-    vectors without the registers that they are in."""
+def _check_arm(machine: CpuTarget, where: str) -> None:
+    """Raise InvalidArgument for features of another architecture of microcontrollers, for floats passed in registers
+    that the processor does not have, or may not use, and for vectors without the registers that they are in."""
+    first = machine.triple.partition("-")[0]
+    for name, others in NEEDING.items():
+        if first.startswith("thumb") and name in machine.features and first not in others:
+            raise InvalidArgument(where, f"has {name}, which no {first} has", f"it is of {', '.join(others)}")
     if machine.has("soft-float", "mve"):
         hint = "write -mattr=+soft-float,-mve"
         raise InvalidArgument(where, "has mve, which needs what soft-float takes away", hint)
@@ -213,6 +228,8 @@ def _of_triple(triple: str, target: str) -> CpuTarget:
         hint = f'known are "llvm" (this machine), "cuda", "opencl", {", ".join(SHORT)}, and triples {known}'
         if name in MACHINES:
             hint = f'write "{"-".join([MACHINES[name], *system])}"{f" or {name}" if name in SHORT else ""}; {hint}'
+        if alike := near(triple.lower(), SHORT, 0.5):
+            hint = f"did you mean {' or '.join(alike)}? {hint}"
         raise Unsupported(f"target {target!r}", "is not known", hint)
     return _generic(triple)
 
@@ -225,10 +242,21 @@ def _generic(triple: str) -> CpuTarget:
     return replace(machine, features=machine.features | floats)
 
 
-def _with_cpu(machine: CpuTarget, cpu: str) -> CpuTarget:
-    """The machine with this CPU, and what that has where LLVM can tell."""
-    _check(machine.triple, cpu, "")
-    return replace(machine, cpu=cpu, features=_features_of(machine.triple, cpu))
+def _with_cpu(machine: CpuTarget, cpu: str, where: str = "target") -> CpuTarget:
+    """The machine with this CPU, which may be that of a name in `SHORT`, and what it has where LLVM can tell. Raises
+    InvalidArgument for one of another architecture."""
+    first, words = machine.triple.partition("-")[0], SHORT.get(cpu, "").split()
+    options = {word.partition("=")[0]: word.partition("=")[2] for word in words[1:]}
+    if options and (other := words[0].partition("-")[0]) != first:
+        raise InvalidArgument(where, f"has the CPU {cpu}, which is of {other}, not of {first}", f'write "{cpu}"')
+    if first.startswith("thumb") and not options and cpu != "generic":
+        known = [name for name, words in SHORT.items() if words.startswith(f"{first}-") and "-mcpu=" in words]
+        what = f"has the CPU {cpu!r}, which is not known of {first}"
+        raise InvalidArgument(where, what, f"known are {', '.join(['generic', *known])}")
+    named = options.get("-mcpu", cpu)
+    _check(machine.triple, named, "", where)
+    machine = replace(machine, cpu=named, features=_features_of(machine.triple, named))
+    return replace(machine, features=_changed(machine, options["-mattr"])) if "-mattr" in options else machine
 
 
 def _features_of(triple: str, cpu: str) -> frozenset[str]:
@@ -258,8 +286,10 @@ def check_cpu(target: CpuTarget, where: str) -> None:
     here = host_cpu()
     if (target.triple, target.cpu) == here[:2] and target.features <= here[2]:
         return
+    if target.cpu != known.cpu:
+        _with_cpu(known, target.cpu, where)
     _check(target.triple, target.cpu, ",".join(f"+{name}" for name in sorted(target.features - known.features)), where)
-    _check_floats(target, where)
+    _check_arm(target, where)
 
 
 def _changed(machine: CpuTarget, changes: str) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -17,7 +18,7 @@ from xdsl.parser import Parser
 
 import relay
 from relay.dialects.context import make_context
-from relay.errors import InvalidArgument
+from relay.errors import InvalidArgument, Unsupported
 from relay.frontend import from_tflite
 from relay.lowering.gpu import strategies
 from relay.lowering.gpu.tiles import Tile
@@ -194,10 +195,8 @@ def test_the_environment_of_a_triple_says_how_floats_are_passed(triple: str, rea
     [
         ("thumbv6m-none-eabihf", "generic"),
         ("thumbv7m-none-eabihf", "cortex-m3"),
-        ("thumbv7em-none-eabihf -mcpu=cortex-m3", "cortex-m3"),
         ("thumbv7em-none-eabihf -mattr=-vfp4d16sp", "cortex-m3"),
         ("thumbv7em-none-eabihf -mcpu=cortex-m4 -mattr=+soft-float", "cortex-m4"),
-        ("thumbv8m.main-none-eabihf -mcpu=cortex-m23", "cortex-m23"),
         ("arm-linux-gnueabihf -mcpu=arm926ej-s", "arm926ej-s"),
     ],
 )
@@ -212,6 +211,41 @@ def test_floats_are_not_passed_in_registers_that_are_not_there(text: str, cpu: s
         target_of(
             Parser(make_context(), f"builtin.module attributes {{relay.target = {{{fields}}}}} {{}}").parse_module()
         )
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (
+            "cortex-m4 -mcpu=cortex-m0",
+            'has the CPU cortex-m0, which is of thumbv6m, not of thumbv7em; write "cortex-m0"',
+        ),
+        ("thumbv7em-none-eabihf -mcpu=cortex-m3", "has the CPU cortex-m3, which is of thumbv7m, not of thumbv7em"),
+        ("thumbv8.1m.main-none-eabi -mcpu=cortex-m33", "which is of thumbv8m.main, not of thumbv8.1m.main"),
+        ("thumbv8m.main-none-eabi -mcpu=cortex-m55", "which is of thumbv8.1m.main, not of thumbv8m.main"),
+        (
+            "thumbv6m-none-eabi -mcpu=cortex-a53",
+            "'cortex-a53', which is not known of thumbv6m; known are generic, cortex-m0",
+        ),
+        ("thumbv8m.main-none-eabihf -mcpu=cortex-m23", "'cortex-m23', which is not known of thumbv8m.main"),
+        ("cortex-m0 -mattr=+dsp", "has dsp, which no thumbv6m has; it is of thumbv7em, thumbv8m.main, thumbv8.1m.main"),
+        ("cortex-m4 -mattr=+mve", "has mve, which no thumbv7em has; it is of thumbv8.1m.main"),
+        ("aarch64 -mcpu=rpi2", 'has the CPU rpi2, which is of arm, not of aarch64; write "rpi2"'),
+        ("jetson", "is not known; did you mean jetson-"),
+        ("Cortex-M4", "is not known; did you mean cortex-m4 or"),
+    ],
+)
+def test_processors_of_other_architectures_are_refused(text: str, error: str):
+    """LLVM would end the process, or make instructions that the processor does not have."""
+    with pytest.raises((InvalidArgument, Unsupported), match=re.escape(error)):
+        resolve(text)
+
+
+def test_a_processor_may_have_the_name_of_a_board():
+    assert resolve("aarch64 -mcpu=rpi4") == resolve("rpi4")
+    target = resolve("aarch64-linux-android -mcpu=pixel8")
+    assert isinstance(target, CpuTarget) and (target.triple, target.cpu) == ("aarch64-linux-android", "cortex-x3")
+    assert resolve("thumbv8m.main-none-eabi -mcpu=cortex-m33") == resolve("cortex-m33")
 
 
 def test_vectors_need_the_registers_of_floats():
