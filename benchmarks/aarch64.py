@@ -29,9 +29,10 @@ import numpy as np
 import relay
 from benchmarks.firmware import DIGITS, done, drawn
 from relay import signature
+from relay.errors import RelayError
 from relay.frontend import from_tflite
 from relay.interpreters import run as interpret
-from relay.target import resolve
+from relay.target import CpuTarget, resolve
 
 TARGETS = ("aarch64", "aarch64 -mattr=+dotprod", "aarch64 -mattr=+dotprod,+i8mm")
 TOOLS = ("aarch64-linux-gnu-gcc", "qemu-aarch64", "gcc")
@@ -231,6 +232,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--targets", nargs="+", default=[*TARGETS])
     parser.add_argument("--kernels", type=int, default=0, help="list so many kernels of each")
     given = parser.parse_args(arguments)
+    if absent := [str(model) for model in given.models if not model.is_file()]:
+        parser.error(f"{absent[0]}: is not there")
+    for target in given.targets:
+        try:
+            machine = resolve(target)
+        except RelayError as error:
+            parser.error(str(error))
+        if not isinstance(machine, CpuTarget) or not machine.triple.startswith("aarch64"):
+            parser.error(f"{target}: is no machine of AArch64")
     if what := missing():
         print(what)
         return 2
@@ -242,7 +252,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             found = row(model, target)
             right &= found.equal
             total, equal = found.kernels.total(), "equal" if found.equal else "DIFFERENT"
-            taken = "" if found.cycles is None else f"{found.cycles / 1e6:.3f}"
+            taken = "not known" if found.cycles is None else f"{found.cycles / 1e6:.3f}"
             cells = (model.stem, target, found.bytes, f"{total / 1e6:.3f}", taken, found.conversions, equal)
             print(f"| {' | '.join(map(str, cells))} |", flush=True)
             for name, number in found.kernels.most_common(given.kernels):

@@ -258,6 +258,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=[*KINDS])
     parser.add_argument("--floats-in-registers", action="store_true", help="-mfloat-abi=hard")
     given = parser.parse_args(arguments)
+    if absent := [str(model) for model in given.models if str(model) != "speech" and not model.is_file()]:
+        parser.error(f"{absent[0]}: is not there")
     boards = [name for name in given.boards if not BOARDS[name].missing]
     for name in sorted({*given.boards} - {*boards}):
         print(f"{name}: {', '.join(BOARDS[name].missing)} not installed", file=sys.stderr)

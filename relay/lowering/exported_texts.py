@@ -55,6 +55,7 @@ def example(name: str, parameters: Sequence[Parameter], arena: str, regions: boo
     call = f"{name}_{'stream_step' if states else 'run'}({', '.join([*given, *(each.name for each in arguments)])})"
     lines = [
         f'#include "{name}.h"',
+        *(["#include <stdalign.h>"] if "alignas" in arena else []),
         "",
         *([arena] if arena else []),
         *([f"static {name}_stream stream;"] if states else []),
@@ -118,7 +119,7 @@ def readme(
         f"| {row['bytes']} | `{row['kernel']}` | {cell(row['layer'])} |\n" for row in graph.get("layers", ())
     )
     regions = f", `{name}_regions.c`" if graph.get("externals") else ""
-    arena = f"static _Alignas({macro}_ARENA_ALIGNMENT) unsigned char arena[{macro}_ARENA_BYTES];"
+    arena = f"alignas({macro}_ARENA_ALIGNMENT) unsigned char arena[{macro}_ARENA_BYTES];"
     flags, abi = " ".join(compiler_flags(target)), float_abi(target)
     compiled = f"Compile programs {f'with `{flags}`' if flags else f'for {target.triple}'}."
     if abi:

@@ -44,7 +44,8 @@ returned.
     program = example(name, parameters, arena, bool(model.regions.functions))
     return f"""# {name}
 
-`{name}.c` and `{name}.h` are a neural network in C99, made by relay. The only library functions are {library}; there is
+`{name}.c` and `{name}.h` are a neural network in C99, made by relay. The only library functions are {library} (a
+compiler may make memmove and memset of loops); there is
 {started} and no global state but the arena of `{name}_run`.
 {regions}
 | | bytes |
