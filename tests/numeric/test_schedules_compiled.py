@@ -133,8 +133,8 @@ def test_tiles_of_every_shape(dtype: str):
 def test_small_weights_are_inside():
     net = Net(33)
     x = net.argument(net.numbers("uint8", 1, 20, 20, 16))
-    sums = net.conv2d(x, net.constant(net.numbers("int8", 96, 1, 1, 16)), zero_points=(4, 0))
-    net.result("codes", net.requantize(sums, 96, "uint8"))
+    sums = net.conv2d(x, net.constant(net.numbers("int8", 200, 1, 1, 16)), zero_points=(4, 0))
+    net.result("codes", net.requantize(sums, 200, "uint8"))
     assert host().vector_registers == 32 and "channels_inside" in choices(net)
 
 
