@@ -228,7 +228,7 @@ def _of_triple(triple: str, target: str) -> CpuTarget:
         hint = f'known are "llvm" (this machine), "cuda", "opencl", {", ".join(SHORT)}, and triples {known}'
         if name in MACHINES:
             hint = f'write "{"-".join([MACHINES[name], *system])}"{f" or {name}" if name in SHORT else ""}; {hint}'
-        if alike := near(triple.lower(), SHORT, 0.5):
+        if alike := near(triple.lower(), names(), 0.5):
             hint = f"did you mean {' or '.join(alike)}? {hint}"
         raise Unsupported(f"target {target!r}", "is not known", hint)
     return _generic(triple)
