@@ -31,13 +31,13 @@ SELECTED = frozenset(
 class SelectTargetOps(TargetPass):
     """Select the target's instruction for each dot product: a call of a function that computes one becomes the LLVM
     intrinsic, on as many lanes as it takes, or, where the target has none, products in `arith` and `vector`; the
-    functions go. On x86, `arith.maximumf` and `arith.minimumf` of vectors become a comparison and
-    choices: its instruction for them gives the second number where one is none. So do those of widened halves where
-    there is no arithmetic of halves: LLVM would take the halves, one by one on AArch64. On microcontrollers all of them
-    do: LLVM would call `fmaximumf`, which C libraries of theirs do not have. Where the target has no fused
+    functions go. On x86, `arith.maximumf` and `arith.minimumf` of vectors become a comparison and choices: its
+    instruction for them gives the second number where one is none. So do those of f16 that was widened to f32, where
+    there is no arithmetic of f16: LLVM would compute them in f16, on AArch64 lane by lane. On microcontrollers all of
+    them do: LLVM would call `fmaximumf`, which C libraries of theirs do not have. Where the target has no fused
     multiply-adds, `vector.fma` becomes a product and a sum: LLVM would call `fmaf` for each lane. On AArch64, vectors
-    that are clamped to 8-bit codes are narrowed twice, with saturation. Where no instruction gives 64 bits of a product
-    (Cortex-M0), `arith.muli` of i64 becomes products of 32 bits: LLVM would call `__muldi3`.
+    that are clamped to 8-bit codes are narrowed twice, with saturation. Where no instruction gives 64 bits of a
+    product (Cortex-M0), `arith.muli` of i64 becomes products of 32 bits: LLVM would call `__muldi3`.
     """
 
     name: ClassVar[str] = "select-target-ops"

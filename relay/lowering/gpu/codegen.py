@@ -18,8 +18,8 @@ from relay.target import GpuTarget
 
 CHILD = "relay.lowering.gpu.llvm_child"
 SETTINGS = ("--disable-lsr",)
-"""Of LLVM for SPIR-V. Loop strength reduction writes a remainder as an integer of a few bits, of which SPIR-V's code
-generator makes a byte whose upper bits are the dividend's."""
+"""What LLVM is told for SPIR-V. Its loop strength reduction truncates a dividend to the few bits of the remainder; the
+code generator makes that a byte, and leaves the dividend's upper bits in it."""
 TIMEOUT = 1800
 """Seconds for one module: far more than any takes."""
 

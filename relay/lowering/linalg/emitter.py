@@ -141,7 +141,7 @@ class Clip:
 
 
 def clip_of(op: Operation) -> Clip | None:
-    """What a minimum clips, if what it is applied to has a lower bound."""
+    """The clip that a minimum ends; None where its operand is no maximum of a float and a constant."""
     if not isinstance(op, arith.MinimumfOp):
         return None
     lower, high = op.lhs.owner, number(op.rhs)

@@ -38,8 +38,8 @@ JOINING = 8
 
 PLACES = 4
 """Parts of a matrix whose rows are read side by side: a processor prefetches several streams at once, but none of them
-past the end of a page. A C program of these loops reads 131 kB of keys at 21 GB/s so on a
-Zen 3, at 10.5 one row after the other."""
+past the end of a page. On a Zen 3, a C program of these loops reads 131 kB of keys at 21 GB/s so, and
+at 10.5 one row after the other."""
 
 BLOCK_BYTES = 16 << 10
 """Bytes of the rows that several tiles of sums take before the next rows: they stay in the first-level cache."""

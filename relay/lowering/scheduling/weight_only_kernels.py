@@ -107,15 +107,11 @@ class WeightOnlyEmitter:
     def channels(self, sums: SSAValue | None) -> None:
         """All rows of a tile of channels, whose weights stay in the cache, then the next."""
 
-        def rows(first: Index, vectors: int, lanes: int) -> None:
-            over(
-                self.b,
-                self.rows,
-                self.schedule.tile[0],
-                lambda row, rows: self.tile(row, rows, first, vectors, lanes, sums),
-            )
+        def tiles(first: Index, vectors: int, lanes: int) -> None:
+            most = self.schedule.tile[0]
+            over(self.b, self.rows, most, lambda row, rows: self.tile(row, rows, first, vectors, lanes, sums))
 
-        self.over_channels(rows)
+        self.over_channels(tiles)
 
     def over_channels(self, tile: Callable[[Index, int, int], None]) -> None:
         """`tile(first, vectors, lanes)` for all tiles of channels: its vectors are `vector(first, n)`. Of channels that

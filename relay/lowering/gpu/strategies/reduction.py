@@ -178,7 +178,7 @@ class Reduction(Strategy[ReductionSchedule]):
 
 @dataclass(frozen=True)
 class PointsSum:
-    """A nest's only sum, of which results along a dimension share what they read of a factor."""
+    """The only sum of a nest; its results along one dimension read the same elements of one of its factors."""
 
     nest: Nest
     along: int
