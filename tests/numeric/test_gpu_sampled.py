@@ -69,33 +69,32 @@ def returning(module: IRModule, values: Sequence[SSAValue]) -> None:
 
 @dataclass(frozen=True)
 class Values:
-    """What a call takes, besides constants, and what it gives: for each image that was looked at."""
+    """What a call takes, besides constants, and what it gives, of all images that were looked at."""
 
     name: str
-    taken: list[list[Array]]
-    given: list[list[Array]]
+    taken: list[Array]
+    given: list[Array]
 
 
 def values_of(path: Path, target: str) -> list[Values]:
-    """The values of all calls of a model, for its stored inputs."""
-    module = relay.optimize(from_tflite(path), target)
+    """The values of all calls of a model, for all its stored inputs at once: a number of each image, and what uses it,
+    are one call where there is one image, and several where there are more."""
+    images = golden_of(path)[0]
+    module = relay.optimize(from_tflite(path, batch=len(images)), target)
     calls = calls_of(module)
     values = list(dict.fromkeys(value for call in calls for value in (*taken(call), *call.results)))
     returning(module, values)
-    runs = [dict(zip(values, run(module, given), strict=True)) for given in golden_of(path)[0]]
+    inputs = [np.concatenate(parts) for parts in zip(*images, strict=True)]
+    found = dict(zip(values, run(module, inputs), strict=True))
     return [
-        Values(
-            call.callee.string_value(),
-            [[found[value] for found in runs] for value in taken(call)],
-            [[found[value] for found in runs] for value in call.results],
-        )
+        Values(call.callee.string_value(), [found[value] for value in taken(call)], [found[v] for v in call.results])
         for call in calls
     ]
 
 
-def batched(images: Sequence[Array], count: int) -> Array:
-    """The images one after the other, again and again, so many in all."""
-    return np.concatenate([images[number % len(images)] for number in range(count)])
+def repeated(images: Array, count: int) -> Array:
+    """The images again and again, so many in all."""
+    return np.resize(images, (count, *images.shape[1:]))
 
 
 def apart(module: IRModule) -> list[CallOp]:
@@ -247,10 +246,10 @@ def check(name: str, target: str, batch: int) -> Calls:
         pytest.skip(f"the model {name} is not here")
     values, model = values_of(path, target), Calls(path, target, batch)
     for value, call in zip(values, model.calls, strict=True):
-        inputs = [batched(images, batch) for images in value.taken]
+        inputs = [repeated(images, batch) for images in value.taken]
         once, again = (model.run(call, inputs, fill) for fill in FILLS)
         for got, other, images in zip(once, again, value.given, strict=True):
-            want, written = batched(images, batch), got == other
+            want, written = repeated(images, batch), got == other
             assert got.shape == want.shape and written.any(), value.name
             assert close(got[written], want[written]), value.name
     return model
