@@ -52,7 +52,7 @@ class Native(Backend[CpuTarget]):
             index_bits=target.index_bits,
             repeated=repeated,
         )
-        write(ready=code.add)
+        write(ready=code.add, apart=code.apart)
         found = code.finish(lambda: write().text, planned.progress)  # not kept: it is as large as all modules of code
         graph, params = describe(module, target, *planned.described)
         if repeated:
@@ -66,7 +66,7 @@ class Native(Backend[CpuTarget]):
             **externals.sources(module.op),
         }
         files = partial(export, module, graph, params, target, code.level)
-        counts = partial(_profiled, module, target, code.level, planned.work)
+        counts = partial(_profiled, module, code, planned.work)
         library = Library(found.shared_object(), sources, externals.artifacts(module.op), files, counts)
         claims = b"" if planned.length else place_tensors(planned.claims, module).pack()
         executable = Executable(json.dumps(graph), library, params, claims=claims)
@@ -74,7 +74,7 @@ class Native(Backend[CpuTarget]):
         return executable
 
 
-def _profiled(module: IRModule, machine: CpuTarget, effort: int, work: Work) -> dict[str, Any]:
+def _profiled(module: IRModule, code: Compilation, work: Work) -> dict[str, Any]:
     from relay.compile.profiling import profiled  # here: few builds are profiled
 
-    return profiled(module, machine, effort, work)
+    return profiled(module, code, work)

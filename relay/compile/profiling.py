@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.func import CallOp
 from xdsl.ir import Operation
 
 from relay.compile.peak import measure
 from relay.compile.work import Work
-from relay.lowering.codegen import compile_text
+from relay.compile.workers import Compilation
 from relay.lowering.llvm_ir import program
 from relay.lowering.shaped import buffer_of, is_buffer
 from relay.module import IRModule
@@ -19,11 +20,16 @@ from relay.target import CpuTarget
 from relay.transforms.location import words
 
 
-def profiled(module: IRModule, target: CpuTarget, level: int, work: Work) -> dict[str, Any]:
-    """Of a module whose memory is planned: the `code` of a program that counts; a row for each call (kernel, bytes,
-    and the operators of the source model with their multiply-accumulates); what one core does at most (`peak`)."""
+def profiled(module: IRModule, built: Compilation, work: Work) -> dict[str, Any]:
+    """Of a module whose memory is planned, and its code: the `code` of a program that counts, of which what `built` has
+    is not compiled again; a row for each call (kernel, bytes, and the operators of the source model with their
+    multiply-accumulates); what one core does at most (`peak`)."""
+    target = cast(CpuTarget, built.target)
     threads = target.triple if target.has_threads else ""
-    text = program(module.op, target.function_attributes, threads, counters=target.triple).text
+    write = partial(program, module.op, target.function_attributes, threads, counters=target.triple)
+    with Compilation(target, built.level, codes=built.codes) as code:
+        write(ready=code.add, apart=built.apart)
+        found = code.finish(lambda: write().text)
     functions = module.functions
     calls = [op for op in module["main"].walk() if isinstance(op, CallOp)]
     number = Counter(op.callee.string_value() for op in calls)
@@ -34,7 +40,7 @@ def profiled(module: IRModule, target: CpuTarget, level: int, work: Work) -> dic
         alone = kernel is not None and number[name] == 1  # of several calls, a kernel remembers one
         inner = list(kernel.walk()) if kernel is not None and alone else []
         rows.append({"kernel": name, "bytes": bytes_of(op), **sources(op, inner, work)})
-    return {"code": compile_text(text, target, level).shared_object(), "calls": rows, "peak": dict(measure())}
+    return {"code": found.shared_object(), "calls": rows, "peak": dict(measure())}
 
 
 def bytes_of(call: CallOp) -> int:

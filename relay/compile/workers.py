@@ -14,8 +14,9 @@ import subprocess
 import sys
 import threading
 from bisect import insort
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
@@ -36,16 +37,32 @@ MACHINE_CODE = re.compile(r"@llvm\.(?:aarch64|amdgcn|arm|nvvm|riscv|spv|wasm|x86
 """What a text has for some machines only."""
 
 
-class Compilation:
-    """The code of a program, told in modules: each is found again by its text, or compiled by a pool. A context."""
+_APART: ContextVar[dict[str, bytes] | None] = ContextVar("codes of kernels that are compiled apart", default=None)
 
-    def __init__(self, target: Target, level: int = 3, compile: Compile = emit):
+
+@contextmanager
+def kernels_apart() -> Generator[None]:
+    """Builds in here compile each kernel as a module of its own, and kernels of equal texts only once."""
+    token = _APART.set({})
+    try:
+        yield
+    finally:
+        _APART.reset(token)
+
+
+class Compilation:
+    """The code of a program, told in modules: each is found again by its text, or compiled by a pool. A context.
+    `codes`: modules that are compiled already, by key."""
+
+    def __init__(self, target: Target, level: int = 3, compile: Compile = emit, codes: dict[str, bytes] | None = None):
         self.target, self.level = target, level
         self.machine = machine_of(target)
         self.pool = LlvmPool(compile)
         self.keys: list[str] = []
         self.missing: list[str] = []
-        self.codes: dict[str, bytes] = {}
+        kept = _APART.get()
+        self.apart = kept is not None
+        self.codes = codes if codes is not None else {} if kept is None else kept
 
     def __enter__(self) -> Compilation:
         return self

@@ -24,6 +24,7 @@ from relay.arguments import positive
 from relay.compile.entry import build
 from relay.compile.pipeline import default_pipeline
 from relay.compile.records import Record, Records
+from relay.compile.workers import kernels_apart
 from relay.errors import InvalidArgument, Unsupported
 from relay.exploration.measuring import results_of
 from relay.lowering.call_graph import CallGraph
@@ -256,15 +257,16 @@ def measured(job: Job) -> Measured:
         raise InvalidArgument("tune", f"the target {job.target} is no CPU", "only kernels of CPUs have records")
     model = IRModule.parse(job.model) if job.is_text and isinstance(job.model, str) else job.model
     draws = [DrawSchedules(None), *job.draws]
-    executables = [
-        build(
-            model,
-            job.target,
-            pipeline=default_pipeline(job.target).insert_before("schedule", draw),
-            records=job.records if number else job.start,
-        )
-        for number, draw in enumerate(draws)
-    ]
+    with kernels_apart():
+        executables = [
+            build(
+                model,
+                job.target,
+                pipeline=default_pipeline(job.target).insert_before("schedule", draw),
+                records=job.records if number else job.start,
+            )
+            for number, draw in enumerate(draws)
+        ]
     wanted = [array.tobytes() for array in results_of(executables[0], None)]
     equal = [[array.tobytes() for array in results_of(each, None)] == wanted for each in executables]
     times: list[dict[str, list[float]]] = [{} for _ in executables]

@@ -56,13 +56,15 @@ def program(
     counters: str = "",
     index_bits: int = 64,
     repeated: bool = False,
+    apart: bool = False,
 ) -> Program:
     """LLVM IR of the module; `attributes` are added to every function's. If there are parallel loops and a `triple` is
     given, the functions of a team of threads come with it. `entry` writes what others see instead of `relay_NAME`, told
     how many arguments `@main` takes. `ready` is told modules that are compiled apart (see `Units`), while others are
     written. With `counters`, the triple of a machine, `@main` counts the ticks of each call (`llvm.counters`) in
     numbers whose address ends its table. An index has `index_bits`: 64 where there are parallel loops. `repeated`: with
-    a function that runs `@main` for many blocks of inputs (`llvm.repeat`); there must be a `triple`.
+    a function that runs `@main` for many blocks of inputs (`llvm.repeat`); there must be a `triple`. `apart`: each
+    kernel is a module of its own.
 
     Raises Unsupported for an operation that is none of level 3.
     """
@@ -73,7 +75,7 @@ def program(
     forking = threaded(module)
     whole = Program(functions, entries, declarations, attributes)
     names = [op.sym_name.data for op in module.body.block.ops if isinstance(op, FuncOp)]
-    units = None if ready is None else Units(whole, names, ready)
+    units = None if ready is None else Units(whole, names, ready, apart)
     for op in module.body.block.ops:
         if not isinstance(op, FuncOp):
             raise Unsupported(f"llvm-ir: {op.name}", "is no function")

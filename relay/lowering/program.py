@@ -68,10 +68,11 @@ class Program:
 class Units:
     """A program that is written, function by function, and told to `ready` in modules that linked together are the
     whole: each of at least `UNIT_SIZE` characters, but for the last, which has the functions that call others and what
-    is behind all functions. A program that has no two such is one module."""
+    is behind all functions. A program that has no two such is one module. `apart`: each function is a unit."""
 
-    def __init__(self, program: Program, names: Iterable[str], ready: Callable[[str], object]):
+    def __init__(self, program: Program, names: Iterable[str], ready: Callable[[str], object], apart: bool = False):
         self.program, self.names, self.ready = program, frozenset(names), ready
+        self.size = 0 if apart else UNIT_SIZE
         self.last: list[FunctionText] = []
         self.group: list[FunctionText] = []
         self.full: list[list[FunctionText]] = []
@@ -83,7 +84,7 @@ class Units:
             self.last.append(function)
             return
         self.group.append(function)
-        if sum(map(len, self.group)) >= UNIT_SIZE:
+        if sum(map(len, self.group)) >= self.size:
             self.full.append(self.group)
             self.group = []
         while len(self.full) > max(self.told, 1):

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import relay
+from relay.compile.workers import LlvmPool, kernels_apart
 from relay.errors import InvalidArgument, Unsupported
+from relay.lowering.codegen import Job
 from relay.lowering.llvm.counters import counted
 from relay.lowering.llvm_ir import program
 from relay.runtime import Executable
@@ -100,6 +102,27 @@ def test_the_counting_run_gives_the_same_numbers(executable: Executable):
     seen.append(np.asarray(twin.run(IMAGE)))
     np.testing.assert_array_equal(seen[0], expected)
     assert (vars(twin)["_notes"][0] > 0).all()
+
+
+def test_counters_compile_no_kernel_again(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("RELAY_CACHE_DIR", "off")
+    compiled: list[str] = []
+    add = LlvmPool.add
+
+    def noted(pool: LlvmPool, job: Job) -> None:
+        compiled.append(job[0])
+        add(pool, job)
+
+    monkeypatch.setattr(LlvmPool, "add", noted)
+    with kernels_apart():
+        executables = [relay.build(DIGITS), relay.build(DIGITS)]
+    of_kernels = len(compiled)
+    assert of_kernels == len(set(executables[0].graph["kernels"])) + 1  # and @main, once for both builds
+    for executable in executables:
+        for _ in range(2):
+            assert executable.profile(IMAGE, seconds=0).calls
+    assert len(compiled) == of_kernels + 1
+    assert "readcyclecounter" in compiled[-1]
 
 
 def test_a_build_from_the_cache_is_profiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
