@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import (
     SymbolRefAttr,
     UnitAttr,
     VectorType,
+    f32,
     i32,
     i64,
 )
@@ -34,7 +35,7 @@ from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstan
 from relay.dialects.arith import CmpfOp, CmpiOp, SelectOp, truth_of
 from relay.dialects.attributes import ints, scalar_attr
 from relay.dialects.op import created
-from relay.lowering.dot_products import DotProduct, MatrixProduct, NibbleProduct, declared
+from relay.lowering.dot_products import DotProduct, HalfProduct, MatrixProduct, NibbleProduct, declared
 from relay.lowering.shaped import Extent, buffer_of, elements, is_buffer, is_vector, memref_type, scalar_of, vector_of
 
 INDEX = IndexType()
@@ -343,7 +344,8 @@ class LoopBuilder:
 
     def dot(self, accumulator: SSAValue, data: SSAValue, weights: SSAValue, unsigned: bool) -> SSAValue:
         """A dot product: a call of a function of the module; `unsigned` tells of the data."""
-        return self.product(DotProduct, accumulator, data, weights, unsigned)
+        kind = HalfProduct if scalar_of(accumulator.type) == f32 else DotProduct
+        return self.product(kind, accumulator, data, weights, unsigned)
 
     def matrix_product(self, accumulator: SSAValue, data: SSAValue, weights: SSAValue, unsigned: bool) -> SSAValue:
         """A product of two rows of data, called in the same way."""

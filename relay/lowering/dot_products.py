@@ -1,4 +1,4 @@
-"""Dot products of codes at the level of loops: calls of functions whose bodies say what they compute.
+"""Dot products of codes, and of bf16, at the level of loops: calls of functions whose bodies say what they compute.
 
 Upstream has no op that is what processors do in one instruction, on vectors of one dimension. So a module has a private
 function for each kind of dot product, of `vector.contract` and casts, and kernels call it where they need one;
@@ -21,12 +21,14 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolRefAttr,
     VectorType,
+    bf16,
+    f32,
     i8,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.linalg.attrs import IteratorType
-from xdsl.dialects.vector import CombiningKindAttr, CombiningKindFlag
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.vector import BitcastOp, CombiningKindAttr, CombiningKindFlag
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.traits import SymbolTable
 
@@ -60,6 +62,11 @@ class DotProduct:
         return self.codes
 
     @property
+    def element(self) -> Attribute:
+        """The type of the factors."""
+        return self.codes.element_type
+
+    @property
     def group(self) -> int:
         """Products of a sum."""
         return self.codes.get_shape()[0] // self.lanes
@@ -85,9 +92,14 @@ class DotProduct:
         lanes = range(k, self.lanes * self.group, self.group)
         return lanes, lanes
 
-    def taken(self, data: SSAValue) -> list[Operation]:
-        """What makes of data what is multiplied, if they are not that."""
-        return []
+    def taken(self, data: SSAValue, weights: SSAValue) -> tuple[Sequence[Operation], Sequence[Operation]]:
+        """What makes of data, and of weights, what is multiplied, if they are not that."""
+        return [], []
+
+    @property
+    def extensions(self) -> Sequence[type[ExtUIOp | ExtSIOp | arith.ExtFOp]]:
+        """What makes of data, and of weights, numbers of the type of the sums."""
+        return ExtUIOp if self.unsigned else ExtSIOp, ExtSIOp
 
     def function(self) -> FuncOp:
         """The function that computes it."""
@@ -102,12 +114,12 @@ class DotProduct:
             assert is_vector(type)
             return ShapeCastOp.create(operands=[value], result_types=[VectorType(type.element_type, shape)])
 
-        kinds = (ExtUIOp if self.unsigned else ExtSIOp, ExtSIOp)
-        first = self.taken(block.args[1])
-        casts = [cast(first[-1].results[0] if first else block.args[1], data), cast(block.args[2], weights)]
+        first = self.taken(*block.args[1:])
+        factors = [ops[-1].results[0] if ops else given for ops, given in zip(first, block.args[1:], strict=True)]
+        casts = [cast(factor, shape) for factor, shape in zip(factors, (data, weights), strict=True)]
         wide = [
             kind(each.results[0], VectorType(self.sums.element_type, shape))
-            for kind, each, shape in zip(kinds, casts, (data, weights), strict=True)
+            for kind, each, shape in zip(self.extensions, casts, (data, weights), strict=True)
         ]
         before = [] if len(sums) == 1 else [cast(block.args[0], sums)]
         accumulator = before[0].results[0] if before else block.args[0]
@@ -124,7 +136,7 @@ class DotProduct:
         )
         after = [cast(contraction.result, self.sums.get_shape())] if before else []
         result = after[0].results[0] if after else contraction.result
-        block.add_ops([*first, *casts, *wide, *before, contraction, *after, ReturnOp(result)])
+        block.add_ops([*first[0], *first[1], *casts, *wide, *before, contraction, *after, ReturnOp(result)])
         return function
 
 
@@ -176,10 +188,33 @@ class NibbleProduct(DotProduct):
         """`nibble_product_32x2`: 32 sums of two products."""
         return f"nibble_product_{self.lanes}x{self.group}"
 
-    def taken(self, data: SSAValue) -> list[Operation]:
+    def taken(self, data: SSAValue, weights: SSAValue) -> tuple[Sequence[Operation], Sequence[Operation]]:
         (lanes,) = self.codes.get_shape()
         mask = arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(VectorType(i8, [lanes]), [15] * lanes))
-        return [mask, arith.AndIOp(data, mask.result)]
+        return [mask, arith.AndIOp(data, mask.result)], []
+
+
+@dataclass(frozen=True)
+class HalfProduct(DotProduct):
+    """`result[i] = accumulator[i] + sum over k < 2 of data[2i + k] * weights[2i + k]` in f32, of the bits of bf16;
+    instructions add in any order, and may take subnormal numbers for zeros."""
+
+    @property
+    def element(self) -> Attribute:
+        return bf16
+
+    @property
+    def name(self) -> str:
+        """`dot_product_16x2_bf16`: 16 sums of two products."""
+        return f"dot_product_{self.lanes}x{self.group}_bf16"
+
+    @property
+    def extensions(self) -> Sequence[type[ExtUIOp | ExtSIOp | arith.ExtFOp]]:
+        return arith.ExtFOp, arith.ExtFOp
+
+    def taken(self, data: SSAValue, weights: SSAValue) -> tuple[Sequence[Operation], Sequence[Operation]]:
+        type = VectorType(bf16, self.codes.get_shape())
+        return [BitcastOp(data, type)], [BitcastOp(weights, type)]
 
 
 def selection(dimensions: Sequence[str], letters: str) -> AffineMap:
@@ -212,7 +247,8 @@ def computed_by(function: FuncOp) -> DotProduct | None:
     if len(sums.get_shape()) != 1 or len(codes.get_shape()) != 1:
         return None
     lanes = sums.get_shape()[0]
-    for kind, unit in ((DotProduct, lanes), (MatrixProduct, ROWS), (NibbleProduct, lanes)):
+    codes_by = ((DotProduct, lanes), (MatrixProduct, ROWS), (NibbleProduct, lanes))
+    for kind, unit in ((HalfProduct, lanes),) if sums.element_type == f32 else codes_by:
         dot = kind(sums, codes, any(isinstance(op, ExtUIOp) for op in ops))
         if codes.get_shape()[0] % unit or (kind is MatrixProduct and dot.lanes % (ROWS * ROWS)):
             continue

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import ModuleOp, i32, i64
+from xdsl.dialects.builtin import ModuleOp, bf16, i32, i64
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation, SSAValue
 
-from relay.dialects.arith import ExtSIOp, ExtUIOp, TruncIOp
+from relay.dialects.arith import ExtUIOp, TruncIOp
 from relay.lowering.builder import Before, LoopBuilder
 from relay.lowering.dot_products import DotProduct, MatrixProduct, NibbleProduct, computed_by
 from relay.lowering.saturating_narrows import match_narrow, narrow
@@ -91,10 +91,11 @@ def select(op: CallOp, product: DotProduct, target: Target) -> None:
     if isinstance(product, NibbleProduct):
         fitting = [] if target.nibble_dot is None else [target.nibble_dot]
     else:
-        fitting = target.dots_of(product.group, product.codes.element_type, product.unsigned)
+        fitting = target.dots_of(product.group, product.element, product.unsigned)
     dot = next((d for d in fitting if d.matrix == matrix and product.lanes % d.lanes == 0), None)
-    for each in product.taken(op.arguments[1]):
-        op.operands[1] = b.add(each).results[0]
+    for number, made in enumerate(product.taken(*op.arguments[1:]), 1):
+        for each in made:
+            op.operands[number] = b.add(each).results[0]
     result = spelled_out(b, op, product) if dot is None else spelled(b, op, product, dot)
     replace(op, result)
 
@@ -188,8 +189,7 @@ def spelled_out(b: LoopBuilder, op: CallOp, dot: DotProduct) -> SSAValue:
     total, data, weights = op.arguments
     for k in range(dot.group):
         picked = [b.shuffle(value, value, lanes) for value, lanes in zip((data, weights), dot.factors(k), strict=True)]
-        extend = (ExtUIOp if dot.unsigned else ExtSIOp, ExtSIOp)
-        wide = [b.add(kind(value, dot.sums)).result for kind, value in zip(extend, picked, strict=True)]
-        product = b.add(arith.MuliOp(wide[0], wide[1])).result
-        total = b.add(arith.AddiOp(total, product)).result
+        wide = [b.add(kind(value, dot.sums)).result for kind, value in zip(dot.extensions, picked, strict=True)]
+        multiply, add = (arith.MulfOp, arith.AddfOp) if dot.element == bf16 else (arith.MuliOp, arith.AddiOp)
+        total = b.add(add(total, b.add(multiply(wide[0], wide[1])).result)).result
     return total

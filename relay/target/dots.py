@@ -1,11 +1,11 @@
-"""Dot products of integers that processors have as one instruction."""
+"""Dot products, of integers and of bf16, that processors have as one instruction."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IntegerType, i8, i16
+from xdsl.dialects.builtin import BFloat16Type, IntegerType, bf16, i8, i16
 
 REGISTER = 16
 """Bytes of a register of AArch64."""
@@ -19,7 +19,7 @@ class Dot:
 
     features: frozenset[str]
     group: int
-    element: IntegerType
+    element: IntegerType | BFloat16Type
     unsigned: bool
     lanes: int
     intrinsic: str
@@ -53,6 +53,10 @@ def _words(features: str, lanes: int, name: str, adds: bool = False) -> Dot:
     return Dot(frozenset(features.split()), 2, i16, False, lanes, f"llvm.{name}", adds)
 
 
+def _halves(features: str, lanes: int, name: str, by_lane: bool = False) -> Dot:
+    return Dot(frozenset(features.split()), 2, bf16, False, lanes, f"llvm.{name}", by_lane=by_lane)
+
+
 DOTS: Sequence[Dot] = [
     _bytes("avx512vnni", True, 16, "x86.avx512.vpdpbusd.512"),
     _bytes("avxvnni", True, 8, "x86.avx512.vpdpbusd.256"),
@@ -65,8 +69,12 @@ DOTS: Sequence[Dot] = [
     _words("sse2", 4, "x86.sse2.pmadd.wd"),
     _neon("i8mm", False, "smmla", matrix=True),
     _neon("i8mm", True, "usmmla", matrix=True),
+    _halves("avx512bf16", 16, "x86.avx512bf16.dpbf16ps.512"),
+    _halves("neon bf16", 4, "aarch64.neon.bfdot.v4f32.v8bf16", by_lane=True),
 ]
-"""Dot products that processors have, the best of a target first."""
+"""Dot products that processors have, the best of a target first, those of floats last. x86's adds the product of
+the second numbers of a pair, then that of the first, rounded once each, and takes subnormal numbers for zeros; Arm's
+rounds to odd."""
 
 NIBBLES: Sequence[Dot] = [
     Dot(frozenset({"avx512bw"}), 2, i8, True, 32, "llvm.x86.avx512.pmaddubs.w.512", adds=False),
@@ -79,5 +87,12 @@ BY_LANE = Dot(frozenset({"neon"}), 1, i16, False, 4, "", by_lane=True)
 
 
 def best_dot(features: frozenset[str], group: int | None = None) -> Dot | None:
-    """The dot product that a target's micro-kernels should be made of; of `group` products, if that is given."""
-    return next((dot for dot in DOTS if dot.features <= features and group in (None, dot.group)), None)
+    """The dot product of codes that a target's micro-kernels should be made of; of `group` products, if that is
+    given."""
+    codes = (dot for dot in DOTS if isinstance(dot.element, IntegerType))
+    return next((dot for dot in codes if dot.features <= features and group in (None, dot.group)), None)
+
+
+def half_dot(features: frozenset[str]) -> Dot | None:
+    """What adds the products of pairs of bf16 to a float32; None if there is no such instruction."""
+    return next((dot for dot in DOTS if dot.element == bf16 and dot.features <= features), None)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, f16, f32
+from xdsl.dialects.builtin import ModuleOp, bf16, f16, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
@@ -18,13 +18,15 @@ from relay.dialects.op import Origin, TensorOp, tensor
 from relay.errors import InvalidArgument, Unsupported
 from relay.passes.target_pass import TargetPass
 from relay.target import Target
+from relay.target.dots import DOTS, half_dot
 from relay.target.record import HALF_FLOATS
 from relay.transforms.dead_ops import erase_dead
 from relay.transforms.expansion import Expansion
+from relay.transforms.half_products import has_weights, takes_pairs
 from relay.transforms.legalization import own, settle
 
-DTYPES = ("f16",)
-"""What can be computed in; where a target has no arithmetic of it, that would only be slower, and less exact."""
+DTYPES = ("f16", "bf16")
+"""What can be computed in; where a target has no instruction for it, that would only be slower, and less exact."""
 HIGHEST = 65504.0
 """The largest number of half precision."""
 ALWAYS = (relay.Conv1dOp, relay.Conv2dOp, relay.Conv3dOp, relay.DenseOp, relay.MatmulOp, relay.BatchMatmulOp)
@@ -54,8 +56,9 @@ class ToMixedPrecision(TargetPass):
     """Compute float32 convolutions and products in `dtype`, and the sums, products and moves of elements that follow
     them; sums over axes, roots, exponentials, softmax and means stay in float32, as do arguments and results.
 
-    Raises Unsupported where the module's target has no arithmetic of that type, and for bf16, which every target
-    computes in f32 and rounds.
+    With `bf16`, only data and constant weights of products are rounded, where the target's instruction adds up pairs of
+    them (AVX512-BF16, or Arm's `bf16`): sums are float32, and so is all else. Raises Unsupported where the module's
+    target has no arithmetic of f16, or no such instruction.
     """
 
     name: ClassVar[str] = "to-mixed-precision"
@@ -65,7 +68,13 @@ class ToMixedPrecision(TargetPass):
     dtype: str = "f16"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        self.check(self.target(op))
+        target = self.target(op)
+        self.check(target)
+        if self.dtype == "bf16":
+            for inner in list(own(op)):
+                if has_weights(inner) and takes_pairs(inner, target) and tensor(inner.results[0]).element_type == f32:
+                    by_pairs(inner)
+            return
         for inner in list(own(op)):
             if isinstance(inner, ALWAYS) and tensor(inner.results[0]).element_type == f32 and not overflows(inner):
                 halve(inner)
@@ -76,12 +85,12 @@ class ToMixedPrecision(TargetPass):
 
     def check(self, target: Target) -> None:
         """Raise InvalidArgument or Unsupported for what cannot be done."""
-        if self.dtype == "bf16":
-            raise Unsupported("to-mixed-precision", "bf16 is computed in f32, with more rounding", "use f16")
         if self.dtype not in DTYPES:
             raise InvalidArgument("to-mixed-precision", f"dtype is '{self.dtype}'", f"one of {', '.join(DTYPES)}")
-        if not target.half_floats:
-            hint = f"attach a target with {' or '.join(HALF_FLOATS)}, or leave the pass out"
+        if not (target.half_floats if self.dtype == "f16" else half_dot(target.features)):
+            pairs = [" ".join(sorted(dot.features)) for dot in DOTS if dot.element == bf16]
+            features = HALF_FLOATS if self.dtype == "f16" else pairs
+            hint = f"attach a target with {' or '.join(features)}, or leave the pass out"
             raise Unsupported("to-mixed-precision", f"the target has no arithmetic of {self.dtype}", hint)
 
 
@@ -111,6 +120,14 @@ def overflows(op: TensorOp) -> bool:
     return any(
         bool((np.isfinite(array) & (np.abs(array) > HIGHEST)).any()) for array in [*arrays, *map(np.array, fills)]
     )
+
+
+def by_pairs(op: Operation) -> None:
+    """The op on data and weights rounded to bf16, its sums in float32."""
+    assert isinstance(op, TensorOp)
+    new = Expansion(op)
+    operands = [new.cast(value, bf16) for value in op.operands]
+    new.replace(PatternRewriter(op), new.value(type(op), *operands, properties=op.properties))
 
 
 def halve(op: Operation) -> None:

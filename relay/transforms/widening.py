@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f16, f32
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, bf16, f16, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
@@ -12,6 +12,7 @@ from relay.dialects.element_types import is_narrow, wide_type
 from relay.dialects.op import Origin, TensorOp, is_tensor, tensor
 from relay.target import CpuTarget
 from relay.transforms.expansion import Expansion
+from relay.transforms.half_products import of_halves, takes_pairs
 from relay.transforms.legalization import Legalization
 
 KEPT = relay.CastOp | relay.ConstantOp | relay.ReinterpretOp
@@ -20,12 +21,14 @@ KEPT = relay.CastOp | relay.ConstantOp | relay.ReinterpretOp
 
 class Widen(Legalization):
     """op %x : bf16  =>  cast (op (cast %x : f32)) : bf16; integers of 2 and 4 bits by way of 8 bits; f16, too, on
-    processors without its arithmetic, and everywhere on a CPU where an op sums"""
+    processors without its arithmetic, and everywhere on a CPU where an op sums
+
+    Products of bf16 that an instruction adds up in pairs take them as they are: `cast (op %x, %w : f32) : bf16`."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         if self.replaces(op) and isinstance(op, TensorOp):
-            new = Expansion(op)
-            operands = [new.cast(value, wide(tensor(value).element_type)) for value in op.operands]
+            new, pairs = Expansion(op), takes_pairs(op, self.target) and is_half(op.operands[0])
+            operands = [value if pairs else new.cast(value, wide(tensor(value).element_type)) for value in op.operands]
             properties = {name: widened(attr) for name, attr in op.properties.items()}
             results = new.add(type(op), operands, properties).results
             types = [tensor(result).element_type for result in op.results]
@@ -35,7 +38,9 @@ class Widen(Legalization):
         return isinstance(op, TensorOp) and op.name.startswith("relay.") and not (lowers(op) and self.computes(op))
 
     def computes(self, op: TensorOp) -> bool:
-        """Whether the target's kernels compute what the op does with f16, or it does not."""
+        """Whether the target's kernels compute what the op does with f16, or pairs of bf16, or it does not."""
+        if of_halves(op):
+            return takes_pairs(op, self.target)
         values = (*op.operands, *op.results)
         if not isinstance(self.target, CpuTarget) or not any(element_of(value) == f16 for value in values):
             return True
@@ -45,6 +50,11 @@ class Widen(Legalization):
 def element_of(value: SSAValue) -> Attribute | None:
     """The type of a tensor's numbers."""
     return value.type.element_type if is_tensor(value.type) else None
+
+
+def is_half(value: SSAValue) -> bool:
+    """Whether the value is of bf16."""
+    return element_of(value) == bf16
 
 
 def keeps(op: TensorOp) -> bool:
@@ -57,7 +67,7 @@ def lowers(op: TensorOp) -> bool:
     values = (*op.operands, *op.results)
     if not any(is_tensor(value.type) and is_narrow(value.type.element_type) for value in values):
         return True
-    return keeps(op)
+    return keeps(op) or of_halves(op)
 
 
 def wide(type: Attribute) -> Attribute:

@@ -17,9 +17,10 @@ from tests.numeric.test_models_interpreted import MODELS, module
 from tests.unit.test_optimizations import AttachTarget
 
 TARGET = "x86_64-unknown-linux-gnu -mcpu=sapphirerapids"
+PAIRS = re.compile(r"\bvdpbf16ps\b")
 SCALAR_HALF = re.compile(r"\bv(add|sub|mul|div|sqrt|max|min|fn?m\w+)sh\b|__(extend|trunc)\w*h")
-BOUND = 2.0**-6
-"""Of the largest number of a result: 16 roundings of half precision, in the same direction."""
+BOUND = {"f16": 2.0**-6, "bf16": 2.0**-5}
+"""Of the largest number of a result: 16 roundings to 11 bits, or 4 to 8 bits, in the same direction."""
 TFLITE = ("ad01_fp32", "kws_fp32", "resnet8_fp32", "vww_96_float", "mobilenetv2_224_f32")
 SLOW = ("mobilenetv2_224_f32", "minilm_l6_int8_weights", "silero_vad_if", "superresolution", "ultraface_slim")
 
@@ -44,20 +45,22 @@ def given(name: str) -> tuple[IRModule, list[Array]]:
     return mod, inputs
 
 
+@pytest.mark.parametrize("dtype", BOUND)
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in (*TFLITE, *onnx_models.FLOATS)],
 )
-def test_results_stay_near_and_halves_in_vectors(name: str):
+def test_results_stay_near_and_halves_in_vectors(name: str, dtype: str):
     if not MODELS.exists():
         pytest.skip("the models are not here")
     mod, inputs = given(name)
-    half = ToMixedPrecision()(AttachTarget(TARGET)(mod))
-    assert "f16" in str(half["main"])
+    half = ToMixedPrecision(dtype=dtype)(AttachTarget(TARGET)(mod))
+    assert f"dtype = {dtype}" in str(half["main"])
     off = 0.0
     for got, want in zip(run(half, inputs), run(mod, inputs), strict=True):
         off = max(off, float(np.abs(got - want).max() / np.abs(want).max()))
-    print(f"{name}: {off:.1e} of the largest")
-    assert off <= BOUND
+    print(f"{name}, {dtype}: {off:.1e} of the largest")
+    assert off <= BOUND[dtype]
     repeated = loops(relay.build(half, target=TARGET).get_source("asm"))
     assert "vmov" in repeated and SCALAR_HALF.search(repeated) is None
+    assert (PAIRS.search(repeated) is not None) == (dtype == "bf16")

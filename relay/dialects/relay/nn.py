@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     AnyFloat,
+    BFloat16Type,
     DenseArrayBase,
     IntegerAttr,
     IntegerType,
@@ -141,10 +142,11 @@ class Conv2dBase(TensorOp, ABC):
 
 
 def check_operand_types(name: str, data: SSAValue, kernel: SSAValue, out: Attribute) -> None:
-    """Both 8- or 16-bit codes with an i32/i64 result, or all one float type."""
+    """Both 8- or 16-bit codes with an i32/i64 result, or all one float type; of bf16, the result may be f32."""
     a, b = tensor(data).element_type, tensor(kernel).element_type
     if isinstance(a, AnyFloat):
-        require(a == b == out, f"{name}: float operands and result must have one type, got {a}, {b}, {out}")
+        one = a == b and (out == a or (a, out) == (BFloat16Type(), f32))
+        require(one, f"{name}: float operands and result must have one type, got {a}, {b}, {out}")
         return
     for type in (a, b):
         require(

@@ -12,7 +12,9 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 
 from relay.dialects import relay
 from relay.dialects.attributes import int_values
+from relay.dialects.element_types import is_narrow
 from relay.dialects.op import tensor
+from relay.lowering.linalg import narrow
 from relay.lowering.linalg.emitter import Body, Emitter, axes, dims, over, sliding
 
 DATA_BITS = "relay.data_bits"
@@ -30,13 +32,15 @@ def multiply_add(op: relay.Conv2dOp | relay.DenseOp) -> Body:
 
 
 def products(sources: tuple[Attribute, Attribute], zeros: tuple[int, int]) -> Body:
-    """`acc + (a - zero) * (b - zero)` in the accumulator's type, for operands of these level-1 types."""
+    """`acc + (a - zero) * (b - zero)` in the accumulator's type, for operands of these level-1 types; bf16 in f32."""
 
     def body(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
         accumulator = args[2]
         to = accumulator.type
         if isinstance(to, AnyFloat):
-            return [e(arith.AddfOp(accumulator, e(arith.MulfOp(args[0], args[1]))))]
+            sides = zip(args[:2], sources, strict=True)
+            a, b = (narrow.widen(e, value, source)[0] if is_narrow(source) else value for value, source in sides)
+            return [e(arith.AddfOp(accumulator, e(arith.MulfOp(a, b))))]
         factors: list[SSAValue] = []
         for value, source, zero in zip(args[:2], sources, zeros, strict=True):
             wide = e.widen(value, source, to)

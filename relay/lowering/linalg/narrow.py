@@ -109,11 +109,13 @@ def narrow_integer(e: Emitter, value: SSAValue, type: IntegerType) -> SSAValue:
 
 
 def narrow_float(e: Emitter, value: SSAValue, type: Attribute, saturate: bool) -> SSAValue:
-    """The bits of an f32 rounded to a float of few bits, halves to even, as `relay.cast` says.
+    """The bits of an f32 rounded to a float of at most 16 bits, halves to even, as `relay.cast` says.
 
     Normal numbers are rounded as integers; subnormal ones by adding a number whose last bit is their unit.
     """
     form = semantics(type)
+    if form is BF16:
+        return narrow_to_bf16(e, value)
     lost = 23 - form.mantissa_bits
     bits = e(arith.BitcastOp(value, i32))
     magnitude = e(arith.AndIOp(bits, e.constant((1 << 31) - 1, i32)))
@@ -137,6 +139,16 @@ def narrow_float(e: Emitter, value: SSAValue, type: Attribute, saturate: bool) -
         sign = e(arith.SelectOp(is_zero, e.constant(0, i32), sign))
     join = arith.XOrIOp if form.nonfinite is FloatNonfiniteBehavior.FINITE_ONLY else arith.OrIOp
     return e(arith.TruncIOp(e(join(code, sign)), storage_type(type)))
+
+
+def narrow_to_bf16(e: Emitter, value: SSAValue) -> SSAValue:
+    """The upper bits of an f32, rounded with the sign among them: what is beyond the largest number is an infinity."""
+    bits, lost = e(arith.BitcastOp(value, i32)), e.constant(16, i32)
+    odd = e(arith.AndIOp(e(arith.ShRUIOp(bits, lost)), e.constant(1, i32)))
+    rounded = e(arith.AddiOp(e(arith.AddiOp(bits, e.constant((1 << 15) - 1, i32))), odd))
+    nan = e(arith.OrIOp(e(arith.AndIOp(bits, e.constant(-1 << 31, i32))), e.constant(nan_of(BF16) << 16, i32)))
+    code = e(arith.SelectOp(e(arith.CmpfOp(value, value, "uno")), nan, rounded))
+    return e(arith.TruncIOp(e(arith.ShRUIOp(code, lost)), IntegerType(16)))
 
 
 def beyond(form: FloatSemantics, saturate: bool) -> int:

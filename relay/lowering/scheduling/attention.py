@@ -164,7 +164,7 @@ def product_of(fill: linalg.FillOp, kernel: Kernel) -> tuple[Product, linalg.Gen
     """The product of stacks of matrices that the fill starts, with the operation that follows."""
     started = started_by(fill) if kernel.given.calls else None
     product = recognise_product(started[0], kernel.target) if started and started[1] == 0 else None
-    if started is None or product is None or len(shape_of(product.conv.out)) != 3:
+    if started is None or product is None or product.conv.halves or len(shape_of(product.conv.out)) != 3:
         return None
     return replace(product, epilogue=epilogue_of(product.conv.out, fill, started[0])), started[0]
 

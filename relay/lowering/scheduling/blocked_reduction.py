@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from xdsl.dialects import arith, memref, vector
-from xdsl.dialects.builtin import i32
+from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import Operation, SSAValue
 
 from relay.lowering.builder import INDEX, Index, LoopBuilder
@@ -105,7 +105,7 @@ class BlockedReduction(OfWeights[BlockedReductionSchedule]):
     @classmethod
     def match(cls, op: Operation, kernel: Kernel) -> Self | None:
         found, target = weighted_of(op, kernel), kernel.target
-        if found is None or found.groups or found.conv.depthwise or not found.conv.is_float:
+        if found is None or found.groups or found.conv.depthwise or found.conv.data.element != f32:
             return None
         if not found.by_points and len(shape_of(found.conv.out)) > 2:
             return None

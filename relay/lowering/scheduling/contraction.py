@@ -68,6 +68,11 @@ class Convolution:
         return isinstance(self.accumulator, Float32Type)
 
     @property
+    def halves(self) -> bool:
+        """Whether data and kernel are the bits of bf16."""
+        return self.is_float and self.data.element == i16
+
+    @property
     def pointwise(self) -> bool:
         """Whether the pixels form one long row: 1x1 without strides."""
         return (
@@ -121,7 +126,8 @@ def operands_of(op: linalg.GenericOp) -> tuple[Operand, Operand, SSAValue, Attri
         return None
     data, kernel, out = op.inputs[0], op.inputs[1], op.outputs[0]
     accumulator = buffer_of(out).element_type
-    if accumulator not in (i32, Float32Type()):
+    floats = isinstance(accumulator, Float32Type)
+    if not floats and accumulator != i32 or floats and buffer_of(data).element_type != buffer_of(kernel).element_type:
         return None
     return Operand(data, *product[0]), Operand(kernel, *product[1]), out, accumulator
 
@@ -160,9 +166,12 @@ def match_product(block: Block) -> tuple[tuple[bool, int], tuple[bool, int]] | N
 
 
 def match_side(value: SSAValue, argument: BlockArgument) -> tuple[bool, int] | None:
-    """Match `[subi](ext(argument), zero point)`, or the float argument itself."""
+    """Match `[subi](ext(argument), zero point)`, the float argument itself, or `bitcast(ext(argument) << 16)`, which a
+    bf16 is in f32."""
     if value is argument:
         return (False, 0) if not isinstance(argument.type, IntegerType) else None
+    if isinstance(value.owner, arith.BitcastOp):
+        return (False, 0) if argument.type == i16 and is_half(value.owner.input, argument) else None
     zero_point = 0
     op = value.owner
     if isinstance(op, arith.SubiOp):
@@ -178,6 +187,15 @@ def match_side(value: SSAValue, argument: BlockArgument) -> tuple[bool, int] | N
     if argument.type == i16 and (zero_point or op.name == "arith.extui"):
         return None
     return op.name == "arith.extui", zero_point
+
+
+def is_half(bits: SSAValue, argument: BlockArgument) -> bool:
+    """Whether these are the argument's 16 bits as the upper ones of 32."""
+    shift = bits.owner
+    if not isinstance(shift, arith.ShLIOp) or not isinstance(shift.rhs.owner, arith.ConstantOp):
+        return False
+    wide, count = shift.lhs.owner, int(to_numpy(shift.rhs.owner.value))
+    return isinstance(wide, Operation) and wide.name == "arith.extui" and wide.operands[0] is argument and count == 16
 
 
 # Groups of channels

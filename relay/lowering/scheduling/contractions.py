@@ -21,7 +21,7 @@ from relay.lowering.scheduling.epilogue import Epilogue, accesses_of, by_points,
 from relay.lowering.scheduling.packed import Packed, pack_constants
 from relay.lowering.scheduling.padding import Padding, border_runs, emit_codes, skipping_pays
 from relay.lowering.scheduling.picks import Picks
-from relay.lowering.scheduling.plan import Around, TileSchedule, decide_tiles, extension_of, slack
+from relay.lowering.scheduling.plan import Around, TileSchedule, decide_tiles, extension_of, slack, takes_halves
 from relay.lowering.scheduling.saturate import match_clamp
 from relay.lowering.scheduling.strategy import Emission, Kernel, S, Strategy, started_by
 from relay.lowering.scheduling.tile_products import emitter_of
@@ -127,6 +127,8 @@ def recognise_weighted(fill: linalg.FillOp, kernel: Kernel) -> Weighted | None:
         return None
     op, split = started[0], recognise_groups(started[0])
     conv = recognise(op) if split is None else split.conv
+    if conv is not None and conv.halves and not takes_halves(conv, kernel.target):
+        return None
     argument = None if conv is None else argument_of(conv.kernel.value)
     if conv is None or argument is None or not given.constant(argument):
         return None

@@ -434,13 +434,14 @@ class MatmulEmitter:
         return self.b.add(ExtSIOp(self.b.shuffle(codes, codes, [number] * LANES), vector_of(i32, LANES))).result
 
     def spread(self, word: SSAValue) -> SSAValue:
-        """Four codes in each of 16 lanes."""
-        return self.b.bitcast(self.b.broadcast(word, LANES), i8, 4 * LANES)
+        """Four codes, or two of 16 bits, in each of 16 lanes."""
+        element = i16 if self.group == 2 else i8
+        return self.b.bitcast(self.b.broadcast(word, LANES), element, self.group * LANES)
 
     def broadcast(self, data: Index, ahead: int) -> SSAValue:
         """What one pixel gives to a step, in every lane; for a dot product with the signedness that it takes."""
         b, conv, at = self.b, self.conv, self.b.plus(data, ahead)
-        if conv.is_float:
+        if conv.is_float and self.group == 1:
             return b.broadcast(b.load(self.data, [at]), LANES)
         extend = extension_of(conv)
         if self.group == 2:

@@ -44,7 +44,7 @@ def pack_constants(conv: Convolution, schedule: TileSchedule, kernel: Array, run
         return np.concatenate([initial_accumulator(conv, part, offset) for part in kernels])
 
     if conv.is_float:
-        return pack_floats(conv, schedule.vectors, kernel, max(len(runs), 1))
+        return pack_floats(conv, schedule.vectors, kernel, max(len(runs), 1), schedule.codes_per_step)
     group = schedule.codes_per_step
     if group < 4:
         initial = starting(conv.data.zero_point)
@@ -68,7 +68,7 @@ def pack_constants(conv: Convolution, schedule: TileSchedule, kernel: Array, run
     return Packed(weights.astype(np.int8), initial, more)
 
 
-def pack_floats(conv: Convolution, vectors: int, kernel: Array, runs: int = 1) -> Packed:
+def pack_floats(conv: Convolution, vectors: int, kernel: Array, runs: int = 1, group: int = 1) -> Packed:
     """Float weights in blocks of so many vectors of channels, and zeros as the initial accumulators of each run."""
     zeros = padded(np.zeros(conv.outputs, np.float32))
-    return Packed(pack(as_matrix(conv, kernel, 1), vectors, 1), np.tile(zeros, runs))
+    return Packed(pack(as_matrix(conv, kernel, group), vectors, group), np.tile(zeros, runs))

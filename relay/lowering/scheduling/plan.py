@@ -22,7 +22,7 @@ from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.tiles import WIDEST_MATRICES, Problem, choose, cycles_of
 from relay.lowering.shaped import Extent, at_most
 from relay.target import LANES, CpuTarget
-from relay.target.dots import BY_LANE, Dot
+from relay.target.dots import BY_LANE, Dot, half_dot
 
 MATRIX = 8
 """Codes of a step of products of two pixels."""
@@ -122,7 +122,7 @@ def decide_tiles(
     """The schedule of a contraction with the kernels that all calls give; of none, its weights are not known."""
     dot = dot_of(conv, target)
     flat = pick("flat", around.flat, around.flat[0])
-    groups = (1,) if dot is None else (dot.group, 1) if kernels else (dot.group,)
+    groups = (1,) if dot is None else (dot.group, 1) if kernels and not conv.halves else (dot.group,)
     many = conv.images * conv.out_rows * conv.out_columns > target.costs.few_pixels
     group = groups[0]
     if kernels and group == 4 and target.matrix_dot(conv.data.unsigned) is not None:
@@ -187,7 +187,7 @@ def decide_tiles(
     skip = pick("skip_border_rows", borders, borders[0])
     written = (False,) if matrices else (True, False)
     unrolled = pick("unrolled_epilogue", written, not matrices and around.epilogue <= target.costs.unrolled_operations)
-    packs = around.packs and group > 1 and (unrolled or matrices)
+    packs = around.packs and group > 1 and not conv.halves and (unrolled or matrices)
     packed = pick("packed_store", (True, False) if packs else (False,), packs)
     cycles = round(cycles_of(problem, target.costs, (0, *narrow, pixels)))
     why = f"{cycles:,} cycles, the least of all"
@@ -210,7 +210,9 @@ def with_copy(conv: Convolution, target: CpuTarget, group: int, flat: bool) -> f
 
 
 def fits_bytes(conv: Convolution, kernel: Array) -> bool:
-    """Whether weights without their zero point have 8 bits."""
+    """Whether weights without their zero point are codes of 8 bits."""
+    if conv.is_float:
+        return False
     least, most = int(kernel.min()) - conv.kernel.zero_point, int(kernel.max()) - conv.kernel.zero_point
     return -128 <= least and most < 128
 
@@ -300,8 +302,16 @@ def dot_of(conv: Convolution, target: CpuTarget) -> Dot | None:
     """What multiplies several codes at once on the target. With data of 16 bits, a step must not read behind a run."""
     if conv.data.element == conv.kernel.element == i8:
         return target.dot(unsigned=conv.data.unsigned)
+    if conv.halves:
+        return half_dot(target.features)
     wide = conv.data.element == i16 and conv.kernel.element in (i8, i16)
     return target.dot(2) if wide and not run_length(conv) % 2 else None
+
+
+def takes_halves(conv: Convolution, target: CpuTarget) -> bool:
+    """Whether an instruction multiplies pairs of bf16, and a step has two of one run: beside the weight 0, an infinity
+    would count."""
+    return half_dot(target.features) is not None and not conv.depthwise and conv.channels % 2 == 0
 
 
 def instruction_of(conv: Convolution, target: CpuTarget, group: int) -> Dot | None:

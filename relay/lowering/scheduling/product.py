@@ -39,6 +39,7 @@ from relay.lowering.scheduling.plan import (
     extension_of,
     kernel_offset,
     slack,
+    takes_halves,
     takes_unsigned,
 )
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, moved, started_by
@@ -82,7 +83,8 @@ def recognise_product(op: linalg.GenericOp, target: CpuTarget) -> Product | None
     a, b = (Operand(value, *side) for value, side in zip(op.inputs, sides, strict=True))
     size = (1, 1, rows, inner, 1, rows, columns)
     conv = Convolution(a, b, out, *size, 1, 1, (1, 1), (1, 1), False, accumulator)
-    runs = conv.is_float or (a.element == b.element == i8 and dot_of(conv, target) is not None)
+    codes = a.element == b.element == i8 and dot_of(conv, target) is not None
+    runs = codes or conv.is_float and a.element == b.element and (not conv.halves or takes_halves(conv, target))
     least = target.costs.packed_turned_columns if turned else target.costs.packed_columns
     many = rows >= target.packed_rows(conv.is_float) and columns >= least
     return Product(conv, batch, turned) if runs and many else None
@@ -338,7 +340,7 @@ class ProductEmitter:
         def constant(value: int, element: IntegerType) -> SSAValue:
             return b.constant(value, element) if lanes == 1 else vector_constant(b, value, element, lanes)
 
-        if self.group == 2:
+        if self.group == 2 and not self.conv.halves:
             wide = (ExtUIOp if kernel.unsigned else ExtSIOp)(codes, i16 if lanes == 1 else vector_of(i16, lanes))
             number = b.add(wide).result
             if not kernel.zero_point:

@@ -51,7 +51,7 @@ Places = Mapping[int, Index]
 def row_sums(op: Operation) -> list[list[int]] | None:
     """The loops that the axes of each operand are, of an operation that sums products of float32 along its last loop
     and has a result for each of the others, in order; None for any other operation."""
-    if not isinstance(op, linalg.GenericOp) or (found := operands_of(op)) is None or found[3] != f32:
+    if not isinstance(op, linalg.GenericOp) or (found := operands_of(op)) is None or found[0].element != f32:
         return None
     maps, last = [dims_of(m.data) for m in op.indexing_maps], len(op.iterator_types) - 1
     if kinds_of(op) != "p" * last + "r" or maps[2] != [*range(last)]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from xdsl.dialects.builtin import Float32Type, IntegerAttr, f32
+from xdsl.dialects.builtin import AnyFloat, Float32Type, IntegerAttr, f32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, SSAValue
 
@@ -14,6 +14,7 @@ from relay.dialects.op import is_code, rank, shape, tensor
 from relay.target import LANES, Target
 from relay.transforms.expansion import Expansion
 from relay.transforms.expansions.steps import Expansions, transpose
+from relay.transforms.half_products import of_halves
 
 WHOLE_WORDS = 16
 """Codes of a block come to whole words of 32 bits, of 2 bits each and more."""
@@ -62,8 +63,10 @@ def packs(op: relay.MatmulOp | relay.BatchMatmulOp, target: Target) -> bool:
     """Whether kernels take the second matrix as it lies: they pack it, or copy it into shared memory."""
     (rows, inner), (_, columns) = op.matrices()
     types = [tensor(side).element_type for side in (op.tensor_a, op.tensor_b)]
-    if rows < target.packed_rows(isinstance(types[0], Float32Type)) or columns < LANES:
+    if rows < target.packed_rows(isinstance(types[0], AnyFloat)) or columns < LANES:
         return False
+    if of_halves(op):
+        return True
     codes = all(is_code(type, 8) for type in types) and inner % 4 == 0
     return isinstance(types[0], Float32Type) or (codes and target.multiplies_rows_by_rows)
 

@@ -3,6 +3,7 @@
 // RUN: relay-opt %s -p 'attach-target{target="aarch64 -mattr=+dotprod"},select-target-ops' | filecheck %s --check-prefix NEON
 // RUN: relay-opt %s -p 'attach-target{target="aarch64 -mattr=+dotprod,+i8mm"},select-target-ops' | filecheck %s --check-prefix MMLA
 // RUN: relay-opt %s -p 'attach-target{target="aarch64 -mattr=+fullfp16"},select-target-ops' | filecheck %s --check-prefix FP16
+// RUN: relay-opt %s -p 'attach-target{target="x86_64 -mattr=+avx512f,+avx512bf16"},select-target-ops' | filecheck %s --check-prefix BF16
 // RUN: relay-opt %s -p 'attach-target{target="cortex-m0"},select-target-ops' | filecheck %s --check-prefix M0
 // RUN: relay-opt %s -p select-target-ops | filecheck %s
 
@@ -64,6 +65,23 @@ func.func @matrix(%acc: vector<8xi32>, %x: vector<16xi8>, %w: vector<32xi8>) -> 
 func.func @words(%acc: vector<8xi32>, %x: vector<16xi16>, %w: vector<16xi16>) -> vector<8xi32> {
   %r = func.call @dot_product_8x2_si16(%acc, %x, %w) : (vector<8xi32>, vector<16xi16>, vector<16xi16>) -> vector<8xi32>
   func.return %r : vector<8xi32>
+}
+
+// Bits of bf16: their sums are of f32.
+
+// BF16-LABEL: func.func @halves
+// BF16-NEXT:    [[X:%.+]] = vector.bitcast %x : vector<32xi16> to vector<32xbf16>
+// BF16-NEXT:    [[W:%.+]] = vector.bitcast %w : vector<32xi16> to vector<32xbf16>
+// BF16-NEXT:    [[R:%.+]] = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%acc, [[X]], [[W]])
+// BF16-NEXT:    func.return [[R]]
+// CHECK-LABEL: func.func @halves
+// CHECK:         [[X:%.+]] = vector.bitcast %x
+// CHECK:         [[E:%.+]] = vector.shuffle [[X]], [[X]] [0, 2, 4,
+// CHECK:         arith.extf [[E]] : vector<16xbf16> to vector<16xf32>
+// CHECK-COUNT-2: arith.mulf {{.*}} : vector<16xf32>
+func.func @halves(%acc: vector<16xf32>, %x: vector<32xi16>, %w: vector<32xi16>) -> vector<16xf32> {
+  %r = func.call @dot_product_16x2_bf16(%acc, %x, %w) : (vector<16xf32>, vector<32xi16>, vector<32xi16>) -> vector<16xf32>
+  func.return %r : vector<16xf32>
 }
 
 // The lowest 4 bits of bytes by signed ones: sums of two products, which saturate in 16 bits where those were larger.
@@ -171,6 +189,16 @@ func.func private @dot_product_8x2_si16(%acc: vector<8xi32>, %x: vector<16xi16>,
   %3 = arith.extsi %1 : vector<8x2xi16> to vector<8x2xi32>
   %4 = vector.contract {indexing_maps = [affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i)>], iterator_types = ["parallel", "reduction"], kind = #vector.kind<add>} %2, %3, %acc : vector<8x2xi32>, vector<8x2xi32> into vector<8xi32>
   func.return %4 : vector<8xi32>
+}
+func.func private @dot_product_16x2_bf16(%acc: vector<16xf32>, %x: vector<32xi16>, %w: vector<32xi16>) -> vector<16xf32> {
+  %a = vector.bitcast %x : vector<32xi16> to vector<32xbf16>
+  %b = vector.bitcast %w : vector<32xi16> to vector<32xbf16>
+  %0 = vector.shape_cast %a : vector<32xbf16> to vector<16x2xbf16>
+  %1 = vector.shape_cast %b : vector<32xbf16> to vector<16x2xbf16>
+  %2 = arith.extf %0 : vector<16x2xbf16> to vector<16x2xf32>
+  %3 = arith.extf %1 : vector<16x2xbf16> to vector<16x2xf32>
+  %4 = vector.contract {indexing_maps = [affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i, k)>, affine_map<(i, k) -> (i)>], iterator_types = ["parallel", "reduction"], kind = #vector.kind<add>} %2, %3, %acc : vector<16x2xf32>, vector<16x2xf32> into vector<16xf32>
+  func.return %4 : vector<16xf32>
 }
 func.func private @nibble_product_32x2(%acc: vector<32xi16>, %x: vector<64xi8>, %w: vector<64xi8>) -> vector<32xi16> {
   %m = arith.constant dense<15> : vector<64xi8>

@@ -1,0 +1,64 @@
+"""Which products of bf16 an instruction of the target adds up in pairs: all others are computed in f32."""
+
+from __future__ import annotations
+
+from math import prod
+
+from xdsl.dialects.builtin import bf16, f32
+from xdsl.ir import Operation, SSAValue
+
+from relay.dialects import relay
+from relay.dialects.op import DYNAMIC, TensorOp, shape, tensor
+from relay.target import LANES, CpuTarget, Target
+from relay.target.dots import half_dot
+
+PRODUCTS = relay.DenseOp | relay.MatmulOp | relay.BatchMatmulOp | relay.Conv1dOp | relay.Conv2dOp
+"""Ops whose kernels add up pairs."""
+
+
+def of_halves(op: Operation) -> bool:
+    """Whether the op sums products of bf16 in f32: what has a lowering."""
+    if not isinstance(op, PRODUCTS) or tensor(op.result).element_type != f32:
+        return False
+    return all(tensor(value).element_type == bf16 for value in op.operands)
+
+
+def takes_pairs(op: Operation, target: Target) -> bool:
+    """Whether the target's kernels add up pairs of the op's products, if both its operands are of bf16: pairs lie side
+    by side along the sum, and the second operand is constant, or has so many rows by columns that it is packed."""
+    if not isinstance(op, PRODUCTS) or not isinstance(target, CpuTarget) or half_dot(target.features) is None:
+        return False
+    if has_weights(op):
+        return inner_size(op) % 2 == 0
+    if isinstance(op, relay.Conv1dOp | relay.Conv2dOp) or any(DYNAMIC in shape(value) for value in op.operands):
+        return False
+    columns = shape(op.result)[-1]
+    rows = prod(shape(op.result)) // columns if prod(shape(op.operands[1])[:-2]) == 1 else shape(op.result)[-2]
+    turned = not isinstance(op, relay.DenseOp) and bool(op.transpose_a.value.data)
+    packed = rows >= target.packed_rows(floats=True) and columns >= LANES
+    return packed and inner_size(op) % 2 == 0 and not turned
+
+
+def has_weights(op: Operation) -> bool:
+    """Whether the op multiplies data by one matrix, or by windows, of constants."""
+    if not isinstance(op, PRODUCTS) or not is_computed_once(op.operands[1]):
+        return False
+    if isinstance(op, relay.MatmulOp | relay.BatchMatmulOp):
+        return prod(shape(op.tensor_b)[:-2]) == 1 and not op.transpose_a.value.data
+    return not isinstance(op, relay.Conv2dOp) or not op.depthwise
+
+
+def inner_size(op: PRODUCTS) -> int:
+    """How many numbers that a result sums over lie side by side: channels, or a row."""
+    if isinstance(op, relay.DenseOp):
+        return shape(op.kernel)[1]
+    if isinstance(op, relay.MatmulOp | relay.BatchMatmulOp):
+        return op.matrices()[1][0]
+    letters = op.kernel_layout.data if isinstance(op, relay.Conv2dOp) else str(op.kernel_axes)
+    return dict(zip(letters, shape(op.kernel), strict=True))["I"]
+
+
+def is_computed_once(value: SSAValue) -> bool:
+    """Whether the value is a constant, or computed of constants."""
+    owner = value.owner
+    return isinstance(owner, TensorOp) and all(map(is_computed_once, owner.operands))
