@@ -1,7 +1,8 @@
 """What a model's kernels should take on a GPU, by arithmetic: `python -m benchmarks.gpu_expected [options] MODEL`.
 
 No device is asked, and nothing here is measured: the table is what a run on a device is to confirm or refute. A row is
-a call of @main: its product, the tiles that were chosen for it, blocks, turns of the busiest multiprocessor, and time.
+a call of @main: its product, the tiles that were chosen for it, how many (with parts of the depth), turns of the
+busiest multiprocessor, and time.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from relay.lowering.expand_apply_scale import ExpandApplyScale
 from relay.lowering.gpu.matrix import Matrix
 from relay.lowering.gpu.schedule_gpu import FunctionScheduler
 from relay.lowering.gpu.strategies.products import Products, ProductSchedule
-from relay.lowering.gpu.tiles import GroupTile
+from relay.lowering.gpu.tiles import GroupTile, TurnTile
 from relay.lowering.plan_memory import size_of
 from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.lowering.shaped import is_buffer
@@ -47,7 +48,7 @@ class Row:
             return f"| {self.name} | | | | | | {time}"
         each = -(-m.blocks // target.processors)
         waves = -(-each // min(each, m.tile.resident(target.costs)))
-        unit = ", wgmma" if isinstance(m.tile, GroupTile) else ""
+        unit = ", turns" if isinstance(m.tile, TurnTile) else ", wgmma" if isinstance(m.tile, GroupTile) else ""
         sizes = f"{m.rows} x {m.columns} x {m.depth} | {m.tile.rows} x {m.tile.columns}{unit} | {m.splits}"
         return f"| {self.name} | {sizes} | {m.blocks} | {waves} | {time}"
 
@@ -89,7 +90,7 @@ def launches_of(function: func.FuncOp, call: func.CallOp, target: GpuTarget) -> 
 def table(path: Path, name: str, batch: int) -> Iterator[str]:
     """The table of a model."""
     target = resolve_gpu(name)
-    yield "| call | rows x columns x depth | tile | parts | blocks | waves | launches | expected, µs |"
+    yield "| call | rows x columns x depth | tile | parts | tiles | waves | launches | expected, µs |"
     yield "|---|---|---|---|---|---|---|---|"
     found = list(rows(path, target, name, batch))
     yield from (row.text(target) for row in found)

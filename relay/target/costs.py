@@ -159,6 +159,9 @@ class GpuCosts:
     """Clocks that a step of the depth takes at least, for each byte of the depth."""
     block: int = 1500
     """Clocks that a block takes besides its steps."""
+    turn: int = 600
+    """Clocks of a group of warps for a tile of a block that stays, besides its products and what follows: it waits for
+    its turn, for the first stage and for its last products, and reads what sums start from. Reckoned, not measured."""
     launch: int = 2500
     """Clocks of another kernel that waits for this one."""
     finished_sum: float = 0.08

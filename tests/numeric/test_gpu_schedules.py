@@ -216,7 +216,7 @@ ILLEGAL = {
     '{strategy = "reduction", dot = 5}': "reduction: dot = 5 is not possible; possible: 16, 8, 4, 0",
     '{strategy = "reduction", team = 512}': "reduction: team = 512 is not possible; possible: 256, .*",
     '{strategy = "reduction", block = 100}': "reduction: block = 100 is not possible; possible: 32 to 1024 by 32",
-    '{strategy = "elementwise"}': "strategy elementwise does not apply; possible: mma, wgmma-tma, wgmma, reduction",
+    '{strategy = "elementwise"}': "strategy elementwise does not apply; possible: mma, wgmma-turns, wgmma-tma, .*",
     '{strategy = "mma", colour = 3}': "mma: colour is not decided here; decisions: tile, warps, .*",
     '{strategy = "mma", op = 7}': "op 7 is not scheduled by itself, or is twice; the kernel has: op 2",
 }

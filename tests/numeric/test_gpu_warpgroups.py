@@ -14,10 +14,11 @@ from benchmarks.ptxas import find_ptxas
 from relay.interpreters import run
 from relay.lowering.gpu import tiles
 from relay.lowering.gpu.emulator import Emulator, KernelFault, run_model
-from relay.lowering.gpu.strategies import mma, wgmma
+from relay.lowering.gpu.strategies import mma, wgmma, wgmma_turns
 from relay.lowering.gpu.strategies.mma import TILES
 from relay.lowering.gpu.strategies.wgmma import GROUP_TILES
-from relay.lowering.gpu.tiles import GroupTile, Tile, cheapest, choices
+from relay.lowering.gpu.strategies.wgmma_turns import TURN_TILES
+from relay.lowering.gpu.tiles import GroupTile, Tile, TurnTile, cheapest, choices
 from relay.target import resolve_gpu
 from tests.numeric.compiled_modules import Net, equal
 from tests.numeric.gpu_models import Emulated
@@ -29,16 +30,18 @@ SMALL = GroupTile(128, 64, 8, 1, 4)
 
 def only(tile: Tile, monkeypatch: pytest.MonkeyPatch, splits: int = 1) -> None:
     """Let there be one tile."""
+    turns = isinstance(tile, TurnTile)
     monkeypatch.setattr(mma, "TILES", ())
-    monkeypatch.setattr(wgmma, "GROUP_TILES", (tile,))
+    monkeypatch.setattr(wgmma, "GROUP_TILES", () if turns else (tile,))
+    monkeypatch.setattr(wgmma_turns, "TURN_TILES", (tile,) if turns else ())
     monkeypatch.setattr(tiles, "SPLITS", (splits,))
 
 
-def check(net: Net) -> Emulated:
+def check(net: Net, target: str = TARGET) -> Emulated:
     """Build it, and compare all results."""
     module = net.module()
     wanted = run(module, net.inputs)
-    model = Emulated(module, TARGET)
+    model = Emulated(module, target)
     wrong = [
         name for name, got, want in zip(net.results, model.run(net.inputs), wanted, strict=True) if not equal(got, want)
     ]
@@ -192,3 +195,58 @@ def test_a_wait_for_too_little_is_seen(old: str, new: str, monkeypatch: pytest.M
     assert old in text
     with pytest.raises(KernelFault, match="product"):
         run_model(executable.graph, Emulator(text.replace(old, new)), executable.params, net.inputs)
+
+
+def turns(processors: int) -> str:
+    """A target with so few processors that blocks take several tiles."""
+    return f"{TARGET} -costs=processors={processors}"
+
+
+def test_blocks_stay(monkeypatch: pytest.MonkeyPatch):
+    """Two blocks take six tiles; there are fewer stages than steps, so that both groups use each of them."""
+    only(TurnTile(128, 128, 4, 1, 3), monkeypatch)
+    model = check(product("int8", "int8", 300, 640, 192), turns(2))
+    (row,) = model.graph["device"]["launches"]
+    assert (row["grid"][0], row["block"][0], row["shared"]) == (2, 384, 3 * 256 * 128 + 8 * (2 * 3 + 2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tile", TURN_TILES)
+@pytest.mark.parametrize("depth", [16, 128, 272, 640, 1152])
+def test_every_tile_in_turns(tile: TurnTile, depth: int, monkeypatch: pytest.MonkeyPatch):
+    """One tile and several for a block, an odd number of them, one step and more than there are stages."""
+    only(tile, monkeypatch)
+    for processors in (1, 3):
+        check(product("uint8", "int8", 2 * tile.rows + 7, depth, tile.columns + 16), turns(processors))
+
+
+@pytest.mark.slow
+def test_parts_of_the_depth_in_turns(monkeypatch: pytest.MonkeyPatch):
+    only(TurnTile(64, 64, 4, 1, 3), monkeypatch, splits=3)
+    launches = check(product("int8", "int8", 70, 1024, 80), turns(5)).graph["device"]["launches"]
+    assert [row["grid"][0] for row in launches][0] == 5 and len(launches) == 2
+
+
+WAITED = r"call void asm sideeffect \"\{ \.reg \.pred[^\n]*\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "number", "new", "said"),
+    [
+        (WAITED, 0, "\n", "nothing has written"),
+        (WAITED, 2, "\n", "two copies to byte"),
+        ("wait_group.sync.aligned 1;", 0, "wait_group.sync.aligned 2;", "overwritten while products under way read"),
+        (r"call void asm sideeffect \"mbarrier.arrive.shared[^\n]*\n", 0, "\n", "waits for ever at the barrier"),
+    ],
+)
+def test_a_turn_that_is_not_waited_for_is_seen(
+    old: str, number: int, new: str, said: str, monkeypatch: pytest.MonkeyPatch
+):
+    only(TurnTile(64, 64, 4, 1, 3), monkeypatch)
+    net = product("int8", "int8", 300, 640, 64)
+    executable = relay.build(net.module(), target=turns(2))
+    text = executable.get_source("ll")
+    place = [*re.finditer(old, text)][number]
+    wrong = text[: place.start()] + new + text[place.end() :]
+    with pytest.raises(KernelFault, match=said):
+        run_model(executable.graph, Emulator(wrong), executable.params, net.inputs)

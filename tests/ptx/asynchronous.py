@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.ptx.control import WAITING
+from tests.ptx.control import GROUP, WAITING
 from tests.ptx.machine import Machine, Row, Step
 from tests.ptx.memory import Fault, Integers
 from tests.ptx.parser import Address, Instruction, Kernel
@@ -69,12 +69,12 @@ def start(instruction: Instruction, kernel: Kernel) -> Step | None:
 
 
 def arrive(instruction: Instruction, kernel: Kernel) -> Step | None:
-    state, place, bytes = instruction.operands
-    if state != "_":
+    state, place, *bytes = instruction.operands
+    if state != "_" or len(bytes) != ("expect_tx" in instruction.parts):
         return None
 
     def step(machine: Machine, threads: Integers) -> None:
-        for thread, address, count in values(machine, threads, place, bytes):
+        for thread, address, count in values(machine, threads, place, *bytes or "0"):
             machine.asynchronous.arrive(thread, address, count)
 
     return step
@@ -134,6 +134,18 @@ def fence_map(instruction: Instruction, kernel: Kernel) -> Step | None:
     return step
 
 
+def registers(instruction: Instruction, kernel: Kernel) -> Step | None:
+    """setmaxnreg.{inc,dec}.sync.aligned.u32 count: by all threads of a group of warps. 9.7.19.5."""
+    count = int(str(instruction.operands[0]))
+    if count % 8 or not 24 <= count <= 256:
+        return None
+
+    def step(machine: Machine, threads: Integers) -> None:
+        machine.limits[machine.whole(threads, GROUP)[:, 0] // GROUP] = count
+
+    return step
+
+
 ASYNCHRONOUS: dict[str, Row] = {
     "cp.async": copies,
     "cp.async.commit_group": commit,
@@ -141,7 +153,9 @@ ASYNCHRONOUS: dict[str, Row] = {
     "cp.async.wait_all": wait_all,
     "cp.async.bulk.tensor": tiles,
     "mbarrier.init": start,
+    "mbarrier.arrive": arrive,
     "mbarrier.arrive.expect_tx": arrive,
+    "setmaxnreg": registers,
     "mbarrier.try_wait": try_wait,
     "fence.proxy.async": fence,
     "fence.proxy.tensormap::generic.acquire": fence_map,

@@ -42,7 +42,8 @@ class Tile:
 @dataclass
 class Barrier:
     """An mbarrier: arrivals that a phase waits for, those that are still to come, bytes to come, phases that are over.
-    9.7.13.15.2, Contents of the mbarrier object."""
+    9.7.13.15.2, Contents of the mbarrier object. `told`: what threads knew of products when they arrived in the phase
+    that is not over; `learnt`: in those that are."""
 
     expected: int
     missing: int
@@ -50,6 +51,8 @@ class Barrier:
     over: int = 0
     tiles: list[Tile] = field(default_factory=list[Tile])
     phases: list[int] = field(default_factory=list[int])
+    told: dict[int, int] = field(default_factory=dict[int, int])
+    learnt: dict[int, int] = field(default_factory=dict[int, int])
 
 
 class Asynchronous:
@@ -126,10 +129,13 @@ class Asynchronous:
         return barrier
 
     def arrive(self, thread: int, address: int, bytes: int) -> None:
-        """mbarrier.arrive.expect_tx: more bytes to come, and one arrival. 9.7.13.15.5 and 9.7.13.15.13."""
+        """mbarrier.arrive, with .expect_tx: more bytes to come, and one arrival. 9.7.13.15.5 and 9.7.13.15.13. What the
+        thread did before is ordered before what follows a wait for the phase (.release and .acquire by default)."""
         barrier = self.known(thread, address)
         barrier.bytes += bytes
         barrier.missing -= 1
+        for number, warps in self.machine.shared.ends.of(thread):
+            barrier.told[number] = barrier.told.get(number, 0) | warps
         self.complete(barrier)
 
     def complete(self, barrier: Barrier) -> None:
@@ -139,6 +145,9 @@ class Asynchronous:
         if barrier.missing == 0 and barrier.bytes == 0:
             self.phase(barrier)
             barrier.over, barrier.missing = barrier.over + 1, barrier.expected
+            for number, warps in barrier.told.items():
+                barrier.learnt[number] = barrier.learnt.get(number, 0) | warps
+            barrier.told.clear()
 
     def phase(self, barrier: Barrier) -> int:
         """The number of the phase that is not over, of all phases of all barriers."""
@@ -157,6 +166,7 @@ class Asynchronous:
             return False
         for phase in barrier.phases[: barrier.over]:
             self.machine.shared.observed[phase][thread] = True
+        self.machine.shared.ends.learn(thread, barrier.learnt)
         return True
 
     # Tiles
@@ -181,6 +191,7 @@ class Asynchronous:
         if ((writer >= 0) & (fenced < np.where(writer == thread, 1, 2))).any():
             raise Fault("copies over what was written, without fence.proxy.async since")
         shared.promise(granules[None], np.array([thread]))
+        shared.ends.forget(granules)
         counted.tiles.append(Tile(thread, sources, first, inside))
 
     def first(self, thread: int, addresses: Integers) -> Integers:
@@ -241,6 +252,8 @@ class Asynchronous:
         tiles = any(barrier.tiles for barrier in self.barriers.values())
         if self.copies or tiles:
             raise Fault(f"{self.machine.kernel.name}: ends with copies under way that no one waited for")
+        if any(barrier.missing != barrier.expected for barrier in self.barriers.values()):
+            raise Fault(f"{self.machine.kernel.name}: ends in the midst of a phase of an mbarrier")
 
 
 def part(copy: Copy, chosen: Values) -> Copy:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tests.ptx.control import GROUP
-from tests.ptx.memory import SEVERAL, Fault, Integers
+from tests.ptx.memory import Fault, Integers
 from tests.ptx.tables import group_accumulator
 
 if TYPE_CHECKING:
@@ -85,14 +85,18 @@ class Products:
     def wait(self, threads: Integers, left: int) -> None:
         """wgmma.wait_group: all but the latest batches of these groups are over. 9.7.15.7.3."""
         groups = self.machine.whole(threads, GROUP)[:, 0] // GROUP
-        kept = list[Product]()
+        kept, read = list[Product](), dict[int, list[Integers]]()
         for product in self.products:
-            group = product.threads[0] // GROUP
+            group = int(product.threads[0]) // GROUP
             if group in groups and product.batch < self.committed[group] - left:
                 self.finish(product)
+                read.setdefault(group, []).extend([product.first.reshape(-1), product.second.reshape(-1)])
             else:
                 kept.append(product)
         self.products = kept
+        shared = self.machine.shared
+        for group, factors in read.items():
+            shared.ends.add(np.arange(GROUP) + group * GROUP, np.unique(np.concatenate(factors) // shared.granule))
 
     def finish(self, product: Product) -> None:
         """The sums are there, and factors may be written to by whoever meets this group."""
@@ -110,10 +114,7 @@ class Products:
             machine.place(name, sums, threads)
             self.flying[name][threads] -= 1
         for factor in (product.first, product.second):
-            granules = np.unique(factor // shared.granule)
-            shared.products[granules] -= 1
-            shared.shadow.reader[granules] = SEVERAL
-            shared.shadow.read[granules] = shared.times[threads[0] // machine.block]
+            shared.products[np.unique(factor // shared.granule)] -= 1
 
     def over(self) -> None:
         """The end of all threads."""

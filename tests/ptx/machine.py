@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tests.ptx.arithmetic import TYPES, Values
-from tests.ptx.control import DONE, MET, READY, WARP, ranks
+from tests.ptx.control import DONE, GROUP, MET, READY, WARP, ranks
 from tests.ptx.copies import Asynchronous
 from tests.ptx.group_products import Products
 from tests.ptx.memory import SHARED_BASE, Fault, GlobalMemory, Integers, SharedMemory
@@ -20,6 +20,10 @@ from tests.ptx.tables import TensorMap
 
 Step = Callable[["Machine", Integers], None]
 """An instruction for some threads, which are at it."""
+
+
+REGISTERS = 1 << 16
+"""Of a block at most. CUDA C++ Programming Guide, Technical Specifications per Compute Capability."""
 
 
 class Machine:
@@ -57,6 +61,7 @@ class Machine:
         self.jump: int | None = None
         self.stay = np.zeros(0, np.int64)
         self.executed = 0
+        self.limits = np.full(-(-self.count // GROUP), REGISTERS // self.block // 8 * 8)
         self.asynchronous, self.products = Asynchronous(self), Products(self)
 
     # Operands
@@ -144,6 +149,11 @@ class Machine:
             self.straight(steps, threads, int(self.at[threads[0]]), int(until))
         self.asynchronous.over()
         self.products.over()
+        if (
+            self.block % GROUP == 0
+            and (self.limits.reshape(len(self.shared.times), -1).sum(1) * GROUP > REGISTERS).any()
+        ):
+            raise Fault(f"{self.kernel.name}: takes more registers (setmaxnreg) than its block can have")
 
     def straight(self, steps: Sequence[Step], threads: Integers, at: int, until: int) -> None:
         """Instructions of these threads until one that jumps or waits, or until others go first."""

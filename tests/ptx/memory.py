@@ -120,6 +120,61 @@ class GlobalMemory:
         self.data[places] = values
 
 
+class Ends:
+    """Which threads know that products of groups of warps have read what they read: each warp knows it of its own part
+    once it has waited, others by barriers. By granule and group of the block, the number of the last end."""
+
+    def __init__(self, granules: int, threads: int):
+        self.threads = threads
+        self.last = np.full((granules, -(-threads // 128)), -1, np.int32)
+        self.known: dict[int, tuple[int, npt.NDArray[np.uint8]]] = {}
+        self.made = 0
+
+    def add(self, threads: Integers, granules: Integers) -> None:
+        """These threads, a group, have waited for products that read these granules."""
+        block, first = divmod(int(threads[0]), self.threads)
+        found = np.zeros(self.threads, np.uint8)
+        found[first : first + 128] = 1 << np.arange(128) // 32
+        self.known[self.made] = block, found
+        self.last[granules, first // 128] = self.made
+        self.made += 1
+
+    def of(self, thread: int) -> list[tuple[int, int]]:
+        """What a thread knows: numbers, and warps as bits."""
+        block, place = divmod(thread, self.threads)
+        return [(number, int(found[place])) for number, (its, found) in self.known.items() if its == block]
+
+    def learn(self, thread: int, learnt: dict[int, int]) -> None:
+        """A thread hears what others know."""
+        for number in [number for number in learnt if number not in self.known]:
+            del learnt[number]
+        for number, warps in learnt.items():
+            self.known[number][1][thread % self.threads] |= warps
+
+    def check(self, granules: Integers, threads: Integers) -> None:
+        """Raises Fault where a thread is to write what products may still read, for all that it knows."""
+        if not self.known:
+            return
+        found = self.last[granules]
+        for number in np.unique(found[found >= 0]):
+            if (end := self.known.get(int(number))) is not None:
+                rows = (found == number).reshape(len(found), -1).any(axis=1)
+                if (end[1][threads[rows] % self.threads] != 15).any():
+                    raise Fault("writes where products may still read, without a barrier since")
+
+    def forget(self, granules: Integers) -> None:
+        """A copy takes the place: what read it before counts no more."""
+        numbers = np.unique(self.last[granules])
+        self.last[granules] = -1
+        for number in numbers[numbers >= 0]:
+            if int(number) in self.known and not (self.last == number).any():
+                del self.known[int(number)]
+
+    def met(self, blocks: Integers) -> None:
+        """All threads of these blocks know what one knew: of every warp."""
+        self.known = {number: end for number, end in self.known.items() if end[0] not in blocks}
+
+
 class SharedMemory:
     """The shared memory of blocks. Each granule knows what copy is on its way to it, how many products read it, whether
     what was written is visible to the asynchronous proxy (fence.proxy.async), and what wait a copy's end is seen by."""
@@ -133,6 +188,7 @@ class SharedMemory:
         self.defined = np.zeros(count, np.bool_)
         self.pending = np.zeros(count, np.bool_)
         self.products = np.zeros(count, np.int16)
+        self.ends = Ends(count, threads)
         self.fenced = np.zeros(count, np.int8)
         self.phase = np.full(count, -1, np.int32)
         self.barriers = np.zeros(count, np.bool_)
@@ -195,6 +251,7 @@ class SharedMemory:
         self.touch(granules)
         if self.products[granules].any():
             raise Fault("writes where a product under way reads")
+        self.ends.check(granules, threads)
         self.shadow.writing(granules, threads, self.times[threads // self.threads])
         self.defined[granules], self.fenced[granules], self.phase[granules] = True, 0, -1
 
@@ -203,6 +260,7 @@ class SharedMemory:
         self.touch(granules)
         if self.products[granules].any():
             raise Fault("copies to where a product under way reads")
+        self.ends.check(granules, threads)
         now = self.times[threads // self.threads][:, None]
         self.shadow.check(granules, threads[:, None].astype(np.int32), now)
         self.pending[granules] = True
@@ -222,6 +280,7 @@ class SharedMemory:
     def barrier(self, blocks: Integers) -> None:
         """All threads of these blocks met: what one knew, all know."""
         self.times[blocks] += 1
+        self.ends.met(blocks)
         per_block = self.size // self.granule
         fenced = self.fenced.reshape(-1, per_block)
         fenced[blocks] = np.where(fenced[blocks] == 1, 2, fenced[blocks])

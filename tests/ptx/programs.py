@@ -12,8 +12,8 @@ import relay
 from relay.dialects.attributes import Array
 from relay.interpreters import run
 from relay.lowering.gpu import tiles
-from relay.lowering.gpu.strategies import mma, wgmma
-from relay.lowering.gpu.tiles import GroupTile
+from relay.lowering.gpu.strategies import mma, wgmma, wgmma_turns
+from relay.lowering.gpu.tiles import GroupTile, TurnTile
 from relay.runtime import Executable
 from tests.numeric.gpu_models import golden_of
 from tests.numeric.test_gpu_warpgroups import TARGET, convolution, product
@@ -55,13 +55,17 @@ def group_product(name: str) -> Program:
         "tma": (product("int8", "int8", 200, 640, 48), GroupTile(128, 64, 8, 1, 4)),
         "tma-unsigned": (product("uint8", "int8", 128, 512, 144), GroupTile(64, 128, 4, 1, 3)),
         "cp.async": (convolution("int8", "int8", 80), GroupTile(128, 64, 8, 1, 4)),
+        "turns": (product("int8", "int8", 840, 640, 48), TurnTile(128, 64, 4, 1, 3)),
     }[name]
+    target = f"{TARGET} -costs=processors=2" if name == "turns" else TARGET
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mma, "TILES", ())
-        patch.setattr(wgmma, "GROUP_TILES", (tile,))
+        turns = isinstance(tile, TurnTile)
+        patch.setattr(wgmma, "GROUP_TILES", () if turns else (tile,))
+        patch.setattr(wgmma_turns, "TURN_TILES", (tile,) if turns else ())
         patch.setattr(tiles, "SPLITS", (1,))
         module = net.module()
-        return Program(relay.build(module, target=TARGET), net.inputs, [*run(module, net.inputs)])
+        return Program(relay.build(module, target=target), net.inputs, [*run(module, net.inputs)])
 
 
 @cache

@@ -62,6 +62,9 @@ PARITY = r"(shr\.u64 \t%rd\d+, %rd\d+, )(2)(;\s+cvt\.u32[^\n]*\s+// begin[^\n]*\
 BORDER = r"(setp\.gt\.u64 \t%p\d+, %rd\d+, )(1[56])(;)"
 """The last row or column of the image."""
 A_FRAGMENT = r"(mma\.sync\S+\s+\{[^}]*\},\s+\{%r\d+), (%r\d+), (%r\d+)"
+WAIT = r"\{ \.reg \.pred done;[^}]*\}"
+ARRIVE = r"mbarrier\.arrive\.shared\S* _, [^;]*;"
+ARRIVALS = r"(mbarrier\.init[^;]* )(4)(;)"
 DEFECTS: dict[str, Defect] = {
     # matrix units of groups, whose tiles the device copies
     "wrong swizzle mode": Defect("tma", DESCRIPTOR, descriptors(2 << 62), None, "the pattern starts at no multiple"),
@@ -75,12 +78,23 @@ DEFECTS: dict[str, Defect] = {
     "missing fence of maps": Defect("tma", r"fence\.proxy\.tensormap[^;]*;", "", 0, "without fence.proxy.tensormap"),
     "missing wait for products": Defect("tma", r"wgmma\.wait_group\S* 0;", "", 0, "which a product under way changes"),
     "missing commit of products": Defect("tma", r"wgmma\.commit_group\S*;", "", -1, "a product under way reads"),
-    "missing wait for a tile": Defect("tma", r"\{ \.reg \.pred done;[^}]*\}", "", 0, "on its way|without waiting"),
+    "missing wait for a tile": Defect("tma", WAIT, "", 0, "on its way|without waiting"),
     "wrong parity of an mbarrier": Defect("tma", PARITY, more(-1), 0, "on its way"),
     "wrong tensor coordinate": Defect("tma", r"(mov\.b32 \t%r\d+, )(128)(;)", more(-64), 0, INTEGERS),
     "tensor coordinates exchanged": Defect("tma", COORDINATES, r"[map, {\2, \1}]", 2, INTEGERS),
     "wrong number of bytes": Defect("tma", r"(expect_tx[^;]* )(\d+)(;)", more(16), 0, "0 arrivals and 16 bytes"),
     "wrong number of arrivals": Defect("tma", r"(mbarrier\.init[^;]* )(1)(;)", more(1), 0, "1 arrivals and 0 bytes"),
+    # of groups that take turns, with a warp that asks for copies
+    "missing wait for the turn": Defect("turns", WAIT, "", 0, "not written"),
+    "missing wait for a free stage": Defect("turns", WAIT, "", 2, "more arrivals"),
+    "stage given free before its products": Defect(
+        "turns", r"wait_group\S* 1;", "wait_group.sync.aligned 2;", 0, "may still"
+    ),
+    "stage that is never given free": Defect("turns", ARRIVE, "", 0, "1 arrivals"),
+    "turn that is never given": Defect("turns", ARRIVE, "", 1, "4 arrivals"),
+    "stage given free by three warps": Defect("turns", ARRIVALS, more(-1), 0, "may still"),
+    "turn given by three warps": Defect("turns", ARRIVALS, more(-1), -1, "midst of a phase"),
+    "too many registers": Defect("turns", r"(setmaxnreg\.inc\S* )(240)(;)", more(16), 0, "setmaxnreg"),
     # of groups that copy by themselves
     "missing fence of the proxy": Defect("cp.async", r"fence\.proxy\.async\S*;", "", 0, "without fence.proxy.async"),
     "wait for one group too few": Defect("cp.async", r"(cp\.async\.wait_group\s+)(1)(;)", more(1), 0, "on its way"),
@@ -103,6 +117,9 @@ DEFAULT = (
     "missing commit of products",
     "wrong parity of an mbarrier",
     "wrong tensor coordinate",
+    "missing wait for the turn",
+    "stage given free before its products",
+    "stage given free by three warps",
     "missing fence of the proxy",
     "wrong fragment index",
     "missing wait for copies",

@@ -37,6 +37,12 @@ def test_a_product_of_groups_whose_tiles_the_device_copies():
     check(program)
 
 
+def test_a_product_of_groups_in_turns():
+    program = group_product("turns")
+    assert "setmaxnreg" in program.executable.get_source("ptx")
+    check(program)
+
+
 def test_a_convolution_of_groups_that_copy():
     program = group_product("cp.async")
     assert "wgmma.mma_async" in program.executable.get_source("ptx")

@@ -19,7 +19,7 @@ from relay.lowering.gpu.emulator.bulk import EPOCH, BulkCopies, Mapped
 from relay.lowering.gpu.emulator.faults import Wrong
 from relay.lowering.gpu.emulator.machine import aligned
 from relay.lowering.gpu.emulator.warp import CONTEXT_BYTES
-from relay.lowering.gpu.strategies import mma, wgmma
+from relay.lowering.gpu.strategies import mma, wgmma, wgmma_turns
 from relay.lowering.gpu.tiles import GroupTile
 from relay.module import IRModule
 from relay.runtime import Executable
@@ -36,6 +36,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let there be one tile, for one group of warps."""
     monkeypatch.setattr(mma, "TILES", ())
     monkeypatch.setattr(wgmma, "GROUP_TILES", (TILE,))
+    monkeypatch.setattr(wgmma_turns, "TURN_TILES", ())
     monkeypatch.setattr(tiles, "SPLITS", (1,))
 
 

@@ -22,7 +22,7 @@ from relay.lowering.gpu.tensor_maps import TensorMap
 from relay.lowering.gpu.warpgroup_products import VISIBLE, instruction
 from relay.lowering.indices import both, when
 
-INIT = "mbarrier.init.shared::cta.b64 [$0], 1;"
+INIT = "mbarrier.init.shared::cta.b64 [$0], {count};"
 EXPECT = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], {bytes};"
 ACQUIRE = "{ .reg .b64 map; cvta.global.u64 map, $0; fence.proxy.tensormap::generic.acquire.sys [map], 128; }"
 """The map, which the host has written, is what the engine will read."""
@@ -69,7 +69,7 @@ class BulkCopies:
     def begin(self) -> None:
         """What is done once: barriers, and maps."""
         for stage in range(self.m.tile.stages):
-            self.ask(INIT, [self.barrier(stage)])
+            self.ask(INIT.format(count=1), [self.barrier(stage)])
         for source in self.addresses:
             self.ask(ACQUIRE, [source])
 

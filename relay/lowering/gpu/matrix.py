@@ -140,12 +140,13 @@ class Matrix(Product):
 
     @property
     def shared_bytes(self) -> int:
-        """Shared memory of a block: stages, and what counts their bytes."""
-        return self.tile.stages * (self.tile.stage_bytes + (BARRIER_BYTES if self.bulk else 0))
+        """Shared memory of a block: stages, and what counts their bytes and those that are done with them."""
+        barriers = self.tile.barriers if self.bulk else 0
+        return self.tile.stages * self.tile.stage_bytes + barriers * BARRIER_BYTES
 
     @property
     def blocks(self) -> int:
-        """Blocks of threads: one for each tile and part of the depth."""
+        """Tiles of all parts of the depth: as many blocks of threads, unless blocks stay."""
         return -(-self.rows // self.tile.rows) * (self.packed_columns // self.tile.columns) * self.splits
 
     @property

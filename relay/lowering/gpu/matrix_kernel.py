@@ -39,9 +39,13 @@ WORDS = 4
 
 class MatrixKernel:
     """Emits what one thread does. `buffers`: the data and the packed weights, both of one dimension, and what each
-    channel's sums are off by. `parts`: the buffer for sums of parts of the depth, if there are several."""
+    channel's sums are off by. `blocks`: those of the launch, where they stay. `parts`: the buffer for sums of parts of
+    the depth, if there are several."""
 
-    def __init__(self, builder: LoopBuilder, matrix: Matrix, points: PointEmitter, buffers: Sequence[SSAValue]):
+    def __init__(
+        self, builder: LoopBuilder, matrix: Matrix, points: PointEmitter, buffers: Sequence[SSAValue], blocks: int = 0
+    ):
+        self.blocks = blocks
         self.b, self.m, self.tile, self.conv = builder, matrix, matrix.tile, matrix.conv
         groups = isinstance(matrix.tile, GroupTile)
         self.units = GroupProducts if groups else WarpProducts if matrix.format.exact else FloatProducts
@@ -57,12 +61,18 @@ class MatrixKernel:
 
     def emit(self, block: Index, thread: Index, unravel: Callable[[Index], list[Index]]) -> None:
         """The tile of a block. `unravel`: the point of the result that a row is."""
-        b, tile = self.b, self.tile
-        self.t = t = MatrixThread(b, self.m, block, thread)
-        sums, rows = self.products()
+        b = self.b
+        self.t = MatrixThread(b, self.m, block, thread)
+        self.finish_tile(*self.products(), unravel)
+
+    def finish_tile(
+        self, sums: Sequence[SSAValue], rows: Sequence[SSAValue], unravel: Callable[[Index], list[Index]]
+    ) -> None:
+        """What follows a thread's sums; `rows`: sums of its rows of the data, where the weights have a zero point."""
+        b, t, tile = self.b, self.t, self.tile
         group, self.quad = t.div(t.lane, QUAD), t.rem(t.lane, QUAD)
         for step, part, half in product(range(tile.row_steps), range(tile.column_steps // tile.run), range(2)):
-            row = b.plus(b.plus(b.plus(t.first_row, t.warp_row), group), 16 * step + 8 * half)
+            row = b.plus(b.plus(b.plus(t.first_row, t.warp_row), group), tile.step_rows * step + 8 * half)
             first = 4 * (step * tile.column_steps + part * tile.run) + 2 * half
             values = [sums[first + 4 * n + j] for n in range(tile.run) for j in range(2)]
             total = rows[4 * step + 2 * half] if rows else None

@@ -23,10 +23,13 @@ class MatrixThread:
     row and column, those of the thread's warp from there, and the shared memory, as bytes and as numbers of the data.
 
     A row of 64 bytes lies in shared memory as four chunks of 16, number c of row r at c xor (r / 2 mod 4), so that
-    eight rows' chunks are in all banks; one of 128 bytes as eight, number c at c xor (r mod 8).
+    eight rows' chunks are in all banks; one of 128 bytes as eight, number c at c xor (r mod 8). `shared`: the block's
+    shared memory, where it was asked for before.
     """
 
-    def __init__(self, builder: LoopBuilder, matrix: Matrix, block: Index, thread: Index):
+    def __init__(
+        self, builder: LoopBuilder, matrix: Matrix, block: Index, thread: Index, shared: SSAValue | None = None
+    ):
         b, tile = builder, matrix.tile
         self.b, self.m, self.tile, self.conv, self.number = builder, matrix, tile, matrix.conv, thread
         self.chunks = tile.depth // CHUNK
@@ -37,9 +40,9 @@ class MatrixThread:
         self.first_row = b.times(self.div(block, across), tile.rows)
         self.first_column = b.times(self.rem(block, across), tile.columns)
         self.lane, warp = self.rem(thread, WARP), self.div(thread, WARP)
-        self.warp_row = b.times(self.rem(warp, tile.down), tile.rows // tile.down)
+        self.warp_row = b.times(self.rem(warp, tile.down), tile.warp_rows)
         self.warp_column = b.times(self.div(warp, tile.down), tile.columns // tile.across)
-        self.shared = self.numbers = shared_memory(b, matrix.shared_bytes)
+        self.shared = self.numbers = shared_memory(b, matrix.shared_bytes) if shared is None else shared
         if not matrix.format.exact:
             count, space = (
                 matrix.tile.stages * tile.stage_bytes // matrix.format.data,

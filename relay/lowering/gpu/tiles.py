@@ -44,7 +44,23 @@ class Tile:
 
     @property
     def threads(self) -> int:
+        """Threads that share the sums."""
         return 32 * self.down * self.across
+
+    @property
+    def block(self) -> int:
+        """Threads of a block."""
+        return self.threads
+
+    @property
+    def warp_rows(self) -> int:
+        """Rows from a warp's first one to the next warp's."""
+        return self.rows // self.down
+
+    @property
+    def step_rows(self) -> int:
+        """Rows from a warp's product of 16 rows to its next one."""
+        return 16
 
     @property
     def sums(self) -> int:
@@ -77,6 +93,15 @@ class Tile:
         copied = not (self.rows % together or self.columns % (fold * together))
         return even and copied and self.sums <= costs.thread_sums and self.threads <= costs.largest_block
 
+    @property
+    def barriers(self) -> int:
+        """Barriers in shared memory, where the device copies stages."""
+        return self.stages
+
+    def useful_stages(self, steps: int) -> int:
+        """Stages at most that a block of so many steps can fill."""
+        return min(self.stages, steps)
+
     def speed(self, costs: GpuCosts) -> int:
         """Products of codes, or bytes of floats, of a processor in a clock."""
         return costs.matrix_speed
@@ -93,15 +118,24 @@ class Tile:
         """Clocks that a product takes, about: of the busiest processor, whose blocks multiply and copy at once, and of
         the kernel that adds the parts. `depth`: bytes of a row of the data."""
         blocks = -(-rows // self.rows) * -(-columns // self.columns) * splits
-        each = -(-blocks // costs.processors)
-        together = max(min(each, self.resident(costs)), 1)
-        work = max(self.rows * self.columns * self.depth // self.speed(costs), self.stage_bytes // costs.copy_bandwidth)
-        steps = -(-depth // (self.depth * splits))
-        waves, time = -(-each // together), costs.block + steps * max(costs.step * self.depth, together * work)
+        time = self.busiest(-(-blocks // costs.processors), -(-depth // (self.depth * splits)), splits == 1, costs)
         if splits == 1:
-            return waves * (time + self.finished(costs) * together * self.rows * self.columns)
+            return time
         parts = rows * columns / costs.processors * (costs.finished_sum + 2 * 4 * splits / costs.memory_bandwidth)
-        return waves * time + costs.launch + parts
+        return time + costs.launch + parts
+
+    def work(self, costs: GpuCosts) -> int:
+        """Clocks in which a processor multiplies a step, and copies the next one."""
+        products = self.rows * self.columns * self.depth // self.speed(costs)
+        return max(products, self.stage_bytes // costs.copy_bandwidth)
+
+    def busiest(self, each: int, steps: int, finished: bool, costs: GpuCosts) -> float:
+        """Clocks of a processor that computes so many tiles; `finished`: with what follows their sums."""
+        together = max(min(each, self.resident(costs)), 1)
+        time = costs.block + steps * max(costs.step * self.depth, together * self.work(costs))
+        if finished:
+            time += self.finished(costs) * together * self.rows * self.columns
+        return -(-each // together) * time
 
 
 @dataclass(frozen=True)
@@ -113,6 +147,14 @@ class GroupTile(Tile):
     run: ClassVar[int] = 8
     fewest_stages: ClassVar[int] = 3
 
+    @property
+    def warp_rows(self) -> int:
+        return 16
+
+    @property
+    def step_rows(self) -> int:
+        return 16 * self.down
+
     def legal(self, fold: int, room: int, costs: GpuCosts) -> bool:
         groups = self.across == 1 and self.down % 4 == 0 and self.rows == 16 * self.down
         return groups and super().legal(fold, room, costs)
@@ -123,6 +165,48 @@ class GroupTile(Tile):
     def resident(self, costs: GpuCosts) -> int:
         """Blocks that a processor has at once, by their registers and their shared memory."""
         return min(super().resident(costs), costs.shared_bytes // (self.stages * self.stage_bytes))
+
+
+GROUPS = 2
+"""Groups of four warps that multiply and finish in turns."""
+
+
+@dataclass(frozen=True)
+class TurnTile(GroupTile):
+    """What one of two groups of four warps computes, while the other finishes its own: `wgmma` of 64 rows after the
+    other. A block stays and takes tile after tile; a warp of a third group, which gives its registers to the others,
+    asks for copies."""
+
+    @property
+    def block(self) -> int:
+        return (GROUPS + 1) * self.threads
+
+    @property
+    def barriers(self) -> int:
+        return 2 * self.stages + GROUPS
+
+    def useful_stages(self, steps: int) -> int:
+        return self.stages
+
+    def legal(self, fold: int, room: int, costs: GpuCosts) -> bool:
+        one = self.across == 1 and self.down == 4 and self.rows % (16 * self.down) == 0
+        return (
+            one
+            and self.columns <= LONGEST
+            and self.block <= costs.largest_block
+            and Tile.legal(self, fold, room, costs)
+        )
+
+    def resident(self, costs: GpuCosts) -> int:
+        return 1
+
+    def busiest(self, each: int, steps: int, finished: bool, costs: GpuCosts) -> float:
+        """Of two groups, one multiplies while the other finishes: the longer of both bounds, or what a group does for
+        a tile, one after the other, where that takes more than two tiles of the other group."""
+        products, alone = steps * self.work(costs), steps * max(costs.step * self.depth, self.work(costs))
+        after = self.finished(costs) * self.rows * self.columns if finished else 0
+        turn = max(products, after, (alone + after + costs.turn) / GROUPS)
+        return costs.block + alone + (each - 1) * turn + after
 
 
 class Choice(NamedTuple):

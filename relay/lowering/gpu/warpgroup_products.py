@@ -36,13 +36,16 @@ VISIBLE = "fence.proxy.async.shared::cta;"
 """What this thread wrote to shared memory is what matrix units will read."""
 
 
-def products_text(columns: int, left: str, right: str, count: int) -> str:
-    """`count` products of 64 x 32 by 32 x `columns` codes as one group; `left` and `right` are types of codes.
-    Operands: the sums, then descriptors of both factors of each product."""
+def products_text(columns: int, left: str, right: str, count: int, tiles: int = 1) -> str:
+    """`count` products of 64 x 32 by 32 x `columns` codes as one group, for each of some tiles of 64 rows; `left` and
+    `right` are types of codes. Operands: the sums of all tiles, then for each of the products descriptors of the tiles'
+    factors and of the one that they share."""
     sums = columns // 2
     each = f"wgmma.mma_async.sync.aligned.m64n{columns}k{TAP}.s32.{left}.{right}"
-    words = ", ".join(f"${number}" for number in range(sums))
-    lines = [f"{each} {{{words}}}, ${sums + 2 * n}, ${sums + 2 * n + 1}, 1;" for n in range(count)]
+    words = [", ".join(f"${number}" for number in range(tile * sums, (tile + 1) * sums)) for tile in range(tiles)]
+    lines = list[str]()
+    for first in range(tiles * sums, tiles * sums + count * (tiles + 1), tiles + 1):
+        lines += [f"{each} {{{words[tile]}}}, ${first + tile}, ${first + tiles}, 1;" for tile in range(tiles)]
     return " ".join([FENCE, *lines, COMMIT])
 
 
@@ -84,7 +87,9 @@ class GroupProducts:
         b, t, tile = self.b, self.t, self.tile
         start = b.plus(t.div(t.pointer(t.shared), UNIT), b.index(DESCRIPTION))
         rows = b.times(t.div(t.number, GROUP), ROWS * tile.depth // UNIT)
-        self.descriptors = [b.plus(start, rows), b.plus(start, tile.rows * tile.depth // UNIT)]
+        first = [step * tile.step_rows * tile.depth // UNIT for step in range(tile.row_steps)]
+        self.descriptors = [b.plus(b.plus(start, rows), place) for place in first]
+        self.descriptors.append(b.plus(start, tile.rows * tile.depth // UNIT))
 
     def turn(self, step: Index, sums: Sequence[SSAValue], refill: Callable[[Index], None]) -> list[SSAValue]:
         """Start the products of a step, and wait for those of the last."""
@@ -105,4 +110,4 @@ class GroupProducts:
         starts = [b.plus(factor, stage) for factor in self.descriptors]
         places = [b.plus(start, n * TAP // UNIT) for n in range(count) for start in starts]
         words = [b.add(arith.IndexCastOp(b.index(place), i64)).result for place in places]
-        return tied(b, products_text(tile.columns // tile.across, left, right, count), sums, words)
+        return tied(b, products_text(tile.columns, left, right, count, tile.row_steps), sums, words)

@@ -21,8 +21,10 @@ NAME = re.compile(r"%[\w.]+")
 
 @dataclass(frozen=True)
 class Multiply:
-    """64 x `columns` sums of 32 products; descriptors by their numbers among the words that are only read."""
+    """64 x `columns` sums of 32 products, from the register `first` on; descriptors by their numbers among the words
+    that are only read."""
 
+    first: int
     columns: int
     signed: tuple[bool, bool]
     factors: tuple[int, int]
@@ -36,9 +38,16 @@ class Wait:
 
 
 @dataclass(frozen=True)
+class Registers:
+    """How many registers a thread has from here on, which says nothing about what it computes."""
+
+    count: int
+
+
+@dataclass(frozen=True)
 class Bulk:
-    """Of copies that the device does by itself: `init` of a barrier for `number` arrivals, `expect` of `number` bytes,
-    `acquire` of a map, `copy`, or `wait`, which threads of a group do together."""
+    """Of copies that the device does by itself: `init` of a barrier for `number` arrivals, `arrive`, `expect` of
+    `number` bytes with an arrival, `acquire` of a map, `copy`, or `wait`, which threads of a warp do together."""
 
     name: str
     number: int
@@ -50,6 +59,7 @@ class Bulk:
 
 BULK = {
     "init": r"mbarrier\.init\.shared::cta\.b64 \[\$0\], (\d+);",
+    "arrive": r"mbarrier\.arrive\.shared::cta\.b64 _, \[\$0\](;)",
     "expect": r"mbarrier\.arrive\.expect_tx\.shared::cta\.b64 _, \[\$0\], (\d+);",
     "acquire": r"\{ \.reg \.b64 (\w+); cvta\.global\.u64 \1, \$0; "
     r"fence\.proxy\.tensormap::generic\.acquire\.sys \[\1\], 128; \}",
@@ -59,7 +69,8 @@ BULK = {
     r"@!\1 bra \2; \}",
 }
 """The whole text of a place."""
-Instruction = Multiply | Wait | Bulk | str
+REGISTERS = re.compile(r"setmaxnreg\.(?:inc|dec)\.sync\.aligned\.u32 (\d+)")
+Instruction = Multiply | Wait | Bulk | Registers | str
 """What is no product, no wait and no copy is `FENCE` or `COMMIT`."""
 
 
@@ -116,11 +127,16 @@ def instruction(kernel: str, text: str, count: int) -> Instruction:
         return text
     if (wait := WAIT.fullmatch(text)) is not None:
         return Wait(int(wait[1]))
+    if (registers := REGISTERS.fullmatch(text)) is not None:
+        return Registers(int(registers[1]))
     known = MULTIPLY.fullmatch(text)
-    sums = [f"${number}" for number in range(count)]
-    if known is None or 2 * count != int(known[1]) or known[4].split(", ") != sums:
+    sums = [] if known is None else known[4].split(", ")
+    first = int(sums[0][1:]) if sums else 0
+    each = [f"${number}" for number in range(first, min(first + len(sums), count))]
+    if known is None or 2 * len(sums) != int(known[1]) or sums != each:
         raise Unsupported(f"emulator: {kernel}", f"has {text[:80]}, which is not known")
-    return Multiply(int(known[1]), (known[2] == "s8", known[3] == "s8"), (int(known[5]) - count, int(known[6]) - count))
+    factors = int(known[5]) - count, int(known[6]) - count
+    return Multiply(first, int(known[1]), (known[2] == "s8", known[3] == "s8"), factors)
 
 
 def check_registers(kernel: str, body: Sequence[str]) -> None:

@@ -1,7 +1,8 @@
 """Tiles that the device copies to shared memory by itself, and the barriers that count their bytes.
 
-A tile lands when its barrier is waited for, not before. A wait that nothing ends is told at once: what a barrier's
-phase needs must be on its way when all threads have come to the wait.
+A tile lands when its barrier is waited for, not before. What a warp knows of the others is what it learnt by barriers:
+each warp counts its arrivals, and a phase that a warp waits for tells it how far those were that arrived, and what they
+knew. So products are over for whoever asks for a copy if that is known, or if the whole block has met since.
 Sources: PTX ISA, "mbarrier", "cp.async.bulk.tensor", "Swizzling modes", "fence.proxy.tensormap".
 """
 
@@ -25,6 +26,8 @@ EPOCH = 88
 MAP_ALIGNMENT = 64
 BARRIER = 8
 """Bytes of a barrier."""
+WARP, WARPS = 32, 4
+"""Threads of a warp, and warps of a group."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,8 @@ class Barrier:
     arrived: int = 0
     expected: int = 0
     tiles: list[Tile] = field(default_factory=list[Tile])
+    learnt: Array | None = None
+    """How far each warp is known to be, by those that arrived in phases up to this one."""
 
 
 def swizzled(place: Array) -> Array:
@@ -88,6 +93,11 @@ class BulkCopies:
         self.acquired: set[tuple[int, int]] = set()
         self.landed = 0
         self.read = np.full(len(memory), -1, np.int32)
+        warps = -(-len(contexts) // WARP)
+        self.readers = np.full((len(memory), warps), -1, np.int32)
+        self.known_of = np.full((warps, warps), -1, np.int32)
+        self.clocks = np.zeros(warps, np.int32)
+        self.stuck: dict[int, str] = {}
 
     def end(self) -> None:
         """The end of a block."""
@@ -95,22 +105,28 @@ class BulkCopies:
             raise Wrong("the block ends with copies under way")
         self.barriers.clear()
         self.acquired.clear()
-        self.read[:] = -1
+        self.stuck.clear()
+        for seen in (self.read, self.readers, self.known_of):
+            seen[:] = -1
 
-    def execute(self, place: Assembly, what: Bulk, thread: int, registers: Array) -> None:
-        """What a thread asks for, or waits for with its group. `registers`: the words of these threads."""
+    def execute(self, place: Assembly, what: Bulk, thread: int, registers: Array) -> bool:
+        """What a thread asks for, or waits for with its warp: whether it goes on. `registers`: the words of these
+        threads."""
         values = words(place.words, registers)
         match what.name:
             case "init":
                 self.make(values[0], what.number, thread)
             case "expect":
-                self.expect(self.known(values[0]), values[0], what.number)
+                self.arrive(self.known(values[0]), values[0], thread, what.number)
+            case "arrive":
+                self.arrive(self.known(values[0]), values[0], thread)
             case "acquire":
                 self.acquired.add((thread, values[0]))
             case "copy":
                 self.copy(values, thread)
             case _:
-                self.wait(self.known(values[0]), values[0], values[1])
+                return self.wait(self.known(values[0]), values[0], values[1], thread)
+        return True
 
     def make(self, at: int, count: int, thread: int) -> None:
         """A new barrier."""
@@ -127,12 +143,19 @@ class BulkCopies:
             raise Wrong(f"the barrier at byte {at} was made without {VISIBLE} and a barrier of the block since")
         return self.barriers[at]
 
-    def expect(self, barrier: Barrier, at: int, size: int) -> None:
-        """One arrival, and so many bytes to come."""
+    def arrive(self, barrier: Barrier, at: int, thread: int, size: int = 0) -> None:
+        """One arrival, and so many bytes to come: a phase of none is over with its last arrival."""
         if barrier.arrived == barrier.count:
             raise Wrong(f"the barrier at byte {at} is armed again before it was waited for")
+        warp = thread // WARP
+        self.known_of[warp, warp] = self.clocks[warp]
+        self.clocks[warp] += 1
+        known = self.known_of[warp]
+        barrier.learnt = known.copy() if barrier.learnt is None else np.maximum(barrier.learnt, known)
         barrier.arrived += 1
         barrier.expected += size
+        if barrier.arrived == barrier.count and not barrier.expected and not barrier.tiles:
+            barrier.phase, barrier.arrived = barrier.phase + 1, 0
 
     def copy(self, values: Sequence[int], thread: int) -> None:
         """A tile on its way."""
@@ -151,32 +174,39 @@ class BulkCopies:
             raise Wrong(f"a tile ends at byte {to + across * down} of shared memory, which has {self.size}")
         place = to + np.arange(down)[:, None] * LINE + np.arange(LINE // CHUNK) * CHUNK
         chunks = swizzled(place)
-        if (self.read[chunks] >= self.passed[thread]).any():
+        unknown = (self.readers[chunks] > self.known_of[thread // WARP]).any(axis=-1)
+        if (unknown & (self.read[chunks] >= self.passed[thread])).any():
             raise Wrong(f"a copy to byte {to} is asked for without a barrier since products read there")
         if any(np.isin(chunks, tile.chunks).any() for each in self.barriers.values() for tile in each.tiles):
             raise Wrong(f"two copies to byte {to} are under way")
         self.written[chunks] = 0
         barrier.tiles.append(Tile(chunks, matrix, (column, line)))
 
-    def wait(self, barrier: Barrier, at: int, parity: int) -> None:
-        """Until the phase of this parity is over."""
-        if barrier.phase % 2 != parity:
-            return
-        size = sum(tile.chunks.size * CHUNK for tile in barrier.tiles)
-        if barrier.arrived < barrier.count or size != barrier.expected:
-            came = f"{barrier.arrived} of {barrier.count} arrivals and {size} of {barrier.expected} bytes"
-            raise Wrong(f"waits for ever at the barrier at byte {at}: {came} came")
-        for tile in barrier.tiles:
-            self.landed += 1
-            self.memory[tile.chunks] = tile.matrix.tile(*tile.place).reshape(*tile.chunks.shape, CHUNK)
-            self.written[tile.chunks] = 1
-            self.stamps[tile.chunks] = -self.landed << THREAD_BITS
-        barrier.phase, barrier.arrived, barrier.expected = barrier.phase + 1, 0, 0
-        barrier.tiles.clear()
+    def wait(self, barrier: Barrier, at: int, parity: int, thread: int) -> bool:
+        """Whether the phase of this parity is over, once all tiles have landed that are on their way."""
+        if barrier.phase % 2 == parity:
+            size = sum(tile.chunks.size * CHUNK for tile in barrier.tiles)
+            if barrier.arrived < barrier.count or size != barrier.expected:
+                came = f"{barrier.arrived} of {barrier.count} arrivals and {size} of {barrier.expected} bytes"
+                self.stuck[thread] = f"waits for ever at the barrier at byte {at}: {came} came"
+                return False
+            for tile in barrier.tiles:
+                self.landed += 1
+                self.memory[tile.chunks] = tile.matrix.tile(*tile.place).reshape(*tile.chunks.shape, CHUNK)
+                self.written[tile.chunks] = 1
+                self.stamps[tile.chunks] = -self.landed << THREAD_BITS
+            barrier.phase, barrier.arrived, barrier.expected = barrier.phase + 1, 0, 0
+            barrier.tiles.clear()
+        if barrier.learnt is not None:
+            warp = thread // WARP
+            self.known_of[warp] = np.maximum(self.known_of[warp], barrier.learnt)
+        return True
 
     def finished(self, chunks: Array, thread: int) -> None:
-        """A product that read these chunks is known to be over by the group of a thread."""
+        """A product that read these chunks is known to be over by the group that starts with a thread."""
         self.read[chunks] = np.maximum(self.read[chunks], self.passed[thread])
+        warps = slice(thread // WARP, thread // WARP + WARPS)
+        self.readers[chunks, warps] = self.clocks[warps]
 
 
 def words(operands: Sequence[str], registers: Array) -> list[int]:

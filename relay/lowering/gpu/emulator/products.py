@@ -62,9 +62,10 @@ def give_word() -> str:
 
 
 def load_word() -> str:
-    """`emulator.word`: the word of the lane whose number differs in these bits."""
-    f = Lines("i32 @emulator.word(ptr %ctx, i32 %bits)")
-    lane = f.op("load i32, ptr %ctx")
+    """`emulator.word`: the word of the lane whose number is that of this one where the mask has bits, with these bits
+    changed."""
+    f = Lines("i32 @emulator.word(ptr %ctx, i32 %mask, i32 %bits)")
+    lane = f.op(f"and i32 {f.op('load i32, ptr %ctx')}, %mask")
     slot = f.op(f"call ptr @emulator.slot(ptr %ctx, i32 {f.op(f'xor i32 {lane}, %bits')})")
     word = f.op(f"load i32, ptr {slot}")
     f.do("call void @emulator.turn(ptr %ctx)")

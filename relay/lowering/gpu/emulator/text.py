@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from relay.errors import Unsupported
 from relay.lowering.gpu.emulator import threads
 from relay.lowering.gpu.emulator.assembly import Assembly, check_registers
+from relay.lowering.gpu.emulator.block import BLOCK
 from relay.lowering.gpu.emulator.products import products
 from relay.lowering.gpu.emulator.warp import PRELUDE
 
@@ -105,7 +106,7 @@ class Translation:
         lines = "\n".join(line for kernel in self.kernels.values() for line in kernel.lines)
         parts = [CHECK, products(lines)]
         if any(kernel.together for kernel in self.kernels.values()):
-            parts.append(PRELUDE)
+            parts += [PRELUDE, BLOCK]
         for kernel in self.kernels.values():
             parts += kernel.lines
             if kernel.together:

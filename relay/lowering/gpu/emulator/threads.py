@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from relay.errors import Unsupported
-from relay.lowering.gpu.emulator.assembly import VISIBLE, Assembly, Bulk, assembly_of
+from relay.lowering.gpu.emulator.assembly import VISIBLE, Assembly, Bulk, Registers, assembly_of
 from relay.lowering.gpu.emulator.products import FACTORS, FLOATS, PRODUCTS, WORDS
 from relay.lowering.gpu.emulator.warp import CONTEXT_BYTES, COPIES, COPY_BYTES, GROUP_SUMS, GROUP_WORDS, WARP_WORDS
 
@@ -27,16 +27,20 @@ SHAPES = {
 }
 """Products that are known: names of their types in those of intrinsics, and here."""
 SHUFFLE = re.compile(
-    r"  (%\w+) = call (i32|float) @llvm\.nvvm\.shfl\.sync\.bfly\.(?:i32|f32)"
+    r"  (%\w+) = call (i32|float) @llvm\.nvvm\.shfl\.sync\.(bfly|idx)\.(?:i32|f32)"
     r"\(i32 -1, (?:i32|float) (\S+), i32 (\d+), i32 31\)"
 )
 COPY = re.compile(
     r"  call void @llvm\.nvvm\.cp\.async\.c[ag]\.shared\.global\.(16|8|4)(?:\.s)?"
     r"\(ptr addrspace\(3\) (%\w+), ptr addrspace\(1\) (%\w+)(?:, i32 (\S+))?\)"
 )
+ZERO = re.compile(r'  (%\w+) = call i64 asm sideeffect "mov\.b64 \$0, 0;", "=l"\(\)')
 COMMIT = re.compile(r"  call void @llvm\.nvvm\.cp\.async\.commit\.group\(\)")
 WAIT = re.compile(r"  call void @llvm\.nvvm\.cp\.async\.wait\.group\(i32 (\d+)\)")
-WARP, BLOCK = 1, 2
+WARP, BLOCK, FOUR_WARPS, MEMORY = 1, 2, 4, 5
+"""What threads wait for."""
+PLACE_BIT = 8
+"""Of a status, the first bit of the place that waits."""
 
 BEGIN = """  %co.id = call token @llvm.coro.id(i32 0, ptr null, ptr null, ptr null)
   %co.size = call i64 @llvm.coro.size.i64()
@@ -149,11 +153,12 @@ class Coroutine:
             sums, four = ", ".join(values[6:]), FLOATS if name in FACTORS else WORDS
             self.lines.append(f"  {result} = call {four} @emulator.mma.{name}(ptr %ctx, {sums})")
         elif (shuffle := SHUFFLE.match(line)) is not None:
-            name, type, value, distance = shuffle.groups()
+            name, type, mode, value, number = shuffle.groups()
             self.lines.append(f"  {name}.bits = bitcast {type} {value} to i32")
             self.lines.append(f"  call void @emulator.give.word(ptr %ctx, i32 {name}.bits)")
             self.wait(WARP, source)
-            self.lines.append(f"  {name}.other = call i32 @emulator.word(ptr %ctx, i32 {distance})")
+            mask = -1 if mode == "bfly" else 0
+            self.lines.append(f"  {name}.other = call i32 @emulator.word(ptr %ctx, i32 {mask}, i32 {number})")
             self.lines.append(f"  {name} = bitcast i32 {name}.other to {type}")
         elif (copy := COPY.match(line)) is not None:
             width = copy[1]
@@ -161,6 +166,8 @@ class Coroutine:
             to = checked("copies to", f"<{width} x i8>", copy[2], width)
             start = checked("copies from", size, copy[3], width)
             self.lines.append(f"  call void @emulator.copy(ptr %ctx, ptr {to}, ptr {start}, i32 {size}, i32 {width})")
+        elif (zero := ZERO.match(line)) is not None:
+            self.lines.append(f"  {zero[1]} = add i64 0, 0")
         elif (place := assembly_of(self.kernel, line)) is not None:
             self.assembly(place)
         elif COMMIT.match(line):
@@ -178,6 +185,8 @@ class Coroutine:
         if place.instructions == (VISIBLE,):
             self.lines.append("  call void @emulator.visible(ptr %ctx)")
             return
+        if isinstance(place.instructions[0], Registers):
+            return
         self.places.append(place)
         name = f"%co.p{len(self.places)}"
         words = [(number, value) for number, value in enumerate(place.sums)]
@@ -189,8 +198,11 @@ class Coroutine:
             case (Bulk(together=False),):
                 self.lines.append(f"  call void @emulator.say(ptr %ctx, i32 {len(self.places)}, ptr %report)")
                 return
+            case (Bulk(),):
+                self.wait(MEMORY | len(self.places) << PLACE_BIT, place.source)
+                return
             case _:
-                self.wait(BLOCK, place.source)
+                self.wait(FOUR_WARPS, place.source)
         self.lines.append(f"  call void @emulator.group(ptr %ctx, i32 {len(self.places)}, ptr %report)")
         before = "poison"
         for number in range(len(place.sums)):

@@ -3,9 +3,10 @@
 A thread's context, 120 bytes: 0 lane, 4 status, 8 site, 12 parity, 16 words of its warp, 24 shared memory, 32 which of
 its bytes are written, 40 its size, 48 copies under way, 56 the first and 60 the end of them, 64 the first group and 68
 the end of them, 72 ends of groups, 80 stamps of shared memory, 88 epoch, 92 thread, 96 registers that its group of
-warps sees, 104 what hears of groups, 112 the epoch at its last barrier, 116 how many. Status:
-0 not begun, 1 waits for its warp, 2 waits for its block, 3 done. A stamp is of four bytes: the thread that wrote them,
-and its epoch then, which ends when it makes them visible to matrix units. What a copy will write is as if not written.
+warps sees, 104 what hears of groups, 112 the epoch at its last barrier, 116 how many. Status: 0 may go on, 1 waits for
+its warp, 2 for its block, 3 done, 4 waits for its group of warps, 5 for a barrier in memory, at the place whose number
+is in the bits from 8 on. A stamp is of four bytes: the thread that wrote them, and its epoch then, which ends when it
+makes them visible to matrix units. What a copy will write is as if not written.
 """
 
 from __future__ import annotations
@@ -345,55 +346,6 @@ stop:
 done:
   ret i1 true
 }
-define internal i1 @emulator.block(ptr %handles, ptr %contexts, i32 %threads, ptr %report) {
-entry:
-  br label %round
-round:
-  br label %warp
-warp:
-  %w = phi i32 [ 0, %round ], [ %w1, %same ]
-  %wanted = add i32 %w, 32
-  %short = icmp ult i32 %threads, %wanted
-  %end = select i1 %short, i32 %threads, i32 %wanted
-  %o = mul i32 %w, 120
-  %ctx = getelementptr i8, ptr %contexts, i32 %o
-  %sp = getelementptr i8, ptr %ctx, i64 4
-  br label %again
-again:
-  %fine = call i1 @emulator.step(ptr %handles, ptr %contexts, i32 %w, i32 %end, ptr %report)
-  br i1 %fine, label %look, label %stop
-look:
-  %status = load i32, ptr %sp
-  %waits = icmp eq i32 %status, 1
-  br i1 %waits, label %again, label %next
-next:
-  %now = load i64, ptr %sp, align 4
-  %sp0 = getelementptr i8, ptr %contexts, i64 4
-  %now0 = load i64, ptr %sp0, align 4
-  %equal = icmp eq i64 %now, %now0
-  %w1 = add i32 %w, 32
-  %more = icmp ult i32 %w1, %threads
-  br i1 %equal, label %same, label %apart
-same:
-  br i1 %more, label %warp, label %all
-all:
-  %last = load i32, ptr %sp
-  %done = icmp eq i32 %last, 3
-  br i1 %done, label %right, label %round
-apart:
-  %st = getelementptr i8, ptr %ctx, i64 8
-  %site = load i32, ptr %st
-  %long = zext i32 %site to i64
-  call void @emulator.tell(i64 -4611686018427387904, i64 %long, ptr %report)
-  %where = getelementptr i64, ptr %report, i64 2
-  %thread = zext i32 %w to i64
-  store i64 %thread, ptr %where
-  br label %stop
-right:
-  ret i1 true
-stop:
-  ret i1 false
-}
 """
-"""Threads of a warp run one after the other up to where they wait for each other, warps likewise; they must all wait at
-the same place. Copies to shared memory land when they are waited for, not before."""
+"""Threads of a warp run one after the other up to where they wait for each other, and must all wait at the same place.
+Copies to shared memory land when they are waited for, not before."""

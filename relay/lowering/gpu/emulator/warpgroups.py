@@ -14,13 +14,24 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from relay.dialects.attributes import Array
-from relay.lowering.gpu.emulator.assembly import COMMIT, FENCE, VISIBLE, Assembly, Bulk, Multiply, Wait
+from relay.lowering.gpu.emulator.assembly import (
+    COMMIT,
+    FENCE,
+    VISIBLE,
+    Assembly,
+    Bulk,
+    Multiply,
+    Registers,
+    Wait,
+)
 from relay.lowering.gpu.emulator.bulk import CHUNK, LINE, BulkCopies, Mapped, swizzled
 from relay.lowering.gpu.emulator.faults import Wrong
 from relay.lowering.gpu.emulator.warp import CONTEXT_BYTES, GROUP_SUMS, GROUP_WORDS, SHOWN, THREAD_BITS
 
-GROUP = 128
-"""Threads of a group."""
+GROUP, WARP = 128, 32
+"""Threads of a group, and of a warp."""
+WAITS = 2
+"""The answer to a warp that cannot go on yet."""
 ROWS, DEPTH = 64, 32
 """Rows of a product, and bytes of each."""
 PATTERN = 8 * LINE
@@ -81,13 +92,14 @@ class Warpgroups:
         self.error: Exception | None = None
 
     def hear(self, place: int, thread: int) -> int:
-        """A group has come to a place, by number, and `thread` is its first; 0: the block is at its end. Returns
-        whether something is wrong, which `error` then has."""
+        """A group has come to a place, by number, and `thread` is its first; 0: the block is at its end, -1: no warp
+        can go on. Returns 0, or 2 if a warp must wait, or 1 if something is wrong, which `error` then has."""
         try:
-            if place:
-                self.execute(self.places[place - 1], thread)
-            else:
-                self.end()
+            if place > 0:
+                return 0 if self.execute(self.places[place - 1], thread) else WAITS
+            if place < 0:
+                raise Wrong(self.copies.stuck.get(thread, "waits for other warps of its group, which do not come"))
+            self.end()
         except Exception as error:
             self.error = error
         return int(self.error is not None)
@@ -99,12 +111,11 @@ class Warpgroups:
         self.groups.clear()
         self.copies.end()
 
-    def execute(self, place: Assembly, thread: int) -> None:
-        """All instructions of a place."""
+    def execute(self, place: Assembly, thread: int) -> bool:
+        """All instructions of a place. Whether the threads go on."""
         if len(place.instructions) == 1 and isinstance(what := place.instructions[0], Bulk):
-            count = GROUP if what.together else 1
-            self.copies.execute(place, what, thread, self.registers[thread : thread + count, GROUP_SUMS:])
-            return
+            count = WARP if what.together else 1
+            return self.copies.execute(place, what, thread, self.registers[thread : thread + count, GROUP_SUMS:])
         group = self.groups.setdefault(thread, Group())
         registers = self.registers[thread : thread + GROUP]
         if len(registers) < GROUP:
@@ -124,8 +135,8 @@ class Warpgroups:
                 case Wait():
                     while len(group.committed) > instruction.left:
                         self.finish(group, group.committed.pop(0), thread)
-                case Bulk():
-                    raise Wrong("a group asks for copies between products")
+                case Bulk() | Registers():
+                    raise Wrong("a group does something else between products")
                 case str(text):
                     group.fenced |= text == FENCE
                     if text == COMMIT:
@@ -136,6 +147,7 @@ class Warpgroups:
         elif place.sums and group.sums is not None:
             given[:] = group.sums
             group.sums, group.fenced = None, False
+        return True
 
     def multiply(self, group: Group, what: Multiply, descriptors: Sequence[int]) -> None:
         """Start a product."""
@@ -181,4 +193,5 @@ class Warpgroups:
                 for factor, kind in zip(product.factors, kinds, strict=True)
             )
             sums = (left @ right.T).reshape(4, 2, 8, -1, 4, 2)
-            group.sums += sums.transpose(0, 2, 4, 3, 1, 5).reshape(group.sums.shape)
+            first, count = product.what.first, product.what.columns // 2
+            group.sums[:, first : first + count] += sums.transpose(0, 2, 4, 3, 1, 5).reshape(GROUP, count)

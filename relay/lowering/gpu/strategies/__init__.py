@@ -19,11 +19,13 @@ from relay.lowering.gpu.strategies.rows import Rows
 from relay.lowering.gpu.strategies.strategy import Decision, Kernel, Scheduled, Strategy
 from relay.lowering.gpu.strategies.wgmma import Wgmma
 from relay.lowering.gpu.strategies.wgmma_tma import WgmmaTma
+from relay.lowering.gpu.strategies.wgmma_turns import WgmmaTurns
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import Entry, OpSchedule, schedules_in
 
 STRATEGIES: Sequence[type[Strategy[Any]]] = (
     Mma,
+    WgmmaTurns,
     WgmmaTma,
     Wgmma,
     MmaPairs,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from xdsl.dialects import arith, memref
@@ -73,6 +73,7 @@ class Products(Strategy[ProductSchedule]):
     tier = 0
     record: ClassVar[type[ProductSchedule]]
     kind: ClassVar[type[Tile]]
+    emitter: ClassVar[type[MatrixKernel]] = MatrixKernel
     bulk: ClassVar[bool] = False
     """Whether the device copies tiles by itself."""
     product: Product
@@ -95,6 +96,14 @@ class Products(Strategy[ProductSchedule]):
     @abstractmethod
     def tiles(cls, product: Product, kernel: Kernel) -> Sequence[Tile]:
         """The tiles to choose from, the largest first."""
+
+    def further(self, matrix: Matrix, kernel: Kernel, pick: Picks) -> dict[str, Any]:
+        """Decisions of its own."""
+        return {}
+
+    def blocks(self, matrix: Matrix, schedule: ProductSchedule) -> int:
+        """Blocks of the launch."""
+        return matrix.blocks
 
     def matrix(self, tile: Tile, splits: int, lanes: int, part_lanes: int) -> Matrix:
         """The product in tiles."""
@@ -120,7 +129,7 @@ class Products(Strategy[ProductSchedule]):
         splits = pick("splits", range(1, most + 1), best.splits)
         steps, fewest = -(-most // splits), self.kind.fewest_stages
         stage = self.matrix(self.kind(*shape, *warps, 1), splits, 1, 1).shared_bytes
-        usual_stages = max(fewest, min(best.tile.stages, steps, usual_room // stage))
+        usual_stages = max(fewest, min(best.tile.useful_stages(steps), usual_room // stage))
         stages = pick("stages", range(fewest, room // stage + 1), usual_stages)
         tile = self.kind(*shape, *warps, stages)
         widest = min(m.widest, 2 * tile.run)
@@ -130,9 +139,9 @@ class Products(Strategy[ProductSchedule]):
         launches += [count([m.rows, m.columns], part_lanes)] if splits > 1 else []
         blocks = Tuples(*[range(WARP, costs.largest_block + 1, WARP)] * len(launches))
         other = pick("other_blocks", blocks, tuple(block_of(kernel, total) for total in launches))
-        block = pick("block", (tile.threads,), tile.threads)
-        bytes = self.matrix(tile, splits, lanes, part_lanes).shared_bytes
-        shared = pick("shared", (bytes,), bytes)
+        block = pick("block", (tile.block,), tile.block)
+        matrix = self.matrix(tile, splits, lanes, part_lanes)
+        shared = pick("shared", (matrix.shared_bytes,), matrix.shared_bytes)
         least = (shape, warps, splits) == (best.tile.shape, best.tile.warps, best.splits)
         cost = best.cost if least else tile.cost(m.rows, m.columns, m.depth * m.format.data, splits, costs)
         clocks = f"{round(cost)} clocks" + (f", the least of {len(found)} choices" if least and not pick.given else "")
@@ -147,6 +156,7 @@ class Products(Strategy[ProductSchedule]):
             other_blocks=other,
             shared=shared,
             cycles=round(cost),
+            **self.further(matrix, kernel, pick),
             why=f"{m.format.name} {m.rows} x {m.columns} x {m.depth}, {clocks}, {m.format.says(m.depth + splits)}",
         )
         return Decision(cost, schedule)
@@ -162,7 +172,8 @@ class Products(Strategy[ProductSchedule]):
         tables = ChannelTables(b, emission.given, m.lanes, QUAD) if m.lanes == 2 * m.tile.run else None
         shape, matrices = m.nest.shape[:-1], rows_in_order(m.nest, producers, m.sums.op)
         points = PointEmitter(b, producers, m.lanes, tables=tables, matrices=matrices)
-        kernel = MatrixKernel(b, m, points, (b.flatten(data), *weights))
+        blocks = self.blocks(m, schedule)
+        kernel = self.emitter(b, m, points, (b.flatten(data), *weights), blocks)
         if m.splits > 1:
             parts = MemRefType(kernel.kind, [m.splits, m.rows, m.packed_columns])
             kernel.parts = b.add(memref.AllocOp([], [], parts)).memref
@@ -170,7 +181,7 @@ class Products(Strategy[ProductSchedule]):
         def unravel(row: Index) -> list[Index]:
             return [*[0] * (len(shape) - 1), row] if matrices else unravelled(b, row, shape)
 
-        with grid(b, m.blocks, schedule.block) as (block, thread):
+        with grid(b, blocks, schedule.block) as (block, thread):
             kernel.emit(block, thread, unravel)
         if m.splits > 1:
             kernel.points = PointEmitter(b, producers, m.part_lanes, kernel.special)

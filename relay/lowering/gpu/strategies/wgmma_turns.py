@@ -1,0 +1,47 @@
+"""`wgmma-turns`: products of codes by blocks that stay, whose two groups of four warps multiply and finish in turns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from relay.lowering.gpu.matrix import Matrix, Product
+from relay.lowering.gpu.strategies.products import ProductSchedule
+from relay.lowering.gpu.strategies.strategy import Kernel
+from relay.lowering.gpu.strategies.wgmma_tma import WgmmaTma
+from relay.lowering.gpu.tiles import Tile, TurnTile
+from relay.lowering.gpu.turn_kernel import TurnKernel
+from relay.lowering.scheduling.picks import Picks
+
+TURN_TILES = (TurnTile(128, 128, 4, 1, 6), TurnTile(64, 256, 4, 1, 5), TurnTile(128, 64, 4, 1, 8))
+"""A block takes a processor's registers and shared memory, whichever it has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WgmmaTurnsSchedule(ProductSchedule):
+    """`blocks`: how many there are, each of which takes every tile whose number is its own plus a multiple of them."""
+
+    strategy = "wgmma-turns"
+    blocks: int
+
+
+@dataclass(frozen=True)
+class WgmmaTurns(WgmmaTma):
+    """Those whose factors the device copies, by persistent blocks (ping-pong)."""
+
+    record = WgmmaTurnsSchedule
+    kind = TurnTile
+    emitter = TurnKernel
+
+    @classmethod
+    def tiles(cls, product: Product, kernel: Kernel) -> Sequence[Tile]:
+        return TURN_TILES
+
+    def further(self, matrix: Matrix, kernel: Kernel, pick: Picks) -> dict[str, Any]:
+        usual = min(matrix.blocks, kernel.target.processors)
+        return {"blocks": pick("blocks", range(1, matrix.blocks + 1), usual)}
+
+    def blocks(self, matrix: Matrix, schedule: ProductSchedule) -> int:
+        assert isinstance(schedule, WgmmaTurnsSchedule)
+        return schedule.blocks

@@ -1,0 +1,225 @@
+"""Products by blocks that stay: two groups of four warps compute tiles in turns, a warp of its own asks for copies.
+
+A block takes every tile whose number is its own plus a multiple of the blocks (a persistent kernel). Tiles of even
+turns are those of the first group, of odd ones of the second: while one finishes its sums and writes results, the other
+multiplies (ping-pong). Stages are a ring: the device fills them in the order of the block's tiles, and whoever has
+waited for a stage's bytes multiplies; when the products of a stage are over, each warp of the group arrives at the
+stage's second barrier, and the warp that asks for copies, which waits for all four, has the stage filled again. So it
+runs ahead of the products by as many steps as there are stages, across tiles. A group waits for its turn before it
+waits for its first stage: a parity tells the next phase from the last one only, so all earlier phases must have been
+waited for.
+Sources: PTX ISA, "mbarrier" (phases, parity, arrival), "wgmma.wait_group", "cp.async.bulk.tensor".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from xdsl.dialects import arith, llvm, scf
+from xdsl.dialects.builtin import UnitAttr, i32, i64
+from xdsl.ir import SSAValue
+
+from relay.dialects.gpu import BarrierOp
+from relay.lowering.builder import INDEX, ROLLED, Index, LoopBuilder
+from relay.lowering.gpu.bulk_copies import ACQUIRE, ARRIVED, INIT, BulkCopies
+from relay.lowering.gpu.matrix import BARRIER_BYTES
+from relay.lowering.gpu.matrix_kernel import MatrixKernel
+from relay.lowering.gpu.matrix_thread import MatrixThread
+from relay.lowering.gpu.teams import EVERYONE
+from relay.lowering.gpu.tiles import GROUPS
+from relay.lowering.gpu.warpgroup_products import GROUP, UNIT, VISIBLE, WAIT, GroupProducts, instruction, tied
+from relay.lowering.indices import binary, both, minus, when
+from relay.target.record import WARP
+
+ARRIVE = "mbarrier.arrive.shared::cta.b64 _, [$0];"
+ZERO = "mov.b64 $0, 0;"
+WARPS = GROUP // WARP
+"""Warps of a group, each of which says that it is done with a stage."""
+TAKE, GIVE = "setmaxnreg.inc.sync.aligned.u32 240;", "setmaxnreg.dec.sync.aligned.u32 24;"
+"""Registers of each thread: two groups take, from the 168 that all start with, what the third one gives. A quarter of a
+processor has 512 for each lane."""
+
+
+class Slot(NamedTuple):
+    """Where a thread is in the ring: a stage, and the parity of the phase in which it is filled."""
+
+    stage: Index
+    parity: Index
+
+    def values(self, b: LoopBuilder) -> list[SSAValue]:
+        """Both as values that a loop carries."""
+        return [b.index(self.stage), b.index(self.parity)]
+
+
+class Ring(BulkCopies):
+    """Emits what a thread does for the ring of stages: barriers that count bytes, as for other tiles that the device
+    copies, and behind them those that count warps that are done."""
+
+    def after(self, slot: Slot, steps: int) -> Slot:
+        """The slot so many steps later."""
+        b, stages = self.b, self.m.tile.stages
+        turns, more = divmod(steps, stages)
+        parity = binary(b, arith.XOrIOp, slot.parity, turns % 2) if turns % 2 else slot.parity
+        if not more:
+            return Slot(slot.stage, parity)
+        moved = b.plus(slot.stage, more)
+        inside = self.t.below(moved, stages)
+        wrapped = minus(b, moved, stages)
+        other = binary(b, arith.XOrIOp, parity, 1)
+        return Slot(
+            b.select(inside, b.index(moved), b.index(wrapped)), b.select(inside, b.index(parity), b.index(other))
+        )
+
+    def free(self, stage: Index) -> Index:
+        """The address of the barrier that counts warps that are done with a stage."""
+        return self.b.plus(self.barrier(stage), self.m.tile.stages * BARRIER_BYTES)
+
+    def turn(self, group: Index) -> Index:
+        """The address of the barrier that counts warps of the other group that have started all products of a tile."""
+        return self.b.plus(self.free(self.m.tile.stages), self.b.times(group, BARRIER_BYTES))
+
+    def start(self) -> None:
+        """Prepare barriers and maps once: `first` is the thread that asks for copies."""
+        b, t = self.b, self.t
+        self.memory = t.pointer(t.shared)
+        self.addresses = [t.pointer(map) for map in self.maps]
+        self.first = t.below(minus(b, t.number, GROUPS * GROUP), 1)
+        when(b, self.first, self.begin)
+        instruction(b, VISIBLE)
+        b.add(BarrierOp.create())
+
+    def begin(self) -> None:
+        """What is done once."""
+        for stage in range(self.m.tile.stages):
+            self.ask(INIT.format(count=1), [self.barrier(stage)])
+            self.ask(INIT.format(count=WARPS), [self.free(stage)])
+        for group in range(GROUPS):
+            self.ask(INIT.format(count=WARPS), [self.turn(group)])
+        for source in self.addresses:
+            self.ask(ACQUIRE, [source])
+
+    def wait(self, barrier: Index, parity: Index) -> None:
+        """Wait until the phase of this parity is over."""
+        self.ask(ARRIVED, [barrier], [parity])
+
+    def fill(self, slot: Slot, step: Index) -> None:
+        """Ask for the tiles of a step, once its stage is free: at first all are, as phases of parity 1 are over."""
+        self.wait(self.free(slot.stage), binary(self.b, arith.XOrIOp, slot.parity, 1))
+        when(self.b, self.first, partial(self.issue, step, slot.stage))
+
+    def say(self, barrier: Index, condition: SSAValue | None = None) -> None:
+        """An arrival of this warp."""
+        lane = self.t.below(self.t.lane, 1)
+        when(self.b, both(self.b, [condition, lane]), lambda: self.ask(ARRIVE, [barrier]))
+
+    def done(self, stage: Index, condition: SSAValue | None = None) -> None:
+        """Say that this warp's products of a stage are over."""
+        self.say(self.free(stage), condition)
+
+    def of(self, thread: MatrixThread) -> Ring:
+        """The ring as it is for another tile."""
+        found = Ring(thread, self.maps, self.ahead, True)
+        found.memory, found.addresses, found.first = self.memory, self.addresses, self.first
+        return found
+
+
+class TurnKernel(MatrixKernel):
+    """Emits what one thread of a block does that stays."""
+
+    def emit(self, block: Index, thread: Index, unravel: Callable[[Index], list[Index]]) -> None:
+        b = self.b
+        here = MatrixThread(b, self.m, block, thread)
+        ring = Ring(here, self.factors, 0, True)
+        ring.start()
+        group = self.same_in_warp(here.div(thread, GROUP))
+        groups = here.below(group, GROUPS)
+        when(b, groups, partial(self.consume, ring, block, group, unravel), partial(self.give, ring, block))
+
+    def same_in_warp(self, number: Index) -> Index:
+        """A number that all threads of a warp have, in a form that says so: the assembler keeps addresses in registers
+        of the warp where branches are the warp's."""
+        b = self.b
+        word = b.add(arith.IndexCastOp(b.index(number), i32)).result
+        numbers = [b.constant(each, i32) for each in (EVERYONE, 0, WARP - 1)]
+        first = b.intrinsic("llvm.nvvm.shfl.sync.idx.i32", [numbers[0], word, *numbers[1:]], i32)
+        return b.add(arith.IndexCastOp(first, INDEX)).result
+
+    def zero(self) -> Index:
+        """0, which the compiler does not know: what is read from places that it is part of is read where it stands,
+        and not kept for all tiles."""
+        found = self.b.add(llvm.InlineAsmOp(ZERO, "=l", [], [i64], 0, has_side_effects=True)).res
+        assert found is not None
+        return self.b.add(arith.IndexCastOp(found, INDEX)).result
+
+    def give(self, ring: Ring, block: Index) -> None:
+        """What the third group does: give registers, and one warp of it asks for copies."""
+        b = self.b
+        instruction(b, GIVE)
+        one = ring.t.below(minus(b, ring.t.number, GROUPS * GROUP), WARP)
+        when(b, one, partial(self.produce, ring, block))
+
+    def tile_of(self, ring: Ring, item: Index, thread: Index) -> Ring:
+        """The ring for a tile by its number."""
+        return ring.of(MatrixThread(self.b, self.m, item, thread, ring.t.shared))
+
+    def produce(self, ring: Ring, block: Index) -> None:
+        """What the ring's warp does: ask for all steps of all tiles of the block."""
+        b, slot = self.b, Slot(0, 0)
+        with b.loop(block, self.m.blocks, self.blocks, carried=slot.values(b)) as (item, tiles):
+            tile = self.tile_of(ring, item, ring.t.number)
+            with b.loop(0, self.m.steps, carried=tiles.args) as (step, steps):
+                slot = Slot(*steps.args)
+                tile.fill(slot, step)
+                steps.next = tile.after(slot, 1).values(b)
+            self.rolled()
+            tiles.next = steps.results
+        self.rolled()
+
+    def consume(self, ring: Ring, block: Index, group: Index, unravel: Callable[[Index], list[Index]]) -> None:
+        """What a group does: every other tile of the block."""
+        b, number = self.b, ring.t.rem(ring.t.number, GROUP)
+        instruction(b, TAKE)
+        first, other = b.plus(block, b.times(group, self.blocks)), minus(b, 1, group)
+        second = b.compare(b.index(group), "eq", b.index(1))
+        skipped = ring.after(Slot(0, 0), self.m.steps).values(b)
+        slot = [b.select(second, later, b.index(0)) for later in skipped]
+        with b.loop(first, self.m.blocks, GROUPS * self.blocks, carried=[*slot, b.index(other)]) as (item, tiles):
+            *slot, parity = tiles.args
+            tile = self.tile_of(ring, item, number)
+            self.t = tile.t
+            if isinstance(self.t.first_column, int):
+                self.t.first_column = self.zero()
+            sums, after = self.multiplied(tile, Slot(*slot), tile.turn(group), parity, tile.turn(other))
+            tiles.next = [*tile.after(after, self.m.steps).values(b), binary(b, arith.XOrIOp, parity, 1)]
+            self.finish_tile(sums, (), unravel)
+        self.rolled()
+
+    def multiplied(
+        self, ring: Ring, slot: Slot, own: Index, parity: Index, other: Index
+    ) -> tuple[Sequence[SSAValue], Slot]:
+        """The sums of a thread, and where its group is in the ring then. `own`, `other`: barriers of turns."""
+        b, units = self.b, GroupProducts(self.t)
+        units.prepare()
+        sums = self.starting() or [b.constant(0, self.kind)] * self.tile.sums
+        count = self.tile.sums
+        ring.wait(own, parity)
+        with b.loop(0, self.m.steps, carried=[*sums, *slot.values(b), b.index(0)]) as (step, state):
+            now = Slot(*state.args[count : count + 2])
+            ring.wait(ring.barrier(now.stage), now.parity)
+            found = units.begin(b.times(now.stage, self.tile.stage_bytes // UNIT), state.args[:count])
+            instruction(b, WAIT.format(left=1))
+            if not isinstance(step, int):
+                ring.done(state.args[-1], b.compare(step, "ne", b.index(0)))
+            state.next = [*found, *ring.after(now, 1).values(b), b.index(now.stage)]
+        self.rolled()
+        ring.say(other)
+        sums = tied(b, WAIT.format(left=0), state.results[:count])
+        ring.done(state.results[-1])
+        return sums, Slot(*state.results[count : count + 2])
+
+    def rolled(self) -> None:
+        """The loop that was added last is not written out."""
+        if isinstance(loop := self.b.block.last_op, scf.ForOp):
+            loop.attributes[ROLLED] = UnitAttr()
