@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from relay.exploration import Exploration, explore
     from relay.exploration.bisection import find_culprit
     from relay.lowering.bufferize import Bufferize
+    from relay.lowering.distribute_loops import DistributeLoops
     from relay.lowering.expand_apply_scale import ExpandApplyScale
     from relay.lowering.gpu.convert_gpu_to_llvm_spv import ConvertGpuToLlvmSpv
     from relay.lowering.gpu.convert_gpu_to_nvvm import ConvertGpuToNvvm
@@ -133,6 +134,7 @@ __getattr__, __dir__ = door(
         "CrossLayerEqualization": "relay.quantize.equalize_layers:EqualizeLayers",
         "DeadCodeElimination": "xdsl.transforms.dead_code_elimination",
         "DeadPixels": "relay.transforms.dead_pixels",
+        "DistributeLoops": "relay.lowering.distribute_loops",
         "DumpIR": "relay.passes.printing",
         "DynamicToStatic": "relay.transforms.dynamic_to_static",
         "EliminateCommonSubexpr": "xdsl.transforms.common_subexpression_elimination:CommonSubexpressionElimination",
@@ -219,13 +221,13 @@ __all__ = [
     "CombineParallelConv2D", "CombineParallelDense", "CommonSubexpressionElimination", "CompileExternal",
     "ConstFolding", "ConstantFolding", "ConvertGpuToLlvmSpv", "ConvertGpuToNvvm", "ConvertLayout",
     "ConvertParallelLoopsToGpu", "CrashReproducer", "CrossLayerEqualization", "DeadCodeElimination", "DeadPixels",
-    "DumpIR", "DynamicToStatic", "EliminateCommonSubexpr", "EqualizeLayers", "ExpandApplyScale", "Exploration",
-    "FakeQuantizationToInteger", "FastMath", "FoldConstant", "FoldExplicitPadding", "FoldQdq", "FoldScaleAxis",
-    "FuseOps", "GpuKernelOutlining", "GpuModuleToBinary", "InferType", "InferTypes", "Inline", "InlineGlobals",
-    "InlinePartitions", "Legalize", "LinalgSpecializeGenericOps", "MathExpandOps", "MergeCompilerRegions",
-    "MergeComposite", "NvvmAttachTarget", "OpStatistics", "Parallelize", "PartitionGraph", "Pass", "PassContext",
-    "PassInfo", "PassInstrument", "PassPrintingInstrument", "PassTimingInstrument", "Pipeline", "PlanMemory",
-    "PostTrainingQuantize", "PrintAfterAll", "PrintBeforeAll", "PrintChanged", "PrintChoices", "PrintIR",
+    "DistributeLoops", "DumpIR", "DynamicToStatic", "EliminateCommonSubexpr", "EqualizeLayers", "ExpandApplyScale",
+    "Exploration", "FakeQuantizationToInteger", "FastMath", "FoldConstant", "FoldExplicitPadding", "FoldQdq",
+    "FoldScaleAxis", "FuseOps", "GpuKernelOutlining", "GpuModuleToBinary", "InferType", "InferTypes", "Inline",
+    "InlineGlobals", "InlinePartitions", "Legalize", "LinalgSpecializeGenericOps", "MathExpandOps",
+    "MergeCompilerRegions", "MergeComposite", "NvvmAttachTarget", "OpStatistics", "Parallelize", "PartitionGraph",
+    "Pass", "PassContext", "PassInfo", "PassInstrument", "PassPrintingInstrument", "PassTimingInstrument", "Pipeline",
+    "PlanMemory", "PostTrainingQuantize", "PrintAfterAll", "PrintBeforeAll", "PrintChanged", "PrintChoices", "PrintIR",
     "PruneRegions", "QdqToInteger", "QnnLegalize", "Quantize", "QuantizeAnnotate", "QuantizeCalibrate",
     "QuantizeRealize", "RaiseOps", "RelayToLinalg", "RemoveUnusedFunctions", "Schedule", "ScheduleGpu",
     "SelectTargetOps", "Sequential", "ShareKernels", "SignedCodes", "Simplify", "SimplifyExpr", "SimplifyInference",

@@ -81,6 +81,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "schedule": _pass("relay.lowering.schedule:Schedule"),
     "select-target-ops": _pass("relay.lowering.select_target_ops:SelectTargetOps"),
     "math-expand-ops": _pass("relay.lowering.math_expand_ops:MathExpandOps"),
+    "distribute-loops": _pass("relay.lowering.distribute_loops:DistributeLoops"),
     "parallelize": _pass("relay.lowering.parallelize:Parallelize"),
     "share-kernels": _pass("relay.lowering.share_kernels:ShareKernels"),
     "plan-memory": _pass("relay.lowering.plan_memory:PlanMemory"),

@@ -7,6 +7,7 @@ from xdsl.transforms.common_subexpression_elimination import CommonSubexpression
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
 from relay.lowering.bufferize import Bufferize
+from relay.lowering.distribute_loops import DistributeLoops
 from relay.lowering.expand_apply_scale import ExpandApplyScale
 from relay.lowering.math_expand_ops import MathExpandOps
 from relay.lowering.parallelize import Parallelize
@@ -52,6 +53,7 @@ def to_loops() -> list[ModulePass]:
         Schedule(),
         SelectTargetOps(),
         MathExpandOps(),
+        DistributeLoops(),
         Parallelize(),
         ShareKernels(),
         PlanMemory(),

@@ -11,6 +11,9 @@ UNIT_SIZE = 96 * 1024
 USED = re.compile(r"@([\w.$-]+)")
 """Functions that a text names."""
 
+ROLLED_LOOP = "!0"
+"""The metadata of loops that LLVM does not unroll."""
+
 
 @dataclass(frozen=True)
 class FunctionText:
@@ -62,6 +65,8 @@ class Program:
 
     def _module(self, texts: Iterable[str], declarations: Iterable[str]) -> str:
         text = "\n".join([*texts, *declarations])
+        if f"!llvm.loop {ROLLED_LOOP}" in text:
+            text += f'\n{ROLLED_LOOP} = distinct !{{{ROLLED_LOOP}, !{{!"llvm.loop.unroll.disable"}}}}'
         return f"{text}\nattributes #0 = {{ nounwind {self.attributes} }}\n"
 
 

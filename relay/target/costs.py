@@ -50,6 +50,8 @@ class CpuCosts:
     """Cycles of storing one."""
     matrix_rows: int = 8
     """Rows of data at least for which tile registers are used: a product takes as long with few rows as with 16."""
+    rows_of_stage: int = 16
+    """Rows at most that a stage of a normalization runs on before the next one."""
     partial_results: int = 4
     """Independent partial results of a reduction that hide the latency of joining them."""
 
@@ -100,6 +102,8 @@ class CpuCosts:
     """Pixels at most of a tile of a depthwise convolution of floats, whose sums hide the latency of adding to them."""
     chained_operations: int = 16
     """Operations of a body at least that wider vectors compute where registers hold 8 numbers."""
+    longest_chain: int = 24
+    """Operations that wait for each other, in a turn of a loop, from which on the loop is made two."""
     staged_operations: int = 4
     """Operations on an entry of a table at least for which entries are read, and stored, first."""
     packed_rows: int = 8

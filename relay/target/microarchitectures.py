@@ -56,8 +56,10 @@ def _row(name: str, cpus: str, first: int, second: int, **costs: float) -> Micro
 WIDE = {"issue_width": 8.0, "multiplies_per_cycle": 4.0, "loads_per_cycle": 3.0}
 """Arm's large cores with four vector units: instructions, vector products and loads that start in a cycle, as their
 software optimization guides say; for Apple's, what LLVM's model of it has."""
-NARROW = {"issue_width": 2.0, "multiplies_per_cycle": 1.0, "loads_per_cycle": 1.0}
-"""The same of Arm's small cores, which start two instructions in order."""
+IN_ORDER = {"rows_of_stage": 1, "longest_chain": 1000}
+"""Cores that start instructions in order gain nothing by more turns or rows to choose from."""
+NARROW = IN_ORDER | {"issue_width": 2.0, "multiplies_per_cycle": 1.0, "loads_per_cycle": 1.0}
+"""Arm's small cores, which start two instructions in order."""
 ZEN_4 = {"tile_start": 4.0, "spilled_vector": 1.5, "rows_per_skipped": 48, "unrolled_operations": 64}
 """Fitted to schedules that were measured on a Zen 4."""
 GENERIC = _row("generic", "", 32, 1024)

@@ -10,10 +10,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from relay.errors import Unsupported
+from relay.lowering.builder import ROLLED
 from relay.lowering.llvm.rows import BINARY, CASTS, INTRINSICS
 from relay.lowering.llvm.types import memory_type, suffix, type_name
 from relay.lowering.overlap import overlapping
-from relay.lowering.program import FunctionText
+from relay.lowering.program import ROLLED_LOOP, FunctionText
 from relay.lowering.shaped import Buffer, buffer_of, is_buffer, layout
 from relay.transforms.location import place
 
@@ -226,7 +227,7 @@ class FunctionWriter:
 
     def hints(self, loop: Operation) -> str:
         """Metadata behind the branch that goes back to a loop's start."""
-        return ""
+        return f", !llvm.loop {ROLLED_LOOP}" if ROLLED in loop.attributes else ""
 
     def pointer(self, buffer: SSAValue) -> str:
         """The type of pointers to the memory of a buffer."""

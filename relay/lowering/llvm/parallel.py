@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from xdsl.dialects import memref
+from xdsl.dialects import memref, vector
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.scf import ForOp, ParallelOp
@@ -111,13 +111,14 @@ class Captured:
     constants: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
 
     def add(self, value: SSAValue) -> None:
-        """Capture a value. Views are made anew: of two pointers to the same memory, neither would be `noalias`."""
+        """Capture a value. Views are made anew: of two pointers to the same memory, neither would be `noalias`. So are
+        vectors of one number: arguments would take a register each from the start on."""
         if value in self.constants or value in self.values:
             return
         owner = value.owner
         if isinstance(owner, ConstantOp):
             self.constants[value] = None
-        elif isinstance(owner, VIEWS):
+        elif isinstance(owner, VIEWS | vector.BroadcastOp):
             for operand in owner.operands:
                 self.add(operand)
             self.views[owner] = None

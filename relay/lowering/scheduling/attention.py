@@ -18,7 +18,7 @@ from xdsl.ir import Operation, SSAValue
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.indices import below, minus, remainder, when
 from relay.lowering.scheduling.epilogue import Access, Epilogue, epilogue_of, pick_masks
-from relay.lowering.scheduling.in_turn import InTurnSchedule, Row, RowsInTurn
+from relay.lowering.scheduling.in_turn import InTurnSchedule, Row, RowsInTurn, emit_stages
 from relay.lowering.scheduling.matmul import MatmulEmitter
 from relay.lowering.scheduling.padding import CHUNK, copy_codes
 from relay.lowering.scheduling.picks import Picks
@@ -28,7 +28,7 @@ from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.sharing import itemsize
 from relay.lowering.scheduling.strategy import Emission, Kernel, Scheduled, Strategy, moved, started_by
 from relay.lowering.shaped import Extent, at_most, buffer_of, shape_of
-from relay.target import CpuTarget
+from relay.target import LANES, CpuTarget
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +137,7 @@ class Attention(Strategy[AttentionSchedule]):
             inner.finish()
         count = at_most(self.products[0].conv.columns)
         rows = pick("rows", range(1, count + 1), self.best_rows(chosen, target))
-        turn = self.rows.decide(kernel, pick)
+        turn = self.rows.decide_vectors(kernel, pick, rows)
         packing = 2 * moved(kernel, *(product.conv.kernel.value for product in self.products))
         cycles = round(sum(each.cycles for each in chosen) * self.batch + turn.cycles + packing)
         why = f"the scores of {rows} of {count} queries at once, {self.batch} times"
@@ -187,7 +187,9 @@ class AttentionEmitter:
             ProductEmitter(builder, product, ProductSchedule(**vars(tiles), masks=schedule.masks))
             for product, tiles in zip(attention.products, schedule.products, strict=True)
         ]
-        self.turn = InTurnSchedule(lanes=schedule.lanes, partial=schedule.partial, saturate=schedule.saturate)
+        self.turn = InTurnSchedule(
+            lanes=schedule.lanes, partial=schedule.partial, saturate=schedule.saturate, rows=schedule.rows
+        )
         conv = attention.products[0].conv
         self.count, self.keys = at_most(conv.columns), at_most(conv.outputs)
         self.weights = attention.rows.op.outputs[0]
@@ -231,13 +233,23 @@ class AttentionEmitter:
         when(b, below(b, 0, left), lambda: self.block(head, whole, left, copies, constants))
 
     def allocate(self) -> None:
-        """Scratch memory: for scores, and for what the second product sums, of a block; for others, of a row."""
-        b, attention = self.b, self.attention
-        for buffer in dict.fromkeys([attention.scores, *(v for op in attention.rows.chain for v in op.outputs)]):
-            if len(shape_of(buffer)) == 3:
-                rows = self.schedule.rows if buffer in (attention.scores, self.weights) else 1
-                size = attention.batch * rows * self.keys + CHUNK
-                self.room[buffer] = b.add(memref.AllocOp.get(buffer_of(buffer).element_type, 64, [size])).memref, rows
+        """Scratch memory of a block of rows: what is computed of numbers that nothing reads later takes their place."""
+        b, attention, rows = self.b, self.attention, self.schedule.rows
+        size, chain = attention.batch * rows * self.keys + CHUNK, attention.rows.chain
+        last = {value: number for number, op in enumerate(chain) for value in op.operands}
+
+        def room_of(buffer: SSAValue, number: int, op: Operation | None) -> SSAValue:
+            element = buffer_of(buffer).element_type
+            for value in () if op is None or self.keys % LANES else op.operands:
+                if value in self.room and last[value] == number and buffer_of(value).element_type == element:
+                    return self.room[value][0]
+            return b.add(memref.AllocOp.get(element, 64, [size])).memref
+
+        self.room[attention.scores] = room_of(attention.scores, 0, None), rows
+        for number, op in enumerate(chain):
+            for buffer in op.outputs:
+                if len(shape_of(buffer)) == 3 and buffer not in self.room:
+                    self.room[buffer] = room_of(buffer, number, op), rows
 
     def copied(self, emitter: ProductEmitter) -> SSAValue | None:
         """Room for a block of a product's data, where the micro-kernel takes it in another form."""
@@ -261,12 +273,15 @@ class AttentionEmitter:
         queries = b.flatten(self.attention.products[0].conv.data.value)
         row = b.plus(b.times(head, self.count), start)
         self.product(0, head, start, count, (queries, row, copies[0]), constants[0])
-        with b.loop(0, count) as (x, _):
+
+        def row_of(x: Index) -> Row:
             kept = {
-                buffer: (room, b.times(b.plus(b.times(head, rows), x if rows > 1 else 0), self.keys))
+                buffer: (room, b.times(b.plus(b.times(head, rows), x), self.keys))
                 for buffer, (room, rows) in self.room.items()
             }
-            Row(b, self.attention.rows, self.turn, [head, b.plus(start, x)], kept).emit_all()
+            return Row(b, self.attention.rows, self.turn, [head, b.plus(start, x)], kept)
+
+        emit_stages(b, self.attention.rows, self.turn, count, row_of)
         room, rows = self.room[self.weights]
         self.product(1, head, start, count, (room, b.times(head, rows), copies[1]), constants[1])
 

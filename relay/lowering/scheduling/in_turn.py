@@ -1,7 +1,8 @@
-"""Rows in turn: operations on the same rows, each of which runs on a row before any runs on the next one.
+"""Rows in turn: operations on the same rows, all of which run on a few rows before any runs on the next ones.
 
-Normalizations are such: what one operation writes of a row, the next one reads from the nearest cache, and numbers of
-which a row has one each stay in registers.
+Normalizations are such: what one operation writes of a row, the next one reads from the nearest cache. The operations
+up to the end of a reduction are a stage. Each stage runs on all of the few rows before the next stage runs on them: a
+row's sum is one long chain of operations that wait for each other, and a processor works on several rows meanwhile.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from xdsl.ir.affine import AffineMap
 
 from relay.dialects.op import created
 from relay.lowering.builder import Index, LoopBuilder, contiguous
-from relay.lowering.indices import below, either, minus, remainder
+from relay.lowering.indices import below, binary, either, minus, remainder
 from relay.lowering.scheduling.affine import is_identity
 from relay.lowering.scheduling.body import Lifter, can_lift, clone_scalar, vector_constant
 from relay.lowering.scheduling.elementwise import (
@@ -46,6 +47,7 @@ from relay.lowering.scheduling.reduction import (
     partial_results,
 )
 from relay.lowering.scheduling.rows import in_vectors
+from relay.lowering.scheduling.sharing import itemsize
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estimate
 from relay.lowering.shaped import Extent, at_most, buffer_of, is_buffer, root, shape_of
 from relay.target import LANES
@@ -58,12 +60,14 @@ Scheduled = linalg.GenericOp | linalg.FillOp
 @dataclass(frozen=True, kw_only=True)
 class InTurnSchedule(OpSchedule):
     """`lanes`: widths of the vectors that operations on whole rows take, each for what is left by those before;
-    `partial`: vectors of partial results of reductions; `saturate`: 64 codes are narrowed at once."""
+    `partial`: vectors of partial results of reductions; `saturate`: 64 codes are narrowed at once; `rows`: how many
+    rows a stage runs on before the next one."""
 
     strategy = "in_turn"
     lanes: tuple[int, ...]
     partial: int
     saturate: bool
+    rows: int
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,14 @@ class RowsInTurn(Strategy[InTurnSchedule]):
         return self.chain
 
     def decide(self, kernel: Kernel, pick: Picks) -> InTurnSchedule:
+        read = max(itemsize(value) for op in self.chain for value in op.operands if is_buffer(value.type))
+        here, costs = at_most(self.outer[-1]), kernel.target.costs
+        fit = costs.scratch_bytes // (read * at_most(self.size)) if kernel.target.has_vectors else 1
+        rows = pick("rows", range(1, here + 1), min(max(fit, 1), costs.rows_of_stage, here))
+        return self.decide_vectors(kernel, pick, rows)
+
+    def decide_vectors(self, kernel: Kernel, pick: Picks, rows: int) -> InTurnSchedule:
+        """All but the number of rows."""
         whole = [op for op in self.chain if isinstance(op, linalg.GenericOp) and writes_rows(op, self.outer, self.size)]
         ours = [pick_lanes(op.body.block, self.size, kernel.target, Picks()) for op in whole]
         can = any(saturate for _, saturate in ours)
@@ -101,20 +113,64 @@ class RowsInTurn(Strategy[InTurnSchedule]):
         partial = pick("partial", (kernel.target.costs.partial_results,), kernel.target.costs.partial_results)
         generics = [op for op in self.chain if isinstance(op, linalg.GenericOp)]
         cycles = sum(estimate(kernel, op, prod(map(at_most, extents(op))), LANES) for op in generics)
-        rows = prod(map(at_most, self.outer))
-        why = f"{len(generics)} operations on each of {rows} rows of {self.size}"
-        return InTurnSchedule(lanes=lanes, partial=partial, saturate=saturate, cycles=cycles, why=why)
+        why = f"{len(generics)} operations on each of {prod(map(at_most, self.outer))} rows of {self.size}"
+        return InTurnSchedule(lanes=lanes, partial=partial, saturate=saturate, rows=rows, cycles=cycles, why=why)
 
     def emit(self, emission: Emission, schedule: InTurnSchedule) -> None:
-        b, inside = emission.builder, set[Operation](self.chain)
+        b, (*outer, last), most = emission.builder, self.outer, schedule.rows
         with ExitStack() as stack:
-            dims: list[Index] = [stack.enter_context(b.loop(0, d, independent=True))[0] for d in self.outer]
-            row = Row(b, self, schedule, dims)
-            row.emit_all()
-            for buffer, value in row.numbers.items():
-                others = any(use.operation not in inside for use in buffer.uses)
-                if others or not isinstance(buffer.owner, memref.AllocOp):
-                    b.store(value, buffer, dims)
+            dims: list[Index] = [stack.enter_context(b.loop(0, d, independent=True))[0] for d in outer]
+            start, _ = stack.enter_context(b.loop(0, last, most, independent=True))
+            count: Index = most
+            if isinstance(last, Extent) or last % most:
+                left = minus(b, b.length(last) if isinstance(last, Extent) else last, start)
+                count = most if most == 1 else binary(b, arith.MinUIOp, left, most)
+            emit_stages(b, self, schedule, count, lambda x: Row(b, self, schedule, [*dims, b.plus(start, x)]))
+
+    @property
+    def stages(self) -> list[list[Scheduled]]:
+        """The chain in parts that end with a reduction and what computes numbers from it, but for the last."""
+        found, ended = [list[Scheduled]()], False
+        for op in self.chain:
+            if ended and not isinstance(op, linalg.FillOp) and not is_number(op, self.outer):
+                found.append([])
+                ended = False
+            found[-1].append(op)
+            ended = ended or (isinstance(op, linalg.GenericOp) and is_reduction(op))
+        return found
+
+    def needed_elsewhere(self, buffer: SSAValue) -> bool:
+        """Whether others than the chain read a buffer of numbers."""
+        others = any(use.operation not in self.chain for use in buffer.uses)
+        return others or not isinstance(buffer.owner, memref.AllocOp)
+
+
+def emit_stages(
+    b: LoopBuilder, rows: RowsInTurn, schedule: InTurnSchedule, count: Index, row_of: Callable[[Index], Row]
+) -> None:
+    """Each stage on `count` rows, at most the schedule's, before the next one; numbers of rows that later stages read
+    are on the stack meanwhile."""
+    stages, rooms = rows.stages, dict[SSAValue, SSAValue]()
+    fills = {op.outputs[0]: op.inputs[0] for op in rows.chain if isinstance(op, linalg.FillOp)}
+    for number, stage in enumerate(stages):
+        read = {value for op in stage for value in op.operands}
+        later = {value for other in stages[number + 1 :] for op in other for value in op.operands}
+        made = dict.fromkeys(v for op in stage if isinstance(op, linalg.GenericOp) for v in op.outputs)
+        left = [v for v in made if v in later and len(shape_of(v)) == len(rows.outer)]
+        for buffer in left:
+            type = buffer_of(buffer).element_type
+            rooms[buffer] = b.add(memref.AllocaOp.get(type, 64, [schedule.rows])).memref
+        with b.loop(0, count) as (x, _):
+            row = row_of(x)
+            row.numbers |= {buffer: fills[buffer] for buffer in fills if buffer in read}
+            row.numbers |= {v: b.load(room, [x]) for v, room in rooms.items() if v in read and v not in made}
+            for op in stage:
+                row.emit(op)
+            for buffer in left:
+                b.store(row.numbers[buffer], rooms[buffer], [x])
+            for buffer in made:
+                if buffer in row.numbers and rows.needed_elsewhere(buffer):
+                    b.store(row.numbers[buffer], buffer, row.dims)
 
 
 class Chain:
@@ -240,11 +296,6 @@ class Row:
     ):
         self.b, self.rows, self.schedule, self.dims, self.kept = builder, rows, schedule, dims, kept
         self.numbers: dict[SSAValue, SSAValue] = {}
-
-    def emit_all(self) -> None:
-        """All operations in turn."""
-        for op in self.rows.chain:
-            self.emit(op)
 
     def emit(self, op: Scheduled) -> None:
         if isinstance(op, linalg.FillOp):

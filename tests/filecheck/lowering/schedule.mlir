@@ -84,20 +84,25 @@ func.func @elementwise(%x: memref<5x7xf32>, %r: memref<5x7xf32>) {
   func.return
 }
 
-// Operations on the same rows: all of them on a row before the next one; the row's sum stays in a register.
+// Operations on the same rows: each stage of them on both rows before the next one; the rows' sums are on the stack.
 
 // CHECK-LABEL: func.func @normalized
 // CHECK-SAME:    strategy = "in_turn"
-// CHECK-NOT:     memref.alloc
-// CHECK:         scf.for [[I:%.+]] =
+// CHECK-SAME:    rows = 2 : i64
+// CHECK-NOT:     memref.alloc()
+// CHECK:         [[SUMS:%.+]] = memref.alloca() {{.+}} : memref<2xf32>
+// CHECK-NEXT:    scf.for [[I:%.+]] =
 // CHECK:           vector.load %x[[[I]], {{%.+}}]
 // CHECK:           [[T:%.+]] = vector.extract {{%.+}}[0] : f32 from vector<1xf32>
 // CHECK-NEXT:      [[S:%.+]] = arith.addf [[T]], %zero
+// CHECK-NEXT:      memref.store [[S]], [[SUMS]][[[I]]]
+// CHECK:         scf.for [[J:%.+]] =
+// CHECK-NEXT:      [[M:%.+]] = memref.load [[SUMS]][[[J]]]
 // CHECK-NEXT:      scf.for [[K:%.+]] =
-// CHECK-NEXT:        [[X:%.+]] = vector.load %x[[[I]], [[K]]]
-// CHECK-NEXT:        [[B:%.+]] = vector.broadcast [[S]]
+// CHECK-NEXT:        [[X:%.+]] = vector.load %x[[[J]], [[K]]]
+// CHECK-NEXT:        [[B:%.+]] = vector.broadcast [[M]]
 // CHECK-NEXT:        [[R:%.+]] = arith.divf [[X]], [[B]]
-// CHECK-NEXT:        vector.store [[R]], %r[[[I]], [[K]]]
+// CHECK-NEXT:        vector.store [[R]], %r[[[J]], [[K]]]
 func.func @normalized(%x: memref<2x32xf32>, %r: memref<2x32xf32>) {
   %zero = arith.constant 0.0 : f32
   %s = memref.alloc() : memref<2xf32>
