@@ -141,6 +141,11 @@ def _small_floats() -> list[type[ReducedPrecisionFloatType]]:
     return [type for type in ReducedPrecisionFloatType.__subclasses__() if type is not FloatTF32Type]
 
 
+def signed_floats() -> list[ReducedPrecisionFloatType]:
+    """The floats of 4, 6 and 8 bits that have a sign."""
+    return [type() for type in _small_floats() if type.SEMANTICS.has_sign]
+
+
 def is_extended(dtype: np.dtype[Any]) -> bool:
     """Whether the dtype is one of `ml_dtypes`; numpy promotes these, and finds their kind, by no rule of its own."""
     return dtype.isbuiltin == 2

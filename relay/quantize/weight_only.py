@@ -9,12 +9,13 @@ from typing import ClassVar
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import FloatAttr, ModuleOp, f32, f64
+from xdsl.dialects.builtin import FloatAttr, ModuleOp, ReducedPrecisionFloatType, f32, f64
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
 from relay.dialects import relay
-from relay.dialects.attributes import Array, to_numpy
+from relay.dialects.attributes import Array, dtype_of, to_numpy
+from relay.dialects.element_types import bits_of, converted, signed_floats
 from relay.dialects.op import DYNAMIC, rank, shape, tensor
 from relay.dialects.source import words
 from relay.errors import InvalidArgument
@@ -40,7 +41,9 @@ class WeightOnly(Pass):
 
     Products of one constant matrix become `relay.nn.weight_only_dense`; those whose inputs are no whole blocks stay, as
     do those of fewer than `least` weights. Codes count from the middle; a block's scale makes its largest
-    number about the lowest code: the best of five, by squared errors. `relay.quantize.narrow_weights` lists them.
+    number about the lowest code: the best of five, by squared errors. With `dtype`, codes are floats of 4 to 8 bits in
+    the place of `bits` (`f8E4M3FN`, `f8E5M2`, `f4E2M1FN` ...); the largest number of a block becomes the largest float.
+    `relay.quantize.narrow_weights` lists them.
     """
 
     name: ClassVar[str] = "weight-only"
@@ -49,15 +52,20 @@ class WeightOnly(Pass):
     bits: int = 4
     block: int = 32
     least: int = 4096
+    dtype: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.bits not in (choices := relay.WeightOnlyDenseOp.CODE_BITS):
             raise InvalidArgument(self.name, f"bits may be {', '.join(map(str, choices))}, not {self.bits}")
+        floats = {str(type): type for type in signed_floats()}
+        if self.dtype and self.dtype not in floats:
+            raise InvalidArgument(self.name, f"dtype may be {', '.join(floats)}, not {self.dtype}")
         if self.block < 1:
             raise InvalidArgument(self.name, f"a block has 1 input or more, not {self.block}")
         for product, data, weights in products(op, self.name):
             if self.refusal(weights) is None:
-                replace(product, data, weights, self.bits, self.block)
+                blocks = weights.reshape(len(weights), -1, self.block)
+                replace(product, data, blocks, *narrowed(blocks, floats.get(self.dtype, self.bits)))
 
     def refusal(self, weights: Array) -> str | None:
         """Why a product's weights, [units, inputs], stay floats; None if they do not."""
@@ -86,14 +94,11 @@ def products(module: ModuleOp, where: str) -> Iterator[tuple[Product, SSAValue, 
             yield op, data, weights.T if turned else weights
 
 
-def replace(op: Product, data: SSAValue, weights: Array, bits: int, block: int) -> None:
+def replace(op: Product, data: SSAValue, weights: Array, codes: Array, scales: Array, zero: int) -> None:
     """Put the product of narrow weights in the place of one."""
-    codes, scales = narrowed(weights.reshape(len(weights), -1, block), bits)
-    zero = 1 << (bits - 1)
     new = Expansion(op)
-    zeros = np.full(scales.shape, zero, np.uint8)
-    operands = [data, new.constant(codes, np.uint8), new.constant(scales, np.float32), new.constant(zeros, np.uint8)]
-    made = new.add(relay.WeightOnlyDenseOp, operands)
+    arrays = codes, scales, np.full(scales.shape, zero, np.uint8)
+    made = new.add(relay.WeightOnlyDenseOp, [data, *(new.constant(array, array.dtype) for array in arrays)])
     found = (codes.astype(np.float32) - zero) * scales[..., None]
     comparison = Comparison()
     comparison.add(weights, found, None)
@@ -105,7 +110,22 @@ def replace(op: Product, data: SSAValue, weights: Array, bits: int, block: int) 
         constant.erase()
 
 
-def narrowed(blocks: Array, bits: int) -> tuple[Array, Array]:
+def narrowed(blocks: Array, form: int | ReducedPrecisionFloatType) -> tuple[Array, Array, int]:
+    """Codes of so many bits, or floats; a scale for each block along the last axis; the zero point."""
+    return (*in_steps(blocks, form), 1 << (form - 1)) if isinstance(form, int) else (*in_floats(blocks, form), 0)
+
+
+def in_floats(blocks: Array, type: ReducedPrecisionFloatType) -> tuple[Array, Array]:
+    """The nearest floats to each block over its scale, which makes its largest number the largest of them."""
+    dtype = dtype_of(type)
+    every = np.arange(1 << type.bitwidth, dtype=np.uint8).view(dtype).astype(np.float32)
+    highest = every[np.isfinite(every)].max()
+    scales = (np.abs(blocks).max(axis=-1, keepdims=True) / highest).astype(np.float32)
+    numbers = np.divide(blocks, scales, out=np.zeros_like(blocks), where=scales != 0)
+    return np.asarray(converted(np.clip(numbers, -highest, highest), dtype)), scales[..., 0]
+
+
+def in_steps(blocks: Array, bits: int) -> tuple[Array, Array]:
     """Codes, and a scale for each block along the last axis."""
     half, blocks = 1 << (bits - 1), blocks.astype(np.float64)
     largest = np.take_along_axis(blocks, np.abs(blocks).argmax(axis=-1)[..., None], axis=-1)
@@ -137,9 +157,11 @@ class NarrowWeights:
     """Of codes and scales, or of floats."""
     snr: float
     """In decibels, of the weights; infinite where they stay floats."""
+    dtype: str = ""
+    """Of codes that are floats of few bits."""
 
     def __str__(self) -> str:
-        kind = f"{self.bits} bits in blocks of {self.block}" if self.block else "floats"
+        kind = f"{self.dtype or f'{self.bits} bits'} in blocks of {self.block}" if self.block else "floats"
         return f"{self.snr:6.1f} dB {self.bytes / 1e6:9.3f} MB  {self.units} x {self.inputs}, {kind}: {self.name}"
 
 
@@ -154,12 +176,13 @@ def narrow_weights(mod: IRModule | ModuleOp) -> list[NarrowWeights]:
             found.append(NarrowWeights(name_of(op), units, inputs, 32, 0, weights.nbytes, inf))
         elif isinstance(op, relay.WeightOnlyDenseOp) and isinstance(op.codes.owner, relay.ConstantOp):
             units, count, block = shape(op.codes)
-            largest = int(to_numpy(op.codes.owner.value).max(initial=0))
-            bits = op.bits_of(largest)
+            codes, type = to_numpy(op.codes.owner.value), tensor(op.codes).element_type
+            dtype = str(type) if isinstance(type, ReducedPrecisionFloatType) else ""
+            bits = op.bits_of(int(codes.max(initial=0))) if not dtype else 4 if bits_of(type) == 4 else 8
             snr = op.attributes.get(SNR)
             decibels = snr.value.data if isinstance(snr, FloatAttr) else inf
             size = units * count * (block * bits // 8 + 4)
-            found.append(NarrowWeights(name_of(op), units, count * block, bits, block, size, decibels))
+            found.append(NarrowWeights(name_of(op), units, count * block, bits, block, size, decibels, dtype))
     return found
 
 

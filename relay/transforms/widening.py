@@ -15,7 +15,7 @@ from relay.transforms.expansion import Expansion
 from relay.transforms.half_products import of_halves, takes_pairs
 from relay.transforms.legalization import Legalization
 
-KEPT = relay.CastOp | relay.ConstantOp | relay.ReinterpretOp
+KEPT = relay.CastOp | relay.ConstantOp | relay.ReinterpretOp | relay.WeightOnlyDenseOp
 """What has a lowering for numbers of every type, beside ops that only move them."""
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 from xdsl.context import Context
@@ -85,6 +86,44 @@ def test_sums_are_near_those_in_float64(bits: int, zero_points: bool):
     for found in (interpreted, compiled):
         for one, best in zip(found, wanted, strict=True):
             assert np.abs(np.asarray(one) - best).max() <= 1e-6 * np.abs(best).max()
+
+
+FLOATS = {"float8_e4m3fn": 8, "float8_e5m2": 8, "float8_e4m3fnuz": 8, "float6_e3m2fn": 6, "float4_e2m1fn": 4}
+"""Their bits."""
+
+
+@pytest.mark.parametrize("features", ["", "+avx2,+fma", "+sse2"])
+@pytest.mark.parametrize(
+    "name", ["float8_e4m3fn", *(pytest.param(name, marks=pytest.mark.ci) for name in [*FLOATS][1:])]
+)
+def test_codes_that_are_floats(name: str, features: str):
+    net, wanted, dtype = Net(85), list[Array](), np.dtype(getattr(ml_dtypes, name))
+    every = np.arange(1 << FLOATS[name], dtype=np.uint8).view(dtype)
+    for size in SIZES:
+        data, (codes, scales, _) = drawn(net, size, 8, False)
+        numbers = net.rng.choice(every[np.isfinite(every.astype(np.float32))], codes.shape)
+        weights = [numbers, scales, np.zeros(scales.shape, np.uint8)]
+        net.result(f"{size}", net.add(dialect.WeightOnlyDenseOp, [net.argument(data), *map(net.constant, weights)], {}))
+        wanted.append(exact(data, *weights))
+    module, target = net.module(), f"x86_64-unknown-linux-gnu -mattr={features}" if features else "llvm"
+    compiled = relay.build(module, target).run(*net.inputs)
+    assert isinstance(compiled, tuple)
+    for found in (run(module, net.inputs), compiled):
+        for one, best in zip(found, wanted, strict=True):
+            assert np.abs(np.asarray(one) - best).max() <= 1e-6 * np.abs(best).max()
+
+
+@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2"])
+def test_a_code_that_is_no_number(name: str):
+    net, dtype = Net(86), np.dtype(getattr(ml_dtypes, name))
+    codes, scales = np.ones((20, 2, 32), dtype), np.ones((20, 2), np.float32)
+    codes[7, 1, 3] = np.nan
+    weights = [codes, scales, np.zeros(scales.shape, np.uint8)]
+    data = net.numbers("float32", 3, 64)
+    net.result("", net.add(dialect.WeightOnlyDenseOp, [net.argument(data), *map(net.constant, weights)], {}))
+    module = net.module()
+    found, (wanted,) = np.isnan(np.asarray(relay.build(module).run(*net.inputs))), run(module, net.inputs)
+    assert np.array_equal(found, np.isnan(wanted)) and found[:, 7].all() and not found[:, 6].any()
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.ci) for n in (1, 2))])
@@ -298,6 +337,37 @@ def test_dequantized_weights_of_a_product(kind: str):
     options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL  # else data are rounded to 8 bits
     (wanted,) = runtime.InferenceSession(model.SerializeToString(), options).run(None, {"x": x})
     assert np.abs(np.asarray(relay.build(module).run(x)) - wanted).max() <= 1e-5 * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("scales", [(), (10,), (3, 10)])
+@pytest.mark.parametrize("kind", ["FLOAT8E4M3FN", "FLOAT8E5M2", "FLOAT4E2M1"])
+def test_dequantized_floats_of_few_bits(kind: str, scales: tuple[int, ...]):
+    """For all, for each column, in blocks: the weights stay as they are in the file."""
+    onnx = pytest.importorskip("onnx", reason="makes the model")
+    rng, number = np.random.default_rng(7), onnx.TensorProto.DataType.Value(kind)
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(number)
+    codes, scale = rng.standard_normal((96, 10)).astype(dtype), np.asarray(rng.random(scales) + 0.1, np.float32)
+    initial = [
+        onnx.helper.make_tensor("w", number, codes.shape, codes.astype(np.float32)),
+        onnx.numpy_helper.from_array(scale, "s"),
+    ]
+    given = {0: {}, 1: {"axis": 1}, 2: {"axis": 0, "block_size": 32}}[len(scales)]
+    nodes = [
+        onnx.helper.make_node("DequantizeLinear", ["w", "s"], ["d"], **given),
+        onnx.helper.make_node("MatMul", ["x", "d"], ["y"]),
+    ]
+    infos = [
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
+        for name, shape in (("x", [5, 96]), ("y", [5, 10]))
+    ]
+    graph = onnx.helper.make_graph(nodes, "g", infos[:1], infos[1:], initial)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 23)], ir_version=11)
+    module = relay.frontend.from_onnx(model.SerializeToString())
+    assert "relay.nn.weight_only_dense" in str(module) and "relay.nn.dense" not in str(module)
+    x = rng.standard_normal((5, 96), np.float32)
+    spread = np.repeat(scale, 32, axis=0) if len(scales) == 2 else scale
+    wanted = x.astype(np.float64) @ (codes.astype(np.float64) * spread)
+    assert np.abs(np.asarray(relay.build(module).run(x)) - wanted).max() <= 1e-6 * np.abs(wanted).max()
 
 
 def test_a_table_of_embeddings_is_as_small_as_its_codes():

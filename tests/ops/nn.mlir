@@ -20,6 +20,11 @@ func.func @weight_only(%x: tensor<?x32xf32>, %c: tensor<10x2x16xui8>, %s: tensor
   func.return
 }
 
+func.func @weight_only_floats(%x: tensor<?x32xf32>, %c: tensor<10x2x16xf8E4M3FN>, %s: tensor<10x2xf32>, %z: tensor<10x2xui8>) {
+  %q = relay.nn.weight_only_dense %x, %c, %s, %z : (tensor<?x32xf32>, tensor<10x2x16xf8E4M3FN>, tensor<10x2xf32>, tensor<10x2xui8>) -> tensor<?x10xf32>
+  func.return
+}
+
 func.func @pool(%x: tensor<1x6x6x3xi8>) {
   %max = relay.nn.max_pool2d %x {pool_size = array<i64: 2, 2>, strides = array<i64: 2, 2>} : (tensor<1x6x6x3xi8>) -> tensor<1x3x3x3xi8>
   %avg = relay.nn.avg_pool2d %x {pool_size = array<i64: 3, 3>, padding = array<i64: 1, 1, 1, 1>} : (tensor<1x6x6x3xi8>) -> tensor<1x6x6x3xi8>

@@ -12,7 +12,7 @@ from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument
 from relay.interpreters import run
 from relay.quantize import NarrowWeights, WeightOnly, narrow_weights
-from relay.quantize.weight_only import narrowed
+from relay.quantize.weight_only import in_steps
 
 
 def test_weights_become_codes_near_them():
@@ -20,7 +20,7 @@ def test_weights_become_codes_near_them():
     blocks = rng.standard_normal((7, 3, 32)).astype(np.float32)
     blocks[0, 0] = 0
     for bits, off, decibels in ((2, 0.7, 9), (4, 0.13, 21), (8, 0.008, 45)):
-        codes, scales = narrowed(blocks, bits)
+        codes, scales = in_steps(blocks, bits)
         assert codes.dtype == np.uint8 and codes.max() < 1 << bits and scales.shape == (7, 3)
         found = (codes.astype(np.float64) - (1 << (bits - 1))) * scales[..., None]
         largest = np.abs(blocks).max(axis=-1, keepdims=True)
@@ -32,7 +32,7 @@ def test_weights_become_codes_near_them():
 def test_eight_bits_give_whole_codes_back():
     codes = np.random.default_rng(1).integers(-127, 128, (4, 2, 32))
     codes[..., 0] = -128
-    found, scales = narrowed((codes * 0.5).astype(np.float32), 8)
+    found, scales = in_steps((codes * 0.5).astype(np.float32), 8)
     assert np.array_equal(found.astype(int) - 128, codes) and (scales == 0.5).all()
 
 
@@ -68,6 +68,22 @@ def test_products_of_a_module(bits: int, off: float, least: float):
     ]  # fmt: skip
     assert all(least < row.snr < 60 for row in rows)
     assert rows[0].bytes == 64 * 96 * bits // 8 + 64 * 3 * 4
+    (wanted,), (found,) = run(module, [x]), run(narrow, [x])
+    assert np.abs(np.asarray(found) - wanted).max() <= off * np.abs(wanted).max()
+    compiled = np.asarray(relay.build(narrow).run(x))
+    assert np.abs(compiled - found).max() <= 1e-5 * np.abs(found).max()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "bits", "off", "least"),
+    [("f8E4M3FN", 8, 0.1, 28.0), ("f8E5M2", 8, 0.2, 22.0), ("f4E2M1FN", 4, 0.3, 15.0)],
+)
+def test_codes_are_floats_of_few_bits(dtype: str, bits: int, off: float, least: float):
+    module, x = floats()
+    narrow = WeightOnly(dtype=dtype)(module)
+    rows = narrow_weights(narrow)
+    assert all((row.bits, row.dtype) == (bits, dtype) and least < row.snr < 40 for row in rows)
+    assert f"{dtype} in blocks of 32" in str(rows[0]) and rows[0].bytes == 64 * 96 * bits // 8 + 64 * 3 * 4
     (wanted,), (found,) = run(module, [x]), run(narrow, [x])
     assert np.abs(np.asarray(found) - wanted).max() <= off * np.abs(wanted).max()
     compiled = np.asarray(relay.build(narrow).run(x))

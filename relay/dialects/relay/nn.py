@@ -23,7 +23,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, r
 from xdsl.utils.exceptions import VerifyException
 
 from relay.dialects.attributes import int_values, ints
-from relay.dialects.element_types import ranked_type
+from relay.dialects.element_types import ranked_type, signed_floats
 from relay.dialects.layout import Layout
 from relay.dialects.op import (
     DYNAMIC,
@@ -201,7 +201,8 @@ class WeightOnlyDenseOp(TensorOp):
     """`result[..., u] = sum over g, i of data[..., g * block + i] * (codes[u, g, i] - zero_points[u, g]) *
     scales[u, g]`: floats by weights of few bits, in blocks [units, blocks, block] with a scale and a zero point each.
 
-    Data and scales are f32, codes and zero points ui8. `data_bits` promises that each block of data is whole multiples,
+    Data and scales are f32, codes and zero points ui8; or codes are floats of 4 to 8 bits, which are their own numbers.
+    `data_bits` promises that each block of data is whole multiples,
     as of signed codes of so many bits, of its largest number over 2^(data_bits - 1) - 1: kernels may multiply these
     codes. Source: ONNX Runtime's MatMulNBits."""
 
@@ -231,7 +232,8 @@ class WeightOnlyDenseOp(TensorOp):
             require(shape(each) == (units, blocks), f"{self.name}: {name} must have shape {[units, blocks]}")
         types = [tensor(value).element_type for value in self.operands]
         codes = IntegerType(8, Signedness.UNSIGNED)
-        require(types == [f32, codes, f32, codes], f"{self.name}: takes f32, ui8, f32 and ui8")
+        fit = types[1] in (codes, *signed_floats())
+        require(fit and types == [f32, types[1], f32, codes], f"{self.name}: takes f32, ui8, f32 and ui8")
         bits = None if self.data_bits is None else self.data_bits.value.data
         require(bits in (None, 8), f"{self.name}: data_bits may be 8, not {bits}")
         return [ranked_type(f32, (*data[:-1], units))]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import AnyFloat, IntegerAttr, f32, i32
+from xdsl.dialects.builtin import AnyFloat, IntegerAttr, IntegerType, Signedness, f32, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
@@ -17,6 +17,8 @@ from relay.dialects.op import tensor
 from relay.lowering.linalg import narrow
 from relay.lowering.linalg.emitter import Body, Emitter, axes, dims, over, sliding
 
+CODES = IntegerType(8, Signedness.UNSIGNED)
+"""The type of weights' codes that count from a zero point."""
 DATA_BITS = "relay.data_bits"
 """The attribute of a product for `data_bits` of `relay.nn.weight_only_dense`."""
 
@@ -142,15 +144,23 @@ def weight_only_dense(e: Emitter, op: relay.WeightOnlyDenseOp, operands: Sequenc
     start = e.filled([rows, units], f32, 0)
     inputs = [(data, over(4, [AffineExpr.dimension(0), sliding(2, block, 3, 1)])), (codes, axes(4, 1, 2, 3)),
               (scales, axes(4, 1, 2)), (zeros, axes(4, 1, 2))]  # fmt: skip
-    (product,) = e.generic(inputs, [(start, axes(4, 0, 1))], 2, weight_only_body)
+    body = weight_only_body(tensor(op.codes).element_type)
+    (product,) = e.generic(inputs, [(start, axes(4, 0, 1))], 2, body)
     if op.data_bits is not None and isinstance(product.owner, Operation):
         product.owner.attributes[DATA_BITS] = op.data_bits
     return [e.reshape(product, tensor(op.result).get_shape())]
 
 
-def weight_only_body(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """`acc + x * ((code - zero point) * scale)`"""
-    x, code, scale, zero, accumulator = args
-    step = e(arith.SubiOp(e(arith.ExtUIOp(code, i32)), e(arith.ExtUIOp(zero, i32))))
-    weight = e(arith.MulfOp(e(arith.SIToFPOp(step, f32)), scale))
-    return [e(arith.AddfOp(accumulator, e(arith.MulfOp(x, weight))))]
+def weight_only_body(type: Attribute) -> Body:
+    """`acc + x * ((code - zero point) * scale)`, of codes of a type."""
+
+    def body(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        x, code, scale, zero, accumulator = args
+        if type == CODES:
+            step = e(arith.SubiOp(e(arith.ExtUIOp(code, i32)), e(arith.ExtUIOp(zero, i32))))
+            number = e(arith.SIToFPOp(step, f32))
+        else:
+            number = e(arith.SubfOp(narrow.widen(e, code, type)[0], e(arith.UIToFPOp(zero, f32))))
+        return [e(arith.AddfOp(accumulator, e(arith.MulfOp(x, e(arith.MulfOp(number, scale))))))]
+
+    return body

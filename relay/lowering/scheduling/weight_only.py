@@ -10,15 +10,16 @@ from typing import Self
 
 import numpy as np
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import f32, i8
+from xdsl.dialects.builtin import ReducedPrecisionFloatType, f32, i8
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array, to_numpy
-from relay.lowering.linalg.contraction import DATA_BITS
+from relay.lowering.linalg.contraction import CODES, DATA_BITS
 from relay.lowering.scheduling.affine import coefficients, dims_of
 from relay.lowering.scheduling.arguments import argument_of
+from relay.lowering.scheduling.code_types import code_type
 from relay.lowering.scheduling.epilogue import Epilogue, epilogue_of, pick_masks
 from relay.lowering.scheduling.picks import Picks, Tuples
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, started_by
@@ -36,8 +37,6 @@ from relay.lowering.shaped import is_buffer, shape_of
 from relay.target import LANES
 from relay.target.dots import Dot
 
-BODY = ["extui", "extui", "subi", "sitofp", "mulf", "mulf", "addf", "yield"]
-"""The operations of `acc + x * ((code - zero point) * scale)`."""
 MAPS = [[1, 2, 3], [1, 2], [1, 2], [0, 1]]
 """The dimensions (row, channel, block, place) of codes, scales, zero points and sums."""
 LARGEST = (16, 8)
@@ -51,8 +50,8 @@ PANEL = 256
 @dataclass(frozen=True)
 class WeightOnly(Strategy[WeightOnlySchedule]):
     """A product by weights of few bits, constants in all calls, and the elementwise operation after it. `given`:
-    codes [channel, block, place], scales and zero points [channel, block] of each call; `dot`: the target's, of bytes;
-    `nibbles`: it multiplies pairs of 4 bits by bytes.
+    codes [channel, block, place], scales and zero points [channel, block] of each call; `type`: of the codes; `dot`:
+    the target's, of bytes; `nibbles`: it multiplies pairs of 4 bits by bytes.
     """
 
     record = WeightOnlySchedule
@@ -61,13 +60,17 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
     epilogue: linalg.GenericOp | None
     arguments: Sequence[BlockArgument]
     given: Sequence[tuple[Array, Array, Array]]
+    type: Attribute
     dot: Dot | None
     nibbles: bool
 
     @classmethod
     def match(cls, op: Operation, kernel: Kernel) -> Self | None:
         started = started_by(op) if isinstance(op, linalg.FillOp) else None
-        if started is None or started[1] != 0 or not kernel.given.calls or not is_such(product := started[0]):
+        if started is None or started[1] != 0 or not kernel.given.calls:
+            return None
+        product = started[0]
+        if (type := codes_of(product)) is None:
             return None
         found = [argument_of(value) for value in product.inputs[1:]]
         arguments = [each for each in found if each is not None and kernel.given.constant(each)]
@@ -81,9 +84,8 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
         given = [(c.view(np.uint8), s, z.view(np.uint8)) for c, s, z in zip(codes, scales, zeros, strict=True)]
         assert isinstance(op, linalg.FillOp)
         epilogue = epilogue_of(product.outputs[0], op, product)
-        found = cls(
-            product, op, epilogue, arguments, given, kernel.target.dot(GROUP), kernel.target.nibble_dot is not None
-        )
+        nibbles = kernel.target.nibble_dot is not None
+        found = cls(product, op, epilogue, arguments, given, type, kernel.target.dot(GROUP), nibbles)
         return found if found.block % (32 // found.bits) == 0 else None
 
     @property
@@ -97,7 +99,9 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
 
     @property
     def bits(self) -> int:
-        """Of a code: the fewest that hold those of all calls."""
+        """Of a code: those of a float, in 4 or 8, or the fewest that hold the codes of all calls."""
+        if isinstance(self.type, ReducedPrecisionFloatType):
+            return 4 if self.type.bitwidth == 4 else 8
         largest = max(int(codes.max(initial=0)) for codes, _, _ in self.given)
         return relay.WeightOnlyDenseOp.bits_of(largest)
 
@@ -136,14 +140,14 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
     def by_bytes(self) -> tuple[int, ...]:
         """Into how many bytes data may be split for dot products of bytes, the best first."""
         dots = self.nibbles and self.bits <= 4 if self.dot is None else self.dot.unsigned or self.bits < 8
-        if not dots or self.block % LANES:
+        if not dots or self.block % LANES or self.type != CODES:
             return ()
         return (1, PRECISE) if DATA_BITS in self.op.attributes else (PRECISE,)
 
     def emit(self, emission: Emission, schedule: WeightOnlySchedule) -> None:
         data = self.op.inputs[0]
         emission.write(data)
-        middle = 1 << (self.bits - 1) if schedule.table else 0
+        middle = 1 << (self.bits - 1) if schedule.table and self.type == CODES else 0
         zeros = np.unique(np.concatenate([each[2].reshape(-1) for each in self.given]))
         if schedule.parts and len(zeros) == 1:
             middle = int(zeros[0])
@@ -161,7 +165,7 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
                 value = view.src
         out = self.op.outputs[0]
         epilogue = Epilogue(emission.builder, out, self.epilogue, shape_of(out)[1], schedule.masks)
-        common = (emission.builder, data, buffers, epilogue, schedule, self.bits)
+        common = (emission.builder, data, buffers, epilogue, schedule, self.bits, self.type)
         if schedule.parts and self.dot is None:
             NibblesEmitter(*common, middle, True).emit()
         elif schedule.parts:
@@ -173,22 +177,17 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
             WeightOnlyEmitter(*common).emit()
 
 
-def is_such(op: linalg.GenericOp) -> bool:
-    """Whether an operation is what `relay.nn.weight_only_dense` becomes."""
+def codes_of(op: linalg.GenericOp) -> Attribute | None:
+    """The type of the codes, if an operation is what `relay.nn.weight_only_dense` becomes."""
     types = [getattr(value.type, "element_type", None) for value in op.operands]
-    if types != [f32, i8, f32, i8, f32] or [inner.name.split(".")[1] for inner in op.body.block.ops] != BODY:
-        return False
+    if types != [f32, i8, f32, i8, f32]:
+        return None
     first, *maps = [map.data for map in op.indexing_maps]
     if [dims_of(map) for map in maps] != MAPS or not all(is_buffer(value.type) for value in op.operands):
-        return False
+        return None
     block = shape_of(op.inputs[1])[2]
     columns = [coefficients(result) for result in first.results]
-    x, code, scale, zero, total = op.body.block.args
-    wide, low, step, number, weight, product, result, _ = op.body.block.ops
-    wired = [[code], [zero], [wide.results[0], low.results[0]], [step.results[0]], [number.results[0], scale],
-             [x, weight.results[0]], [total, product.results[0]]]  # fmt: skip
-    each = (wide, low, step, number, weight, product, result)
-    return columns == [({0: 1}, 0), ({2: block, 3: 1}, 0)] and [[*inner.operands] for inner in each] == wired
+    return code_type(op.body.block) if columns == [({0: 1}, 0), ({2: block, 3: 1}, 0)] else None
 
 
 def pack(

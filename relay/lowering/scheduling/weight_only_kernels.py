@@ -16,13 +16,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, math, memref, vector
-from xdsl.dialects.builtin import f32, i8, i16, i32
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import ReducedPrecisionFloatType, f32, i8, i16, i32
+from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects.arith import ExtSIOp, FPToSIOp, SIToFPOp, TruncIOp
 from relay.dialects.memref import PrefetchOp
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.scheduling.body import dense_vector, vector_constant
+from relay.lowering.scheduling.code_types import as_float, numbers_of
 from relay.lowering.scheduling.epilogue import Epilogue
 from relay.lowering.scheduling.loops import over
 from relay.lowering.scheduling.prefetch import SECOND_LEVEL
@@ -74,6 +75,7 @@ class WeightOnlyEmitter:
         epilogue: Epilogue,
         schedule: WeightOnlySchedule,
         bits: int,
+        type: Attribute,
     ):
         self.b, self.data, self.epilogue, self.schedule, self.bits = builder, data, epilogue, schedule, bits
         self.words, self.scales, *shifts = constants
@@ -87,8 +89,11 @@ class WeightOnlyEmitter:
         self.blocks = shape_of(self.scales)[0] // (self.vectors * LANES)
         self.block = self.depth // self.blocks
         self.per = 32 // bits
+        self.floats = type if isinstance(type, ReducedPrecisionFloatType) else None
         middle = 1 << (bits - 1)
         self.numbers = [float(code % (1 << bits) - middle) for code in range(LANES)]
+        if self.floats is not None:
+            self.numbers = numbers_of(self.floats)
 
     def emit(self) -> None:
         b = self.b
@@ -211,6 +216,8 @@ class WeightOnlyEmitter:
     def number(self, words: SSAValue, place: int) -> SSAValue:
         """The codes at a place of 16 words, as floats."""
         b = self.b
+        if self.floats is not None and not self.schedule.table:
+            return as_float(b, words, place * self.bits, self.floats)
         if place:
             words = b.add(arith.ShRUIOp(words, vector_constant(b, place * self.bits, i32, LANES))).result
         if self.schedule.table:
@@ -314,10 +321,11 @@ class CodesEmitter(WeightOnlyEmitter):
         epilogue: Epilogue,
         schedule: WeightOnlySchedule,
         bits: int,
+        type: Attribute,
         middle: int,
         unsigned: bool,
     ):
-        super().__init__(builder, data, constants, epilogue, schedule, bits)
+        super().__init__(builder, data, constants, epilogue, schedule, bits, type)
         self.parts, self.middle, self.unsigned = schedule.parts, middle, unsigned
         self.each = self.block // GROUP
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from math import prod
 
+import numpy as np
 from xdsl.dialects.builtin import AnyFloat, Float32Type, IntegerAttr, f32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, SSAValue
 
 from relay.dialects import relay
-from relay.dialects.attributes import int_values, ints
+from relay.dialects.attributes import int_values, ints, to_numpy
+from relay.dialects.element_types import wider
 from relay.dialects.op import is_code, rank, shape, tensor
 from relay.target import LANES, Target
 from relay.transforms.expansion import Expansion
@@ -110,13 +112,19 @@ def weight_only_dense(new: Expansion, op: relay.WeightOnlyDenseOp) -> SSAValue |
     floats"""
     units, blocks, block = shape(op.codes)
     constant = all(isinstance(value.owner, relay.ConstantOp) or is_kernels(value) for value in op.operands[1:])
-    if new.target.takes_weights_in_blocks and constant and block % WHOLE_WORDS == 0:
+    if new.target.takes_weights_in_blocks and constant and block % WHOLE_WORDS == 0 and is_finite(op.codes):
         return None
     codes, zeros = (new.value(relay.CastOp, x, properties={"dtype": f32}) for x in (op.codes, op.zero_points))
     zeros, scales = (new.reshape(x, [units, blocks, 1]) for x in (zeros, op.scales))
     weights = new.value(relay.MultiplyOp, new.value(relay.SubtractOp, codes, zeros), scales)
     kernel = new.reshape(weights, [units, blocks * block])
     return new.value(relay.DenseOp, op.data, kernel, properties={"out_dtype": f32})
+
+
+def is_finite(codes: SSAValue) -> bool:
+    """Whether no code of a constant is an infinity or no number, as floats of few bits may be."""
+    owner = codes.owner
+    return not isinstance(owner, relay.ConstantOp) or bool(np.isfinite(wider(to_numpy(owner.value))).all())
 
 
 def is_kernels(value: SSAValue) -> bool:

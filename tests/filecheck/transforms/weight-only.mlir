@@ -1,4 +1,5 @@
 // RUN: relay-opt %s -p 'weight-only{bits=4 block=4 least=8}' | filecheck %s
+// RUN: relay-opt %s -p 'weight-only{dtype="f8E4M3FN" block=4 least=8}' | filecheck %s --check-prefix FLOATS
 // RUN: relay-opt %s -p 'weight-only' | filecheck %s --check-prefix FEW
 
 // The largest number of each block becomes the lowest code, which is 8 below the middle.
@@ -7,6 +8,10 @@
 // CHECK-DAG: [[SCALES:%.*]] = relay.constant {{.*}} : tensor<2x2xf32>
 // CHECK-DAG: [[ZEROS:%.*]] = relay.constant dense<8> : tensor<2x2xui8>
 // CHECK: relay.nn.weight_only_dense %x, [[CODES]], [[SCALES]], [[ZEROS]]
+// FLOATS-LABEL: @main
+// FLOATS-DAG: [[CODES:%.*]] = relay.constant {{.*}} : tensor<2x2x4xf8E4M3FN>
+// FLOATS-DAG: [[ZEROS:%.*]] = relay.constant dense<0> : tensor<2x2xui8>
+// FLOATS: relay.nn.weight_only_dense %x, [[CODES]], {{%.*}}, [[ZEROS]]
 // FEW-LABEL: @main
 // FEW: relay.nn.dense
 func.func @main(%x: tensor<1x8xf32>) -> tensor<1x2xf32> {

@@ -8,7 +8,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, dtype_of, elements, scalar_attr
-from relay.dialects.element_types import bits_of
+from relay.dialects.element_types import bits_of, is_float
 from relay.dialects.op import is_code, is_integer
 from relay.frontend.importing.builder import real
 from relay.frontend.onnx.builder import Importer, NarrowWeights
@@ -117,19 +117,26 @@ def dequantize(importer: Importer, node: Node) -> SSAValue:
 
 
 def narrow_of(importer: Importer, node: Node) -> NarrowWeights | None:
-    """The constant codes [inputs, units] of an operator, in whole blocks of inputs; None where they are none."""
+    """The constant codes [inputs, units] of an operator, in whole blocks of inputs; None where they are none. Floats of
+    few bits may have one scale for all, or one for each unit: a block has all inputs then."""
     block, arrays = node.integer("block_size", 0), [importer.known(node.input(place)) for place in (0, 1)]
     zero = importer.known(node.input(2)) if node.optional(2) is not None else np.zeros((), np.int8)
     codes, scales = arrays
-    if codes is None or scales is None or zero is None or not block or scales.dtype != np.float32 or codes.ndim != 2:
+    if codes is None or scales is None or zero is None or scales.dtype != np.float32 or codes.ndim != 2:
         return None
-    if _axis(importer, node) != 0 or codes.shape[0] != len(scales) * block or codes.itemsize != 1:
+    axis, floats = _axis(importer, node), is_float(importer.element(node.input(0)))
+    if floats and not block and (scales.size == 1 or axis == 1):
+        scales, axis, block = np.broadcast_to(scales.reshape(-1), codes.shape[1:])[None], 0, codes.shape[0]
+    if axis != 0 or not block or codes.shape[0] != len(scales) * block or codes.itemsize != 1:
         return None
+    name, scale_name, *_ = node.proto.input
+    if floats:
+        turned, zeros = codes.T.reshape(codes.shape[1], -1, block), np.zeros(scales.T.shape, np.uint8)
+        return NarrowWeights(turned, zeros, np.ascontiguousarray(scales.T), (name, scale_name))
     bits = bits_of(importer.element(node.input(0)))
     low = 1 << (bits - 1) if codes.dtype.name.startswith("int") else 0
     turned = codes.astype(np.int16).T.reshape(codes.shape[1], -1, block) + low
     zeros = np.broadcast_to(zero.astype(np.int16) + low, scales.shape).T
-    name, scale_name, *_ = node.proto.input
     scales = np.ascontiguousarray(scales.T)
     return NarrowWeights(turned.astype(np.uint8), zeros.astype(np.uint8), scales, (name, scale_name))
 
