@@ -36,6 +36,9 @@ class CpuCosts:
     """Cycles to start and end a register tile."""
     spilled_vector: float = 0.0
     """Cycles for each vector of a register tile that has no register while others are finished."""
+    finishing_registers: int = 8
+    """Registers that finishing the sums of a tile takes: constants, what is computed of some of them, and the sums of
+    the next tile, where a core starts it by then."""
     vector_store: float = 5.0
     """Cycles to finish and store a whole vector of results."""
     partial_store: float = 10.0

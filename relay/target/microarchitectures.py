@@ -62,10 +62,22 @@ NARROW = IN_ORDER | {"issue_width": 2.0, "multiplies_per_cycle": 1.0, "loads_per
 """Arm's small cores, which start two instructions in order."""
 ZEN_4 = {"tile_start": 4.0, "spilled_vector": 1.5, "rows_per_skipped": 48, "unrolled_operations": 64}
 """Fitted to schedules that were measured on a Zen 4."""
+ZEN_5 = {
+    "accumulator_latency": 4.0,
+    "finishing_registers": 18,
+    "idle_load": 0.1,
+    "rows_per_skipped": 48,
+    "scratch_bytes": 16 << 10,
+    "spilled_vector": 1.5,
+    "tile_start": 8.0,
+    "unrolled_operations": 64,
+}
+"""The same on a Zen 5, which finishes a tile beside the next one where both are small."""
 GENERIC = _row("generic", "", 32, 1024)
 """Any CPU that no row names."""
 ROWS: Sequence[MicroArchitecture] = [
     _row("Zen 4", "znver4", 32, 1024, **ZEN_4),
+    _row("Zen 5", "znver5", 48, 1024, **ZEN_5),
     _row("Cascade Lake", "cascadelake", 32, 1024),
     _row("Sapphire Rapids", "sapphirerapids", 48, 2048),
     _row("Emerald Rapids", "emeraldrapids", 48, 2048),

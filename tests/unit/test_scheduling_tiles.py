@@ -21,7 +21,7 @@ from relay.lowering.scheduling.packing import blocks_of, groups_of, runs
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.plan import Around, TileSchedule, decide_tiles, needs_sums
 from relay.lowering.scheduling.prefetch import pays, share_of
-from relay.lowering.scheduling.tiles import FINISHING, Problem, block_cycles, choose, tile_cycles
+from relay.lowering.scheduling.tiles import Problem, block_cycles, choose, tile_cycles
 from relay.target import CpuTarget
 from relay.target.dots import DOTS
 
@@ -85,9 +85,11 @@ def test_few_accumulators_wait_for_themselves():
 
 
 def test_a_tile_leaves_registers_for_what_finishes_it_where_spilling_costs():
-    problem, spilling = Problem(outputs=16, width=1000, rows=1, steps=2), replace(COSTS, spilled_vector=10.0)
-    assert choose(problem, COSTS).pixels[-1] + FINISHING > problem.registers
-    assert choose(problem, spilling).pixels[-1] + FINISHING == problem.registers
+    problem = Problem(outputs=16, width=1000, rows=1, steps=2)
+    assert choose(problem, COSTS).pixels[-1] + COSTS.finishing_registers > problem.registers
+    for taken in (8, 18):
+        spilling = replace(COSTS, spilled_vector=10.0, finishing_registers=taken)
+        assert choose(problem, spilling).pixels[-1] + taken == problem.registers
 
 
 @given(st.integers(1, 300), st.integers(1, 8))

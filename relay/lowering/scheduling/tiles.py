@@ -15,8 +15,6 @@ from relay.target.dots import REGISTER, Dot
 
 WIDEST, MOST_PIXELS = 8, 28
 """Vectors and pixels of a tile that are tried: more of them have fewer of the others, and no target's registers."""
-FINISHING = 8
-"""Registers that finishing the sums of a tile takes: constants, and what is computed of some vectors."""
 MATRICES, WIDEST_MATRICES = 8, 3
 """Tile registers of x86 (AMX), and the vectors of channels of which they hold a step: sums, weights, one of data."""
 
@@ -129,7 +127,7 @@ def tile_cycles(problem: Problem, costs: CpuCosts, vectors: int, pixels: int) ->
         costs.accumulator_latency,
         0.0 if near else weights / costs.second_level_bandwidth,
     )
-    spilled = max(pixels * vectors + FINISHING - problem.registers, 0)
+    spilled = max(pixels * vectors + costs.finishing_registers - problem.registers, 0)
     start = costs.tile_start / problem.parts + spilled * costs.spilled_vector
     return problem.steps * (step + costs.idle_load * loads) + start
 
