@@ -156,12 +156,13 @@ def joined(cases: Sequence[Case]) -> bytes:
 
 
 def stored(value: Array, dtype: str) -> bytes:
-    """The bytes of a constant; of 4 bits two numbers to a byte, the first in the low bits."""
-    if dtype != "int4":
+    """The bytes of a constant; of 4 and 2 bits several numbers to a byte, the first in the lowest bits."""
+    if dtype not in ("int4", "int2"):
         return np.ascontiguousarray(value.astype(dtype)).tobytes()
-    flat = value.reshape(-1).astype(np.int8)
-    pairs = np.append(flat, np.zeros(flat.size % 2, np.int8)).reshape(-1, 2)
-    return (pairs[:, 0] & 15 | pairs[:, 1] << 4).astype(np.int8).tobytes()
+    bits, flat = int(dtype[-1]), value.reshape(-1).astype(np.uint8)
+    groups = np.append(flat, np.zeros(-flat.size % (8 // bits), np.uint8)).reshape(-1, 8 // bits)
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    return np.bitwise_or.reduce((groups & np.uint8((1 << bits) - 1)) << shifts, axis=1).tobytes()
 
 
 def random_numbers(rng: np.random.Generator, shape: Sequence[int], dtype: str) -> Array:

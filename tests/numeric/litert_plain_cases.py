@@ -166,6 +166,32 @@ def embedding_lookup(rng: Rng, kind: str, dtype: str) -> Case:
     return Case(kind, [T([count], "int32"), table], [out], "", {}, 1, (), {0: places})
 
 
+@quantised("EMBEDDING_LOOKUP", types="rows8 rows4 rows2 blocks4 blocks2")
+def embedding_of_codes(rng: Rng, kind: str, dtype: str) -> Case:
+    """Rows that become floats; LiteRT reads wrong ones where those of 2 and 4 bits do not end with a byte."""
+    rows, bits = int(rng.integers(1, 9)), int(dtype[-1])
+    columns = int(rng.integers(1, 9)) * (32 if dtype.startswith("blocks") else 8 // bits)
+    codes = rng.integers(-1 << (bits - 1), 1 << (bits - 1), (rows, columns)).astype(np.int8)
+    if dtype.startswith("blocks"):
+        scales = T(rng.uniform(0.01, 0.1, (rows, columns // 32)).astype(np.float16), "float16")
+        table = T(codes, f"int{bits}", blocks={"scales": scales, "blockSize": 32})
+    else:
+        table = T(codes, f"int{bits}", [scale(rng) for _ in range(rows if rng.integers(2) else 1)])
+    places = rng.integers(0, rows, 5).astype(np.int32)
+    return Case(kind, [T([5], "int32"), table], [T([5, columns], "float32")], "", {}, 5, (), {0: places})
+
+
+@quantised("GATHER", types="int4")
+def gather_of_codes(rng: Rng, kind: str, dtype: str) -> Case:
+    """Of rows that end with a byte: LiteRT reads wrong ones of others."""
+    rows, columns = dims(rng, 2, 1, 6)
+    shape = rows, 2 * columns
+    codes = rng.integers(-8, 8, shape).astype(np.int8)
+    places = rng.integers(0, shape[0], 3).astype(np.int32)
+    out = T([3, shape[1]], "int8", 0.1)
+    return Case(kind, [T(codes, dtype, 0.1), T([3], "int32")], [out], "GatherOptions", {"axis": 0}, 7, (), {1: places})
+
+
 @quantised("EXP", "LOG", "GELU", "SQRT", "RSQRT", types="steep")
 def steep(rng: Rng, kind: str, dtype: str) -> Case:
     """Functions of 16-bit codes whose table's lines are too steep for 16 bits."""
@@ -178,10 +204,11 @@ def steep(rng: Rng, kind: str, dtype: str) -> Case:
     return Case(kind, [data], [out], options, values, 3 if kind == "RSQRT" else 2, (), {0: numbers})
 
 
-def narrow_weights(rng: Rng, kernel: T) -> T:
-    """The same tensor of weights between -7 and 7, packed two to a byte."""
+def narrow_weights(rng: Rng, kernel: T, dtype: str = "int4") -> T:
+    """The same tensor of weights between -7 and 7, packed two to a byte, or between -1 and 1, four to a byte."""
     assert isinstance(kernel.value, np.ndarray)
-    kernel.value, kernel.dtype = rng.integers(-7, 8, kernel.value.shape).astype(np.int8), "int4"
+    most = 7 if dtype == "int4" else 1
+    kernel.value, kernel.dtype = rng.integers(-most, most + 1, kernel.value.shape).astype(np.int8), dtype
     return kernel
 
 
@@ -215,7 +242,7 @@ def convolution(rng: Rng, kind: str, dtype: str) -> Case:
     return Case(kind, [data, kernel, bias], [result], options, values, 6 if depthwise else 7)
 
 
-@quantised("FULLY_CONNECTED", types="asymmetric int4")
+@quantised("FULLY_CONNECTED", types="asymmetric int4 int2")
 def fully_connected(rng: Rng, kind: str, dtype: str) -> Case:
     batch, depth, units = dims(rng, 3, 1, 12)
     scales = [scale(rng) for _ in range(units if rng.integers(2) else 1)]
@@ -225,7 +252,7 @@ def fully_connected(rng: Rng, kind: str, dtype: str) -> Case:
         values = activation(rng) | {"asymmetricQuantizeInputs": True}
         inputs = [T([batch, depth], "float32"), kernel, bias]
         return Case(kind, inputs, [T([batch, units], "float32")], "FullyConnectedOptions", values, 12)
-    kernel = narrow_weights(rng, kernel)
+    kernel = narrow_weights(rng, kernel, dtype)
     data = ints16(rng, [batch, depth], "int8")
     inputs = [data, kernel, bias_of(rng, units, data, kernel)]
     out = T([batch, units], "int8", scale(rng, 0.02, 1), -3)

@@ -250,6 +250,9 @@ CASES: dict[str, Callable[[], Case]] = {
     "EMBEDDING_LOOKUP 'out0': takes no INT64": lambda: two(
         "EMBEDDING_LOOKUP", T([2], "int64"), weights(2, 2, dtype="float32"), f32(2, 2)
     ),
+    "has zero points, or scales along axis 1": lambda: two(
+        "EMBEDDING_LOOKUP", T([2], "int32"), weights(2, 2, scale=[0.1, 0.2], axis=1), f32(2, 2)
+    ),
     "with a zero point of 3 for rank 2": lambda: two(
         "BATCH_MATMUL", f32(2, 2), codes(2, 2), f32(2, 2), "BatchMatMulOptions"
     ),

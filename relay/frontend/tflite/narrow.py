@@ -1,5 +1,5 @@
-"""Weights that are stored small: of 4 bits, which TFLite's kernels widen to int8 before they compute with them, and
-sparse ones, of which DENSIFY, and the kernels that take them, see the dense array."""
+"""Weights that are stored small: of 2 and 4 bits, which TFLite's kernels widen to int8 before they compute with them,
+and sparse ones, of which DENSIFY, and the kernels that take them, see the dense array."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import numpy as np
 from relay.frontend.tflite.model import Operator, Subgraph, Tensor
 from relay.frontend.tflite.schema import TENSOR_TYPES
 
+BITS = {"INT2": 2, "INT4": 4}
+"""Of the types of weights that share bytes."""
 _DTYPES = {row.name: np.dtype(row.dtype) for row in TENSOR_TYPES if row.dtype}
 
 
 def widened(graph: Subgraph, name: str) -> Subgraph:
-    """The graph with its sparse constants as dense ones, and with those of INT4 as such of INT8."""
+    """The graph with its sparse constants as dense ones, and with those of INT2 and INT4 as such of INT8."""
     if any(tensor.is_sparse for tensor in graph.tensors):
         graph = _densified(replace(graph, tensors=tuple(_dense(tensor, name) for tensor in graph.tensors)))
     if not any(_is_narrow(tensor) for tensor in graph.tensors):
@@ -48,13 +50,13 @@ def _densified(graph: Subgraph) -> Subgraph:
 
 
 def _is_narrow(tensor: Tensor) -> bool:
-    return tensor.type == "INT4" and tensor.data is not None and not tensor.is_sparse
+    return tensor.type in BITS and tensor.data is not None and not tensor.is_sparse
 
 
 def _wide(tensor: Tensor) -> Tensor:
-    """Two numbers a byte, the first in the low bits."""
+    """Two or four numbers a byte, the first in the lowest bits."""
     assert tensor.data is not None
-    packed = np.frombuffer(tensor.data, np.int8)
-    both = np.stack([packed << 4 >> 4, packed >> 4], -1).reshape(-1)
+    packed, bits = np.frombuffer(tensor.data, np.int8), BITS[tensor.type]
+    every = np.stack([packed << first >> 8 - bits for first in range(8 - bits, -1, -bits)], -1).reshape(-1)
     count = int(np.prod(tensor.shape, dtype=np.int64))
-    return replace(tensor, type="INT8", data=memoryview(both[:count].tobytes()))
+    return replace(tensor, type="INT8", data=memoryview(every[:count].tobytes()))

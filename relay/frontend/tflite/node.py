@@ -144,7 +144,19 @@ class Node(Place):
             raise self.unsupported(f"{tensor} is computed at run time", "it must be a constant")
         return tensor.to_numpy()
 
-    def scales_of_blocks(self, index: int, shape: tuple[int, int]) -> Array:
+    def block_scales(self, tensor: Tensor, sizes: tuple[int, int]) -> Array:
+        """The scales of the blocks of a matrix' rows, [row, block], float32. Raises Unsupported for zero points."""
+        (rows, columns), blocks = sizes, tensor.blocks
+        assert blocks is not None
+        if blocks.size < 1 or columns % blocks.size or (blocks.shape and blocks.shape[-1] != prod(blocks.shape)):
+            what = f"{tensor} is quantised in blocks of {blocks.shape or blocks.size}"
+            raise self.unsupported(what, "use parts of rows")
+        shape = rows, columns // blocks.size
+        if blocks.zero_points > 0 and self._of_blocks(blocks.zero_points, shape).any():
+            raise self.unsupported(f"{tensor} has zero points", "quantise weights symmetrically")
+        return self._of_blocks(blocks.scales, shape).astype(np.float32)
+
+    def _of_blocks(self, index: int, shape: tuple[int, int]) -> Array:
         """The constant of this index, of this shape, that describes how another tensor is quantised."""
         if not 0 <= index < len(self.graph.tensors):
             raise self.malformed(f"scales of blocks are tensor {index}, but there are {len(self.graph.tensors)}")

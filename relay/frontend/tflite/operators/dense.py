@@ -13,7 +13,6 @@ from relay.dialects import qnn
 from relay.dialects.relay import CastOp, DenseOp, MultiplyOp, WeightOnlyDenseOp
 from relay.frontend.importing.builder import number, scale_attr
 from relay.frontend.tflite.builder import Importer
-from relay.frontend.tflite.model import Blocks
 from relay.frontend.tflite.node import INDICES, Node
 from relay.frontend.tflite.operators.convolution import add_bias, kernel_scales, requantize, sum_type
 from relay.frontend.tflite.operators.hybrid import line_products, quantised_lines
@@ -42,7 +41,7 @@ def fully_connected(importer: Importer, node: Node) -> list[SSAValue]:
         case ("FLOAT32", "FLOAT32", "FLOAT32") if bias is None or bias.type == "FLOAT32":
             result = importer.emit(DenseOp, [value, importer.value(kernel)], {"out_dtype": f32}).result
         case ("FLOAT32", "INT8", "FLOAT32") if (bias is None or bias.type == "FLOAT32") and kernel.blocks is not None:
-            result = _in_blocks(importer, node, value, kernel.blocks)
+            result = _in_blocks(importer, node, value)
         case ("FLOAT32", "INT8", "FLOAT32") if bias is None or bias.type == "FLOAT32":
             result = _hybrid(importer, node, value)
         case _:
@@ -67,24 +66,20 @@ def _hybrid(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
     return importer.reshape(result, [*importer.shape(value)[:-1], node.input(1).shape[0]])
 
 
-def _in_blocks(importer: Importer, node: Node, value: SSAValue, blocks: Blocks) -> SSAValue:
+def _in_blocks(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
     """Rows as codes less their zero points, quantised at run time, times weights that have a scale for each block of a
     row, times the row's scale. Source: LiteRT's kernel for weights of 4 bits in blocks, which reads no zero points."""
     kernel = node.input(1)
     units, inputs = kernel.shape
-    if blocks.size < 1 or inputs % blocks.size or (blocks.shape and blocks.shape[-1] != prod(blocks.shape)):
-        raise node.unsupported(f"{kernel} is quantised in blocks of {blocks.shape or blocks.size}", "use parts of rows")
-    shape = units, inputs // blocks.size
-    scales = node.scales_of_blocks(blocks.scales, shape)
-    if blocks.zero_points > 0 and node.scales_of_blocks(blocks.zero_points, shape).any():
-        raise node.unsupported(f"{kernel} has zero points", "quantise weights symmetrically")
+    scales = node.block_scales(kernel, (units, inputs))
+    shape = scales.shape
     steps = node.array(kernel).astype(np.int16)
     half = 8 if np.abs(2 * steps + 1).max(initial=0) < 16 else 128
     lines, scale = quantised_lines(importer, importer.reshape(value, [-1, inputs]), asymmetric=True)
     operands = [
         importer.emit(CastOp, [lines], {"dtype": f32}).result,
-        importer.constant((steps + half).astype(np.uint8).reshape(*shape, blocks.size), kernel.name),
-        importer.constant(scales.astype(np.float32), "scales"),
+        importer.constant((steps + half).astype(np.uint8).reshape(*shape, -1), kernel.name),
+        importer.constant(scales, "scales"),
         importer.constant(np.full(shape, half, np.uint8), "zero_points"),
     ]
     sums = importer.emit(WeightOnlyDenseOp, operands).result

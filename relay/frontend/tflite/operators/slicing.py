@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import SSAValue
 
 from relay.dialects import qnn
-from relay.dialects.attributes import elements, ints
+from relay.dialects.attributes import Array, elements, ints
 from relay.dialects.relay import (
     BroadcastToOp,
     ConcatenateOp,
@@ -21,7 +21,9 @@ from relay.dialects.relay import (
     TakeOp,
 )
 from relay.frontend.importing.builder import number, real
+from relay.frontend.importing.rows import Rows, rows_of
 from relay.frontend.tflite.builder import Importer
+from relay.frontend.tflite.model import Tensor
 from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
 from relay.frontend.tflite.table import ANY, EVERYWHERE, operator
 
@@ -235,12 +237,32 @@ def _gather_batches(importer: Importer, values: list[SSAValue], axis: int, batch
 
 @operator("EMBEDDING_LOOKUP", versions=(1, 5), inputs=(2, 2))
 def embedding_lookup(importer: Importer, node: Node) -> list[SSAValue]:
-    """Rows of a table, by their numbers; a table of codes has the result's."""
+    """Rows of a table, by their numbers; a table of codes has the result's, or the rows become floats: a scale for all,
+    for each row, or for each block of a row."""
     places, data, out = node.input(0), node.input(1), node.output()
+    if places.type == "INT32" and (data.type, out.type) == ("INT8", "FLOAT32"):
+        count = prod(data.shape[1:])
+        codes = node.array(data).reshape(data.shape[0], count)
+        scales = _scales_of_rows(node, data)
+        largest = int(np.abs(2 * codes.astype(np.int16) + 1).max(initial=0))
+        bits = next(bits for bits in (2, 4, 8) if largest < 1 << bits)
+        table = Rows(data.name, codes, scales, np.zeros(scales.shape, np.int8), bits)
+        return [importer.reshape(rows_of(importer, table, importer.value(places), "clip"), out.shape)]
     if places.type != "INT32" or data.type != out.type:
         raise node.refuse_types(places, data, out)
     values = [importer.value(data), importer.value(places)]
     return [importer.emit(TakeOp, values, {"axis": IntegerAttr(0, i64)}).result]
+
+
+def _scales_of_rows(node: Node, data: Tensor) -> Array:
+    """The scales of a table of codes without zero points, [row, block]."""
+    rows = data.shape[0]
+    if data.blocks is not None:
+        return node.block_scales(data, (rows, prod(data.shape[1:])))
+    found = node.quantization(data)
+    if found.zero_point.any() or (len(found.scale) > 1 and found.axis != 0):
+        raise node.unsupported(f"{data} has zero points, or scales along axis {found.axis}", "give a scale to each row")
+    return np.broadcast_to(found.scale[:, None], (rows, 1))
 
 
 @operator("GATHER_ND", versions=(1, 6), inputs=(2, 2), known=EVERYWHERE)

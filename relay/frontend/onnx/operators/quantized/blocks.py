@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import Array
 from relay.frontend.importing.formulas import nearest_even
+from relay.frontend.importing.rows import Rows, rows_of
 from relay.frontend.onnx.builder import Importer, NarrowWeights
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.quantized.linear import dequantized
@@ -103,44 +101,7 @@ def gather(importer: Importer, node: Node) -> SSAValue:
     name, gathered = node.proto.input[0], node.axis(node.integer("gather_axis", 0), data.ndim)
     whole_rows = data.ndim == axis + 1 == 2 and gathered == 0 and data.shape[1] == scales.shape[1] * block
     if whole_rows and scales.dtype == np.float32 and data.itemsize == 1:
-        return rows_of(importer, Rows(name, data, scales, np.broadcast_to(zeros, scales.shape), bits), node.input(1))
+        table = Rows(name, data, scales, np.broadcast_to(zeros, scales.shape), bits)
+        return rows_of(importer, table, node.input(1), "wrap")
     table = dequantized(data, scales, zeros, axis, block).astype(scales.dtype)
     return importer.taken(importer.constant(table, name), node.input(1), gathered)
-
-
-@dataclass(frozen=True)
-class Rows:
-    """A table of codes, one in each byte, [row, place], with scales and zero points [row, block]."""
-
-    name: str
-    codes: Array
-    scales: Array
-    zeros: Array
-    bits: int
-
-
-def rows_of(importer: Importer, table: Rows, indices: SSAValue) -> SSAValue:
-    """Rows become floats when they were taken: the table has as many bytes as in the file."""
-    low = 1 << (table.bits - 1) if table.codes.dtype.name.startswith("int") else 0
-    codes, zeros = (array.astype(np.int16) + low for array in (table.codes, table.zeros))
-    per = 8 // table.bits
-    shifts = np.arange(per, dtype=np.uint8) * np.uint8(table.bits)
-    packed = np.bitwise_or.reduce(codes.astype(np.uint8).reshape(len(codes), -1, per) << shifts, axis=2)
-    found = importer.taken(importer.constant(packed, table.name), indices, 0)
-    outer, blocks = importer.shape(found)[:-1], table.scales.shape[1]
-    if per > 1:
-        found = importer.reshape(found, [*outer, packed.shape[1], 1])
-        found = importer.call(relay.RightShiftOp, found, importer.unnamed(shifts))
-        found = importer.call(relay.BitwiseAndOp, found, importer.unnamed(np.array([(1 << table.bits) - 1], np.uint8)))
-    steps = importer.call(relay.CastOp, importer.reshape(found, [*outer, blocks, codes.shape[1] // blocks]), dtype=f32)
-
-    def along(array: Array, kind: str) -> SSAValue:
-        taken = importer.taken(importer.constant(array, f"{table.name}_{kind}"), indices, 0)
-        return importer.reshape(taken, [*outer, blocks, 1])
-
-    same = zeros.min() == zeros.max()
-    zeros = zeros.astype(np.float32)
-    zero = importer.unnamed(zeros.reshape(-1)[0]) if same else along(zeros, "zero_points")
-    steps = importer.call(relay.SubtractOp, steps, zero)
-    steps = importer.call(relay.MultiplyOp, steps, along(table.scales, "scales"))
-    return importer.reshape(steps, [*outer, codes.shape[1]])
