@@ -250,6 +250,11 @@ CASES: dict[str, Callable[[], Case]] = {
     "EMBEDDING_LOOKUP 'out0': takes no INT64": lambda: two(
         "EMBEDDING_LOOKUP", T([2], "int64"), weights(2, 2, dtype="float32"), f32(2, 2)
     ),
+    "has no rows, or empty ones": lambda: two("EMBEDDING_LOOKUP", T([2], "int32"), weights(2, 0), f32(2, 0)),
+    "'in1' has no blocks": lambda: dense(
+        [f32(1, 0), T(np.ones((2, 0)), "int8", blocks={"scales": T(np.ones((2, 0)), "float16"), "blockSize": 32})],
+        f32(1, 2),
+    ),
     "has zero points, or scales along axis 1": lambda: two(
         "EMBEDDING_LOOKUP", T([2], "int32"), weights(2, 2, scale=[0.1, 0.2], axis=1), f32(2, 2)
     ),

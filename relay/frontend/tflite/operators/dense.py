@@ -73,6 +73,8 @@ def _in_blocks(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
     units, inputs = kernel.shape
     scales = node.block_scales(kernel, (units, inputs))
     shape = scales.shape
+    if 0 in shape:
+        raise node.malformed(f"{kernel} has no blocks")
     steps = node.array(kernel).astype(np.int16)
     half = 8 if np.abs(2 * steps + 1).max(initial=0) < 16 else 128
     lines, scale = quantised_lines(importer, importer.reshape(value, [-1, inputs]), asymmetric=True)

@@ -241,13 +241,17 @@ def embedding_lookup(importer: Importer, node: Node) -> list[SSAValue]:
     for each row, or for each block of a row."""
     places, data, out = node.input(0), node.input(1), node.output()
     if places.type == "INT32" and (data.type, out.type) == ("INT8", "FLOAT32"):
+        if not data.shape or 0 in data.shape:
+            raise node.malformed(f"{data} has no rows, or empty ones")
         count = prod(data.shape[1:])
         codes = node.array(data).reshape(data.shape[0], count)
         scales = _scales_of_rows(node, data)
         largest = int(np.abs(2 * codes.astype(np.int16) + 1).max(initial=0))
         bits = next(bits for bits in (2, 4, 8) if largest < 1 << bits)
         table = Rows(data.name, codes, scales, np.zeros(scales.shape, np.int8), bits)
-        return [importer.reshape(rows_of(importer, table, importer.value(places), "clip"), out.shape)]
+        indices = importer.value(places)
+        rows = rows_of(importer, table, indices, "clip")
+        return [importer.reshape(rows, [*importer.shape(indices), *data.shape[1:]])]
     if places.type != "INT32" or data.type != out.type:
         raise node.refuse_types(places, data, out)
     values = [importer.value(data), importer.value(places)]
@@ -260,7 +264,7 @@ def _scales_of_rows(node: Node, data: Tensor) -> Array:
     if data.blocks is not None:
         return node.block_scales(data, (rows, prod(data.shape[1:])))
     found = node.quantization(data)
-    if found.zero_point.any() or (len(found.scale) > 1 and found.axis != 0):
+    if found.zero_point.any() or (len(found.scale) > 1 and (found.axis, len(found.scale)) != (0, rows)):
         raise node.unsupported(f"{data} has zero points, or scales along axis {found.axis}", "give a scale to each row")
     return np.broadcast_to(found.scale[:, None], (rows, 1))
 
