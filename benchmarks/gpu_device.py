@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from statistics import median
 
 from relay.lowering.gpu.codegen import compile_kernels
-from relay.lowering.gpu.warpgroup_products import DESCRIPTION, VISIBLE, WAIT, constraints, products_text
+from relay.lowering.gpu.warpgroup_products import VISIBLE, WAIT, constraints, description, products_text
 from relay.runtime.cuda_driver import PROCESSORS, CudaDriver
 from relay.target import GpuTarget
 
@@ -129,8 +129,8 @@ def group_peak_text(turns: int) -> str:
         "  %unit = lshr i64 %start, 4",
     ]
     for number in range(TOGETHER):
-        lines.append(f"  %a{number} = add i64 %unit, {DESCRIPTION + 2 * number}")
-        lines.append(f"  %b{number} = add i64 %unit, {DESCRIPTION + 2 * number + 64 * 128 // 16}")
+        lines.append(f"  %a{number} = add i64 %unit, {description(128) + 2 * number}")
+        lines.append(f"  %b{number} = add i64 %unit, {description(128) + 2 * number + 64 * 128 // 16}")
     lines += ["  br label %turn", "turn:", "  %i = phi i32 [ 0, %filled ], [ %next, %turn ]"]
     lines += [f"  %s{n} = phi i32 [ 0, %filled ], [ %r{n}, %turn ]" for n in sums]
     words = ", ".join(f"i64 %a{n}, i64 %b{n}" for n in range(TOGETHER))

@@ -35,7 +35,7 @@ MAP_BYTES, MAP_ALIGNMENT = 128, 64
 """Of a map of a matrix."""
 BYTES, PROMOTED = 0, 2
 """What a map tells the device: numbers of 8 bits, and lines of 128 bytes in its cache."""
-SWIZZLES = {128: 3}
+SWIZZLES = {128: 3, 64: 2, 32: 1}
 """What the driver calls them."""
 SHARED_BYTES = 48 << 10
 """A kernel that wants more shared memory must ask for it."""
@@ -165,15 +165,20 @@ class CudaDriver:
             self.call("cuMemcpyDtoHAsync_v2", to, start, size, stream)
 
     def encode(self, address: Handle, row: Mapping[str, Any]) -> bytes:
-        """The map of a matrix of bytes on the device, as the device reads it."""
-        (name, arguments), *_ = LATER.items()
-        self.declare(name, arguments)
+        """The map of a matrix of bytes on the device, or of images, as the device reads it."""
+        name = "cuTensorMapEncodeIm2col" if "corners" in row else "cuTensorMapEncodeTiled"
+        self.declare(name, LATER[name])
         raw = ctypes.create_string_buffer(2 * MAP_BYTES)
         start = -ctypes.addressof(raw) % MAP_ALIGNMENT
-        dims, strides = (c_uint64 * 2)(*row["dims"]), (c_uint64 * 1)(*row["strides"])
-        box, steps, kind = (c_uint32 * 2)(*row["box"]), (c_uint32 * 2)(1, 1), SWIZZLES[row["swizzle"]]
-        to = ctypes.addressof(raw) + start
-        self.call(name, to, BYTES, 2, address, dims, strides, box, steps, 0, kind, PROMOTED, 0)
+        rank, box = len(row["dims"]), row["box"]
+        dims, strides = (c_uint64 * rank)(*row["dims"]), (c_uint64 * (rank - 1))(*row["strides"])
+        given, steps = [(c_uint32 * 2)(*box)], [1] * rank
+        if "corners" in row:
+            lower, upper, stride = row["corners"]
+            steps = [1, stride, stride, 1]
+            given = [(c_int * 2)(lower, lower), (c_int * 2)(upper, upper), *box]
+        more = [*given, (c_uint32 * rank)(*steps), 0, SWIZZLES[row["swizzle"]], PROMOTED, 0]
+        self.call(name, ctypes.addressof(raw) + start, BYTES, rank, address, dims, strides, *more)
         return raw.raw[start : start + MAP_BYTES]
 
     # Code

@@ -54,5 +54,9 @@ FUNCTIONS = {
 NUMBERS, SIZES = POINTER(c_uint32), POINTER(c_uint64)
 LATER = {
     "cuTensorMapEncodeTiled": [c_void_p, c_int, c_uint32, c_void_p, SIZES, SIZES, NUMBERS, NUMBERS, *[c_int] * 4],
+    "cuTensorMapEncodeIm2col": [
+        *[c_void_p, c_int, c_uint32, c_void_p, SIZES, SIZES, POINTER(c_int), POINTER(c_int)],
+        *[c_uint32, c_uint32, NUMBERS, *[c_int] * 4],
+    ],
 }
 """Functions that only some models need: those for chips from sm_90a on."""

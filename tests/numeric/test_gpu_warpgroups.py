@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -225,6 +226,67 @@ def test_parts_of_the_depth_in_turns(monkeypatch: pytest.MonkeyPatch):
     only(TurnTile(64, 64, 4, 1, 3), monkeypatch, splits=3)
     launches = check(product("int8", "int8", 70, 1024, 80), turns(5)).graph["device"]["launches"]
     assert [row["grid"][0] for row in launches][0] == 5 and len(launches) == 2
+
+
+def windows(
+    data: str, kernel: int, image: tuple[int, int, int], columns: int, stride: int = 1, padding: str = "same"
+) -> Net:
+    """Two images, whose borders are another code than 0; or none, or more behind than before."""
+    net, around = Net(kernel + columns), kernel // 2
+    x = net.argument(net.numbers(data, 2, *image))
+    weights = net.constant(net.numbers("int8", columns, kernel, kernel, image[-1]))
+    sides = {"same": (around,) * 4, "behind": (0, 0, around, around), "none": (0,) * 4}[padding]
+    zero_points = (121 if data == "uint8" else -7, 0)
+    sums = net.conv2d(x, weights, strides=(stride, stride), padding=sides, zero_points=zero_points)
+    net.result("convolution", net.requantize(sums, columns, data))
+    return net
+
+
+def test_windows_come_by_themselves(monkeypatch: pytest.MonkeyPatch):
+    """What is outside of an image is 0 then: sums start from other numbers there."""
+    only(TurnTile(128, 64, 4, 1, 3), monkeypatch)
+    (row,) = check(windows("int8", 3, (7, 7, 128), 80)).graph["device"]["launches"]
+    found, strides = {"argument": 0, "dims": [128, 7, 7, 2], "strides": [128, 896, 6272]}, [-1, -1, 1]
+    assert row["maps"][0] == found | {"box": [128, 128], "swizzle": 128, "corners": strides}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tile", [TurnTile(128, 128, 4, 1, 3), GroupTile(128, 64, 8, 1, 3)])
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("uint8", 3, (9, 9, 64), 80),
+        ("int8", 5, (11, 11, 32), 48),
+        ("int8", 3, (8, 8, 256), 64, 2, "behind"),
+        ("uint8", 3, (9, 9, 128), 64, 2),
+        ("int8", 1, (8, 8, 256), 64, 2, "none"),
+        ("int8", 3, (10, 10, 128), 64, 1, "none"),
+    ],
+)
+def test_every_window(tile: GroupTile, given: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch):
+    """Rows of 128, 64 and 32 bytes, strides, and borders on some sides."""
+    only(tile, monkeypatch)
+    assert "corners" in check(windows(*given), turns(2)).graph["device"]["launches"][0]["maps"][0]
+
+
+@pytest.mark.slow
+def test_parts_of_windows(monkeypatch: pytest.MonkeyPatch):
+    """Numbers that sums are off by are added with the parts, those of the borders, too."""
+    only(TurnTile(128, 64, 4, 1, 3), monkeypatch, splits=3)
+    assert len(check(windows("int8", 3, (7, 7, 128), 80), turns(2)).graph["device"]["launches"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("data", "image", "padding"),
+    [("int8", (8, 8, 48), (1, 1, 1, 1)), ("int8", (8, 8, 128), (1, 0, 1, 0)), ("int8", (8, 9, 128), (0, 1, 2, 1))],
+)
+def test_other_windows_are_copied_by_threads(data: str, image: tuple[int, ...], padding: tuple[int, ...]):
+    """Of other channels, and with borders that are not alike in rows and columns."""
+    net = Net(1)
+    x, weights = net.argument(net.numbers(data, 64, *image)), net.constant(net.numbers("int8", 128, 3, 3, image[-1]))
+    net.result("sums", net.conv2d(x, weights, padding=padding, zero_points=(3, 0)))
+    graph = relay.build(net.module(), target=TARGET).graph
+    assert all("corners" not in map for row in graph["device"]["launches"] for map in row.get("maps", ()))
 
 
 WAITED = r"call void asm sideeffect \"\{ \.reg \.pred[^\n]*\n"

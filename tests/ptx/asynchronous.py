@@ -98,18 +98,24 @@ def try_wait(instruction: Instruction, kernel: Kernel) -> Step | None:
 
 
 def tiles(instruction: Instruction, kernel: Kernel) -> Step | None:
-    """cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [to], [map, {x, y}], [barrier]."""
-    if instruction.parts[4:] != ["2d", "shared::cluster", "global", "mbarrier::complete_tx::bytes"]:
+    """cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [to], [map, {x, y}], [barrier];
+    .4d.shared::cluster.global.im2col...: [map, {c, x, y, n}], and behind the barrier {offset of x, of y}."""
+    windows = instruction.parts[4:] == ["4d", *SPACES, "im2col", COUNTED]
+    if not windows and instruction.parts[4:] != ["2d", *SPACES, COUNTED]:
         return None
-    to, source, barrier = instruction.operands
+    to, source, barrier, *taps = instruction.operands
 
     def step(machine: Machine, threads: Integers) -> None:
-        assert isinstance(source, Address)
+        assert isinstance(source, Address) and len(source.coordinates) == (4 if windows else 2)
+        offsets = taps[0] if windows else ()
+        assert isinstance(offsets, tuple)
         targets = machine.addresses(to, threads).astype(np.int64)
         barriers = machine.addresses(barrier, threads).astype(np.int64)
         rows = values(machine, threads, Address(source.base, source.offset), *source.coordinates)
-        for (thread, map, x, y), target, counted in zip(rows, targets, barriers, strict=True):
-            machine.asynchronous.tile(thread, int(target), map, x, y, int(counted))
+        shifts = [np.broadcast_to(machine.read(word, "u16", threads), threads.shape) for word in offsets]
+        for number, (thread, map, *place) in enumerate(rows):
+            tap = [int(shift[number]) for shift in shifts] if windows else None
+            machine.asynchronous.tile(thread, int(targets[number]), map, place, int(barriers[number]), tap)
 
     return step
 
@@ -146,6 +152,8 @@ def registers(instruction: Instruction, kernel: Kernel) -> Step | None:
     return step
 
 
+SPACES = ("shared::cluster", "global")
+COUNTED = "mbarrier::complete_tx::bytes"
 ASYNCHRONOUS: dict[str, Row] = {
     "cp.async": copies,
     "cp.async.commit_group": commit,

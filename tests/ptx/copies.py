@@ -4,6 +4,7 @@ copies), 9.7.13.15 (mbarrier), 8.6 (proxies)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import numpy as np
 from tests.ptx.arithmetic import Values
 from tests.ptx.control import READY, WAITING
 from tests.ptx.memory import COPY, GLOBAL_BASE, SHARED_BASE, Fault, Integers
+from tests.ptx.tables import Im2colMap
 
 if TYPE_CHECKING:
     from tests.ptx.machine import Machine
@@ -171,8 +173,10 @@ class Asynchronous:
 
     # Tiles
 
-    def tile(self, thread: int, to: int, map: int, x: int, y: int, barrier: int) -> None:
-        """cp.async.bulk.tensor.2d: 9.7.9.25.5.2."""
+    def tile(
+        self, thread: int, to: int, map: int, place: Sequence[int], barrier: int, tap: Sequence[int] | None = None
+    ) -> None:
+        """cp.async.bulk.tensor.2d, and .4d.im2col with the offsets of a tap: 9.7.9.25.5.2."""
         machine, shared = self.machine, self.machine.shared
         found = machine.maps.get(map)
         if found is None:
@@ -184,7 +188,17 @@ class Asynchronous:
         if to % 128:
             raise Fault("a tile must start at a multiple of 128 bytes")
         counted = self.known(thread, barrier, asynchronous=True)
-        sources, addresses, inside = found.tile(x, y, to)
+        if isinstance(found, Im2colMap) != (tap is not None):
+            raise Fault("the tensor map is of another mode than the copy")
+        if isinstance(found, Im2colMap):
+            if not all(0 <= offset <= 255 for offset in tap or ()):
+                raise Fault("an im2col offset is outside of 8 bits")
+            try:
+                sources, addresses, inside = found.tile(place, tap or (), to)
+            except ValueError as error:
+                raise Fault(str(error)) from None
+        else:
+            sources, addresses, inside = found.tile(place[0], place[1], to)
         first = self.first(thread, addresses)
         granules = np.unique(first // shared.granule)
         writer, fenced = shared.shadow.writer[granules], shared.fenced[granules]

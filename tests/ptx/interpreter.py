@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from tests.ptx.memory import GlobalMemory, Integers
 from tests.ptx.movement import MOVEMENT
 from tests.ptx.parser import Instruction, Kernel, Module, PtxError, parse
 from tests.ptx.products import PRODUCTS
-from tests.ptx.tables import TensorMap
+from tests.ptx.tables import Im2colMap, TensorMap
 
 TABLE = MOVEMENT | ASYNCHRONOUS | PRODUCTS
 """What an instruction that is not arithmetic does, by the start of its opcode."""
@@ -85,7 +86,7 @@ class Interpreter:
         shared: int,
         arguments: Sequence[int],
         memory: GlobalMemory,
-        maps: dict[int, TensorMap] | None = None,
+        maps: dict[int, TensorMap | Im2colMap] | None = None,
     ) -> None:
         """Run a kernel with the addresses of its arguments; `maps`: by address. Raises Fault."""
         kernel = self.module.kernels[name]
@@ -99,6 +100,15 @@ class Interpreter:
             with np.errstate(all="ignore"):
                 machine.run(self.steps[name])
             self.executed += machine.executed
+
+
+def tensor_map(address: int, row: Mapping[str, Any]) -> TensorMap | Im2colMap:
+    """The map that a launch's row tells of, of what lies at an address."""
+    sizes, box = tuple(row["dims"]), (row["box"][0], row["box"][1])
+    if "corners" not in row:
+        return TensorMap(address, (sizes[0], sizes[1]), row["strides"][0], box, row["swizzle"])
+    lower, upper, stride = row["corners"]
+    return Im2colMap(address, sizes, tuple(row["strides"]), (lower, upper), stride, box, row["swizzle"])
 
 
 def run(executable: Executable, inputs: Sequence[Array], text: str | None = None) -> tuple[list[Array], Interpreter]:
@@ -117,13 +127,11 @@ def run(executable: Executable, inputs: Sequence[Array], text: str | None = None
     memory = GlobalMemory([*slots, *(np.zeros(MAP, np.uint8) for _ in rows)])
     for number, launch in enumerate(launches):
         arguments = [memory.address(slot, offset) for slot, offset in launch["arguments"]]
-        maps: dict[int, TensorMap] = {}
+        maps: dict[int, TensorMap | Im2colMap] = {}
         for place, (owner, map) in enumerate(rows):
             if owner == number:
                 argument = int(map["argument"])
-                found = TensorMap(
-                    arguments[argument], tuple(map["dims"]), map["strides"][0], tuple(map["box"]), map["swizzle"]
-                )
+                found = tensor_map(arguments[argument], map)
                 arguments[argument] = memory.address(len(slots) + place)
                 maps[arguments[argument]] = found
         name, grid, block = launch["kernel"], launch["grid"], launch["block"]

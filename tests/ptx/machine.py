@@ -16,7 +16,7 @@ from tests.ptx.copies import Asynchronous
 from tests.ptx.group_products import Products
 from tests.ptx.memory import SHARED_BASE, Fault, GlobalMemory, Integers, SharedMemory
 from tests.ptx.parser import Address, Instruction, Kernel, Module, Operand, PtxError
-from tests.ptx.tables import TensorMap
+from tests.ptx.tables import Im2colMap, TensorMap
 
 Step = Callable[["Machine", Integers], None]
 """An instruction for some threads, which are at it."""
@@ -38,7 +38,7 @@ class Machine:
         shared: int,
         arguments: Mapping[str, int],
         memory: GlobalMemory,
-        maps: Mapping[int, TensorMap],
+        maps: Mapping[int, TensorMap | Im2colMap],
         first: int,
     ):
         self.module, self.kernel, self.memory, self.maps = module, kernel, memory, maps

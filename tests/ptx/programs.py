@@ -16,7 +16,7 @@ from relay.lowering.gpu.strategies import mma, wgmma, wgmma_turns
 from relay.lowering.gpu.tiles import GroupTile, TurnTile
 from relay.runtime import Executable
 from tests.numeric.gpu_models import golden_of
-from tests.numeric.test_gpu_warpgroups import TARGET, convolution, product
+from tests.numeric.test_gpu_warpgroups import TARGET, convolution, product, turns, windows
 from tests.numeric.test_models_compiled import DIGITS
 from tests.numeric.test_models_interpreted import MODELS
 
@@ -55,14 +55,16 @@ def group_product(name: str) -> Program:
         "tma": (product("int8", "int8", 200, 640, 48), GroupTile(128, 64, 8, 1, 4)),
         "tma-unsigned": (product("uint8", "int8", 128, 512, 144), GroupTile(64, 128, 4, 1, 3)),
         "cp.async": (convolution("int8", "int8", 80), GroupTile(128, 64, 8, 1, 4)),
+        "windows": (windows("int8", 3, (9, 9, 128), 80), TurnTile(128, 64, 4, 1, 3)),
+        "windows-of-few-channels": (windows("uint8", 3, (9, 9, 64), 80, stride=2), TurnTile(128, 64, 4, 1, 3)),
         "turns": (product("int8", "int8", 840, 640, 48), TurnTile(128, 64, 4, 1, 3)),
     }[name]
-    target = f"{TARGET} -costs=processors=2" if name == "turns" else TARGET
+    target = turns(2) if isinstance(tile, TurnTile) else TARGET
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mma, "TILES", ())
-        turns = isinstance(tile, TurnTile)
-        patch.setattr(wgmma, "GROUP_TILES", () if turns else (tile,))
-        patch.setattr(wgmma_turns, "TURN_TILES", (tile,) if turns else ())
+        stay = isinstance(tile, TurnTile)
+        patch.setattr(wgmma, "GROUP_TILES", () if stay else (tile,))
+        patch.setattr(wgmma_turns, "TURN_TILES", (tile,) if stay else ())
         patch.setattr(tiles, "SPLITS", (1,))
         module = net.module()
         return Program(relay.build(module, target=target), net.inputs, [*run(module, net.inputs)])

@@ -3,7 +3,7 @@ of the PTX ISA, release 8.7 (sections by number and title)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -166,3 +166,53 @@ class TensorMap:
         inside = (0 <= x + byte) & (x + byte < self.sizes[0]) & (0 <= y + row) & (y + row < self.sizes[1])
         source = self.address + (y + row) * self.stride + x + byte
         return source, SWIZZLES[1].of(to + row * self.box[0] + byte), inside
+
+
+@dataclass(frozen=True)
+class Im2colMap:
+    """What cuTensorMapEncodeIm2col was told of images of bytes, [images, height, width, channels]: sizes with the
+    innermost first, strides in bytes, the lower and upper corners of the bounding box, which are those of height and
+    width alike, channels of a pixel and pixels of a column, and the traversal stride. 5.5.4, im2col mode."""
+
+    address: int
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    corners: tuple[int, int]
+    stride: int
+    box: tuple[int, int]
+    swizzle: int
+
+    def wrong(self) -> str:
+        """What the driver would refuse, or nothing. CUDA driver API, cuTensorMapEncodeIm2col."""
+        if self.address % 16 or any(stride % 16 for stride in self.strides):
+            return "images, and all their strides, must be multiples of 16 bytes"
+        if not all(-128 <= corner <= 127 for corner in self.corners):
+            return f"corners of {self.corners} are outside of 8 bits"
+        if self.box[0] > 256 or self.box[1] > 1024 or not 1 <= self.stride <= 8:
+            return f"{self.box[1]} pixels of {self.box[0]} channels, {self.stride} apart, are too large"
+        if self.swizzle != self.box[0] or self.swizzle not in (32, 64, 128):
+            return "pixels as long as the swizzle only are in the subset"
+        return ""
+
+    def tile(
+        self, place: Sequence[int], tap: Sequence[int], to: int
+    ) -> tuple[Integers, Integers, npt.NDArray[np.bool_]]:
+        """As `TensorMap.tile`: the filter's base goes through the bounding box from `place` on (channel, column, row,
+        image), along W, then H, then N, and each pixel lies the offsets `tap` from it. 5.5.4.1, Bounding Box; 5.5.4.2,
+        Traversal Stride; 5.5.4.3, Out of Boundary Access."""
+        channel, column, row, image = place
+        across, down = ((size - 1 + self.corners[1] - self.corners[0]) // self.stride + 1 for size in self.sizes[1:3])
+        first = [(at - self.corners[0]) / self.stride for at in (column, row)]
+        if any(at != int(at) or not 0 <= at < count for at, count in zip(first, (across, down), strict=True)):
+            raise ValueError("the filter's base is outside of the bounding box")
+        number = int(first[0]) + across * (int(first[1]) + down * image) + np.arange(self.box[1])[:, None]
+        x = self.corners[0] + number % across * self.stride + tap[0]
+        y = self.corners[0] + number // across % down * self.stride + tap[1]
+        n, c = number // (across * down), channel + np.arange(self.box[0])[None, :]
+        inside = (
+            (0 <= x) & (x < self.sizes[1]) & (0 <= y) & (y < self.sizes[2]) & (n < self.sizes[3]) & (c < self.sizes[0])
+        )
+        source = self.address + c + x * self.strides[0] + y * self.strides[1] + n * self.strides[2]
+        swizzle = next(each for each in SWIZZLES.values() if each.bytes == self.swizzle)
+        places = to + np.arange(self.box[1])[:, None] * self.box[0] + np.arange(self.box[0])[None, :]
+        return source, swizzle.of(places), inside

@@ -65,6 +65,13 @@ A_FRAGMENT = r"(mma\.sync\S+\s+\{[^}]*\},\s+\{%r\d+), (%r\d+), (%r\d+)"
 WAIT = r"\{ \.reg \.pred done;[^}]*\}"
 ARRIVE = r"mbarrier\.arrive\.shared\S* _, [^;]*;"
 ARRIVALS = r"(mbarrier\.init[^;]* )(4)(;)"
+SHORTER = r"(add\.s64 \t%rd\d+, %rd\d+, )(-9223371\d{12})"
+"""Mode 2 of swizzling, 512 bytes from 8 rows to the next."""
+ROWS = "no multiple|on its way|not written"
+WINDOW = r"(\[map, \{%r\d+, )(%r\d+), (%r\d+)"
+"""Channel, column and row."""
+BORDER_NUMBER = r"(setp\.gt\.u16 \t%p\d+, %rs\d+, )(7)(;)"
+"""From the last column of windows on."""
 DEFECTS: dict[str, Defect] = {
     # matrix units of groups, whose tiles the device copies
     "wrong swizzle mode": Defect("tma", DESCRIPTOR, descriptors(2 << 62), None, "the pattern starts at no multiple"),
@@ -95,6 +102,11 @@ DEFECTS: dict[str, Defect] = {
     "stage given free by three warps": Defect("turns", ARRIVALS, more(-1), 0, "may still"),
     "turn given by three warps": Defect("turns", ARRIVALS, more(-1), -1, "midst of a phase"),
     "too many registers": Defect("turns", r"(setmaxnreg\.inc\S* )(240)(;)", more(16), 0, "setmaxnreg"),
+    # of windows that the device finds
+    "taps exchanged": Defect("windows", r"\{across, down\}", "{down, across}", 0, INTEGERS),
+    "windows from another column": Defect("windows", WINDOW, r"\1\3, \3", 0, INTEGERS),
+    "numbers of another border": Defect("windows", BORDER_NUMBER, more(-1), None, INTEGERS),
+    "wrong swizzle of shorter rows": Defect("windows-of-few-channels", SHORTER, descriptors(1 << 62), None, ROWS),
     # of groups that copy by themselves
     "missing fence of the proxy": Defect("cp.async", r"fence\.proxy\.async\S*;", "", 0, "without fence.proxy.async"),
     "wait for one group too few": Defect("cp.async", r"(cp\.async\.wait_group\s+)(1)(;)", more(1), 0, "on its way"),

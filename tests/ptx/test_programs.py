@@ -43,6 +43,13 @@ def test_a_product_of_groups_in_turns():
     check(program)
 
 
+@pytest.mark.parametrize("name", ["windows", pytest.param("windows-of-few-channels", marks=pytest.mark.slow)])
+def test_a_convolution_whose_windows_the_device_copies(name: str):
+    program = group_product(name)
+    assert ".im2col." in program.executable.get_source("ptx")
+    check(program)
+
+
 def test_a_convolution_of_groups_that_copy():
     program = group_product("cp.async")
     assert "wgmma.mma_async" in program.executable.get_source("ptx")

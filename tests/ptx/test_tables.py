@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.ptx.tables import ACCUMULATOR, MMA, SWIZZLES, Descriptor, Fragment, TensorMap, group_accumulator
+from tests.ptx.tables import (
+    ACCUMULATOR,
+    MMA,
+    SWIZZLES,
+    Descriptor,
+    Fragment,
+    Im2colMap,
+    TensorMap,
+    group_accumulator,
+)
 
 FIGURES = [
     # shape, type, factor, lane, element: row, column
@@ -91,3 +100,32 @@ def test_what_the_driver_refuses():
     assert "multiples of 16" in TensorMap(8, (128, 8), 128, (128, 8), 128).wrong()
     assert "too large" in TensorMap(0, (256, 8), 256, (256, 8), 128).wrong()
     assert "swizzling by 128" in TensorMap(0, (128, 8), 128, (128, 8), 64).wrong()
+
+
+def test_pixels_of_windows_are_those_of_the_example():
+    """Of 64 pixels, 3 x 3 with a border of one, from column 7 and row 7 of image 4 on (Figure 13): the last two of a
+    row of 9, then whole rows of windows, then the next image. Nine columns start at -1, which is outside."""
+    map = Im2colMap(1 << 32, (64, 9, 14, 64), (64, 576, 8064), (-1, -1), 1, (32, 64), 32)
+    source, places, inside = map.tile((32, 7, 7, 4), (0, 0), 2048)
+    pixels = (source[:, 0] - (1 << 32) - 32) // 64
+    rows = [(x, y) for y in range(7, 13) for x in range(-1, 8)][8:]
+    wanted = [(4 * 14 + y) * 9 + x for x, y in rows] + [(5 * 14 - 1) * 9 + x for x in range(-1, 8)]
+    wanted += [(5 * 14 + y) * 9 + x for y in (0,) for x in range(-1, 8)]
+    assert pixels.tolist() == wanted[:64]
+    outside = [not (0 <= x < 9) for x, _ in rows]
+    assert (~inside[: len(rows), 0]).tolist() == outside and not inside[len(rows) : len(rows) + 9].any()
+    assert sorted(places.reshape(-1).tolist()) == [*range(2048, 2048 + 64 * 32)]
+
+
+def test_windows_with_strides_go_by_them():
+    """Every second column and row; the tap is added to where each window starts; images end with zeros."""
+    map = Im2colMap(0, (128, 8, 8, 2), (128, 1024, 8192), (0, -1), 2, (128, 40), 128)
+    source, _, inside = map.tile((0, 2, 6, 0), (2, 1), 0)
+    pixels = [int(pixel) for pixel in source[inside[:, 0], 0] // 128]
+    found = [(pixel // 64, pixel // 8 % 8, pixel % 8) for pixel in pixels]
+    assert found[:3] == [(0, 7, 4), (0, 7, 6), (1, 1, 2)] and len(found) == 2 + 12
+    assert not inside[19:].any() and not inside[2].any()
+    with pytest.raises(ValueError, match="outside of the bounding box"):
+        map.tile((0, 3, 6, 0), (0, 0), 0)
+    assert "multiples of 16" in Im2colMap(0, (8, 8, 8, 1), (8, 64, 512), (0, 0), 1, (32, 8), 32).wrong()
+    assert "outside of 8 bits" in Im2colMap(0, (32, 8, 8, 1), (32, 256, 2048), (-129, 0), 1, (32, 8), 32).wrong()

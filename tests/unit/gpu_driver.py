@@ -41,7 +41,7 @@ NAMES = {
 }
 NOT_READY = 600
 CUBIN = b"cubin "
-MAP = b"a map of"
+MAP, WINDOWS = b"a map of", b"windows:"
 
 
 class Refused(Exception):
@@ -267,6 +267,17 @@ class FakeCuda:
         text = b"".join([MAP, *(int(number).to_bytes(8, "little") for number in numbers)])
         ctypes.memmove(to, text.ljust(128, b"\0"), 128)
 
+    def tensormapencodeim2col(self, to: int, kind: int, rank: int, address: int, *rest: Any) -> None:
+        dims, strides, lower, upper, channels, pixels, steps, interleave, swizzle, _, fill = rest
+        if to % 64 or address % 16 or any(strides[n] % 16 for n in range(3)) or channels > 256 or pixels > 1024:
+            raise Refused(1)
+        assert (kind, rank, interleave, fill, steps[0], steps[3]) == (0, 4, 0, 0, 1, 1)
+        assert (lower[0], upper[0], steps[1]) == (lower[1], upper[1], steps[2])
+        assert channels == {3: 128, 2: 64, 1: 32}[swizzle]
+        numbers = [address, *dims[:4], *strides[:3], channels, pixels, lower[0], upper[0], steps[1]]
+        text = b"".join([WINDOWS, *(int(number).to_bytes(8, "little", signed=True) for number in numbers)])
+        ctypes.memmove(to, text.ljust(128, b"\0"), 128)
+
     def maps(self, buffers: Sequence[Array]) -> dict[int, Mapped]:
         """Those of a launch's buffers that are maps, with what they are of."""
         found: dict[int, Mapped] = {}
@@ -274,6 +285,16 @@ class FakeCuda:
             if buffer[: len(MAP)].tobytes() == MAP:
                 address, *more = buffer[len(MAP) : 56].view(np.uint64).tolist()
                 row = {"dims": more[:2], "strides": more[2:3], "box": more[3:], "swizzle": 128}
+                found[number] = Mapped(self.rest(address), row)
+            elif buffer[: len(WINDOWS)].tobytes() == WINDOWS:
+                address, *more = buffer[len(WINDOWS) : 112].view(np.int64).tolist()
+                row = {
+                    "dims": more[:4],
+                    "strides": more[4:7],
+                    "box": more[7:9],
+                    "swizzle": more[7],
+                    "corners": more[9:],
+                }
                 found[number] = Mapped(self.rest(address), row)
         return found
 

@@ -25,6 +25,7 @@ from relay.module import IRModule
 from relay.runtime import Executable
 from relay.runtime.session import DeviceArray
 from tests.numeric.compiled_modules import Net
+from tests.numeric.test_gpu_warpgroups import windows
 from tests.unit.gpu_driver import Foreign, emulated_cuda
 
 TILE = GroupTile(64, 64, 4, 1, 3)
@@ -188,6 +189,16 @@ def test_maps_are_encoded_for_where_matrices_lie():
         found = executable.on(0).run(Foreign(driver, x))
         assert isinstance(found, DeviceArray) and np.array_equal(found.numpy(), wanted)
         assert driver.calls.count("cuTensorMapEncodeTiled") == 4
+
+
+@pytest.mark.parametrize("channels", [128, 64])
+def test_maps_of_windows_are_encoded(channels: int):
+    net = windows("int8", 3, (7, 7, channels), 64)
+    module = net.module()
+    executable = relay.build(module, target="cuda -arch=sm_90a")
+    with emulated_cuda(executable) as driver:
+        assert np.array_equal(np.asarray(executable.run(*net.inputs)), run(module, net.inputs)[0])
+        assert driver.calls.count("cuTensorMapEncodeIm2col") == 1
 
 
 def test_a_driver_without_maps_is_one_clear_error():

@@ -128,7 +128,7 @@ FAULTS = {
     "no commit": (" wgmma.commit_group.sync.aligned;", "", "ends with products under way"),
     "a store too early": (WAIT, f"{STORE}\n{WAIT}", "overwritten while products under way read it"),
     "a copy too early": (WAIT, f"{AGAIN}\n{WAIT}", "overwritten while products under way read it"),
-    "another layout": (f"{LAYOUT}", f"{LAYOUT ^ 1 << 62}", "another layout than 128-byte swizzle"),
+    "another layout": (f"{LAYOUT}", f"{LAYOUT ^ 1 << 62}", "a layout that is not swizzled rows"),
     "a crooked start": (f"{LAYOUT}", f"{LAYOUT + 8}", "no multiple of 1024"),
     "beyond the end": (f"add i64 %left, {LEFT // 16}", f"add i64 %left, {LEFT // 16 + 64}", "which has 9216"),
     "not one descriptor": (f"add i64 %left, {LEFT // 16}", "add i64 %left, %t", "have different descriptors"),

@@ -30,6 +30,12 @@ COPY = (
     "{ .reg .b64 map; cvta.global.u64 map, $1; "
     "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [map, {$2, $3}], [$4]; }"
 )
+WINDOWS = (
+    "{ .reg .b64 map; .reg .b16 across, down; cvta.global.u64 map, $1; cvt.u16.u32 across, $6; cvt.u16.u32 down, $7; "
+    "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+    "[$0], [map, {$2, $3, $4, $5}], [$8], {across, down}; }"
+)
+"""Pixels of windows: channels from a place on, column, row and image where the first one starts, and the tap."""
 ARRIVED = "{ .reg .pred done; again: mbarrier.try_wait.parity.shared::cta.b64 done, [$0], $1; @!done bra again; }"
 
 
@@ -49,6 +55,12 @@ class BulkCopies:
         """What a launch is given for both factors: maps of their buffers."""
         tile, depth, packed = matrix.tile, matrix.depth, matrix.packed_depth
         data = TensorMap((depth, matrix.rows), (depth,), (tile.depth, tile.rows))
+        if matrix.windows:
+            _, (images, rows, columns, channels), _ = matrix.image
+            assert (corners := matrix.corners) is not None
+            strides = channels, columns * channels, rows * columns * channels
+            dims, box = (channels, columns, rows, images), (matrix.piece_bytes, tile.rows)
+            data = TensorMap(dims, strides, box, corners)
         weights = TensorMap((packed, matrix.packed_columns), (packed,), (tile.depth, tile.columns))
         return [map.of(b, factor) for map, factor in zip((data, weights), factors, strict=True)]
 
@@ -98,9 +110,31 @@ class BulkCopies:
         step = b.plus(b.times(t.part, self.m.steps), step)
         column = b.times(step, tile.depth)
         self.ask(EXPECT.format(bytes=tile.stage_bytes), [barrier])
-        self.ask(COPY, [left, self.addresses[0]], [column, t.first_row], barrier)
+        if self.m.windows:
+            self.issue_windows(left, step, barrier)
+        else:
+            self.ask(COPY, [left, self.addresses[0]], [column, t.first_row], barrier)
         right = b.plus(left, tile.rows * tile.depth)
         self.ask(COPY, [right, self.addresses[1]], [column, t.first_column], barrier)
+
+    def issue_windows(self, start: Index, step: Index, barrier: Index) -> None:
+        """Ask for the pixels of a step: those of one tap, or of several of few channels."""
+        b, t, conv, piece = self.b, self.t, self.m.conv, self.m.piece_bytes
+        assert (corners := self.m.corners) is not None
+        pixels, (first, _, stride) = conv.out_rows * conv.out_columns, corners
+        image, pixel = t.div(t.first_row, pixels), t.rem(t.first_row, pixels)
+        row, column = (
+            b.plus(b.times(place, stride), first)
+            for place in (t.div(pixel, conv.out_columns), t.rem(pixel, conv.out_columns))
+        )
+        count, each = t.tile.depth // piece, conv.channels // piece
+        for number in range(count):
+            place = b.plus(b.times(step, count), number)
+            tap, channel = t.div(place, each), b.times(t.rem(place, each), piece)
+            down = b.times(t.div(tap, conv.kernel_columns), conv.dilation[0])
+            across = b.times(t.rem(tap, conv.kernel_columns), conv.dilation[1])
+            to = b.plus(start, number * t.tile.rows * piece)
+            self.ask(WINDOWS, [to, self.addresses[0]], [channel, column, row, image, across, down], barrier)
 
     def barrier(self, stage: Index) -> Index:
         """The address of the barrier of a stage: they are behind all stages."""

@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from math import gcd
 
 import numpy as np
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import MemRefType, i8
 from xdsl.ir import SSAValue
 
-from relay.dialects.attributes import Array
+from relay.dialects.attributes import Array, to_numpy
 from relay.lowering.builder import contiguous
+from relay.lowering.gpu.borders import Borders, borders
 from relay.lowering.gpu.formats import CODES, Format
 from relay.lowering.gpu.points import Producer
 from relay.lowering.gpu.producers import Nest, Padded
@@ -30,6 +32,8 @@ SMALLEST = 4
 """Bytes of one copy, at least."""
 PIXEL = 4
 """Channels of a pixel of few channels, once it is copied."""
+ROW = 128
+"""Bytes of a row of a tile that the device copies, at most."""
 BARRIER_BYTES = 8
 """Of a barrier in shared memory, that copies of a stage are counted by."""
 
@@ -116,6 +120,37 @@ class Product:
         """Numbers that are copied at once: they lie together, at a multiple of their size."""
         return gcd(self.chunk, self.conv.channels, self.pitch * (1 if self.gathered is None else self.conv.strides[1]))
 
+    @property
+    def image(self) -> tuple[SSAValue, tuple[int, ...], tuple[int, ...]]:
+        """The buffer of the images without padding, its shape, and rows and columns that are added before it."""
+        if self.padding is None:
+            return self.conv.data.value, shape_of(self.conv.data.value), (0, 0)
+        return self.padding.source, shape_of(self.padding.source), self.padding.offsets[1:3]
+
+    @property
+    def corners(self) -> tuple[int, int, int] | None:
+        """How the device finds windows by itself (im2col): the place of the first one, before the image's first row and
+        column, that of the last one behind its last row and column, and the stride; None where it cannot. What is
+        outside of the image is 0 then."""
+        conv, (_, shape, (top, left)) = self.conv, self.image
+        places = ((conv.out_rows, shape[1]), (conv.out_columns, shape[2])) if len(shape) == 4 else ()
+        ends = {-top + (count - 1) * conv.strides[0] - (size - 1) for count, size in places}
+        channels, (stride, other) = conv.channels, conv.strides
+        whole = channels % ROW == 0 or channels in (ROW // 2, ROW // 4)
+        far = max((conv.kernel_rows + ROW // 32) * conv.dilation[0], conv.kernel_columns * conv.dilation[1])
+        if not whole or conv.others or len(ends) != 1 or top != left or stride != other or stride > 8 or far > 255:
+            return None
+        if self.padding is not None and not isinstance(self.padding.value.owner, arith.ConstantOp):
+            return None
+        (end,) = ends
+        return (-top, end, stride) if top <= 128 and -128 <= end <= 127 else None
+
+    @property
+    def borders(self) -> Borders:
+        """Where windows reach outside of their images."""
+        _, shape, before = self.image
+        return borders(self.conv, before, shape[1:3])
+
 
 @dataclass(frozen=True)
 class Matrix(Product):
@@ -127,6 +162,21 @@ class Matrix(Product):
     bulk: bool
     lanes: int
     part_lanes: int
+
+    @property
+    def windows(self) -> bool:
+        """Whether the device copies windows, not rows of a matrix."""
+        return self.bulk and not (self.conv.pointwise and self.padding is None)
+
+    @property
+    def piece_bytes(self) -> int:
+        """Bytes of a row of the data's tiles in shared memory: of one tap each, where there are fewer channels."""
+        return min(self.tile.depth, self.conv.channels) if self.windows else self.tile.depth
+
+    @property
+    def bordered(self) -> bool:
+        """Whether sums start from other numbers where windows reach outside of their images."""
+        return self.windows and self.borders.count > 1
 
     @property
     def deep(self) -> int:
@@ -160,7 +210,8 @@ class Matrix(Product):
 
     def pack(self, kernel: Array) -> list[Array]:
         """The weights as `int8[packed_columns, packed_depth]` with zeros behind, and for each channel what its sums
-        are off by: `count zx zw - zx sum w`. Those of floats alone, as bytes.
+        are off by: `count zx zw - zx sum w`, and where windows reach outside of images what padding has been left out
+        there, for each of the borders. Those of floats alone, as bytes.
 
         Rows are in the order of shared memory: of each 8 n rows, n the tile's `run`, row 8 i + 2 t + j has channel
         2 n t + 2 i + j. So the sums that lane t has are of 2 n neighbours.
@@ -169,10 +220,20 @@ class Matrix(Product):
         if not self.format.exact:
             return self.pack_floats(codes)
         zx, zw = self.conv.data.zero_point, self.conv.kernel.zero_point
-        offsets = wrap_i32(zx * (self.depth * zw - codes.astype(np.int64).sum(axis=1)))
+        offsets = zx * (self.depth * zw - codes.astype(np.int64).sum(axis=1))
+        if self.bordered:
+            shape = self.columns, self.conv.kernel_rows, self.conv.kernel_columns, self.conv.channels
+            offsets = offsets + self.padded * self.borders.outside(codes.reshape(shape))
         more = self.packed_columns - self.columns
         whole = np.pad(codes.view(np.int8), ((0, more), (0, self.packed_depth - self.depth)))
-        return [self.ordered(whole), np.pad(offsets, (0, more))]
+        return [self.ordered(whole), wrap_i32(np.pad(offsets, [(0, 0)] * (offsets.ndim - 1) + [(0, more)]))]
+
+    @property
+    def padded(self) -> int:
+        """The code of the padding."""
+        assert self.padding is not None and isinstance(self.padding.value.owner, arith.ConstantOp)
+        found = int(to_numpy(self.padding.value.owner.value))
+        return found & 0xFF if self.conv.data.unsigned else found
 
     def ordered(self, whole: Array) -> Array:
         """Rows in the order of shared memory."""

@@ -28,7 +28,7 @@ from relay.lowering.gpu.shared_memory import align
 from relay.lowering.gpu.tiles import GroupTile
 from relay.lowering.gpu.warp_products import FloatProducts, WarpProducts
 from relay.lowering.gpu.warpgroup_products import GroupProducts
-from relay.lowering.indices import below, when
+from relay.lowering.indices import below, quotient, remainder, when
 from relay.lowering.shaped import is_vector
 
 QUAD = 4
@@ -70,9 +70,9 @@ class MatrixKernel:
     ) -> None:
         """What follows a thread's sums; `rows`: sums of its rows of the data, where the weights have a zero point."""
         b, t, tile = self.b, self.t, self.tile
-        group, self.quad = t.div(t.lane, QUAD), t.rem(t.lane, QUAD)
+        self.quad, row_of_thread = t.rem(t.lane, QUAD), self.row()
         for step, part, half in product(range(tile.row_steps), range(tile.column_steps // tile.run), range(2)):
-            row = b.plus(b.plus(b.plus(t.first_row, t.warp_row), group), tile.step_rows * step + 8 * half)
+            row = b.plus(row_of_thread, tile.step_rows * step + 8 * half)
             first = 4 * (step * tile.column_steps + part * tile.run) + 2 * half
             values = [sums[first + 4 * n + j] for n in range(tile.run) for j in range(2)]
             total = rows[4 * step + 2 * half] if rows else None
@@ -104,6 +104,8 @@ class MatrixKernel:
         order of its registers, so that loads need no copies."""
         if not self.offsets or self.parts is not None:
             return []
+        if self.m.bordered:
+            return self.starting_of_rows(*self.offsets)
         b, t, (offsets,), run = self.b, self.t, self.offsets, 4 * self.tile.run
         place = b.plus(b.times(b.plus(t.first_column, t.warp_column), 2), b.times(t.rem(t.lane, QUAD), run))
         found = list[SSAValue]()
@@ -112,6 +114,37 @@ class MatrixKernel:
             found += [b.lane(vector, n) for n in range(run)]
         self.offsets = []
         return found * self.tile.row_steps
+
+    def starting_of_rows(self, offsets: SSAValue) -> list[SSAValue]:
+        """The same where windows of a thread's rows reach outside of their images: each row has its own."""
+        b, t, tile, lanes = self.b, self.t, self.tile, 2 * self.tile.run
+        self.offsets, found = [], list[SSAValue]()
+        column = b.plus(b.plus(t.first_column, t.warp_column), b.times(t.rem(t.lane, QUAD), lanes))
+        for step in range(tile.row_steps):
+            rows = list[list[SSAValue]]()
+            for half in range(2):
+                row = b.plus(self.row(), tile.step_rows * step + 8 * half)
+                place = b.plus(self.border(row), column)
+                vectors = [
+                    read(b, offsets, b.plus(place, first), lanes, QUAD)
+                    for first in range(0, tile.columns // tile.across, QUAD * lanes)
+                ]
+                rows.append([b.lane(vector, lane) for vector in vectors for lane in range(lanes)])
+            for first in range(0, len(rows[0]), 2):
+                found += [*rows[0][first : first + 2], *rows[1][first : first + 2]]
+        return found
+
+    def row(self) -> Index:
+        """The first row of a thread."""
+        t = self.t
+        return self.b.plus(self.b.plus(t.first_row, t.warp_row), t.div(t.lane, QUAD))
+
+    def border(self, row: Index) -> Index:
+        """Where the numbers that a row's sums are off by start."""
+        b, conv = self.b, self.conv
+        pixel = remainder(b, row, conv.out_rows * conv.out_columns)
+        places = quotient(b, pixel, conv.out_columns), remainder(b, pixel, conv.out_columns)
+        return b.times(self.m.borders.number(b, *places), self.m.packed_columns)
 
     # Results
 
@@ -159,15 +192,19 @@ class MatrixKernel:
             scaled = b.broadcast(scaled, value.type.get_shape()[0])
         return b.add(arith.SubiOp(value, scaled)).result
 
-    def result(self, dims: list[Index], value: SSAValue) -> None:
-        """The results at a point, or some neighbours, whose sums are known."""
+    def result(self, dims: list[Index], value: SSAValue, border: Index = 0) -> None:
+        """The results at a point, or some neighbours, whose sums are known. `border`: where the numbers start that they
+        are off by."""
         b, nest, points = self.b, self.m.nest, self.points
         column = dims[-1]
         if self.points.lanes > 1:
             points.wide.add(b.index(column))
         self.sums = value
         for offsets in self.offsets:
-            self.sums = b.add(self.add(self.sums, points.load(offsets, [column]))).result
+            place = b.plus(border, column)
+            if self.points.lanes > 1:
+                points.wide.add(b.index(place))
+            self.sums = b.add(self.add(self.sums, points.load(offsets, [place]))).result
         results = points.nest(nest, dims)
         for result, output, map in zip(results, nest.op.outputs, nest.maps[len(nest.op.inputs) :], strict=True):
             points.store(result, output, [b.apply(r, dims) for r in map.results])
@@ -184,7 +221,7 @@ class MatrixKernel:
                 align(read.owner, 4 * lanes)
             found = read if found is None else b.add(self.add(found, read)).result
         assert found is not None
-        self.result([*dims, column], found)
+        self.result([*dims, column], found, self.border(row) if self.m.bordered else 0)
 
     def special(self, points: PointEmitter, nest: Nest, dims: list[Index]) -> SSAValue | None:
         """The sums, where they are asked for."""

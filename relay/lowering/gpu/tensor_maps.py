@@ -13,25 +13,30 @@ from relay.lowering.builder import LoopBuilder
 
 MAP_BYTES = 128
 """What a map takes in memory."""
-SWIZZLE = 128
-"""Bytes of a row of a tile: its chunk c of 16 bytes lies at c xor (r mod 8), r the row."""
 MAPPED = "relay.map"
 """The attribute of a `memref.view` whose result is a map of its source, not the source itself."""
-FIELDS = ("dims", "strides", "box")
+FIELDS = ("dims", "strides", "box", "corners")
 
 
 @dataclass(frozen=True)
 class TensorMap:
     """A matrix of bytes: `dims` are the bytes of a row and the rows, `strides` the bytes from a row to the next, `box`
-    the bytes and the rows of a tile."""
+    the bytes and the rows of a tile, whose chunk c of 16 bytes lies at c xor (r mod 8), r the row (swizzle of 128
+    bytes; of 64 and 32 where rows of a tile are as long).
 
-    dims: tuple[int, int]
-    strides: tuple[int]
+    With `corners`, images: `dims` are channels, columns, rows, images, and a tile has so many pixels, as windows start
+    there (im2col): from the first place on, which is before the image's first row and column, to the last one, which is
+    counted from its last row and column, in steps."""
+
+    dims: tuple[int, ...]
+    strides: tuple[int, ...]
     box: tuple[int, int]
+    corners: tuple[int, ...] = ()
 
     def row(self) -> dict[str, Any]:
         """The map as JSON has it."""
-        return {"dims": [*self.dims], "strides": [*self.strides], "box": [*self.box], "swizzle": SWIZZLE}
+        found = {"dims": [*self.dims], "strides": [*self.strides], "box": [*self.box], "swizzle": self.box[0]}
+        return found | ({"corners": [*self.corners]} if self.corners else {})
 
     def of(self, b: LoopBuilder, buffer: SSAValue) -> SSAValue:
         """The map of a buffer, as kernels take it."""
@@ -48,10 +53,8 @@ def map_of(value: SSAValue) -> TensorMap | None:
     found = value.owner.attributes.get(MAPPED)
     if not isinstance(found, DictionaryAttr):
         return None
-    width, height = numbers(found.data["dims"])
-    (stride,) = numbers(found.data["strides"])
-    across, down = numbers(found.data["box"])
-    return TensorMap((width, height), (stride,), (across, down))
+    dims, strides, (across, down), corners = (numbers(found.data[name]) for name in FIELDS)
+    return TensorMap(dims, strides, (across, down), corners)
 
 
 def numbers(attribute: Attribute) -> tuple[int, ...]:

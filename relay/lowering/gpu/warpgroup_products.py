@@ -22,18 +22,21 @@ GROUP = 128
 """Threads of a group."""
 ROWS = 64
 """Rows of a group."""
-EIGHT_ROWS = 1024
-"""Bytes of eight rows."""
 UNIT = 16
 """Bytes that a descriptor counts by."""
-DESCRIPTION = 1 << 62 | EIGHT_ROWS // UNIT << 32 | 1 << 16
-"""Of a matrix in shared memory, besides where it starts: 128-byte swizzle, the bytes from eight rows to the next; the
-other distance is not used with it."""
+SWIZZLES = {128: 1, 64: 2, 32: 3}
+"""A descriptor's number of a swizzle, by the bytes of a row."""
 FENCE = "wgmma.fence.sync.aligned;"
 COMMIT = "wgmma.commit_group.sync.aligned;"
 WAIT = "wgmma.wait_group.sync.aligned {left};"
 VISIBLE = "fence.proxy.async.shared::cta;"
 """What this thread wrote to shared memory is what matrix units will read."""
+
+
+def description(row: int) -> int:
+    """What a descriptor says of a matrix in shared memory with rows of so many bytes, besides where it starts: the
+    swizzle, and the bytes from eight rows to the next; the other distance is not used with it."""
+    return SWIZZLES[row] << 62 | 8 * row // UNIT << 32 | 1 << 16
 
 
 def products_text(columns: int, left: str, right: str, count: int, tiles: int = 1) -> str:
@@ -47,6 +50,11 @@ def products_text(columns: int, left: str, right: str, count: int, tiles: int = 
     for first in range(tiles * sums, tiles * sums + count * (tiles + 1), tiles + 1):
         lines += [f"{each} {{{words[tile]}}}, ${first + tile}, ${first + tiles}, 1;" for tile in range(tiles)]
     return " ".join([FENCE, *lines, COMMIT])
+
+
+def signed(word: int) -> int:
+    """The same 64 bits as a signed number."""
+    return word - (1 << 64) if word >> 63 else word
 
 
 def constraints(sums: int, others: int) -> str:
@@ -85,11 +93,17 @@ class GroupProducts:
     def prepare(self) -> None:
         """What matrix units are told of both factors in the first stage."""
         b, t, tile = self.b, self.t, self.tile
-        start = b.plus(t.div(t.pointer(t.shared), UNIT), b.index(DESCRIPTION))
-        rows = b.times(t.div(t.number, GROUP), ROWS * tile.depth // UNIT)
-        first = [step * tile.step_rows * tile.depth // UNIT for step in range(tile.row_steps)]
-        self.descriptors = [b.plus(b.plus(start, rows), place) for place in first]
-        self.descriptors.append(b.plus(start, tile.rows * tile.depth // UNIT))
+        start = t.div(t.pointer(t.shared), UNIT)
+        self.row = t.m.piece_bytes
+        rows = b.times(t.div(t.number, GROUP), ROWS * self.row // UNIT)
+        self.left = b.plus(b.plus(start, signed(description(self.row))), rows)
+        right = signed(description(tile.depth)) + tile.rows * tile.depth // UNIT
+        self.right = b.plus(start, right)
+
+    def place(self, step: int, taken: int) -> int:
+        """Where the rows of a thread's product of 16 rows are, whose codes are these of a step, in units."""
+        piece, inside = divmod(taken, self.row)
+        return (piece * self.tile.rows * self.row + step * self.tile.step_rows * self.row + inside) // UNIT
 
     def turn(self, step: Index, sums: Sequence[SSAValue], refill: Callable[[Index], None]) -> list[SSAValue]:
         """Start the products of a step, and wait for those of the last."""
@@ -105,9 +119,12 @@ class GroupProducts:
     def begin(self, stage: Index, sums: Sequence[SSAValue]) -> list[SSAValue]:
         """Start all products of a stage; the sums are known when they are waited for."""
         b, tile, conv = self.b, self.tile, self.t.conv
-        left, right = (("u8" if side.unsigned else "s8") for side in (conv.data, conv.kernel))
+        data, kernel = ("u8" if side.unsigned else "s8" for side in (conv.data, conv.kernel))
         count = tile.depth // TAP
-        starts = [b.plus(factor, stage) for factor in self.descriptors]
-        places = [b.plus(start, n * TAP // UNIT) for n in range(count) for start in starts]
+        left, right = b.plus(self.left, stage), b.plus(self.right, stage)
+        places = list[Index]()
+        for taken in range(0, tile.depth, TAP):
+            places += [b.plus(left, self.place(step, taken)) for step in range(tile.row_steps)]
+            places.append(b.plus(right, taken // UNIT))
         words = [b.add(arith.IndexCastOp(b.index(place), i64)).result for place in places]
-        return tied(b, products_text(tile.columns, left, right, count, tile.row_steps), sums, words)
+        return tied(b, products_text(tile.columns, data, kernel, count, tile.row_steps), sums, words)

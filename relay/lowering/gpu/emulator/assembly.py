@@ -47,7 +47,8 @@ class Registers:
 @dataclass(frozen=True)
 class Bulk:
     """Of copies that the device does by itself: `init` of a barrier for `number` arrivals, `arrive`, `expect` of
-    `number` bytes with an arrival, `acquire` of a map, `copy`, or `wait`, which threads of a warp do together."""
+    `number` bytes with an arrival, `acquire` of a map, `copy` or `windows`, or `wait`, which threads of a warp do
+    together."""
 
     name: str
     number: int
@@ -65,6 +66,9 @@ BULK = {
     r"fence\.proxy\.tensormap::generic\.acquire\.sys \[\1\], 128; \}",
     "copy": r"\{ \.reg \.b64 (\w+); cvta\.global\.u64 \1, \$1; cp\.async\.bulk\.tensor\.2d\.shared::cluster\.global\."
     r"mbarrier::complete_tx::bytes \[\$0\], \[\1, \{\$2, \$3\}\], \[\$4\]; \}",
+    "windows": r"\{ \.reg \.b64 (\w+); \.reg \.b16 (\w+), (\w+); cvta\.global\.u64 \1, \$1; cvt\.u16\.u32 \2, \$6; "
+    r"cvt\.u16\.u32 \3, \$7; cp\.async\.bulk\.tensor\.4d\.shared::cluster\.global\.im2col\."
+    r"mbarrier::complete_tx::bytes \[\$0\], \[\1, \{\$2, \$3, \$4, \$5\}\], \[\$8\], \{\2, \3\}; \}",
     "wait": r"\{ \.reg \.pred (\w+); (\w+): mbarrier\.try_wait\.parity\.shared::cta\.b64 \1, \[\$0\], \$1; "
     r"@!\1 bra \2; \}",
 }

@@ -37,8 +37,12 @@ class Mapped:
     data: Array
     row: Mapping[str, Any]
 
-    def tile(self, column: int, line: int) -> Array:
-        """Rows of a tile from this place on, with zeros for what is outside of the matrix."""
+    def tile(self, place: Sequence[int]) -> Array:
+        """Rows of a tile from this place on, with zeros for what is outside of the matrix; of windows, the place is
+        the first channel, column, row and image, and the tap."""
+        if self.row.get("corners"):
+            return self.windows(*place)
+        column, line = place
         (width, height), (pitch,), (across, down) = self.row["dims"], self.row["strides"], self.row["box"]
         if pitch * (height - 1) + width > self.data.nbytes:
             raise Wrong(f"a map is of {height} rows of {width} bytes, {pitch} apart; there are {self.data.nbytes}")
@@ -49,6 +53,28 @@ class Mapped:
             found[row, :columns] = self.data[start : start + columns]
         return found
 
+    def windows(self, channel: int, column: int, line: int, image: int, across: int, down: int) -> Array:
+        """Pixels of a tap, of windows one after the other from this one on: to the last column of windows, then on the
+        next row of them, then of the next image."""
+        (channels, width, height, images), (first, last, stride) = self.row["dims"], self.row["corners"]
+        pieces, count = self.row["box"]
+        whole = self.data[: channels * width * height * images].reshape(images, height, width, channels)
+        found = np.zeros((count, pieces), np.uint8)
+        x, y = column, line
+        if not (first <= x <= width - 1 + last and first <= y <= height - 1 + last):
+            raise Wrong(f"windows start at column {x} and row {y}, which is outside of their box")
+        for pixel in range(count):
+            inside = 0 <= x + across < width and 0 <= y + down < height and image < images
+            if inside:
+                part = whole[image, y + down, x + across, channel : channel + pieces]
+                found[pixel, : len(part)] = part
+            x += stride
+            if x > width - 1 + last:
+                x, y = first, y + stride
+            if y > height - 1 + last:
+                y, image = first, image + 1
+        return found
+
 
 @dataclass(frozen=True)
 class Tile:
@@ -56,7 +82,7 @@ class Tile:
 
     chunks: Array
     matrix: Mapped
-    place: tuple[int, int]
+    place: tuple[int, ...]
 
 
 @dataclass
@@ -73,9 +99,10 @@ class Barrier:
     """How far each warp is known to be, by those that arrived in phases up to this one."""
 
 
-def swizzled(place: Array) -> Array:
-    """The chunks at these bytes, by number: chunk c of row r lies at c xor (r mod 8)."""
-    return (place ^ (place // LINE % 8 * CHUNK)) // CHUNK
+def swizzled(place: Array, row: int = LINE) -> Array:
+    """The chunks at these bytes, by number: chunk c lies at c xor (r mod 8), where r counts 128 bytes; of shorter rows,
+    as many bits of r as c has."""
+    return (place ^ (place // LINE % (row // CHUNK) * CHUNK)) // CHUNK
 
 
 class BulkCopies:
@@ -122,7 +149,7 @@ class BulkCopies:
                 self.arrive(self.known(values[0]), values[0], thread)
             case "acquire":
                 self.acquired.add((thread, values[0]))
-            case "copy":
+            case "copy" | "windows":
                 self.copy(values, thread)
             case _:
                 return self.wait(self.known(values[0]), values[0], values[1], thread)
@@ -159,7 +186,7 @@ class BulkCopies:
 
     def copy(self, values: Sequence[int], thread: int) -> None:
         """A tile on its way."""
-        to, source, column, line, at = values
+        to, source, *position, at = values
         if source % MAP_ALIGNMENT:
             raise Wrong(f"a map starts at {source:#x}, no multiple of {MAP_ALIGNMENT}")
         if source not in self.maps:
@@ -168,19 +195,20 @@ class BulkCopies:
             raise Wrong("a map is used without fence.proxy.tensormap by the same thread before")
         barrier, matrix = self.known(at), self.maps[source]
         across, down = map(int, matrix.row["box"])
-        if to % LINE or across != LINE or matrix.row["swizzle"] != LINE or to < 0 or min(column, line) < 0:
-            raise Wrong(f"rows of {across} bytes are copied to byte {to} of shared memory from {column}, {line}")
+        plain = not matrix.row.get("corners") and (across != LINE or min(position) < 0)
+        if to % (8 * across) or matrix.row["swizzle"] != across or to < 0 or plain:
+            raise Wrong(f"rows of {across} bytes are copied to byte {to} of shared memory from {position}")
         if to + across * down > self.memory.size:
             raise Wrong(f"a tile ends at byte {to + across * down} of shared memory, which has {self.size}")
-        place = to + np.arange(down)[:, None] * LINE + np.arange(LINE // CHUNK) * CHUNK
-        chunks = swizzled(place)
+        place = to + np.arange(down)[:, None] * across + np.arange(across // CHUNK) * CHUNK
+        chunks = swizzled(place, across)
         unknown = (self.readers[chunks] > self.known_of[thread // WARP]).any(axis=-1)
         if (unknown & (self.read[chunks] >= self.passed[thread])).any():
             raise Wrong(f"a copy to byte {to} is asked for without a barrier since products read there")
         if any(np.isin(chunks, tile.chunks).any() for each in self.barriers.values() for tile in each.tiles):
             raise Wrong(f"two copies to byte {to} are under way")
         self.written[chunks] = 0
-        barrier.tiles.append(Tile(chunks, matrix, (column, line)))
+        barrier.tiles.append(Tile(chunks, matrix, tuple(position)))
 
     def wait(self, barrier: Barrier, at: int, parity: int, thread: int) -> bool:
         """Whether the phase of this parity is over, once all tiles have landed that are on their way."""
@@ -192,7 +220,7 @@ class BulkCopies:
                 return False
             for tile in barrier.tiles:
                 self.landed += 1
-                self.memory[tile.chunks] = tile.matrix.tile(*tile.place).reshape(*tile.chunks.shape, CHUNK)
+                self.memory[tile.chunks] = tile.matrix.tile(tile.place).reshape(*tile.chunks.shape, CHUNK)
                 self.written[tile.chunks] = 1
                 self.stamps[tile.chunks] = -self.landed << THREAD_BITS
             barrier.phase, barrier.arrived, barrier.expected = barrier.phase + 1, 0, 0

@@ -34,8 +34,8 @@ WAITS = 2
 """The answer to a warp that cannot go on yet."""
 ROWS, DEPTH = 64, 32
 """Rows of a product, and bytes of each."""
-PATTERN = 8 * LINE
-"""Bytes that eight rows take."""
+LINES = {1: LINE, 2: LINE // 2, 3: LINE // 4}
+"""Bytes of a row, by a descriptor's number of its swizzle."""
 TOKEN = -0x5A5A5A5B
 """What threads have in registers that products under way change."""
 
@@ -157,15 +157,16 @@ class Warpgroups:
         group.started.append(Product(what, (left, right)))
 
     def read(self, descriptor: int, rows: int) -> Factor:
-        """The factor that a descriptor tells of: 128-byte swizzle, a row beside the other."""
+        """The factor that a descriptor tells of: swizzled rows, one beside the other."""
         start, stride = (descriptor & 0x3FFF) * CHUNK, (descriptor >> 32 & 0x3FFF) * CHUNK
-        if descriptor >> 62 & 3 != 1 or descriptor >> 49 & 7:
-            raise Wrong(f"the descriptor {descriptor & (1 << 64) - 1:#x} has another layout than 128-byte swizzle")
-        if start % PATTERN > LINE - DEPTH:
-            raise Wrong(f"a factor's first row is at byte {start} of shared memory, no multiple of {PATTERN}")
+        line = LINES.get(descriptor >> 62 & 3)
+        if line is None or descriptor >> 49 & 7:
+            raise Wrong(f"the descriptor {descriptor & (1 << 64) - 1:#x} has a layout that is not swizzled rows")
+        if start % (8 * line) > line - DEPTH:
+            raise Wrong(f"a factor's first row is at byte {start} of shared memory, no multiple of {8 * line}")
         row, chunk = np.arange(rows)[:, None], np.arange(DEPTH // CHUNK)
-        place = start + row // 8 * stride + row % 8 * LINE + chunk * CHUNK
-        chunks = swizzled(place)
+        place = start + row // 8 * stride + row % 8 * line + chunk * CHUNK
+        chunks = swizzled(place, line)
         if chunks.max() >= self.count:
             raise Wrong(f"a factor is at byte {chunks.max() * CHUNK} of shared memory, which has {self.count * CHUNK}")
         if not (there := self.written[chunks].all(axis=-1)).all():

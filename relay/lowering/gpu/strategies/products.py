@@ -236,8 +236,12 @@ def packed(m: Matrix, given: GivenConstants) -> list[SSAValue]:
     packs = [[part.reshape(-1) for part in m.pack(numbers(weight, m))] for weight in weights]
     if m.format.exact:
         for pack, bias in zip(packs, take_biases(m, given), strict=False):
-            pack[1] = pack[1] + np.pad(bias, (0, m.packed_columns - m.columns))
-        if m.splits == 1:
+            more = np.pad(bias, (0, m.packed_columns - m.columns))
+            pack[1] = (pack[1].reshape(-1, m.packed_columns) + more).reshape(-1)
+        if m.bordered and m.splits == 1:
+            for pack in packs:
+                pack[1] = interleave(pack[1], 2 * m.tile.run, QUAD)
+        elif m.splits == 1:
             for pack in packs:  # two sums of a thread's row, and the same two of its other row, side by side
                 both = np.repeat(pack[1].reshape(-1, 2), 2, axis=0).reshape(-1)
                 pack[1] = interleave(both, 4 * m.tile.run, QUAD)

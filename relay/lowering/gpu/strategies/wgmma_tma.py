@@ -17,11 +17,13 @@ class WgmmaTmaSchedule(ProductSchedule):
 
 @dataclass(frozen=True)
 class WgmmaTma(Wgmma):
-    """Those whose data is a matrix in memory: dense, and 1 x 1 without stride and padding."""
+    """Those whose data is a matrix in memory (dense, and 1 x 1 without stride and padding), or windows that the device
+    finds by itself (im2col)."""
 
     record = WgmmaTmaSchedule
     bulk = True
 
     @classmethod
     def takes(cls, product: Product, kernel: Kernel) -> bool:
-        return product.conv.pointwise and product.padding is None and super().takes(product, kernel)
+        plain = product.conv.pointwise and product.padding is None
+        return super().takes(product, kernel) and (plain or product.corners is not None)
