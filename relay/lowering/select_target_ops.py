@@ -14,6 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from relay.dialects.arith import ExtUIOp, TruncIOp
 from relay.lowering.builder import Before, LoopBuilder
 from relay.lowering.dot_products import DotProduct, MatrixProduct, NibbleProduct, computed_by
+from relay.lowering.linalg.softmax import EITHER
 from relay.lowering.saturating_narrows import match_narrow, narrow
 from relay.lowering.shaped import is_vector, vector_of
 from relay.lowering.walking import walked
@@ -32,7 +33,7 @@ class SelectTargetOps(TargetPass):
     """Select the target's instruction for each dot product: a call of a function that computes one becomes the LLVM
     intrinsic, on as many lanes as it takes, or, where the target has none, products in `arith` and `vector`; the
     functions go. On x86, `arith.maximumf` and `arith.minimumf` of vectors become a comparison and choices: its
-    instruction for them gives the second number where one is none. So do those of f16 that was widened to f32, where
+    instruction for them gives the second number where one is none, which is right, too, of those in softmax. So do those of f16 that was widened to f32, where
     there is no arithmetic of f16: LLVM would compute them in f16, on AArch64 lane by lane. On microcontrollers all of
     them do: LLVM would call `fmaximumf`, which C libraries of theirs do not have. Where the target has no fused
     multiply-adds, `vector.fma` becomes a product and a sum: LLVM would call `fmaf` for each lane. On AArch64, vectors
@@ -155,10 +156,14 @@ def were_halves(op: arith.MaximumfOp | arith.MinimumfOp) -> bool:
 
 def choose(op: arith.MaximumfOp | arith.MinimumfOp) -> None:
     """maximumf %a, %b  =>  select (%b is a number), (select %b > %a, %b, %a), %b: two instructions, one of which does
-    not wait for %a, as a rule what was joined before."""
+    not wait for %a, as a rule what was joined before. Where a number and none may give either, %b > %a chooses alone:
+    one instruction."""
     b, old, new = Before(op), op.lhs, op.rhs
     better = b.compare(new, "ogt" if isinstance(op, arith.MaximumfOp) else "olt", old)
     best = b.select(better, new, old)
+    if EITHER in op.attributes:
+        replace(op, best)
+        return
     replace(op, b.select(b.compare(new, "ord", new), best, new))
 
 

@@ -89,3 +89,17 @@ def test_rows_of_one_number_each_are_not_a_number():
     softmax = {"beta": FloatAttr(1.0, f32), "axis": IntegerAttr(1, i64)}
     net.result("softmax", net.add(relay.SoftmaxOp, [net.argument(x)], softmax))
     assert np.isnan(computed(net)[0]).all()
+
+
+def test_a_row_with_one_that_is_no_number_is_none():
+    """Wherever it stands, and whatever the largest number is; other rows are as they were."""
+    for width in (5, 16, 37, 100, 391):
+        net, odd = Net(11), [*range(width)]
+        x: Array = net.rng.normal(size=(width + 4, width)).astype(np.float32)
+        x[odd, odd] = np.nan
+        x[0, 1:], x[1, 2:], x[-1], x[-2, 3] = -np.inf, np.inf, -np.inf, np.inf
+        softmax = {"beta": FloatAttr(1.0, f32), "axis": IntegerAttr(1, i64)}
+        net.result("softmax", net.add(relay.SoftmaxOp, [net.argument(x)], softmax))
+        (found,) = computed(net)
+        assert np.isnan(found[[*odd, -1, -2]]).all()
+        np.testing.assert_allclose(found[width : width + 2], softmax_of(x[width : width + 2]), rtol=1e-5, atol=1e-7)

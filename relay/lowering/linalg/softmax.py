@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Operation, SSAValue
 
 from relay.dialects import relay
 from relay.dialects.attributes import to_numpy
 from relay.dialects.op import tensor
 from relay.errors import Unsupported
-from relay.lowering.linalg.emitter import Emitter, Operand, axes, identity
+from relay.lowering.linalg.emitter import Body, Emitter, Operand, axes, identity
 from relay.lowering.linalg.reduce import combine, start
 from relay.transforms.location import place
 
+EITHER = "relay.either"
+"""The attribute of a maximum that may be either of a number and what is none."""
 SHORT = 16
 """Rows of less are not exponentiated one by one, but all elements together."""
 
@@ -30,9 +33,16 @@ def operands(e: Emitter, op: Operation, values: Sequence[SSAValue]) -> Sequence[
     whole, row = identity(width), axes(width, *range(width - 1))
     beta = e.constant(float(to_numpy(op.beta)), element)
 
-    def along(reduction: type[Operation], value: SSAValue) -> SSAValue:
+    def along(reduction: type[Operation], value: SSAValue, body: Body) -> SSAValue:
         initial = e.filled(shape[:-1], element, start(reduction, element))
-        return e.generic([(value, whole)], [(initial, row)], 1, combine(reduction, element))[0]
+        return e.generic([(value, whole)], [(initial, row)], 1, body)[0]
+
+    def larger(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        """Of a number and none, either may be the maximum: the exponential of the difference, the sum of all and the
+        whole row are none in both cases."""
+        op = arith.MaximumfOp(args[1], args[0])
+        op.attributes[EITHER] = UnitAttr()
+        return [e(op)]
 
     def difference(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
         return [e(arith.MulfOp(e(arith.SubfOp(args[0], args[1])), beta))]
@@ -43,7 +53,7 @@ def operands(e: Emitter, op: Operation, values: Sequence[SSAValue]) -> Sequence[
     def exponential(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
         return power(e, difference(e, args))
 
-    read = [(data, whole), (along(relay.MaxOp, data), row)]
+    read = [(data, whole), (along(relay.MaxOp, data, larger), row)]
     if shape[-1] < SHORT:
         powers = e.map([(e.map(read, shape, [element], difference)[0], whole)], shape, [element], power)[0]
     else:
@@ -53,7 +63,8 @@ def operands(e: Emitter, op: Operation, values: Sequence[SSAValue]) -> Sequence[
     def inverse(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
         return [e(arith.DivfOp(e.constant(1.0, element), args[0]))]
 
-    return [(powers, whole), (e.map([(along(relay.SumOp, powers), rows)], shape[:-1], [element], inverse)[0], row)]
+    total = along(relay.SumOp, powers, combine(relay.SumOp, element))
+    return [(powers, whole), (e.map([(total, rows)], shape[:-1], [element], inverse)[0], row)]
 
 
 def normalise(e: Emitter, op: relay.SoftmaxOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:

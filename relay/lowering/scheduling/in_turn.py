@@ -20,7 +20,6 @@ from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
-from relay.dialects.op import created
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.indices import below, binary, either, minus, remainder
 from relay.lowering.scheduling.affine import is_identity
@@ -42,6 +41,7 @@ from relay.lowering.scheduling.reduction import (
     Join,
     across_lanes,
     in_pairs,
+    joined_by,
     last_lanes,
     last_lanes_of,
     partial_results,
@@ -340,7 +340,7 @@ class Row:
             return lifter.emit(block, [*values, total])[0]
 
         def pair(a: SSAValue, c: SSAValue) -> SSAValue:
-            return b.add(created(type(join), [a, c], [a.type])).results[0]
+            return joined_by(b, join, a, c)
 
         if isinstance(size, Extent):
             return self.reduced_any(op, size, before, neutral, joined, pair)

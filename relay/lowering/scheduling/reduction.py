@@ -55,7 +55,7 @@ class Reduction:
     result_map: AffineMap
     outer: tuple[int, ...]
     size: int
-    join: type[Operation]
+    join: Operation
     extend: type[Operation] | None = None
 
 
@@ -93,7 +93,7 @@ def recognise_reduction(op: linalg.GenericOp) -> Reduction | None:
         data, extend = before_widening(op, data)
     if size < LANES:
         return None
-    return Reduction(data, result, maps[1], shape[:outer], size, join.__class__, extend)
+    return Reduction(data, result, maps[1], shape[:outer], size, join, extend)
 
 
 def before_widening(op: linalg.GenericOp, data: SSAValue) -> tuple[SSAValue, type[Operation] | None]:
@@ -146,7 +146,7 @@ def recognise_mapped(op: linalg.GenericOp) -> Reduction | None:
     ):
         return None
     shape = shape_of(data)
-    return Reduction(data, result, maps[1], shape[:-1], shape[-1], type(join))
+    return Reduction(data, result, maps[1], shape[:-1], shape[-1], join)
 
 
 def placed(op: Operation, dim: int) -> bool:
@@ -195,7 +195,7 @@ class ReductionRows(Strategy[ReductionSchedule]):
         codes = pick("codes_per_step", (GROUP, 1) if sums else (1,), GROUP if sums else 1)
         first = dot is not None and codes > 1 and dot.unsigned
         unsigned = pick("unsigned", (first,), first)
-        exact = self.body is None and (found.join in IDEMPOTENT or element == i32)
+        exact = self.body is None and (isinstance(found.join, IDEMPOTENT) or element == i32)
         best = kernel.target.costs.partial_results if self.body is None else 1
         partial = pick("partial", (1, 2, 4, 8) if exact else (best,), best)
         count = prod(map(at_most, found.outer)) * at_most(found.size)
@@ -242,7 +242,7 @@ class Row:
             self.emit_any(size)
             return
         before = b.load(self.reduction.result, self.at)
-        if self.reduction.join in IDEMPOTENT:
+        if isinstance(self.reduction.join, IDEMPOTENT):
             neutral = b.broadcast(before, LANES)
         else:
             neutral = vector_constant(b, 0, self.element, LANES)
@@ -258,12 +258,12 @@ class Row:
         if whole < size:
             total = self.join(total, self.rest(size - LANES, size - whole))
         b.vector_store(across_lanes(b, total, self.join), self.reduction.result, self.at)
-        if self.reduction.join not in IDEMPOTENT:
+        if not isinstance(self.reduction.join, IDEMPOTENT):
             b.store(self.join(b.load(self.reduction.result, self.at), before), self.reduction.result, self.at)
 
     def emit_any(self, size: Extent) -> None:
         """The same for a size that is known at run time only, in the order of sizes that are known."""
-        b, end, repeats = self.b, self.b.length(size), self.reduction.join in IDEMPOTENT
+        b, end, repeats = self.b, self.b.length(size), isinstance(self.reduction.join, IDEMPOTENT)
         before = b.load(self.reduction.result, self.at)
         zero = vector_constant(b, 0, self.element, LANES)
         neutral = b.broadcast(before, LANES) if repeats else zero
@@ -298,7 +298,7 @@ class Row:
         """The last vector, of which only so many elements are new: the others count as 0 where they are added."""
         b = self.b
         values = self.extended(b.vector_load(self.data, [b.plus(self.start, first)], LANES))
-        if self.reduction.join in IDEMPOTENT:
+        if isinstance(self.reduction.join, IDEMPOTENT):
             return values
         truth = last_lanes(b, count)
         return b.select(truth, values, vector_constant(b, 0, self.element, LANES))
@@ -344,7 +344,14 @@ class Row:
 
     def join(self, a: SSAValue, c: SSAValue) -> SSAValue:
         """The operation, on scalars or vectors."""
-        return self.b.add(created(self.reduction.join, [a, c], [a.type])).results[0]
+        return joined_by(self.b, self.reduction.join, a, c)
+
+
+def joined_by(b: LoopBuilder, join: Operation, a: SSAValue, c: SSAValue) -> SSAValue:
+    """Two numbers, or vectors, by an operation like this one."""
+    op = created(join.__class__, [a, c], [a.type])
+    op.attributes.update(join.attributes)
+    return b.add(op).results[0]
 
 
 Join = Callable[[SSAValue, SSAValue], SSAValue]

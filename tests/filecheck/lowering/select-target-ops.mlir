@@ -130,6 +130,17 @@ func.func @largest(%a: vector<8xf32>, %b: vector<8xf32>) -> vector<8xf32> {
   func.return %r : vector<8xf32>
 }
 
+// Where a number and none may give either, one comparison.
+
+// AVX2-LABEL: func.func @either
+// AVX2-NEXT:    [[L:%.+]] = arith.cmpf ogt, %b, %a : vector<8xf32>
+// AVX2-NEXT:    arith.select [[L]], %b, %a
+// AVX2-NEXT:    func.return
+func.func @either(%a: vector<8xf32>, %b: vector<8xf32>) -> vector<8xf32> {
+  %r = arith.maximumf %a, %b {relay.either} : vector<8xf32>
+  func.return %r : vector<8xf32>
+}
+
 // Of two widened halves, LLVM would compare halves, one by one where there is no arithmetic of them.
 
 // NEON-LABEL: func.func @largest_halves
