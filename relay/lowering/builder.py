@@ -33,7 +33,7 @@ from xdsl.ir import Attribute, Block, Operation, OperationInvT, Region, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
 from relay.dialects.arith import CmpfOp, CmpiOp, SelectOp, truth_of
-from relay.dialects.attributes import ints, scalar_attr
+from relay.dialects.attributes import dtype_of, ints, scalar_attr
 from relay.dialects.op import created
 from relay.lowering.dot_products import DotProduct, HalfProduct, MatrixProduct, NibbleProduct, declared
 from relay.lowering.shaped import Extent, buffer_of, elements, is_buffer, is_vector, memref_type, scalar_of, vector_of
@@ -279,6 +279,16 @@ class LoopBuilder:
         """Write the lanes to consecutive elements."""
         operands = [value, buffer, *map(self.index, indices)]
         self.add(created(vector.StoreOp, operands, (), TEMPORAL))
+
+    def store_parts(self, value: SSAValue, buffer: SSAValue, indices: Sequence[Index]) -> None:
+        """Store a vector 64 bytes at a time: LLVM would take what it stored as one vector of several registers apart,
+        number by number, for a load of a part of it."""
+        assert is_vector(value.type)
+        (lanes,) = value.type.get_shape()
+        size = min(lanes, 64 // dtype_of(value.type.element_type).itemsize)
+        for first in range(0, lanes, size):
+            part = value if size == lanes else self.shuffle(value, value, range(first, first + size))
+            self.vector_store(part, buffer, [*indices[:-1], self.plus(indices[-1], first)])
 
     def broadcast(self, value: SSAValue, lanes: int) -> SSAValue:
         """A scalar, or a vector of one, in every lane."""

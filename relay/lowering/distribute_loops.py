@@ -7,20 +7,25 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, memref, scf, vector
-from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, UnitAttr, i1
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.rewriter import Rewriter
 
-from relay.lowering.builder import INDEPENDENT, INDEX, ROLLED, Before
-from relay.lowering.shaped import is_vector, root
+from relay.lowering.builder import INDEPENDENT, INDEX, ROLLED, Before, Index, LoopBuilder
+from relay.lowering.shaped import is_vector, root, scalar_of
 from relay.lowering.walking import walked
 from relay.passes import Pass
 from relay.target import cpu_of
 
-TURNS = range(4, 65)
-"""How often a loop may turn: fewer turns are too few to work on at once, more need too much of the stack."""
-PURE = ("arith.", "math.", "vector.broadcast", "vector.load", "vector.shuffle", "llvm.call_intrinsic")
-"""What a turn may consist of, but for the stores at its end."""
+FEWEST = 4
+"""Turns of a loop at least that are worth working on at once."""
+ROOM = 1024
+"""Numbers of one value at most that are on the stack between two loops: of more, the loops are of as many turns."""
+PURE = frozenset(
+    "llvm.call_intrinsic memref.load vector.bitcast vector.broadcast vector.extract vector.insert vector.load "
+    "vector.shuffle".split()
+)
+"""What a turn may consist of besides `arith` and `math`, but for the stores at its end."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,8 @@ class DistributeLoops(Pass):
     """Make two loops of one whose turns are long chains of operations on vectors, as those of an epilogue with GELU
     are. A processor looks a few hundred operations ahead; where each waits for the one before, it works on few turns at
     once, and on twice as many of half the length. What the second loop needs of the first one is on the stack, as few
-    vectors as a cut near the middle leaves. Neither loop is unrolled: LLVM would join them again.
+    vectors as a cut near the middle leaves; of a loop with many turns, it is two loops in a third one. Neither loop is
+    unrolled: LLVM would join them again.
 
     `longest`: operations of a chain from which on its loop is made two; the target's costs say it if this is not given.
     """
@@ -43,92 +49,137 @@ class DistributeLoops(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         longest = cpu_of(op, self.name).costs.longest_chain if self.longest is None else self.longest
         for loop in walked(op):
-            if loop.name == scf.ForOp.name and isinstance(loop, scf.ForOp) and turns_of(loop) in TURNS:
-                distribute(loop, longest)
+            if loop.name == scf.ForOp.name and isinstance(loop, scf.ForOp) and (bounds := bounds_of(loop)) is not None:
+                if len(bounds) >= FEWEST and (cut := cut_of(loop, longest)) is not None:
+                    divide(loop, bounds, cut)
 
 
-def turns_of(loop: scf.ForOp) -> int:
-    """How often a loop from 0 on, by 1, turns that does nothing but store what it computes; 0 of any other."""
-    bounds = [value.owner for value in (loop.lb, loop.ub, loop.step)]
-    known = [bound.value for bound in bounds if isinstance(bound, arith.ConstantOp)]
+def bounds_of(loop: scf.ForOp) -> range | None:
+    """The turns of a loop that does nothing but store what it computes; None of any other."""
+    owners = [value.owner for value in (loop.lb, loop.ub, loop.step)]
+    known = [owner.value for owner in owners if isinstance(owner, arith.ConstantOp)]
     numbers = [int(attr.value.data) for attr in known if isinstance(attr, IntegerAttr)]
-    if len(numbers) != 3 or numbers[::2] != [0, 1] or loop.iter_args or INDEPENDENT in loop.attributes:
-        return 0
+    if len(numbers) != 3 or loop.iter_args or not isinstance(loop.attributes.get(INDEPENDENT, UnitAttr()), UnitAttr):
+        return None
+    pure = all(
+        op.name in PURE or op.name.startswith(("arith.", "math.")) or isinstance(op, vector.StoreOp)
+        for op in list(loop.body.block.ops)[:-1]
+    )
+    return range(*numbers) if pure else None
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The operations of a turn that the first loop does, and the vectors of theirs that the second one needs."""
+
+    early: Sequence[Operation]
+    left: Sequence[SSAValue]
+
+
+def cut_of(loop: scf.ForOp, longest: int) -> Cut | None:
+    """Where to cut a turn with long chains so that few vectors are left; None where there is no place."""
     ops = list(loop.body.block.ops)[:-1]
-    pure = all(op.name.startswith(PURE) for op in ops if not isinstance(op, vector.StoreOp))
-    return numbers[1] if pure else 0
-
-
-def distribute(loop: scf.ForOp, longest: int) -> None:
-    """Make two loops of one, if its chains are long and there is a place to cut them."""
-    block = loop.body.block
-    hoist(loop)
-    ops = list(block.ops)[:-1]
-    below = {op: 0 for op in ops}  # how many operations wait for it, one for the other
+    varies = varying(loop)
+    below = dict.fromkeys(ops, 0)  # how many operations wait for it, one for the other
     for op in reversed(ops):
-        below[op] += counts(op)
+        below[op] += op in varies and not any(isinstance(value.type, IndexType) for value in op.results)
         for value in op.operands:
             if (owner := value.owner) in below and isinstance(owner, Operation):
                 below[owner] = max(below[owner], below[op])
     length = max(below.values(), default=0)
     if length < longest:
-        return
-    stored = {root(op.base) for op in ops if isinstance(op, vector.StoreOp)}
-    found: tuple[list[Operation], Sequence[SSAValue]] | None = None
+        return None
+    stored = stored_by(loop)
+    found: Cut | None = None
     for cut in range(length * 2 // 5, length * 3 // 5 + 1):
         early = [op for op in ops if below[op] > cut]
         inside = set(early)
-        if any(isinstance(op, vector.LoadOp) and root(op.base) in stored for op in early):
+        if any(root(op.operands[0]) in stored for op in early if op.name.endswith(".load")):
             continue
         left = [v for op in early for v in op.results if any(use.operation not in inside for use in v.uses)]
-        left = [value for value in left if not isinstance(value.type, IndexType)]
-        if all(is_vector(value.type) for value in left) and (found is None or len(left) < len(found[1])):
-            found = early, left
-    if found is not None:
-        split(loop, *found)
+        left = [value for value in left if value.owner in varies and not isinstance(value.type, IndexType)]
+        if all(is_vector(v.type) and scalar_of(v.type) != i1 for v in left) and (
+            found is None or len(left) < len(found.left)
+        ):
+            found = Cut(early, left)
+    return found
 
 
-def counts(op: Operation) -> int:
-    """Whether an operation is one of a chain: not what only says where something is."""
-    return int(not any(isinstance(value.type, IndexType) for value in op.results))
-
-
-def hoist(loop: scf.ForOp) -> None:
-    """Move what is the same in every turn before the loop."""
-    block = loop.body.block
+def varying(loop: scf.ForOp) -> set[Operation]:
+    """The operations of a loop that are not the same in every turn."""
+    block, found = loop.body.block, set[Operation]()
+    stored = stored_by(loop)
     for op in list(block.ops)[:-1]:
-        varies = any(value is block.args[0] or block_of(value) is block for value in op.operands)
-        if not varies and op.results and not isinstance(op, vector.LoadOp):
-            op.detach()
-            Rewriter.insert_op(op, InsertPoint.before(loop))
+        varies = isinstance(op, vector.StoreOp) or (op.name.endswith(".load") and root(op.operands[0]) in stored)
+        if varies or any(value is block.args[0] or value.owner in found for value in op.operands):
+            found.add(op)
+    return found
 
 
-def block_of(value: SSAValue) -> Block | None:
-    """The block that a value is computed in."""
-    return value.owner.parent_block() if isinstance(value.owner, Operation) else value.owner
+def stored_by(loop: scf.ForOp) -> set[SSAValue]:
+    """The memory that a loop writes to."""
+    return {root(op.base) for op in loop.body.block.ops if isinstance(op, vector.StoreOp)}
 
 
-def split(loop: scf.ForOp, early: Sequence[Operation], left: Sequence[SSAValue]) -> None:
-    """Do the `early` operations in a loop before this one, which reads the vectors that they leave."""
-    block, before, head = loop.body.block, Before(loop), loop.body.block.first_op
-    assert head is not None
-    first = Block(arg_types=[INDEX])
-    copies: dict[SSAValue, SSAValue] = {block.args[0]: first.args[0]}
-    for op in early:
-        first.add_op(op.clone(copies))
-    end = scf.YieldOp()
-    first.add_op(end)
-    for value in left:
-        assert is_vector(value.type)
-        (lanes,) = value.type.get_shape()
-        room = before.add(memref.AllocaOp.get(value.type.element_type, 64, [turns_of(loop) * lanes])).memref
-        ahead, behind = Before(end), Before(head)
-        ahead.vector_store(copies[value], room, [ahead.times(first.args[0], lanes)])
-        read = behind.vector_load(room, [behind.times(block.args[0], lanes)], lanes)
-        inside = set(early)
-        value.replace_uses_with_if(read, lambda use, inside=inside: use.operation not in inside)
-    for op in reversed(early):
-        if not any(result.uses for result in op.results):
-            Rewriter.erase_op(op)
-    other = before.add(scf.ForOp(loop.lb, loop.ub, loop.step, [], Region(first)))
-    loop.attributes[ROLLED] = other.attributes[ROLLED] = UnitAttr()
+def divide(loop: scf.ForOp, bounds: range, cut: Cut) -> None:
+    """Make two loops of one, or of every so many turns of it; what is the same in every turn goes before it."""
+    before, varies, marked = Before(loop), varying(loop), INDEPENDENT in loop.attributes
+    for op in [op for op in list(loop.body.block.ops)[:-1] if op not in varies]:
+        op.detach()
+        before.add(op)
+    most = max(ROOM // max(lanes_of(value) for value in cut.left), 1)
+    start, step, whole = bounds.start, bounds.step, 0
+    if len(bounds) > most or (marked and not inside_independent(loop)):
+        whole = len(bounds) // most
+        strip = LoopBuilder(Block(arg_types=[INDEX]))
+        two_loops(strip, loop, cut, strip.block.args[0], step, most)
+        strip.add(scf.YieldOp())
+        first, end, width = (before.index(n) for n in (start, start + whole * most * step, most * step))
+        outer = before.add(scf.ForOp(first, end, width, [], Region(strip.block)))
+        if marked:
+            outer.attributes[INDEPENDENT] = UnitAttr()
+    if rest := len(bounds) - whole * most:
+        two_loops(before, loop, cut, start + whole * most * step, step, rest)
+    Rewriter.erase_op(loop)
+
+
+def inside_independent(loop: Operation) -> bool:
+    """Whether threads may share a loop around this one."""
+    around = loop.parent_op()
+    return around is not None and (INDEPENDENT in around.attributes or inside_independent(around))
+
+
+def two_loops(b: LoopBuilder, loop: scf.ForOp, cut: Cut, start: Index, step: int, count: int) -> None:
+    """So many turns of a loop from one on: what comes early in all of them, and what is left in all of them."""
+    ops, inside = [op for op in loop.body.block.ops if op in varying(loop)], set(cut.early)
+    late, wanted = list[Operation](), set[SSAValue]()
+    for op in reversed(ops):
+        is_left = op in inside and not any(isinstance(value.type, IndexType) for value in op.results)
+        if not is_left and (isinstance(op, vector.StoreOp) or wanted.intersection(op.results)):
+            late.insert(0, op)
+            wanted.update(op.operands)
+    rooms = [
+        b.add(memref.AllocaOp.get(scalar_of(value.type), 64, [count * lanes_of(value)])).memref for value in cut.left
+    ]
+    for stage in ([op for op in ops if op in inside], late):
+        inner = LoopBuilder(Block(arg_types=[INDEX]))
+        turn = inner.block.args[0]
+        copies = dict[SSAValue, SSAValue]()
+        copies[loop.body.block.args[0]] = inner.index(inner.plus(start, inner.times(turn, step)))
+        if stage is late:
+            for value, room in zip(cut.left, rooms, strict=True):
+                copies[value] = inner.vector_load(room, [inner.times(turn, lanes_of(value))], lanes_of(value))
+        for op in stage:
+            inner.add(op.clone(copies))
+        if stage is not late:
+            for value, room in zip(cut.left, rooms, strict=True):
+                inner.store_parts(copies[value], room, [inner.times(turn, lanes_of(value))])
+        inner.add(scf.YieldOp())
+        new = b.add(scf.ForOp(b.index(0), b.index(count), b.index(1), [], Region(inner.block)))
+        new.attributes[ROLLED] = UnitAttr()
+
+
+def lanes_of(value: SSAValue) -> int:
+    """How many numbers a vector has."""
+    assert is_vector(value.type)
+    return value.type.get_shape()[0]

@@ -21,7 +21,6 @@ from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
-from relay.dialects.attributes import dtype_of
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import dims_of, is_identity, uses
 from relay.lowering.scheduling.body import LIFTED_INTRINSICS, Lifter, can_lift, clone_scalar
@@ -30,7 +29,7 @@ from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.rows import in_vectors
 from relay.lowering.scheduling.saturate import WIDTH, in_order, match_clamp, saturate
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, at_once, estimate
-from relay.lowering.shaped import at_most, elements, is_buffer, leads, root, scalar_of, shape_of
+from relay.lowering.shaped import at_most, elements, is_buffer, leads, root, shape_of
 from relay.target import LANES, CpuTarget
 
 EXPANDED = ("math.exp", "math.expm1", "math.log", "math.tanh", "math.erf")
@@ -268,18 +267,14 @@ class Elementwise:
         ]
 
     def write(self, results: Sequence[SSAValue], dims: Sequence[Index], lanes: int) -> None:
-        """Store what the body yields, 64 bytes at a time: LLVM would take what it stored as one vector of several
-        registers apart, number by number, for a load of a part of it."""
+        """Store what the body yields."""
         b = self.b
         for result, target, map in zip(results, self.operands[self.inputs :], self.maps[self.inputs :], strict=True):
             buffer, at = self.place(target, map, dims)
             if lanes == 1:
                 b.store(result, buffer, at)
-                continue
-            size = min(lanes, 4 * LANES // dtype_of(scalar_of(result.type)).itemsize)
-            for first in range(0, lanes, size):
-                part = result if size == lanes else b.shuffle(result, result, range(first, first + size))
-                b.vector_store(part, buffer, [*at[:-1], b.plus(at[-1], first)])
+            else:
+                b.store_parts(result, buffer, at)
 
     def place(self, value: SSAValue, map: AffineMap, dims: Sequence[Index]) -> tuple[SSAValue, list[Index]]:
         """The buffer, and the indices in it, of an operand's element."""

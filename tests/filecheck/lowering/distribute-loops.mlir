@@ -60,3 +60,37 @@ func.func private @in_place(%x: memref<64xf32>) {
   }
   func.return
 }
+
+// 1,056 numbers of a value are more than are kept on the stack: two loops for every 64 turns, which threads may share,
+// and two for the 2 turns that are left.
+// CHECK-LABEL: func.func private @long
+// CHECK:         %[[WIDTH:.+]] = arith.constant 1024 : index
+// CHECK:         scf.for %[[START:.+]] = {{%.+}} to %[[WIDTH]] step %[[WIDTH]] {
+// CHECK:           scf.for
+// CHECK:             arith.addi %[[START]], {{%.+}} : index
+// CHECK:             math.sqrt
+// CHECK:           } {relay.rolled}
+// CHECK:           scf.for
+// CHECK:           } {relay.rolled}
+// CHECK:         } {relay.independent}
+// CHECK:         scf.for
+// CHECK:         } {relay.rolled}
+// CHECK:         scf.for
+// CHECK:         } {relay.rolled}
+func.func private @long(%x: memref<1056xf32>, %y: memref<1056xf32>) {
+  %zero = arith.constant 0 : index
+  %lanes = arith.constant 16 : index
+  %size = arith.constant 1056 : index
+  scf.for %i = %zero to %size step %lanes {
+    %a = vector.load %x[%i] : memref<1056xf32>, vector<16xf32>
+    %b = arith.mulf %a, %a : vector<16xf32>
+    %c = math.sqrt %b : vector<16xf32>
+    %d = arith.addf %c, %c : vector<16xf32>
+    %e = arith.mulf %d, %d : vector<16xf32>
+    %f = arith.negf %e : vector<16xf32>
+    %g = math.ceil %f : vector<16xf32>
+    %h = arith.addf %g, %g : vector<16xf32>
+    vector.store %h, %y[%i] : memref<1056xf32>, vector<16xf32>
+  } {relay.independent}
+  func.return
+}
