@@ -9,6 +9,7 @@ import pytest
 
 import relay
 from relay.dialects.attributes import Array
+from relay.frontend import from_pytorch
 from relay.interpreters import run
 from relay.module import IRModule
 from relay.transforms.to_mixed_precision import ToMixedPrecision
@@ -22,6 +23,7 @@ SCALAR_HALF = re.compile(r"\bv(add|sub|mul|div|sqrt|max|min|fn?m\w+)sh\b|__(exte
 BOUND = {"f16": 2.0**-6, "bf16": 2.0**-5}
 """Of the largest number of a result: 16 roundings to 11 bits, or 4 to 8 bits, in the same direction."""
 TFLITE = ("ad01_fp32", "kws_fp32", "resnet8_fp32", "vww_96_float", "mobilenetv2_224_f32")
+TORCH = ("bert_tiny.pt2",)
 SLOW = ("mobilenetv2_224_f32", "minilm_l6_int8_weights", "silero_vad_if", "superresolution", "ultraface_slim")
 
 
@@ -41,6 +43,10 @@ def given(name: str) -> tuple[IRModule, list[Array]]:
     if name in TFLITE:
         with np.load(MODELS / "golden" / f"{name}.npz") as golden:
             return module(name), [golden["rand0_in0"]]
+    if name in TORCH:
+        mod = from_pytorch(MODELS / "onnx" / name, shapes=dict.fromkeys("amt", (2, 16)))
+        ids = np.random.default_rng(0).integers(0, 1000, (2, 16))
+        return mod, [ids, np.ones_like(ids), np.zeros_like(ids)]
     mod, inputs, _ = onnx_models.given(name, "r0")
     return mod, inputs
 
@@ -48,7 +54,10 @@ def given(name: str) -> tuple[IRModule, list[Array]]:
 @pytest.mark.parametrize("dtype", BOUND)
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in (*TFLITE, *onnx_models.FLOATS)],
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
+        for name in (*TFLITE, *TORCH, *onnx_models.FLOATS)
+    ],
 )
 def test_results_stay_near_and_halves_in_vectors(name: str, dtype: str):
     if not MODELS.exists():
