@@ -26,7 +26,7 @@ from relay.runtime.container import WRONG
 from relay.runtime.library import Library
 from relay.runtime.memory import Array, Frame, address, aligned_bytes
 from relay.runtime.specification import TensorSpec, random_array
-from relay.runtime.team import check, team_for
+from relay.runtime.team import Trial, check, team_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -190,7 +190,8 @@ class Executable:
 
     @property
     def num_threads(self) -> int:
-        """How many threads a run may use (default: 1); results never depend on it. It can be set between runs.
+        """How many threads a run may use (default: 1); results never depend on it. It can be set between runs. In the
+        first runs, and about once in a second, it is measured whether the caller alone takes longer: if not, it is.
 
         Threads are shared by all executables of the process, made when they are first needed, and never more than the
         process may use processors. One run at a time has them; others beside it run on the threads that called them.
@@ -203,9 +204,8 @@ class Executable:
         if self._team_functions is not None and not self._foreign:
             team = team_for(self.library, self._team_functions, count)
         if team is not None:
-            native = team.bound(
-                native, len(self.inputs) + len(self.outputs) + bool(self._length) + 1 + len(self._more())
-            )
+            slot = len(self.inputs) + len(self.outputs) + bool(self._length) + 1 + len(self._more())
+            native = team.bound(native, slot, None if self._length else Trial())
         self._num_threads, self._native = count, native
 
     def run(self, /, *inputs: Given, **named: Given) -> Array | tuple[Array, ...] | None:

@@ -14,6 +14,7 @@ import platform
 import sys
 import threading
 from collections.abc import Callable
+from math import inf
 from time import perf_counter_ns
 
 from relay.errors import InvalidArgument
@@ -34,6 +35,15 @@ STOP, SLEEPERS = 7, 32
 WORD, OWNER, NUMBER = 0, 8, 9
 """Those of a member's."""
 MOST_THREADS = 1024
+WAKING = 100_000
+"""Nanoseconds after which workers that slept take part."""
+FIRST, TRIED = 3, 7
+"""Of `TRIED` runs with the team, and of as many without, the medians are compared; of `FIRST` where one takes longer
+than workers to wake up."""
+BETWEEN, UNSEEN = 1_000_000_000, 256
+"""Nanoseconds until they are compared again, when others may have come to the processors, or left them, and runs
+between two looks at the clock. A worker that is stopped amid a loop holds a run up for some milliseconds: more trials
+would cost more than they tell."""
 
 _LOCKS = [threading.Lock()]
 """One lock: the child of a `fork` gets another."""
@@ -84,6 +94,38 @@ def table_of(library: Library, symbol: str) -> ctypes.Array[ctypes.c_uint64]:
     return addresses
 
 
+class Trial:
+    """Whether a team pays for runs that all do the same. The cost of sharing is measured where it arises: on a machine
+    whose processors others use, workers come late or stop amid a loop, and the caller alone is done sooner.
+
+    A trial is runs with the team until workers are awake, some more, and as many without; their medians decide about
+    the runs of the time that follows. `left`: runs until the clock is looked at.
+    """
+
+    def __init__(self, left: float = 0):
+        self.left, self.shared = left, True
+        self.next, self.waking = 0, 0
+        self.times: list[int] = []
+
+    def note(self, start: int, end: int) -> None:
+        """A run that was timed."""
+        if start < self.next:
+            self.left = UNSEEN
+            return
+        if self.waking < WAKING:
+            self.waking += end - start
+            self.shared = True
+            return
+        self.times.append(end - start)
+        tried = FIRST if min(self.times[:FIRST]) >= WAKING else TRIED
+        self.shared = len(self.times) < tried
+        if len(self.times) >= 2 * tried:
+            together, alone = (sorted(part)[tried // 2] for part in (self.times[:tried], self.times[tried:]))
+            self.left, self.shared = UNSEEN, together < alone
+            self.next, self.waking = end + BETWEEN, 0
+            self.times.clear()
+
+
 class Team:
     """So many threads, the caller included. `addresses` are those of `fork`, `begin`, `work` and `pause`."""
 
@@ -98,20 +140,32 @@ class Team:
         self.started = False
         self.busy = threading.Lock()
 
-    def bound(self, native: Callable[[int], None], slot: int) -> Callable[[int], None]:
-        """The entry point, run by the team if nobody else is using it. It finds the team in this slot of its table."""
+    def bound(self, native: Callable[[int], None], slot: int, trial: Trial | None = None) -> Callable[[int], None]:
+        """The entry point, run by the team if nobody else is using it, and if a `trial` says that it pays. It finds the
+        team in this slot of its table."""
         offset = 8 * slot
         word = ctypes.c_uint64.from_address
+        trial = Trial(inf) if trial is None else trial
 
         def call(table: int) -> None:
+            if trial.left > 0 and not trial.shared:
+                trial.left -= 1
+                native(table)
+                return
             busy = self.busy
             if not busy.acquire(False):
                 native(table)
                 return
             try:
-                if self.started or self.start():
+                if trial.shared and (self.started or self.start()):
                     word(table + offset).value = self.pointer
-                native(table)
+                if trial.left > 0:
+                    trial.left -= 1
+                    native(table)
+                else:
+                    start = perf_counter_ns()
+                    native(table)
+                    trial.note(start, perf_counter_ns())
             finally:
                 word(table + offset).value = 0
                 busy.release()

@@ -34,7 +34,7 @@ class Shuffled:
     def taken(self, *_: object) -> Shuffled:
         return self
 
-    def bound(self, native: Callable[[int], None], slot: int) -> Callable[[int], None]:
+    def bound(self, native: Callable[[int], None], slot: int, trial: object) -> Callable[[int], None]:
         def call(table: int) -> None:
             ctypes.c_uint64.from_address(table + 8 * slot).value = ctypes.addressof(self.memory)
             native(table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -99,6 +100,51 @@ def test_any_number_of_threads(saved: Path, expected: list[Array], count: int):
     assert same([made.get_output(0), made.get_output(1)], expected)
 
 
+class Timed:
+    """Runs that take so many nanoseconds with a team and without, by a clock of its own."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, together: int, alone: int):
+        self.nanoseconds = [alone, together]
+        self.now: int = 0
+        self.runs = [0, 0]
+        monkeypatch.setattr(team, "perf_counter_ns", self.clock)
+        monkeypatch.setattr(team.Team, "start", self.started)
+        made = team.Team((ctypes.c_uint64 * 4)(), 2)
+        self.table = (ctypes.c_uint64 * 1)()
+        self.call = made.bound(self.native, 0, team.Trial())
+
+    @staticmethod
+    def started(_: object) -> bool:
+        return True
+
+    def clock(self) -> int:
+        return self.now
+
+    def native(self, table: int) -> None:
+        shared = self.table[0] != 0
+        self.runs[shared] += 1
+        self.now += self.nanoseconds[shared]
+
+    def part(self, milliseconds: int) -> float:
+        """The part of the runs of so many milliseconds that the team does."""
+        self.runs, end = [0, 0], self.now + milliseconds * 1_000_000
+        while self.now < end:
+            self.call(ctypes.addressof(self.table))
+        return self.runs[1] / sum(self.runs)
+
+
+@pytest.mark.parametrize("alone", [8_000, 2_000_000])
+def test_threads_that_do_not_pay_are_not_used(alone: int, monkeypatch: pytest.MonkeyPatch):
+    timed = Timed(monkeypatch, together=alone + 1000, alone=alone)
+    assert 0 < timed.part(5000) < 0.01
+    timed.nanoseconds = [alone, alone // 2]  # the other processor has become free
+    timed.part(2000)
+    assert 0.99 < timed.part(5000) < 1
+    timed.nanoseconds = [alone, 3_000_000]  # and is taken again
+    timed.part(2000)
+    assert 0 < timed.part(10_000) < 0.01
+
+
 @pytest.mark.usefixtures("many_cores")
 def test_many_users_of_one_team(saved: Path, expected: list[Array]):
     shared, wrong = load(saved, num_threads=3), list[int]()
@@ -154,6 +200,7 @@ for turn in range(3):
         child = os.fork()
     if not child:
         load(sys.argv[1])
+        made.num_threads = 3  # the parent may have seen that threads do not pay
         alone = workers()
         check()
         os._exit(0 if alone == 1 and workers() == 3 else 3)
