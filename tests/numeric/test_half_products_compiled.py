@@ -10,7 +10,11 @@ import pytest
 
 from relay import IRModule, build
 from relay.dialects.attributes import Array
+from relay.exploration.tuning import DrawSchedules
 from relay.interpreters import run
+from relay.passes import Pass
+from tests.numeric.drawn_schedules import PlainSchedules
+from tests.numeric.test_schedule_attributes import with_pass
 
 X86 = "x86_64-unknown-linux-gnu -mcpu=cooperlake"
 PAIRS = {X86: r"\bvdpbf16ps\b", "aarch64-unknown-linux-gnu -mcpu=neoverse-v1": r"\bbfdot\b"}
@@ -83,18 +87,30 @@ def used(case: str, arrays: list[Array]) -> list[Array]:
     return arrays if case.startswith("computed") else arrays[:1]
 
 
-@pytest.mark.parametrize("result", ["f32", "bf16"])
-@pytest.mark.parametrize("case", [*CASES, *ALONE])
-def test_sums_of_products_are_near_those_in_float64(case: str, result: str):
+def check(case: str, result: str, passes: Pass | None = None) -> None:
+    """Compiled, the sums are within the bound."""
     arrays = given(case)
     doubles = [array.astype(np.float64) for array in arrays]
     sizes = [np.abs(array) for array in doubles]
     (exact,), (whole,) = (run(model(case, "f64", "f64", each[1]), used(case, each)) for each in (doubles, sizes))
     count = arrays[1].size // exact.shape[-1]
-    halves = build(model(case, "bf16", result, arrays[1]))
+    module = model(case, "bf16", result, arrays[1])
+    halves = build(module) if passes is None else build(module, pipeline=with_pass(passes))
     got = np.asarray(halves.run(*used(case, arrays))).astype(np.float64)
     bound = count * ADDING * whole + (ROUNDING * np.abs(exact) if result == "bf16" else 0)
     assert got.shape == exact.shape and (np.abs(got - exact) <= bound).all()
+
+
+@pytest.mark.parametrize("result", ["f32", "bf16"])
+@pytest.mark.parametrize("case", [*CASES, *ALONE])
+def test_sums_of_products_are_near_those_in_float64(case: str, result: str):
+    check(case, result)
+
+
+@pytest.mark.parametrize("passes", [PlainSchedules(), *map(DrawSchedules, range(3))], ids=["plain", "0", "1", "2"])
+@pytest.mark.parametrize("case", CASES)
+def test_other_schedules(case: str, passes: Pass):
+    check(case, "f32", passes)
 
 
 @pytest.mark.parametrize("target", PAIRS)
