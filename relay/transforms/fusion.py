@@ -13,7 +13,7 @@ from xdsl.traits import is_side_effect_free
 from relay.dialects import relay
 from relay.dialects.op import TensorOp, rank, shape, tensor
 from relay.dialects.plug_in import has_lowering
-from relay.target import GpuCosts, Target
+from relay.target import GpuTarget, Target
 from relay.target.record import UNKNOWN
 from relay.transforms.expansions.matmul import has_few_rows
 
@@ -156,15 +156,17 @@ class Group:
     def is_product(self, target: Target) -> bool:
         """Whether this is a product of stacks of matrices whose second ones the target's kernels pack at run time, or
         copy into shared memory."""
-        op, costs = self.anchor, target.costs
+        op = self.anchor
         if not isinstance(op, relay.BatchMatmulOp) or op.transpose_a.value.data:
             return False
         rows, columns = shape(op.result)[-2:]
-        if isinstance(costs, GpuCosts):
-            codes = all(tensor(value).element_type in CODES for value in op.operands)
-            return codes and rank(op.result) == 3 and rows >= costs.matrix_rows and columns >= costs.matrix_columns
-        least = costs.packed_turned_columns if op.transpose_b.value.data else costs.packed_columns
         kinds = {tensor(value).element_type for value in op.operands}
+        if isinstance(target, GpuTarget):
+            fits = kinds <= CODES or (bool(target.matmul) and kinds == {f32})
+            enough = rows >= target.costs.matrix_rows and columns >= target.costs.matrix_columns
+            return fits and enough and rank(op.result) == 3
+        costs = target.costs
+        least = costs.packed_turned_columns if op.transpose_b.value.data else costs.packed_columns
         runs = kinds == {f32} or (kinds <= CODES and target.dot() is not None)
         return rank(op.result) == 3 and runs and rows >= target.packed_rows(kinds == {f32}) and columns >= least
 
@@ -340,8 +342,8 @@ class Fusion:
         product = values[0].anchor
         if users(results[0]) != [product] or product is None or product.operands[0] is not results[0]:
             return
-        most = target.costs.most_keys
-        if op.along_last and sums[-1] <= most and self.merge(scores[0], group, anchors=True):
+        few = isinstance(target, GpuTarget) or sums[-1] <= target.costs.most_keys
+        if op.along_last and few and self.merge(scores[0], group, anchors=True):
             self.merge(scores[0], values[0], anchors=True)
 
     def merge(self, first: Group, second: Group | None, anchors: bool = False) -> bool:

@@ -1,21 +1,25 @@
-"""Attention of codes in one launch: the integers of the interpreter, between two products and a softmax."""
+"""Attention in one launch: of codes, the integers of the interpreter; of floats, close to formulas in float64."""
 
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import BoolAttr, FloatAttr, f32, i8
-from xdsl.ir import Attribute, SSAValue
+import pytest
+from xdsl.dialects.builtin import BoolAttr, FloatAttr, IntegerAttr, f32, i8, i64
+from xdsl.ir import Attribute
 
 import relay
 from relay.dialects import qnn
 from relay.dialects import relay as ops
-from relay.dialects.attributes import element_type, scalar_attr
+from relay.dialects.attributes import Array, element_type, scalar_attr
 from relay.interpreters import run
+from relay.lowering.gpu.formats import FLOATS, Format
+from relay.lowering.gpu.strategies.attention import KEYS
 from tests.numeric.compiled_modules import Net, equal, offsets
-from tests.numeric.gpu_models import check
+from tests.numeric.gpu_models import Emulated, check
 from tests.ptx.interpreter import run as run_ptx
 
-CASES = (
+Case = tuple[tuple[int, int, int], int, int, tuple[str, str], tuple[int, int], int, bool]
+CASES: tuple[Case, ...] = (
     ((2, 24, 32), 24, 32, ("uint8", "int8"), (113, 0), 0, False),
     ((3, 37, 68), 40, 20, ("int8", "uint8"), (0, 131), 9, False),
     ((2, 70, 64), 128, 64, ("uint8", "uint8"), (7, 250), 120, False),
@@ -23,11 +27,16 @@ CASES = (
 )
 """Heads, queries and size; keys; size of values; types and zero points of queries and keys; zero point of values;
 whether keys lie as rows."""
+MANY: tuple[Case, ...] = (
+    ((2, 20, 36), 136, 32, ("uint8", "int8"), (113, 0), 0, False),
+    ((2, 70, 64), 192, 20, ("int8", "uint8"), (3, 131), 9, True),
+)
+"""Keys in tiles."""
 
 
-def attention(net: Net, number: int) -> None:
+def attention(net: Net, case: Case, name: str, rescaled: bool) -> None:
     """One attention, with a mask that is added to the scores of each key."""
-    (heads, queries, size), keys, width, types, zero_points, of_values, by_rows = CASES[number]
+    (heads, queries, size), keys, width, types, zero_points, of_values, by_rows = case
     q = net.argument(net.numbers(types[0], heads, queries, size))
     k = net.argument(net.numbers(types[1], heads, *((keys, size) if by_rows else (size, keys))))
     v = net.argument(net.numbers("int8", heads, keys, width))
@@ -36,29 +45,111 @@ def attention(net: Net, number: int) -> None:
     scores = net.add(ops.MultiplyOp, [scores, net.constant(np.array(2.0**-14, np.float32))], {})
     scores = net.add(ops.AddOp, [scores, net.argument(net.numbers("float32", keys))], {})
     weights = net.add(ops.SoftmaxOp, [scores], {"beta": FloatAttr(1.0, f32)})
-    codes = net.add(qnn.QuantizeOp, [weights], quantized(weights))
+    codes = net.add(qnn.QuantizeOp, [weights], quantized())
     properties = offsets((-128, of_values)) | {"transpose_b": BoolAttr.from_bool(False)}
     sums = net.add(ops.BatchMatmulOp, [codes, v], properties)
-    net.result(f"attention {number}", net.requantize(sums, width, "int8") if number % 2 else sums)
+    net.result(f"attention {name}", net.requantize(sums, width, "int8") if rescaled else sums)
 
 
-def quantized(weights: SSAValue) -> dict[str, Attribute]:
+def quantized() -> dict[str, Attribute]:
     """Weights from 0 to 1 as codes."""
     return {"scale": scalar_attr(1 / 64, f32), "zero_point": scalar_attr(-128, element_type("int32")), "out_dtype": i8}
 
 
-def test_one_launch():
+@pytest.mark.parametrize("cases", [CASES, MANY], ids=["registers", "tiles"])
+def test_codes_in_one_launch(cases: tuple[Case, ...]):
     net = Net(51)
-    for number in range(len(CASES)):
-        attention(net, number)
+    for number, case in enumerate(cases):
+        attention(net, case, str(number), rescaled=bool(number % 2))
     model = check(net)
-    kernels = [row["kernel"] for row in model.graph["device"]["launches"]]
-    assert len(kernels) == len(CASES) and all(name.startswith("attention") for name in kernels)
+    assert kernels_of(model) == ["attention"] * len(cases)
 
 
-def test_ptx():
+def kernels_of(model: Emulated) -> list[str]:
+    """What each launch is named after."""
+    return [row["kernel"].partition("_")[0] for row in model.graph["device"]["launches"]]
+
+
+@pytest.mark.parametrize("case", [CASES[1], MANY[0]], ids=["registers", "tiles"])
+def test_ptx_of_codes(case: Case):
     net = Net(52)
-    attention(net, 1)
+    attention(net, case, "of codes", rescaled=True)
     module = net.module()
     (found,) = run_ptx(relay.build(module, target="cuda"), net.inputs)[0]
     assert equal(found, run(module, net.inputs)[0])
+
+
+FLOATS_OF = (
+    ((2, 24, 32), 24, 32, False),
+    ((2, 70, 64), 200, 64, True),
+    ((2, 16, 40), 72, 36, False),
+    ((3, 33, 20), 64, 12, True),
+)
+"""Heads, queries and size; keys; size of values; whether keys lie as rows."""
+
+
+def of_floats(net: Net, number: int, format: Format) -> tuple[Array, Array]:
+    """One attention with a mask of keys; what it is in float64, and how far off it may be."""
+    (heads, queries, size), keys, width, by_rows = FLOATS_OF[number]
+    q, mask = net.numbers("float32", heads, queries, size), net.numbers("float32", keys) * np.float32(4)
+    k = net.numbers("float32", heads, *((keys, size) if by_rows else (size, keys)))
+    v, scale = net.numbers("float32", heads, keys, width), np.float32(size**-0.5)
+    mask[::5] = -np.inf
+    properties = offsets(None) | {"transpose_b": BoolAttr.from_bool(by_rows)}
+    scores = net.add(ops.BatchMatmulOp, [net.argument(q), net.argument(k)], properties)
+    scores = net.add(ops.MultiplyOp, [scores, net.constant(np.array(scale))], {})
+    scores = net.add(ops.AddOp, [scores, net.argument(mask)], {})
+    weights = net.add(ops.SoftmaxOp, [scores], {"beta": FloatAttr(1.0, f32)})
+    properties = offsets(None) | {"transpose_b": BoolAttr.from_bool(False)}
+    net.result(f"attention {number}", net.add(ops.BatchMatmulOp, [weights, net.argument(v)], properties))
+    k64 = (k.swapaxes(1, 2) if by_rows else k).astype(np.float64)
+    return exact(q.astype(np.float64) * scale, k64, v.astype(np.float64), mask.astype(np.float64), format)
+
+
+def exact(q: Array, k: Array, v: Array, mask: Array, format: Format) -> tuple[Array, Array]:
+    """Attention in float64, and its bound as docs/gpu.md states it, by the scores' error d and the sum of the weights'
+    products: `(exp(2 d) (1 + B) - 1) sum w |v|`, and what is lost of halves that are no normal numbers."""
+    scores = q @ k + mask
+    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = powers / powers.sum(axis=-1, keepdims=True)
+    size, keys = k.shape[-2:]
+    off = format.bound(size + 16) * (np.abs(q) @ np.abs(k)) + format.tiny * 4 * size
+    grown = np.exp(2 * off.max(axis=-1, keepdims=True)) * (1 + format.bound(keys + 64)) - 1
+    return weights @ v, grown * (weights @ np.abs(v)) + format.tiny * 4 * np.abs(v).sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("name", ["f16", *(pytest.param(name, marks=pytest.mark.slow) for name in ("tf32", "bf16"))])
+def test_floats_in_one_launch(name: str):
+    net, format = Net(53), FLOATS[name]
+    wanted = [of_floats(net, number, format) for number in range(len(FLOATS_OF))]
+    model = Emulated(net.module(), f"cuda -matmul={name}")
+    assert kernels_of(model) == ["attention"] * len(FLOATS_OF)
+    for found, (want, most) in zip(model.run(net.inputs), wanted, strict=True):
+        assert np.max(np.abs(found - want) / most) <= 1
+        assert np.max(np.abs(found - want)) > format.roundoff / 64 * np.abs(want).max(), "nothing was rounded"
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_ptx_of_floats(name: str):
+    net, format = Net(54), FLOATS[name]
+    want, most = of_floats(net, 1, format)
+    (found,) = run_ptx(relay.build(net.module(), target=f"cuda -matmul={name}"), net.inputs)[0]
+    assert np.max(np.abs(found - want) / most) <= 1
+
+
+@pytest.mark.parametrize("keys", [48, 3 * KEYS])
+def test_rows_without_keys_are_0(keys: int):
+    """Causal attention of several groups, some of whose rows leave out all keys, and first tiles leave out all."""
+    net, rows = Net(55), 24
+    shapes = ((1, 4, rows, 32), (1, 2, keys, 32), (1, 2, keys, 16))
+    mask = net.numbers("float32", rows, keys)
+    mask[3] = -np.inf
+    mask[7, : keys - 5] = -np.inf
+    given = [net.argument(each) for each in (*(net.numbers("float32", *shape) for shape in shapes), mask)]
+    properties = {"scale": FloatAttr(0.2, f32), "causal": IntegerAttr(keys - rows, i64)}
+    net.result("attention", net.add(ops.AttentionOp, given, properties))
+    module = net.module()
+    (want,), model = run(module, net.inputs), Emulated(module, "cuda -matmul=f16")
+    assert "attention" in kernels_of(model)
+    (found,) = model.run(net.inputs)
+    assert not found[:, :, 3].any() and np.abs(found - want).max() <= 4e-3 * np.abs(want).max()

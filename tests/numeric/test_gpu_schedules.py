@@ -37,7 +37,7 @@ from relay.module import IRModule
 from relay.passes import Pipeline
 from relay.target import GpuTarget, attach, resolve_gpu
 from tests.numeric.compiled_modules import Net, equal, offsets
-from tests.numeric.test_gpu_attention import attention
+from tests.numeric.test_gpu_attention import CASES, MANY, attention
 
 TARGET = "cuda -arch=sm_90a"
 MACHINE = resolve_gpu(TARGET)
@@ -98,11 +98,18 @@ def pairs() -> Net:
 def heads() -> Net:
     """Attention of three heads that leaves remainders."""
     net = Net(9)
-    attention(net, 1)
+    attention(net, CASES[1], "of heads", rescaled=True)
     return net
 
 
-NETS: Sequence[Callable[[], Net]] = (product, convolution, sums, codes, rows, pairs, heads)
+def many_keys() -> Net:
+    """Attention whose keys come in tiles."""
+    net = Net(10)
+    attention(net, MANY[0], "of many keys", rescaled=True)
+    return net
+
+
+NETS: Sequence[Callable[[], Net]] = (product, convolution, sums, codes, rows, pairs, heads, many_keys)
 
 
 @dataclass(frozen=True)

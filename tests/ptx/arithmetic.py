@@ -184,6 +184,25 @@ def converted(modifiers: list[str], to: str, a: Values) -> Values:
     return saturated(a, target) if a.dtype.kind == "f" or "sat" in modifiers else a.astype(target)
 
 
+def two_halves(to: str, a: Values, b: Values) -> Values:
+    """cvt.rn to f16x2 or bf16x2: `a` rounded is the upper half of the word, `b` the lower one."""
+    high, low = (near_bf16(v) if to == "bf16x2" else v.astype(np.float16).view(np.uint16) for v in (a, b))
+    return low.astype(np.uint32) | high.astype(np.uint32) << np.uint32(16)
+
+
+def near_bf16(a: Values) -> Values:
+    """The upper halves of floats, rounded to nearest, ties to even; what is no number is 0x7fff."""
+    bits = a.view(np.uint32).astype(np.uint64)
+    near = (bits + np.uint64(0x7FFF) + (bits >> np.uint64(16) & np.uint64(1))) >> np.uint64(16)
+    return np.where(np.isnan(a), 0x7FFF, near).astype(np.uint16)
+
+
+def near_tf32(a: Values) -> Values:
+    """cvt.rna.tf32.f32: 10 bits of the fraction, rounded to nearest, ties away from zero; the other 13 are 0 here."""
+    bits = a.view(np.uint32)
+    return np.where(np.isfinite(a), (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000), bits)
+
+
 def packed(to: str, a: Values, b: Values, c: Values) -> Values:
     """cvt.pack.sat to bytes: `b` saturated is the lowest, `a` the next, the lower half of `c` the upper half."""
     low, high = (saturated(v, TYPES[to]).view(np.uint8).astype(np.uint32) for v in (b, a))
@@ -296,6 +315,10 @@ def computation(opcode: str, count: int) -> Computation | None:
         return Computation(("b32", "b32", "s32"), "s32", partial(dot_of_halves, half, (kinds[0], kinds[1])))
     if opcode.startswith("cvt.pack.sat.") and words[2] in ("s8", "u8") and count == 3:
         return Computation((words[3], words[3], "b32"), "b32", partial(packed, words[2]))
+    if words in (["rn", "f16x2", "f32"], ["rn", "bf16x2", "f32"]) and count == 2:
+        return Computation(("f32", "f32"), "b32", partial(two_halves, words[1]))
+    if words == ["rna", "tf32", "f32"]:
+        return Computation(("f32",), "b32", near_tf32)
     if root == "cvt" and count == 1 and words[-2] in TYPES:
         *modifiers, to, of = words
         return Computation((of,), to, partial(converted, modifiers, to))

@@ -118,6 +118,17 @@ def test_conversions_saturate():
     assert compute("cvt.rn.f32.s32", np.array([16777217], np.int32)).tolist() == [16777216.0]
 
 
+def test_floats_are_rounded():
+    """To halves, ties to even, the first operand above the second one; to tf32, ties away from zero."""
+    a, b = np.array([1.5, np.inf, 3.0], np.float32), np.array([-2.0, 2.0**-24, 65536.0], np.float32)
+    assert compute("cvt.rn.f16x2.f32", a, b).tolist() == [0x3E00C000, 0x7C000001, 0x42007C00]
+    assert compute("cvt.rn.bf16x2.f32", a, b).tolist() == [0x3FC0C000, 0x7F803380, 0x40404780]
+    ties = np.array([1 + 2.0**-8, 1 + 3 * 2.0**-8, np.nan], np.float32)
+    assert compute("cvt.rn.bf16x2.f32", ties, ties).tolist() == [0x3F803F80, 0x3F823F82, 0x7FFF7FFF]
+    c = np.array([1 + 2.0**-11, -1 - 2.0**-11, 1 + 2.0**-12], np.float32)
+    assert compute("cvt.rna.tf32.f32", c).tolist() == [0x3F802000, 0xBF802000, 0x3F800000]
+
+
 def test_bytes_are_packed():
     """The ISA: the lower bytes are those of b, then a; c moves up by 16 bits."""
     a, b, c = np.array([-300, 7], np.int32), np.array([300, -2], np.int32), np.array([0xABCD1234, 1], np.uint32)

@@ -1,10 +1,14 @@
-"""Attention by the matrix units of single warps: scores of 16 queries and all keys stay in a warp's registers, as does
-what becomes of them, which is multiplied by the values.
+"""Attention by the matrix units of single warps: scores of 16 queries and a tile of keys stay in a warp's registers, as
+does what becomes of them, which is multiplied by the values.
 
 The layout of sums (PTX ISA, "Matrix Fragments for mma.m16n8k32") gives four lanes the scores of two queries; with the
-keys' rows in the order of packed weights, each has 8 neighbours of every 32. As first factor of the second product a
-lane needs codes of the same two queries: four at the places 4 t and four at 16 + 4 t of each 32. So values are copied
-with key 8 t + 4 u + i at place 16 u + 4 t + i, and nothing moves between lanes.
+keys' rows in the order of packed weights, each has 8 neighbours of every 32. As first factor of the second product,
+instruction by instruction, a lane t has two words of each query, at the bytes 4 t and 16 + 4 t of 32. So values are
+copied such that the numbers of its 8 neighbours' word w are at the bytes 16 w + 4 t, and nothing moves between lanes.
+
+Where there is one tile of keys, the operations on rows run as they are. Of several tiles, a softmax of floats is
+computed along the way (online_softmax). What else there is takes a pass over the keys for each reduction, whose scores
+are computed again, and one for the values: so codes are those of separate launches.
 """
 
 from __future__ import annotations
@@ -13,46 +17,45 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import i32
+from xdsl.dialects.builtin import f32, i32
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import SSAValue
 
 from relay.dialects.gpu import BarrierOp
 from relay.lowering.builder import Index, LoopBuilder
-from relay.lowering.gpu.matrix import TAP, Matrix
+from relay.lowering.gpu.matrix import Matrix
 from relay.lowering.gpu.matrix_kernel import QUAD
-from relay.lowering.gpu.matrix_thread import MatrixThread
-from relay.lowering.gpu.pair_kernel import CodePairs, Pair, PairCopies, PairKernel, Part
+from relay.lowering.gpu.online_softmax import OnlineSoftmax
+from relay.lowering.gpu.pair_kernel import Pair, PairCopies, PairKernel, Part, pairs
 from relay.lowering.gpu.points import PointEmitter
 from relay.lowering.gpu.row_emitter import Piece, RowEmitter
-from relay.lowering.gpu.teams import Members, Team
-from relay.lowering.indices import binary
-from relay.lowering.scheduling.in_turn import Chain
+from relay.lowering.gpu.score_tiles import Scores, ScoreTiles
+from relay.lowering.gpu.shared_memory import shared_memory
+from relay.lowering.gpu.teams import SUMS, Members, Team, join_of
+from relay.lowering.gpu.warp_products import float_words
+from relay.lowering.indices import below, binary
+from relay.lowering.scheduling.in_turn import Chain, Scheduled, is_number, is_reduction
 
 SCORES = 8
 """Neighbouring scores of a lane."""
+WIDTH = QUAD * SCORES
+"""Keys of which a lane has neighbours."""
 
 
 @dataclass(frozen=True)
 class Attention:
-    """What attention consists of: the first product's operation, the chain on its rows, and both products."""
+    """What attention consists of: the first product's operation, the chain on its rows, and both products. `online`:
+    the chain as a softmax that can be computed along the way."""
 
     op: linalg.GenericOp
     chain: Chain
     scores: Pair
     values: Pair
+    online: OnlineSoftmax | None
 
 
-@dataclass(frozen=True)
-class Scores:
-    """The first product, in tiles of whole rows, and the operations on its rows, which read its sums from `sums` and
-    write the first factor of the second product to `weights`."""
-
-    pair: Pair
-    matrix: Matrix
-    chain: Chain
-    sums: SSAValue
-    weights: SSAValue
+Numbers = dict[SSAValue, SSAValue]
+"""What buffers with one number a row hold for a row."""
 
 
 class AttentionKernel(PairKernel):
@@ -63,83 +66,258 @@ class AttentionKernel(PairKernel):
         self,
         builder: LoopBuilder,
         scores: Scores,
+        online: OnlineSoftmax | None,
         pair: Pair,
         matrix: Matrix,
         points: PointEmitter,
         factors: Sequence[SSAValue],
     ):
         super().__init__(builder, pair, matrix, points, factors[2:])
-        self.scores, self.queries_and_keys = scores, factors[:2]
+        self.scores, self.online, self.queries_and_keys = scores, online, factors[:2]
 
     def products(self) -> tuple[Sequence[SSAValue], Sequence[SSAValue]]:
-        b, t = self.b, self.t
-        words = self.words()
-        units, copies = CodePairs(t), ValueCopies(t, self.factors, self.pair, self.number)
-        units.prepare()
-        found = [b.constant(0, self.kind)] * (self.tile.sums + units.rows)
-        for step in range(self.m.steps):
-            loaded = copies.load(step)
-            b.add(BarrierOp.create())
-            copies.land(loaded, 0)
-            b.add(BarrierOp.create())
-            for half, right in enumerate(units.right):
-                part = step * self.tile.depth // TAP + half
-                if part < len(words):
-                    units.add_products([words[part]], units.weights(right), found)
-        found = units.finish(found)
+        b, scores = self.b, self.scores
+        shared_memory(b, shared_bytes(scores, self.m))
+        self.row_points = PointEmitter(b, self.points.producers, SCORES)
+        self.tiles = ScoreTiles(b, scores, self.row_points, self.queries_and_keys, self.number)
+        self.tiles.start(self.block, self.thread)
+        self.members = Members(b, Team(QUAD, True), self.t.rem(self.t.lane, QUAD))
+        self.rows = [self.tiles.row(half) for half in range(2)]
+        self.units = pairs(self.t)
+        self.units.prepare()
+        start = [b.constant(0, self.kind)] * (self.tile.sums + self.units.rows)
+        if scores.tiles == 1:
+            found = self.multiply(0, self.computed(0), start)
+        else:
+            found = self.along(start) if self.online is not None else self.in_passes(start)
+        found = self.units.finish(found)
         return found[: self.tile.sums], found[self.tile.sums :]
 
-    def words(self) -> list[list[SSAValue]]:
-        """Four words for each 32 keys: the first four codes of a lane's two queries, then the other four."""
-        b, points = self.b, PointEmitter(self.b, self.points.producers, SCORES)
-        first = PairKernel(b, self.scores.pair, self.scores.matrix, points, self.queries_and_keys)
-        first.number = self.number
-        first.t = MatrixThread(b, self.scores.matrix, self.block, self.thread)
-        sums, rows = first.products()
-        halves = [self.of_query(first, points, sums, rows, half) for half in range(2)]
-        return [[a[0], c[0], a[1], c[1]] for a, c in zip(*halves, strict=True)]
+    # All keys at once
 
-    def of_query(
-        self,
-        first: PairKernel,
-        points: PointEmitter,
-        sums: Sequence[SSAValue],
-        rows: Sequence[SSAValue],
-        half: int,
-    ) -> list[list[SSAValue]]:
-        """For each 32 keys, two words of codes of one of the lane's queries; those of keys that are none are 0."""
-        b, t, scores, matrix = self.b, self.t, self.scores, self.scores.matrix
-        row = b.plus(b.plus(b.plus(t.first_row, t.warp_row), t.div(t.lane, QUAD)), 8 * half)
-        if matrix.rows % matrix.tile.rows:
-            row = binary(b, arith.MinUIOp, row, matrix.rows - 1)
-        total = rows[2 * half] if rows else None
-        groups = [
-            [sums[4 * (QUAD * part + n) + 2 * half + j] for n in range(QUAD) for j in range(2)]
-            for part in range(matrix.tile.column_steps // QUAD)
-        ]
-        given = [first.offset(b.packed(group), total) for group in groups]
-        members = Members(b, Team(QUAD, True), t.rem(t.lane, QUAD))
-        emitter = RowEmitter(b, scores.chain, points, members, [self.number, row], None, {scores.sums: given})
-        emitter.emit()
-        pairs = zip(emitter.pieces, emitter.kept[scores.weights, ""], strict=True)
-        return [self.words_of(piece, codes) for piece, codes in pairs]
+    def computed(self, tile: Index) -> list[list[list[SSAValue]]]:
+        """The weights of a tile that is all keys."""
+        emitters = self.emitters(tile, [{}, {}])
+        for emitter in emitters:
+            emitter.emit()
+        return [self.words(emitter) for emitter in emitters]
 
-    def words_of(self, piece: Piece, codes: SSAValue) -> list[SSAValue]:
-        """Eight codes as two words."""
+    # Passes
+
+    def in_passes(self, start: list[SSAValue]) -> list[SSAValue]:
+        """Each reduction in a pass over all keys, and then the values."""
+        b, numbers = self.b, list[Numbers]([{}, {}])
+        for op in self.scores.chain.ops:
+            if isinstance(op, linalg.GenericOp) and is_reduction(op):
+                self.reduce(op, numbers)
+            elif isinstance(op, linalg.FillOp) or self.is_number(op):
+                self.compute_number(op, numbers)
+        with b.loop(0, self.scores.tiles, carried=start) as (tile, state):
+            emitters = self.emitters(tile, numbers)
+            words = [self.weights(emitter) for emitter in emitters]
+            state.next = self.multiply(tile, words, state.args)
+        return list(state.results)
+
+    def is_number(self, op: linalg.GenericOp) -> bool:
+        """Whether an operation computes a number of each row."""
+        return is_number(op, self.scores.chain.outer)
+
+    def compute_number(self, op: Scheduled, numbers: list[Numbers]) -> None:
+        """A number of each row, which others of these are computed from."""
+        for half in range(2):
+            row = self.of_row(half, numbers[half])
+            row.compute(op)
+            numbers[half] = row.numbers
+
+    def reduce(self, op: linalg.GenericOp, numbers: list[Numbers]) -> None:
+        """A reduction of both rows, as a pass over the keys."""
+        b, output, join = self.b, op.outputs[0], join_of(op)
+        assert join is not None
+        starts = [known[output] for known in numbers]
+        first = [b.constant(0, start.type) if join in SUMS else start for start in starts]
+        with b.loop(0, self.scores.tiles, carried=first) as (tile, state):
+            emitters = self.emitters(tile, numbers)
+            for emitter in emitters:
+                self.compute_for(op, emitter)
+            pairs = zip(emitters, starts, state.args, strict=True)
+            state.next = [b.add(join(old, emitter.own(op, start))).results[0] for emitter, start, old in pairs]
+        for known, start, own in zip(numbers, starts, state.results, strict=True):
+            total = self.members.join(own, join)
+            known[output] = b.add(join(start, total)).results[0] if join in SUMS else total
+
+    # Along the way
+
+    def along(self, start: list[SSAValue]) -> list[SSAValue]:
+        """One pass: the values' sums are scaled down where a greater score comes."""
+        b, online, sums = self.b, self.online, self.tile.sums
+        assert online is not None
+        numbers = list[Numbers]([{}, {}])
+        for op in self.scores.chain.ops:
+            if isinstance(op, linalg.FillOp) or (self.is_number(op) and online.inverse not in op.outputs):
+                self.compute_number(op, numbers)
+        least = [known[online.most.outputs[0]] for known in numbers]
+        with b.loop(0, self.scores.tiles, carried=[*least, *[b.constant(0, f32)] * 2, *start]) as (tile, state):
+            emitters = self.emitters(tile, numbers)
+            results, words, found = list[SSAValue](), list[list[list[SSAValue]]](), list(state.args[4:])
+            for half, emitter in enumerate(emitters):
+                most, total, factor = self.go_on(emitter, state.args[half], state.args[2 + half])
+                results += [most, total]
+                words.append(self.weights(emitter))
+                found[:sums] = self.scaled(found[:sums], half, factor)
+            state.next = [*results[::2], *results[1::2], *self.multiply(tile, words, found)]
+        found = list(state.results[4:])
+        for half in range(2):
+            known = numbers[half]
+            total = self.members.join(state.results[2 + half], arith.AddfOp)
+            known[online.sums.outputs[0]] = b.add(arith.AddfOp(known[online.sums.outputs[0]], total)).result
+            row = self.of_row(half, known)
+            for op in self.scores.chain.ops:
+                if online.inverse in op.outputs:
+                    row.compute(op)
+            inverse = row.numbers[online.inverse]
+            if online.chosen:
+                zero = b.constant(0, f32)
+                inverse = b.select(b.compare(total, "ogt", zero), inverse, zero)
+            found[:sums] = self.scaled(found[:sums], half, inverse)
+        return found
+
+    def go_on(self, emitter: TileRow, before: SSAValue, total: SSAValue) -> tuple[SSAValue, SSAValue, SSAValue]:
+        """With the scores of another tile, for one row: the greatest score, what the thread has of the sum of powers,
+        and what sums of before are multiplied by. Without a finite score all powers are 0, not `exp(inf - inf)`."""
+        b, online = self.b, self.online
+        assert online is not None
+        most, powers, output = online.most, online.powers, online.most.outputs[0]
+        self.compute_for(most, emitter)
+        found = self.members.join(emitter.own(most, before), arith.MaximumfOp)
+        least = b.constant(float("-inf"), f32)
+        emitter.numbers[output] = b.select(b.compare(found, "oeq", least), b.constant(0, f32), found)
+        arguments = [before, emitter.numbers[output], powers.outputs[0]]
+        (factor,) = emitter.points.computed(powers.body.block, arguments, emitter.dims)
+        emitter.compute(powers)
+        own = emitter.own(online.sums, b.constant(0, f32))
+        emitter.numbers[online.inverse] = b.constant(1, f32)
+        return found, b.add(arith.AddfOp(b.add(arith.MulfOp(total, factor)).result, own)).result, factor
+
+    def scaled(self, sums: Sequence[SSAValue], half: int, factor: SSAValue) -> list[SSAValue]:
+        """The sums of values, those of one row multiplied by a factor."""
         b = self.b
-        words = [b.lane(b.bitcast(codes, i32, 2), number) for number in range(2)]
+        return [b.add(arith.MulfOp(sum, factor)).result if n % 4 // 2 == half else sum for n, sum in enumerate(sums)]
+
+    # Tiles
+
+    def of_row(self, half: int, numbers: Numbers) -> TileRow:
+        """What computes numbers of a row, without scores."""
+        return TileRow(self.b, self.scores, self.row_points, self.members, self.dims(half), 0, numbers, [])
+
+    def dims(self, half: int) -> list[Index]:
+        return [self.number, self.rows[half]]
+
+    def emitters(self, tile: Index, numbers: Sequence[Numbers]) -> list[TileRow]:
+        """What computes on the scores of a tile, for both rows of the thread."""
+        found = enumerate(self.tiles.of_tile(tile))
+        return [
+            TileRow(self.b, self.scores, self.row_points, self.members, self.dims(half), tile, numbers[half], scores)
+            for half, scores in found
+        ]
+
+    def compute_for(self, op: linalg.GenericOp, emitter: TileRow) -> None:
+        """What an operation reads of rows, and what that is computed from."""
+        for value in op.inputs:
+            if value in self.scores.chain.written and value not in emitter.numbers and (value, "") not in emitter.kept:
+                writer = next(each for each in self.scores.chain.ops if value in each.outputs)
+                assert isinstance(writer, linalg.GenericOp)
+                self.compute_for(writer, emitter)
+                emitter.compute(writer)
+
+    def weights(self, emitter: TileRow) -> list[list[SSAValue]]:
+        """The weights of a tile, whose numbers of each row are known, as words."""
+        last = self.scores.chain.ops[-1]
+        assert isinstance(last, linalg.GenericOp)
+        self.compute_for(last, emitter)
+        emitter.compute(last)
+        return self.words(emitter)
+
+    def words(self, emitter: TileRow) -> list[list[SSAValue]]:
+        """The weights of a row: for each instruction, the lane's two words; those of keys that are none are 0."""
+        pieces = zip(emitter.pieces, emitter.kept[self.scores.weights, ""], strict=True)
+        words = [word for piece, weights in pieces for word in self.words_of(piece, weights)]
+        return [words[n : n + 2] for n in range(0, len(words), 2)]
+
+    def words_of(self, piece: Piece, weights: SSAValue) -> list[SSAValue]:
+        """Eight codes or floats as words."""
+        b, format = self.b, self.m.format
+        if format.exact:
+            codes = b.bitcast(weights, i32, 2)
+            words = [b.lane(codes, number) for number in range(2)]
+        else:
+            words = float_words(b, format, [b.lane(weights, number) for number in range(SCORES)])
         inside, zero = piece.inside, b.constant(0, i32)
         return words if inside is None else [b.select(inside, word, zero) for word in words]
 
+    def multiply(self, tile: Index, words: Sequence[list[list[SSAValue]]], sums: Sequence[SSAValue]) -> list[SSAValue]:
+        """Products of a tile's weights and values more."""
+        b, found, steps = self.b, list(sums), value_steps(self.scores.matrix, self.m)
+        copies = ValueCopies(self.t, self.factors, self.pair, self.number)
+        stages = [self.scores.shared_bytes + step * self.tile.columns * self.tile.depth for step in range(steps)]
+        for step, stage in enumerate(stages):
+            copies.land(copies.load(b.plus(b.times(tile, steps), step)), stage)
+        b.add(BarrierOp.create())
+        places = [b.plus(right, stage) for stage in stages for right in self.units.right]
+        start = self.tile.rows * self.tile.depth
+        for place, first, second in zip(places, *words, strict=False):
+            factors = [first[0], second[0], first[1], second[1]]
+            self.units.add_products([factors], self.units.weights(b.plus(place, -start)), found)
+        return found
+
+
+def shared_bytes(scores: Scores, values: Matrix) -> int:
+    """Shared memory of a block: queries, keys, and a tile of values."""
+    return scores.shared_bytes + value_steps(scores.matrix, values) * values.tile.columns * values.tile.depth
+
+
+def value_steps(scores: Matrix, values: Matrix) -> int:
+    """Steps of the values' depth in a tile of keys."""
+    return min(-(-scores.tile.columns // values.deep), values.steps)
+
+
+class TileRow(RowEmitter):
+    """Emits operations on a tile of a row's scores. `numbers`: those of the row that are known."""
+
+    def __init__(
+        self,
+        b: LoopBuilder,
+        scores: Scores,
+        points: PointEmitter,
+        members: Members,
+        dims: Sequence[Index],
+        tile: Index,
+        numbers: Numbers,
+        given: list[SSAValue],
+    ):
+        self.tile, self.size, self.several = tile, len(given) * WIDTH, scores.tiles > 1
+        super().__init__(b, scores.chain, points, members, dims, None, {scores.sums: given})
+        self.numbers = dict(numbers)
+
+    def find_pieces(self) -> Iterator[Piece]:
+        b, whole = self.b, self.chain.size // SCORES
+        first = b.times(self.tile, self.size // SCORES)
+        for number in range(self.size // WIDTH):
+            at = b.plus(first, b.plus(number * QUAD, self.members.member))
+            full = self.chain.size % self.size == 0 if self.several else (number + 1) * WIDTH <= self.chain.size
+            inside = None if full else below(b, at, whole)
+            place = at if inside is None else binary(b, arith.MinUIOp, at, whole - 1)
+            yield Piece(self.points.widened([place])[0], inside)
+
 
 class ValueCopies(PairCopies):
-    """Emits the copies of one thread of the values, in the order in which lanes have their weights."""
+    """Emits the copies of one thread of the values, in the order in which lanes have their weights; they start where a
+    stage does."""
 
     def find(self, factors: Sequence[SSAValue]) -> Iterator[Part]:
-        yield from self.columns(factors[0], self.t.tile.rows * self.t.tile.depth)
+        return self.columns(factors[0], 0)
 
-    def place(self, k: Index) -> Index:
-        b, t = self.b, self.t
-        group = b.times(t.div(k, TAP), TAP)
-        upper = b.times(t.rem(t.div(k, 4), 2), TAP // 2)
-        return b.plus(group, b.plus(upper, b.times(t.div(t.rem(k, TAP), SCORES), 4)))
+    def line(self, place: Index) -> Index:
+        b, t, word = self.b, self.t, QUAD * self.together
+        group, inside = b.times(t.div(place, WIDTH), WIDTH), t.rem(place, WIDTH)
+        lane = b.times(t.div(t.rem(inside, word), self.together), SCORES)
+        return b.plus(group, b.plus(lane, b.times(t.div(inside, word), self.together)))

@@ -14,9 +14,9 @@ ACCUMULATED = 2.0**-23
 
 @dataclass(frozen=True)
 class Format:
-    """Numbers as matrix units take them. `data`: bytes of one in memory; `weight`: bytes of a packed one; `roundoff`:
-    what rounding changes of a number at most, as a part of it, or `tiny` if that is more; `limit`: what is that large
-    becomes infinite."""
+    """Numbers as matrix units take them. `data`: bytes of one in shared memory; `weight`: bytes of a packed one;
+    `roundoff`: what rounding changes of a number at most, as a part of it, or `tiny` if that is more; `limit`: what is
+    that large becomes infinite."""
 
     name: str
     data: int = 4

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.builtin import MemRefType, i16
 from xdsl.ir import SSAValue
 
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.matrix import Matrix
 from relay.lowering.gpu.shared_memory import shared_memory
+from relay.lowering.gpu.teams import WORD
 from relay.lowering.gpu.tiles import CHUNK
 from relay.lowering.indices import below, binary, quotient, remainder
 from relay.lowering.shaped import buffer_of
@@ -48,7 +49,8 @@ class MatrixThread:
                 matrix.tile.stages * tile.stage_bytes // matrix.format.data,
                 buffer_of(self.shared).memory_space,
             )
-            type = MemRefType(matrix.conv.data.element, [count], memory_space=space)
+            element = matrix.conv.data.element if matrix.format.data == WORD else i16
+            type = MemRefType(element, [count], memory_space=space)
             self.numbers = b.add(memref.ViewOp(self.shared, b.index(0), [], type)).result
 
     def div(self, a: Index, c: int) -> Index:

@@ -1,5 +1,5 @@
 """Products of two computed factors by the matrix units of single warps: threads copy rows of both into shared memory,
-through registers, and turn the second factor where its columns lie apart.
+through registers, and turn the second factor where its columns lie apart. Floats are rounded on the way.
 
 Other than with constant weights, nothing is packed before, and what zero points make of the sums is summed here: by
 products of ones.
@@ -15,6 +15,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
+from relay.dialects.attributes import dtype_of
 from relay.dialects.gpu import BarrierOp
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.dots import ONES, wrapped
@@ -24,11 +25,12 @@ from relay.lowering.gpu.matrix_thread import MatrixThread
 from relay.lowering.gpu.points import PointEmitter
 from relay.lowering.gpu.shared_memory import align
 from relay.lowering.gpu.tiles import CHUNK, Tile
-from relay.lowering.gpu.warp_products import PRODUCTS, FloatProducts, WarpProducts
+from relay.lowering.gpu.warp_products import RoundedProducts, WarpProducts, float_words
 from relay.lowering.indices import below, binary, both, quotient, remainder
+from relay.lowering.shaped import buffer_of, is_vector
 
 FOUR = 4
-"""Columns of a turned factor that a thread reads at once; of codes, as many rows."""
+"""Columns of a turned factor that a thread reads at once, and bytes of a column that it writes at once."""
 
 
 @dataclass(frozen=True)
@@ -66,20 +68,23 @@ class PairKernel(MatrixKernel):
 
     def products(self) -> tuple[Sequence[SSAValue], Sequence[SSAValue]]:
         b, t, steps = self.b, self.t, self.m.steps
-        units = CodePairs(t) if self.m.format.exact else FloatPairs(t)
-        copies = PairCopies(t, self.factors, self.pair, self.number)
+        units, copies, first = pairs(t), self.pair_copies(), b.times(t.part, steps)
         units.prepare()
-        copies.land(copies.load(0), 0)
+        copies.land(copies.load(first), 0)
         zero = b.constant(0, self.kind)
         with b.loop(0, steps, carried=[zero] * (self.tile.sums + units.rows)) as (step, state):
             b.add(BarrierOp.create())
             following = b.plus(step, 1)
-            loaded = copies.load(following) if steps > 1 else []
+            loaded = copies.load(b.plus(first, following)) if steps > 1 else []
             state.next = units.multiply(t.stage(step), state.args)
             if loaded:
                 copies.land(loaded, t.stage(following))
         found = units.finish(state.results)
         return found[: self.tile.sums], found[self.tile.sums :]
+
+    def pair_copies(self) -> PairCopies:
+        """What copies both factors."""
+        return PairCopies(self.t, self.factors, self.pair, self.number)
 
 
 @dataclass(frozen=True)
@@ -96,17 +101,24 @@ class PairCopies:
     def __init__(self, thread: MatrixThread, factors: Sequence[SSAValue], pair: Pair, number: Index):
         self.t, self.b, self.m, self.pair, self.product = thread, thread.b, thread.m, pair, number
         self.size = self.m.format.data
+        self.together = FOUR // self.size
         self.parts = [*self.find(factors)]
 
     def find(self, factors: Sequence[SSAValue]) -> Iterator[Part]:
         """What the thread copies of both factors."""
-        t, tile = self.t, self.t.tile
-        yield from self.rows(factors[0], self.m.rows, t.first_row, tile.rows, 0, False)
-        start = tile.rows * tile.depth
+        yield from self.first(factors[0])
+        yield from self.second(factors[1])
+
+    def first(self, source: SSAValue) -> Iterator[Part]:
+        """What the thread copies of the first factor."""
+        return self.rows(source, self.m.rows, self.t.first_row, self.t.tile.rows, 0, False)
+
+    def second(self, source: SSAValue) -> Iterator[Part]:
+        """What the thread copies of the second factor, which follows the first one in a stage."""
+        t, start = self.t, self.t.tile.rows * self.t.tile.depth
         if self.pair.turned:
-            yield from self.columns(factors[1], start)
-        else:
-            yield from self.rows(factors[1], self.m.columns, t.first_column, tile.columns, start, True)
+            return self.columns(source, start)
+        return self.rows(source, self.m.columns, t.first_column, t.tile.columns, start, True)
 
     def load(self, step: Index) -> list[list[SSAValue]]:
         """What the thread copies of a step, from memory; zeros where the factors end."""
@@ -122,28 +134,26 @@ class PairCopies:
     ) -> Iterator[Part]:
         """The thread's chunk of some rows of a factor that has `count` of them; `ordered`: they are the second factor's
         columns, which lie as packed weights do."""
-        b, t, depth = self.b, self.t, self.m.depth
+        b, t = self.b, self.t
         chunk, together = t.rem(t.number, t.chunks), t.tile.threads // t.chunks
-        piece = gcd(CHUNK // self.size, depth)
         for number in range(rows // together):
             row = b.plus(t.div(t.number, t.chunks), number * together)
             place = b.plus(t.place(row, chunk), start)
             at = b.plus(first, self.channel(row) if ordered else row)
             inside = below(b, at, count) if count % rows else None
             line = at if inside is None else binary(b, arith.MinUIOp, at, count - 1)
-            base = b.times(b.plus(b.times(self.product, count), line), depth)
-            k = b.times(chunk, CHUNK // self.size)
-            yield self.pieces(source, base, k, inside, piece, place)
+            line = b.plus(b.times(self.product, count), line)
+            yield self.chunk(source, line, b.times(chunk, CHUNK // self.size), inside, place)
 
-    def pieces(
-        self, source: SSAValue, base: Index, k: Index, inside: SSAValue | None, piece: int, place: Index
-    ) -> Part:
-        """A chunk in pieces that lie together in memory."""
+    def chunk(self, source: SSAValue, line: Index, k: Index, inside: SSAValue | None, place: Index) -> Part:
+        """A chunk of a line of a factor, in pieces that lie together in memory."""
         b, t, whole = self.b, self.t, CHUNK // self.size
+        piece, base = gcd(whole, self.m.depth), b.times(line, self.m.depth)
 
         def read(step: Index) -> list[SSAValue]:
             first = b.plus(b.times(step, self.m.deep), k)
-            return [self.known(source, base, b.plus(first, n), 1, inside, piece) for n in range(0, whole, piece)]
+            found = [self.known(source, base, b.plus(first, n), 1, inside, piece) for n in range(0, whole, piece)]
+            return [self.rounded(value) for value in found]
 
         def write(stage: Index, values: Sequence[SSAValue]) -> None:
             for number, value in enumerate(values):
@@ -162,19 +172,18 @@ class PairCopies:
             inside = both(b, [inside, below(b, k, depth)])
             k = binary(b, arith.MinUIOp, k, depth - (count if pitch == 1 else 1))
         value = b.vector_load(source, [b.plus(base, b.times(k, pitch))], count)
-        align(value.owner, count * self.size)
+        align(value.owner, count * dtype_of(self.m.conv.data.element).itemsize)
         if inside is None:
             return value
         return b.select(inside, value, b.broadcast(b.constant(0, self.m.conv.data.element), count))
 
     def columns(self, source: SSAValue, start: int) -> Iterator[Part]:
-        """The thread's columns of a turned factor, four beside each other, of one or four rows."""
+        """The thread's columns of a turned factor, four beside each other, of as many rows as fill a word."""
         b, t, columns = self.b, self.t, self.m.columns
         groups = t.tile.columns // FOUR
-        together = FOUR if self.size == 1 else 1
         for number in range(t.tile.depth // FOUR * groups // t.tile.threads):
             item = b.plus(t.number, number * t.tile.threads)
-            column, k = b.times(t.rem(item, groups), FOUR), b.times(t.div(item, groups), together)
+            column, k = b.times(t.rem(item, groups), FOUR), b.times(t.div(item, groups), self.together)
             at = b.plus(t.first_column, column)
             inside = below(b, at, columns) if columns % t.tile.columns else None
             at = at if inside is None else binary(b, arith.MinUIOp, at, columns - FOUR)
@@ -184,42 +193,57 @@ class PairCopies:
     def turned(
         self, source: SSAValue, base: Index, k: Index, inside: SSAValue | None, column: Index, start: int
     ) -> Part:
-        """Four columns of one row, or codes of four rows, each column's beside each other in a stage."""
-        b, t, together = self.b, self.t, FOUR if self.size == 1 else 1
-        row, k_there = self.row(column), self.place(k)
-        chunk, rest = t.div(k_there, CHUNK // self.size), t.rem(k_there, CHUNK // self.size)
+        """Four columns of some rows, each column's numbers beside each other in a stage."""
+        b, t, together = self.b, self.t, self.together
+        row = self.row(column)
+        chunk, rest = t.div(k, CHUNK // self.size), t.rem(k, CHUNK // self.size)
         places = [
             b.plus(b.plus(t.place(b.plus(row, away), chunk), b.times(rest, self.size)), start) for away in (0, 1, 8, 9)
         ]
 
         def read(step: Index) -> list[SSAValue]:
-            first = b.plus(b.times(step, self.m.deep), k)
+            first = self.line(b.plus(b.times(step, self.m.deep), k))
             lines = [self.known(source, base, b.plus(first, n), self.m.columns, inside, FOUR) for n in range(together)]
-            return self.transposed(lines) if together > 1 else lines
+            return self.transposed(lines)
 
         def write(stage: Index, values: Sequence[SSAValue]) -> None:
             for number, place in enumerate(places):
                 to = t.div(b.plus(stage, place), self.size)
-                if together > 1:
-                    b.vector_store(values[number], t.numbers, [to])
-                    align(b.block.last_op, FOUR)
-                else:
-                    b.store(b.lane(values[0], number), t.numbers, [to])
+                b.vector_store(values[number], t.numbers, [to])
+                align(b.block.last_op, FOUR)
 
         return Part(read, write)
 
-    def place(self, k: Index) -> Index:
-        """Where in a row of a stage a place of the depth is."""
-        return k
+    def line(self, place: Index) -> Index:
+        """Which row of a turned factor is at a place of the depth."""
+        return place
 
     def transposed(self, lines: Sequence[SSAValue]) -> list[SSAValue]:
-        """Four vectors of four codes each, turned."""
+        """Vectors of four numbers each, turned: four vectors of a word."""
         b, found = self.b, list[SSAValue]()
+        if self.together < FOUR:
+            columns = [[b.lane(line, column) for line in lines] for column in range(FOUR)]
+            return [self.rounded(b.packed(column)) for column in columns]
         for half in (0, 2):
             order = [half, half + 4, half + 1, half + 5]
             low, high = (b.shuffle(lines[n], lines[n + 1], order) for n in (0, 2))
             found += [b.shuffle(low, high, [n, n + 1, n + 4, n + 5]) for n in (0, 2)]
         return found
+
+    def rounded(self, value: SSAValue) -> SSAValue:
+        """A vector of numbers as they are in shared memory."""
+        b, format = self.b, self.m.format
+        if format.exact:
+            return value
+        assert is_vector(value.type)
+        (count,) = value.type.get_shape()
+        found = self.of_words(float_words(b, format, [b.lane(value, number) for number in range(count)]))
+        return found if count * format.data % FOUR == 0 else b.broadcast(b.lane(found, 0), 1)
+
+    def of_words(self, words: Sequence[SSAValue]) -> SSAValue:
+        """Words as a vector of what shared memory has."""
+        held = buffer_of(self.t.numbers).element_type
+        return self.b.bitcast(self.b.packed(words), held, len(words) * FOUR // self.size)
 
     def channel(self, row: Index) -> Index:
         """The column that a row of a stage has, as `Matrix.ordered` has them: of each 32, row 8 i + 2 t + j has column
@@ -269,24 +293,6 @@ class CodePairs(WarpProducts):
         return [*mended, *sums[self.tile.sums : self.before]]
 
 
-class FloatPairs(FloatProducts):
-    """Emits what one thread of a warp multiplies: floats. Both factors are rounded here."""
-
-    def weights(self, right: Index) -> list[list[SSAValue]]:
-        return [self.factors(words) for words in super().weights(right)]
-
-    def multiply(self, stage: Index, sums: Sequence[SSAValue]) -> list[SSAValue]:
-        if self.m.format.name == "tf32":
-            return super().multiply(stage, sums)
-        b, tile, found = self.b, self.tile, list(sums)
-        a = [
-            self.joined([self.matrices(b.plus(b.plus(stage, left), 16 * tile.depth * n)) for left in self.left])
-            for n in range(tile.row_steps)
-        ]
-        halves = [WarpProducts.weights(self, b.plus(stage, right)) for right in self.right]
-        w = [[self.rounded(words) for words in columns] for columns in zip(*halves, strict=True)]
-        self.add_products(a, w, found)
-        return found
-
-    def product(self, a: Sequence[SSAValue], w: Sequence[SSAValue], sums: Sequence[SSAValue]) -> list[SSAValue]:
-        return self.four(PRODUCTS[self.m.format.name], [*a, *w, *sums])
+def pairs(thread: MatrixThread) -> WarpProducts:
+    """What multiplies the product's codes or floats."""
+    return CodePairs(thread) if thread.m.format.exact else RoundedProducts(thread)

@@ -16,7 +16,7 @@ from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.points import PointEmitter
 from relay.lowering.gpu.teams import SUMS, Members, join_of
 from relay.lowering.indices import below, binary, both, when
-from relay.lowering.scheduling.in_turn import Chain, is_number, is_reduction
+from relay.lowering.scheduling.in_turn import Chain, Scheduled, is_number, is_reduction
 from relay.lowering.scheduling.reduction import in_pairs
 from relay.lowering.shaped import is_vector
 
@@ -77,20 +77,26 @@ class RowEmitter:
     def emit(self) -> None:
         """All operations, and what others read of their results to memory."""
         for op in self.chain.ops:
-            if isinstance(op, linalg.FillOp):
-                self.numbers[op.outputs[0]] = op.inputs[0]
-            elif is_reduction(op):
-                self.numbers[op.outputs[0]] = self.reduced(op)
-            elif is_number(op, self.chain.outer):
-                self.numbers.update(zip(op.outputs, self.values(op, 0, ()), strict=True))
-            else:
-                found = [self.values(op, number, ()) for number in range(len(self.pieces))]
-                for output, values in zip(op.outputs, zip(*found, strict=True), strict=True):
-                    self.kept[output, ""] = list(values)
-                    if self.in_memory and is_read_elsewhere(output, self.chain):
-                        self.store(output, values)
+            self.compute(op)
+            if self.in_memory and isinstance(op, linalg.GenericOp):
+                for output in op.outputs:
+                    if output not in self.numbers and is_read_elsewhere(output, self.chain):
+                        self.store(output, self.kept[output, ""])
         if self.in_memory:
             self.store_numbers([buffer for buffer in self.numbers if is_read_elsewhere(buffer, self.chain)])
+
+    def compute(self, op: Scheduled) -> None:
+        """One operation."""
+        if isinstance(op, linalg.FillOp):
+            self.numbers[op.outputs[0]] = op.inputs[0]
+        elif is_reduction(op):
+            self.numbers[op.outputs[0]] = self.reduced(op)
+        elif is_number(op, self.chain.outer):
+            self.numbers.update(zip(op.outputs, self.values(op, 0, ()), strict=True))
+        else:
+            found = [self.values(op, number, ()) for number in range(len(self.pieces))]
+            for output, values in zip(op.outputs, zip(*found, strict=True), strict=True):
+                self.kept[output, ""] = list(values)
 
     def store_numbers(self, buffers: Sequence[SSAValue]) -> None:
         """The row's numbers to memory, by the first thread."""
@@ -107,7 +113,9 @@ class RowEmitter:
 
     def values(self, op: linalg.GenericOp, number: int, carried: Sequence[SSAValue]) -> list[SSAValue]:
         """What an operation yields of a piece of the row."""
-        dims = [*self.dims, self.pieces[number].column][: len(op.iterator_types)]
+        dims = [*self.dims]
+        if len(op.iterator_types) > len(dims):
+            dims.append(self.pieces[number].column)
         block = op.body.block
         pairs = zip(op.inputs, op.indexing_maps, block.args, strict=False)
         read = [self.operand(v, m.data, number, dims) if any(a.uses) else v for v, m, a in pairs]
@@ -124,11 +132,18 @@ class RowEmitter:
         return known[number]
 
     def reduced(self, op: linalg.GenericOp) -> SSAValue:
-        """A reduction of the row: each lane's and each thread's result of its own elements, joined in pairs."""
-        b, lanes, output = self.b, self.points.lanes, op.outputs[0]
-        join = join_of(op)
+        """A reduction of the row: what it starts from, and what all threads have of it."""
+        join, output = join_of(op), op.outputs[0]
         assert join is not None
-        start = self.numbers[output] if output in self.numbers else b.load(output, self.dims)
+        start = self.numbers[output] if output in self.numbers else self.b.load(output, self.dims)
+        total = self.members.join(self.own(op, start), join)
+        return self.b.add(join(start, total)).results[0] if join in SUMS else total
+
+    def own(self, op: linalg.GenericOp, start: SSAValue) -> SSAValue:
+        """What the thread's own elements make of a reduction, each lane's results joined in pairs. A sum of none is 0,
+        what else is reduced is `start`."""
+        b, lanes, join = self.b, self.points.lanes, join_of(op)
+        assert join is not None
         neutral = b.constant(0, start.type) if join in SUMS else start
         total = b.broadcast(neutral, lanes) if lanes > 1 else neutral
         for number, piece in enumerate(self.pieces):
@@ -141,5 +156,4 @@ class RowEmitter:
 
         if is_vector(total.type):
             total = in_pairs([b.lane(total, lane) for lane in range(lanes)], pair)
-        total = self.members.join(total, join)
-        return pair(start, total) if join in SUMS else total
+        return total

@@ -14,10 +14,12 @@ from xdsl.dialects.builtin import bf16, f16, f32, i32
 from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import nvgpu
-from relay.lowering.builder import Index
+from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.gpu.dots import ONES
+from relay.lowering.gpu.formats import Format
 from relay.lowering.gpu.matrix import TAP
 from relay.lowering.gpu.matrix_thread import MatrixThread
+from relay.lowering.gpu.teams import WORD
 from relay.lowering.shaped import vector_of
 
 HALVES: dict[str, Attribute] = {"f16": f16, "bf16": bf16}
@@ -62,11 +64,11 @@ class WarpProducts:
         """The sums, once all products are done."""
         return list(sums)
 
-    def multiply(self, stage: Index, sums: Sequence[SSAValue]) -> list[SSAValue]:
-        """All products of a stage added to the sums."""
-        b, tile, found = self.b, self.tile, list(sums)
+    def multiply(self, stage: Index, sums: Sequence[SSAValue], data: Index | None = None) -> list[SSAValue]:
+        """All products of a stage added to the sums; `data`: where the data's rows are, if not in the stage."""
+        b, tile, found, data = self.b, self.tile, list(sums), stage if data is None else data
         for half in range(tile.depth // TAP):
-            left = b.plus(stage, self.left[half])
+            left = b.plus(data, self.left[half])
             a = [self.factors(self.matrices(b.plus(left, 16 * tile.depth * n))) for n in range(tile.row_steps)]
             self.add_products(a, self.weights(b.plus(stage, self.right[half])), found)
         return found
@@ -116,10 +118,21 @@ class WarpProducts:
         return self.b.fields(self.b.add(llvm.CallIntrinsicOp(intrinsic, operands, [four])).results[0])
 
 
-class FloatProducts(WarpProducts):
-    """Emits what one thread of a warp multiplies: floats."""
+class RoundedProducts(WarpProducts):
+    """Emits what one thread of a warp multiplies: floats that were rounded before they came into shared memory."""
 
     kind = f32
+
+    def product(self, a: Sequence[SSAValue], w: Sequence[SSAValue], sums: Sequence[SSAValue]) -> list[SSAValue]:
+        b, name = self.b, self.m.format.name
+        words = [*a, *w]
+        if name == "f16":
+            words = [b.bitcast(b.broadcast(word, 1), HALVES[name], 2) for word in words]
+        return self.four(PRODUCTS[name], [*words, *sums])
+
+
+class FloatProducts(RoundedProducts):
+    """Emits what one thread of a warp multiplies: floats. Weights were rounded before, the data is rounded here."""
 
     def prepare(self) -> None:
         super().prepare()
@@ -128,9 +141,9 @@ class FloatProducts(WarpProducts):
             chunk = b.plus(b.times(t.rem(self.column, 2), 2), t.rem(t.div(lane, 8), 2))
             self.right = [b.plus(t.place(t.div(self.column, 2), chunk), self.tile.rows * self.tile.depth)]
 
-    def multiply(self, stage: Index, sums: Sequence[SSAValue]) -> list[SSAValue]:
+    def multiply(self, stage: Index, sums: Sequence[SSAValue], data: Index | None = None) -> list[SSAValue]:
         if self.m.format.fold == 1:
-            return super().multiply(stage, sums)
+            return super().multiply(stage, sums, data)
         b, tile, found = self.b, self.tile, list(sums)
         halves = [b.plus(stage, left) for left in self.left]
         a = [
@@ -142,21 +155,31 @@ class FloatProducts(WarpProducts):
 
     def joined(self, halves: Sequence[Sequence[SSAValue]]) -> list[SSAValue]:
         """Words of two numbers each, of a lane's numbers t, t + 4, t + 8 and t + 12 of two rows of 16."""
-        return [self.rounded([words[row], words[row + 2]]) for words in halves for row in range(2)]
-
-    def rounded(self, words: Sequence[SSAValue]) -> SSAValue:
-        """Two floats as one word, as intrinsics take it."""
-        b, half = self.b, HALVES[self.m.format.name]
-        two = b.packed([b.add(arith.BitcastOp(word, f32)).result for word in words])
-        both = b.add(arith.TruncFOp(two, vector_of(half, 2))).result
-        return both if half == f16 else b.lane(b.bitcast(both, i32, 1), 0)
-
-    def product(self, a: Sequence[SSAValue], w: Sequence[SSAValue], sums: Sequence[SSAValue]) -> list[SSAValue]:
-        b, name = self.b, self.m.format.name
-        if name == "f16":
-            w = [b.bitcast(b.broadcast(word, 1), HALVES[name], 2) for word in w]
-        return self.four(PRODUCTS[name], [*a, *w, *sums])
+        pairs = [[words[row], words[row + 2]] for words in halves for row in range(2)]
+        return [half_word(self.b, self.m.format.name, self.floats(pair)) for pair in pairs]
 
     def factors(self, words: list[SSAValue]) -> list[SSAValue]:
-        floats = [self.b.add(arith.BitcastOp(word, f32)).result for word in words]
-        return [self.b.intrinsic("llvm.nvvm.f2tf32.rna", [number], i32) for number in floats]
+        return [tf32_word(self.b, number) for number in self.floats(words)]
+
+    def floats(self, words: Sequence[SSAValue]) -> list[SSAValue]:
+        """Words as the floats that they are."""
+        return [self.b.add(arith.BitcastOp(word, f32)).result for word in words]
+
+
+def half_word(b: LoopBuilder, name: str, pair: Sequence[SSAValue]) -> SSAValue:
+    """Two floats, rounded to halves of this name, as one word."""
+    both = b.add(arith.TruncFOp(b.packed(pair), vector_of(HALVES[name], 2))).result
+    return b.lane(b.bitcast(both, i32, 1), 0)
+
+
+def tf32_word(b: LoopBuilder, number: SSAValue) -> SSAValue:
+    """A float rounded to tf32."""
+    return b.intrinsic("llvm.nvvm.f2tf32.rna", [number], i32)
+
+
+def float_words(b: LoopBuilder, format: Format, numbers: Sequence[SSAValue]) -> list[SSAValue]:
+    """Floats as words that matrix units take: of tf32 one each, of halves two, the last one filled up with 0."""
+    if format.data == WORD:
+        return [tf32_word(b, number) for number in numbers]
+    even = [*numbers, *[b.constant(0, f32)] * (len(numbers) % 2)]
+    return [half_word(b, format.name, even[n : n + 2]) for n in range(0, len(even), 2)]

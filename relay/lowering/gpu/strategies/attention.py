@@ -1,4 +1,4 @@
-"""Attention in one launch: a product of computed codes, operations on rows of its sums, and a product of these rows."""
+"""Attention in one launch: two products of computed factors, and operations on rows of the first one's sums."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.attributes import to_numpy
-from relay.lowering.gpu.attention_kernel import SCORES, Attention, AttentionKernel, Scores
+from relay.lowering.gpu.attention_kernel import SCORES, WIDTH, Attention, AttentionKernel, shared_bytes
 from relay.lowering.gpu.grids import grid
+from relay.lowering.gpu.matrix import Matrix
+from relay.lowering.gpu.online_softmax import OnlineSoftmax
 from relay.lowering.gpu.pair_kernel import FOUR, Pair
 from relay.lowering.gpu.points import PointEmitter
 from relay.lowering.gpu.row_emitter import is_read_elsewhere
+from relay.lowering.gpu.score_tiles import Scores
 from relay.lowering.gpu.strategies.mma_pairs import pair_of
 from relay.lowering.gpu.strategies.rows import Rows
 from relay.lowering.gpu.strategies.strategy import (
@@ -29,27 +32,34 @@ from relay.lowering.gpu.strategies.strategy import (
     transfer,
 )
 from relay.lowering.gpu.tiles import Tile
-from relay.lowering.gpu.widths import Narrow, fits
+from relay.lowering.gpu.widths import Narrow
+from relay.lowering.gpu.widths import fits as is_readable
 from relay.lowering.scheduling.in_turn import Chain
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.shaped import shape_of
+from relay.target.costs import GpuCosts
+from relay.target.record import WARP
 
 ROWS = 16
 """Queries of a warp."""
 WARPS = 4
 """Warps of a block at most."""
-WIDTH = 32
-"""Columns that a warp's sums come in: keys, and channels of values."""
+KEYS = 64
+"""Keys of a tile by default where there are several: a thread has half as many scores in registers."""
+CHANNELS = 128
+"""Channels of values at most, of which a thread has half as many sums."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionSchedule(OpSchedule):
-    """`warps` of a block, with 16 queries each; `lanes`: neighbouring results that a thread finishes at once;
-    `block`: threads of a block; `shared`: bytes of a block's shared memory."""
+    """`warps` of a block, with 16 queries each; `keys` of a tile, whose scores are in registers at once; `lanes`:
+    neighbouring results that a thread finishes at once; `block`: threads of a block; `shared`: bytes of a block's
+    shared memory."""
 
     strategy = "attention"
     warps: int
+    keys: int
     lanes: int
     block: int
     shared: int
@@ -57,7 +67,7 @@ class AttentionSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class OneAttention(Strategy[AttentionSchedule]):
-    """Two products of codes and the operations on rows between them, whose keys are few enough for registers."""
+    """Two products and the operations on rows between them: of codes, or of floats that may be rounded."""
 
     record = AttentionSchedule
     tier = 0
@@ -70,20 +80,44 @@ class OneAttention(Strategy[AttentionSchedule]):
 
     def decide(self, kernel: Kernel, pick: Picks) -> Decision[AttentionSchedule]:
         product, count, costs = self.parts.scores.product, self.parts.scores.count, kernel.target.costs
-        options = [warps for warps in powers(WARPS) if count * -(-product.rows // (ROWS * warps)) >= costs.processors]
-        warps = pick("warps", powers(WARPS), options[0] if options else 1)
+        keys = pick("keys", self.tiles(costs), self.best_tile(costs))
+        fitting = [each for each in powers(WARPS) if self.shared(each, keys) <= costs.plain_shared_bytes]
+        busy = [each for each in fitting if count * -(-product.rows // (ROWS * each)) >= costs.processors]
+        possible = [each for each in powers(WARPS) if self.shared(each, keys) <= costs.shared_bytes]
+        warps = pick("warps", possible, [*busy, fitting[-1] if fitting else possible[-1]][0])
         widest = min(self.parts.values.product.widest, SCORES)
         lanes = pick("lanes", powers(widest), widest)
-        first, second = self.tiles(warps)
-        block = pick("block", (first.threads,), first.threads)
-        size = max(first.stages * first.stage_bytes, second.stage_bytes)
+        threads = WARP * warps
+        block = pick("block", (threads,), threads)
+        size = self.shared(warps, keys)
         shared = pick("shared", (size,), size)
         buffers = [*self.inputs, *self.parts.values.product.nest.op.outputs]
         cost = transfer(buffers, costs)
-        why = f"{count} times {product.rows} queries and {product.columns} keys, whose scores stay in registers"
-        return Decision(
-            cost, AttentionSchedule(warps=warps, lanes=lanes, block=block, shared=shared, cycles=cost, why=why)
-        )
+        tiles = -(-product.columns // keys)
+        passes = "in registers" if tiles == 1 else "in tiles" if self.parts.online else "computed for each reduction"
+        why = f"{count} times {product.rows} queries and {product.columns} keys, scores {passes}"
+        found = AttentionSchedule(warps=warps, keys=keys, lanes=lanes, block=block, shared=shared, cycles=cost, why=why)
+        return Decision(cost, found)
+
+    def tiles(self, costs: GpuCosts) -> list[int]:
+        """Keys that tiles can have."""
+        most = min(whole(self.parts.scores.product.columns), whole(costs.most_keys))
+        return [keys for keys in range(WIDTH, most + 1, WIDTH) if keys % self.fewest == 0 or keys >= self.all_keys]
+
+    @property
+    def all_keys(self) -> int:
+        """The keys of a tile that has all of them."""
+        return whole(self.parts.scores.product.columns)
+
+    @property
+    def fewest(self) -> int:
+        """Keys of one step of the values' depth."""
+        return max(Tile.depth // self.parts.values.product.format.data, WIDTH)
+
+    def best_tile(self, costs: GpuCosts) -> int:
+        """All keys where registers have room for their codes; else as many as are worth the steps of a tile."""
+        most = costs.most_keys if self.parts.online is None else KEYS
+        return self.all_keys if self.all_keys <= most else KEYS
 
     @property
     def inputs(self) -> list[SSAValue]:
@@ -91,23 +125,36 @@ class OneAttention(Strategy[AttentionSchedule]):
         first, second = self.parts.scores.product.conv, self.parts.values.product.conv
         return [first.data.value, first.kernel.value, second.kernel.value]
 
-    def tiles(self, warps: int) -> tuple[Tile, Tile]:
-        """Of scores, with two stages where queries and keys are longer than one; of results."""
-        first, second = self.parts.scores.product, self.parts.values.product
-        stages = 1 if first.depth <= Tile.depth else 2
-        rows, widths = ROWS * warps, [-(-each.columns // WIDTH) * WIDTH for each in (first, second)]
-        return Tile(rows, widths[0], warps, 1, stages), Tile(rows, widths[1], warps, 1, 1)
+    def matrices(self, warps: int, keys: int, lanes: int = 1) -> tuple[Scores, Matrix]:
+        """Both products in tiles."""
+        parts, rows = self.parts, ROWS * warps
+        width = whole(parts.values.product.columns)
+        scores, values = Tile(rows, keys, warps, 1, 1), Tile(rows, width, warps, 1, 1)
+        weights = parts.values.product.conv.data.value
+        first = Scores(parts.scores, parts.scores.tiled(scores, 1), parts.chain, parts.op.outputs[0], weights)
+        return first, parts.values.tiled(values, lanes)
+
+    def shared(self, warps: int, keys: int) -> int:
+        """Shared memory of a block."""
+        return shared_bytes(*self.matrices(warps, keys))
+
+    def has_room(self, costs: GpuCosts) -> bool:
+        """Whether one warp's queries fit into the shared memory that every chip has."""
+        return self.shared(1, self.best_tile(costs)) <= costs.plain_shared_bytes
 
     def emit(self, emission: Emission, schedule: AttentionSchedule) -> None:
         b, producers, parts = emission.builder, emission.fused.producers, self.parts
-        first, second = self.tiles(schedule.warps)
-        weights = parts.values.product.conv.data.value
-        scores = Scores(parts.scores, parts.scores.tiled(first, 1), parts.chain, parts.op.outputs[0], weights)
+        scores, matrix = self.matrices(schedule.warps, schedule.keys, schedule.lanes)
         factors = [b.flatten(value) for value in self.inputs]
-        matrix, points = parts.values.tiled(second, schedule.lanes), PointEmitter(b, producers, schedule.lanes)
-        kernel = AttentionKernel(b, scores, parts.values, matrix, points, factors)
+        points = PointEmitter(b, producers, schedule.lanes)
+        kernel = AttentionKernel(b, scores, parts.online, parts.values, matrix, points, factors)
         with grid(b, parts.values.count * matrix.blocks, schedule.block) as (block, thread):
             kernel.emit_block(block, thread)
+
+
+def whole(columns: int) -> int:
+    """So many columns, in groups of which a lane has neighbours."""
+    return -(-columns // WIDTH) * WIDTH
 
 
 def attentions_of(kernel: Kernel, launched: Sequence[Operation]) -> Iterator[tuple[Operation, Attention]]:
@@ -123,8 +170,8 @@ def attentions_of(kernel: Kernel, launched: Sequence[Operation]) -> Iterator[tup
             continue
         for op, pair in pairs.values():
             if op.outputs[0] in chain_inputs(chain):
-                parts = Attention(op, chain, pair, found[1])
-                if fits_registers(parts, kernel):
+                parts = Attention(op, chain, pair, found[1], OnlineSoftmax.of(chain))
+                if fits(parts) and reads_lanes(parts, kernel) and OneAttention(parts).has_room(kernel.target.costs):
                     yield found[0], parts
 
 
@@ -133,7 +180,7 @@ def chain_inputs(chain: Chain) -> set[SSAValue]:
     return {value for op in chain.ops for value in op.inputs} - chain.written
 
 
-def fits_registers(parts: Attention, kernel: Kernel) -> bool:
+def fits(parts: Attention) -> bool:
     """Whether the chain alone reads the first product's sums, which start from 0, and the second product alone what it
     gives, and threads can have 8 neighbours of each row."""
     chain, first, second = parts.chain, parts.scores.product, parts.values.product
@@ -141,20 +188,20 @@ def fits_registers(parts: Attention, kernel: Kernel) -> bool:
     rows = shape_of(sums) == (*chain.outer, chain.size) == (parts.scores.count, first.rows, first.columns)
     if not rows or first.sums.op is not parts.op or not isinstance(sums.owner, memref.AllocOp):
         return False
-    if not (first.format.exact and second.format.exact and parts.values.turned):
+    if first.format != second.format or not parts.values.turned:
         return False
     zero = start is not None and isinstance(start.owner, arith.ConstantOp) and not np.any(to_numpy(start.owner.value))
     ours = {*chain.ops, parts.op, *(use.operation for use in sums.uses if isinstance(use.operation, linalg.FillOp))}
     alone = all(use.operation in ours for use in sums.uses)
     alone &= sum(use.operation not in ours for use in weights.uses) == 1
     kept = [buffer for buffer in chain.written if buffer is not weights and is_read_elsewhere(buffer, chain)]
-    small = first.columns <= kernel.target.costs.most_keys and first.columns % SCORES == 0 and second.columns <= 128
-    return zero and alone and not kept and small and second.columns % FOUR == 0 and reads_lanes(parts, kernel)
+    narrow = second.columns <= CHANNELS and first.columns % SCORES == 0 and second.columns % FOUR == 0
+    return zero and alone and not kept and narrow
 
 
 def reads_lanes(parts: Attention, kernel: Kernel) -> bool:
     """Whether what the chain reads from memory can be read 8 neighbours at a time."""
     try:
-        return all(fits(type, SCORES) for type in Rows(parts.chain).accesses(kernel.fused.producers))
+        return all(is_readable(type, SCORES) for type in Rows(parts.chain).accesses(kernel.fused.producers))
     except Narrow:
         return False

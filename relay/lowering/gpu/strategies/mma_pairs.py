@@ -120,7 +120,7 @@ def pair_of(op: linalg.GenericOp, kernel: Kernel) -> Pair | None:
         return None
     if rows < costs.matrix_rows or columns < costs.matrix_columns:
         return None
-    if depth * format.data % SMALLEST or (turned and (columns % FOUR or (format.exact and depth % FOUR))):
+    if (turned and columns % FOUR) or (format.exact and depth % SMALLEST):
         return None
     conv = Convolution(left, right, out, rows, 1, 1, depth, 1, 1, columns, 1, 1, (1, 1), (1, 1), False, accumulator)
     product = Product(nest, conv, None, sums, None, widest_of(nest, sums, producers, columns), format)
@@ -128,8 +128,8 @@ def pair_of(op: linalg.GenericOp, kernel: Kernel) -> Pair | None:
 
 
 def format_of(elements: set[Attribute], target: GpuTarget) -> Format | None:
-    """What the factors are as matrix units take them; words in shared memory, if they are floats."""
+    """What the factors are as matrix units take them: in shared memory, floats are rounded."""
     if elements == {i8}:
         return CODES
     floats = FLOATS.get(target.matmul)
-    return replace(floats, weight=floats.data) if floats is not None and elements == {Float32Type()} else None
+    return replace(floats, data=floats.weight) if floats is not None and elements == {Float32Type()} else None

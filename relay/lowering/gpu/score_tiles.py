@@ -1,0 +1,123 @@
+"""Scores of a warp's queries and keys that come in tiles: queries are copied into shared memory once, in all their
+depth, and two stages of a tile of keys follow them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.ir import SSAValue
+
+from relay.dialects.gpu import BarrierOp
+from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.gpu.matrix import Matrix
+from relay.lowering.gpu.matrix_kernel import QUAD
+from relay.lowering.gpu.matrix_thread import MatrixThread
+from relay.lowering.gpu.pair_kernel import Pair, PairCopies, PairKernel, Part, pairs
+from relay.lowering.gpu.points import PointEmitter
+from relay.lowering.indices import binary
+from relay.lowering.scheduling.in_turn import Chain
+
+KEY_STAGES = 2
+"""Stages of keys: one is multiplied while the other one is filled."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The first product, in tiles of keys, and the operations on its rows, which read its sums from `sums` and write
+    the first factor of the second product to `weights`."""
+
+    pair: Pair
+    matrix: Matrix
+    chain: Chain
+    sums: SSAValue
+    weights: SSAValue
+
+    @property
+    def tiles(self) -> int:
+        """Tiles of keys."""
+        return self.matrix.packed_columns // self.matrix.tile.columns
+
+    @property
+    def queries_bytes(self) -> int:
+        """Shared memory of a block's queries."""
+        return self.matrix.steps * self.matrix.tile.rows * self.matrix.tile.depth
+
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory of queries and keys."""
+        tile, stages = self.matrix.tile, min(KEY_STAGES, self.matrix.steps)
+        return self.queries_bytes + stages * tile.columns * tile.depth
+
+
+class ScoreTiles:
+    """Emits the scores that one thread has: of two queries, 8 neighbours of every 32 keys of a tile."""
+
+    def __init__(
+        self, b: LoopBuilder, scores: Scores, points: PointEmitter, factors: Sequence[SSAValue], number: Index
+    ):
+        self.b, self.scores, self.m, self.factors, self.number = b, scores, scores.matrix, factors, number
+        self.kernel = PairKernel(b, scores.pair, scores.matrix, points, factors)
+
+    def start(self, block: Index, thread: Index) -> None:
+        """Copy the block's queries."""
+        b, tile = self.b, self.m.tile
+        self.t = MatrixThread(b, self.m, b.times(block, self.scores.tiles), thread)
+        self.t.first_row = b.times(block, tile.rows)
+        self.units = pairs(self.t)
+        self.units.prepare()
+        queries = Queries(self.t, self.factors, self.scores.pair, self.number)
+        for step in range(self.m.steps):
+            queries.land(queries.load(step), step * tile.rows * tile.depth)
+
+    def of_tile(self, number: Index) -> list[list[SSAValue]]:
+        """The scores of a tile of keys, for each of the thread's queries vectors of 8."""
+        b, tile, units, steps = self.b, self.m.tile, self.units, self.m.steps
+        self.t.first_column = b.times(number, tile.columns)
+        keys = Keys(self.t, self.factors, self.scores.pair, self.number)
+        sums = [b.constant(0, units.kind)] * (tile.sums + units.rows)
+        loaded = keys.load(0)
+        if self.scores.tiles > 1:
+            b.add(BarrierOp.create())
+        for step in range(steps):
+            keys.land(loaded, self.stage(step))
+            b.add(BarrierOp.create())
+            loaded = keys.load(step + 1) if step + 1 < steps else []
+            sums = units.multiply(self.stage(step), sums, step * tile.rows * tile.depth)
+        found = units.finish(sums)
+        sums, rows = found[: tile.sums], found[tile.sums :]
+        return [self.of_query(sums, rows[2 * half] if rows else None, half) for half in range(2)]
+
+    def stage(self, step: int) -> int:
+        """Where a stage would start whose queries came before the keys of a step."""
+        tile = self.m.tile
+        return self.scores.queries_bytes + step % KEY_STAGES * tile.columns * tile.depth - tile.rows * tile.depth
+
+    def of_query(self, sums: Sequence[SSAValue], total: SSAValue | None, half: int) -> list[SSAValue]:
+        """The scores of one of the thread's queries."""
+        groups = [
+            [sums[4 * (QUAD * part + n) + 2 * half + j] for n in range(QUAD) for j in range(2)]
+            for part in range(self.m.tile.column_steps // QUAD)
+        ]
+        return [self.kernel.offset(self.b.packed(group), total) for group in groups]
+
+    def row(self, half: int) -> Index:
+        """The number of one of the thread's queries, or of the last one."""
+        b, t = self.b, self.t
+        row = b.plus(b.plus(b.plus(t.first_row, t.warp_row), t.div(t.lane, QUAD)), 8 * half)
+        return binary(b, arith.MinUIOp, row, self.m.rows - 1) if self.m.rows % self.m.tile.rows else row
+
+
+class Queries(PairCopies):
+    """Emits the copies of one thread of the queries."""
+
+    def find(self, factors: Sequence[SSAValue]) -> Iterator[Part]:
+        return self.first(factors[0])
+
+
+class Keys(PairCopies):
+    """Emits the copies of one thread of a tile of keys."""
+
+    def find(self, factors: Sequence[SSAValue]) -> Iterator[Part]:
+        return self.second(factors[1])
