@@ -49,6 +49,7 @@ class Row:
         each = -(-m.blocks // target.processors)
         waves = -(-each // min(each, m.tile.resident(target.costs)))
         unit = ", turns" if isinstance(m.tile, TurnTile) else ", wgmma" if isinstance(m.tile, GroupTile) else ""
+        unit += f", {m.tile.slices} slices" if m.tile.slices > 1 else ""
         sizes = f"{m.rows} x {m.columns} x {m.depth} | {m.tile.rows} x {m.tile.columns}{unit} | {m.splits}"
         return f"| {self.name} | {sizes} | {m.blocks} | {waves} | {time}"
 

@@ -166,6 +166,11 @@ class GpuCosts:
     """Clocks that a step of the depth takes at least, for each byte of the depth."""
     block: int = 1500
     """Clocks that a block takes besides its steps."""
+    exchange: int = 300
+    """Clocks in which slices of a block wait for each other before and after they exchange sums. Reckoned, not
+    measured."""
+    shared_bandwidth: int = 128
+    """Bytes of shared memory that a processor reads or writes in a clock."""
     turn: int = 600
     """Clocks of a group of warps for a tile of a block that stays, besides its products and what follows: it waits for
     its turn, for the first stage and for its last products, and reads what sums start from. Reckoned, not measured."""
@@ -232,8 +237,8 @@ def replaced(costs: Costs, measured: Measured) -> Costs:
 POSITIVE = frozenset(
     "cache_line copy_bandwidth issue_width least_strips loads_per_cycle loop_issue_width matrix_speed"
     " memory_bandwidth multiplies_per_cycle partial_results planned_threads processors remote_bandwidth"
-    " second_level_bandwidth small_remote_bandwidth staged_row steps_per_outlier stream_bandwidth streamed_vectors"
-    " third_level_bandwidth vectorized_turns warpgroup_speed".split()
+    " second_level_bandwidth shared_bandwidth small_remote_bandwidth staged_row steps_per_outlier stream_bandwidth"
+    " streamed_vectors third_level_bandwidth vectorized_turns warpgroup_speed".split()
 )
 """Costs that others are divided by, or without which nothing could be computed."""
 

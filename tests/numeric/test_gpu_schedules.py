@@ -219,6 +219,8 @@ ILLEGAL = {
     '{strategy = "mma", block = 64}': "mma: block = 64 is not possible; possible: 128",
     '{strategy = "mma", lanes = 3}': "mma: lanes = 3 is not possible; possible: 8, 4, 2, 1",
     '{strategy = "mma", splits = 9}': "mma: splits = 9 is not possible; possible: 1 to 3",
+    '{strategy = "mma", slices = 3}': "mma: slices = 3 is not possible; possible: 1, 2, 4",
+    '{strategy = "wgmma", slices = 2}': "wgmma: slices = 2 is not possible; possible: 1",
     '{strategy = "wgmma", tile = [64, 48]}': r"wgmma: tile = \[64, 48\] is not possible; possible: .*",
     '{strategy = "reduction", dot = 5}': "reduction: dot = 5 is not possible; possible: 16, 8, 4, 0",
     '{strategy = "reduction", team = 512}': "reduction: team = 512 is not possible; possible: 256, .*",
@@ -236,6 +238,26 @@ def test_what_is_illegal_is_one_line(text: str):
     scheduler.function.attributes[ATTRIBUTE] = Parser(make_context(), text).parse_attribute()
     with pytest.raises(InvalidArgument, match=rf"^@dense_0: relay.schedule: {ILLEGAL[text]}$"):
         scheduler.decide()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tile = [64, 32], slices = 2",
+        "tile = [64, 64], slices = 4, stages = 2",
+        "tile = [32, 64], warps = [1, 2], slices = 4, splits = 2",
+    ],
+)
+def test_slices_of_the_depth_are_added(text: str):
+    """Three steps of the depth are shared by two slices, or four of which some have nothing."""
+    module = bufferized(product).module.clone()
+    (scheduler,) = schedulers(module)
+    scheduler.function.attributes[ATTRIBUTE] = Parser(make_context(), f'{{strategy = "mma", {text}}}').parse_attribute()
+    ((_, schedule),) = scheduler.decide().values()
+    assert isinstance(schedule, MmaSchedule)
+    assert schedule.block == 32 * schedule.warps[0] * schedule.warps[1] * schedule.slices
+    _, results = outputs(bufferized(product), module)
+    assert all(map(equal, results, bufferized(product).wanted))
 
 
 @pytest.mark.parametrize("chip, most", {"sm_80": 27, "sm_89": 16, "sm_90a": 37, "sm_100": 37, "sm_120": 16}.items())

@@ -78,8 +78,16 @@ def convolution_of_warps() -> Program:
     return Program(relay.build(module, target="cuda"), net.inputs, [*run(module, net.inputs)])
 
 
+@cache
+def product_of_slices() -> Program:
+    """A product of few tiles, whose depth warps of a block share."""
+    net = product("int8", "int8", 49, 1024, 64)
+    module = net.module()
+    return Program(relay.build(module, target=TARGET), net.inputs, [*run(module, net.inputs)])
+
+
 def program(name: str) -> Program:
     """One of those above."""
     if name in ("digits", "warps"):
         return digits() if name == "digits" else convolution_of_warps()
-    return group_product(name)
+    return product_of_slices() if name == "slices" else group_product(name)

@@ -115,6 +115,8 @@ DEFECTS: dict[str, Defect] = {
     "wrong swizzle of a copy": Defect("warps", r"xor\.b64", "or.b64", 0, f"two threads|another thread|{INTEGERS}"),
     "wrong fragment index": Defect("warps", A_FRAGMENT, r"\1, \3, \2", 0, INTEGERS),
     "missing barrier": Defect("warps", r"bar\.sync\s+0;", "", 0, "without a barrier since"),
+    "missing barrier before slices write": Defect("slices", r"bar\.sync\s+0;", "", -2, "may still read"),
+    "missing barrier before slices are added": Defect("slices", r"bar\.sync\s+0;", "", -1, "without a barrier since"),
     "missing wait for copies": Defect("warps", r"cp\.async\.wait_group\s+\d+;", "", 0, "on its way"),
     "missing commits": Defect("digits", r"cp\.async\.commit_group;", "", None, "on its way"),
     "border off by one": Defect("warps", BORDER, more(-1), None, INTEGERS),

@@ -7,7 +7,7 @@ import pytest
 
 from tests.numeric.test_models_compiled import close
 from tests.ptx.interpreter import run
-from tests.ptx.programs import Program, convolution_of_warps, digits, group_product, model
+from tests.ptx.programs import Program, convolution_of_warps, digits, group_product, model, product_of_slices
 
 
 def check(program: Program) -> None:
@@ -40,6 +40,13 @@ def test_a_product_of_groups_whose_tiles_the_device_copies():
 def test_a_product_of_groups_in_turns():
     program = group_product("turns")
     assert "setmaxnreg" in program.executable.get_source("ptx")
+    check(program)
+
+
+def test_a_product_whose_depth_warps_share():
+    program = product_of_slices()
+    (row,) = program.executable.graph["device"]["launches"]
+    assert row["block"][0] == 512
     check(program)
 
 

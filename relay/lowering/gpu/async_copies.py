@@ -108,8 +108,8 @@ class AsyncCopies:
     def issue(self, step: Index, stage: Index) -> None:
         """Start the copies of a step into a stage."""
         b, tile = self.b, self.t.tile
-        start = b.times(stage, tile.stage_bytes)
-        step = b.plus(b.times(self.t.part, self.m.steps), step)
+        start = b.plus(self.t.start, b.times(stage, tile.stage_bytes))
+        step = b.plus(self.t.first_step, step)
         chunk = b.plus(b.times(step, self.m.deep), b.times(self.chunk, self.m.chunk))
         for piece in range(0, self.m.chunk, self.m.piece):
             self.issue_data(b.plus(chunk, piece), b.plus(start, piece * self.m.format.data))

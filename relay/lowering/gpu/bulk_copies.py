@@ -107,7 +107,7 @@ class BulkCopies:
         """Ask for both tiles of a step."""
         b, t, tile, barrier = self.b, self.t, self.t.tile, self.barrier(stage)
         left = b.plus(self.memory, b.times(stage, tile.stage_bytes))
-        step = b.plus(b.times(t.part, self.m.steps), step)
+        step = b.plus(t.first_step, step)
         column = b.times(step, tile.depth)
         self.ask(EXPECT.format(bytes=tile.stage_bytes), [barrier])
         if self.m.windows:

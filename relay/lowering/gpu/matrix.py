@@ -17,7 +17,7 @@ from relay.lowering.gpu.borders import Borders, borders
 from relay.lowering.gpu.formats import CODES, Format
 from relay.lowering.gpu.points import Producer
 from relay.lowering.gpu.producers import Nest, Padded
-from relay.lowering.gpu.tiles import CHUNK, Tile
+from relay.lowering.gpu.tiles import CHUNK, WORD, Tile
 from relay.lowering.gpu.widths import Narrow, fits, is_wide, reads
 from relay.lowering.scheduling.affine import dims_of
 from relay.lowering.scheduling.body import can_lift
@@ -185,14 +185,16 @@ class Matrix(Product):
 
     @property
     def steps(self) -> int:
-        """Turns of a block's loop over its part of the depth."""
-        return -(-self.depth // (self.deep * self.splits))
+        """Turns of a thread's loop over its slice of the block's part of the depth."""
+        return -(-self.depth // (self.deep * self.splits * self.tile.slices))
 
     @property
     def shared_bytes(self) -> int:
         """Shared memory of a block: stages, and what counts their bytes and those that are done with them."""
         barriers = self.tile.barriers if self.bulk else 0
-        return self.tile.stages * self.tile.stage_bytes + barriers * BARRIER_BYTES
+        exchanged = self.tile.slices * self.tile.rows * self.tile.columns * WORD if self.tile.slices > 1 else 0
+        stages = self.tile.slices * self.tile.stages * self.tile.stage_bytes
+        return max(stages, exchanged) + barriers * BARRIER_BYTES
 
     @property
     def blocks(self) -> int:
@@ -206,7 +208,7 @@ class Matrix(Product):
 
     @property
     def packed_depth(self) -> int:
-        return self.splits * self.steps * self.deep
+        return self.splits * self.tile.slices * self.steps * self.deep
 
     def pack(self, kernel: Array) -> list[Array]:
         """The weights as `int8[packed_columns, packed_depth]` with zeros behind, and for each channel what its sums

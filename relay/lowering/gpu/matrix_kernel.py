@@ -25,10 +25,11 @@ from relay.lowering.gpu.matrix_thread import MatrixThread
 from relay.lowering.gpu.points import PointEmitter
 from relay.lowering.gpu.producers import Nest
 from relay.lowering.gpu.shared_memory import align
+from relay.lowering.gpu.slices import Exchange
 from relay.lowering.gpu.tiles import GroupTile
 from relay.lowering.gpu.warp_products import FloatProducts, WarpProducts
 from relay.lowering.gpu.warpgroup_products import GroupProducts
-from relay.lowering.indices import below, quotient, remainder, when
+from relay.lowering.indices import below, both, quotient, remainder, when
 from relay.lowering.shaped import is_vector
 
 QUAD = 4
@@ -71,13 +72,31 @@ class MatrixKernel:
         """What follows a thread's sums; `rows`: sums of its rows of the data, where the weights have a zero point."""
         b, t, tile = self.b, self.t, self.tile
         self.quad, row_of_thread = t.rem(t.lane, QUAD), self.row()
-        for step, part, half in product(range(tile.row_steps), range(tile.column_steps // tile.run), range(2)):
+        spots = [*product(range(tile.row_steps), range(tile.column_steps // tile.run), range(2))]
+        groups = [self.neighbours(*spot) for spot in spots]
+        exchange, starts = None, list[SSAValue]()
+        if tile.slices > 1:
+            starts, exchange = self.starting(), Exchange(t, groups)
+            exchange.give(sums)
+        for number, ((step, part, half), group) in enumerate(zip(spots, groups, strict=True)):
             row = b.plus(row_of_thread, tile.step_rows * step + 8 * half)
-            first = 4 * (step * tile.column_steps + part * tile.run) + 2 * half
-            values = [sums[first + 4 * n + j] for n in range(tile.run) for j in range(2)]
-            total = rows[4 * step + 2 * half] if rows else None
-            store = partial(self.store, row, 8 * part * tile.run, values, total, unravel)
-            when(b, t.below(row, self.m.rows) if self.m.rows % tile.rows else None, store)
+            inside = t.below(row, self.m.rows) if self.m.rows % tile.rows else None
+            mine = exchange and b.compare(b.index(t.slice), "eq", b.index(number % tile.slices))
+
+            def store(number: int = number, group: list[int] = group, row: Index = row, place: int = part) -> None:
+                total = rows[group[0] // (4 * tile.column_steps) * 4 + group[0] % 4] if rows else None
+                values = [sums[n] for n in group] if exchange is None else exchange.take(number)
+                if starts:
+                    pairs = zip(values, group, strict=True)
+                    values = [b.add(arith.AddiOp(value, starts[n])).result for value, n in pairs]
+                self.store(row, 8 * place * tile.run, values, total, unravel)
+
+            when(b, both(b, [mine, inside]), store)
+
+    def neighbours(self, step: int, part: int, half: int) -> list[int]:
+        """Numbers of a thread's sums in neighbouring columns, of one row."""
+        first = 4 * (step * self.tile.column_steps + part * self.tile.run) + 2 * half
+        return [first + 4 * n + j for n in range(self.tile.run) for j in range(2)]
 
     # Products
 
@@ -89,7 +108,7 @@ class MatrixKernel:
         units.prepare()
         zero = b.constant(0, self.kind)
         copies.start()
-        sums = self.starting() or [zero] * self.tile.sums
+        sums = (self.starting() if self.tile.slices == 1 else []) or [zero] * self.tile.sums
         with b.loop(0, self.m.steps, carried=[*sums, *[zero] * units.rows]) as (step, state):
             copies.arrive(step)
             state.next = units.turn(step, state.args, copies.refill)

@@ -20,8 +20,9 @@ BANKS = 128
 
 
 class MatrixThread:
-    """What copies and products of one thread need: its number in the block, the block's part of the depth, its first
-    row and column, those of the thread's warp from there, and the shared memory, as bytes and as numbers of the data.
+    """What copies and products of one thread need: its number in its slice of the block, the block's part of the depth
+    and the first step of the slice, where the slice's stages start, its first row and column, those of the thread's
+    warp from there, and the shared memory, as bytes and as numbers of the data.
 
     A row of 64 bytes lies in shared memory as four chunks of 16, number c of row r at c xor (r / 2 mod 4), so that
     eight rows' chunks are in all banks; one of 128 bytes as eight, number c at c xor (r mod 8). `shared`: the block's
@@ -32,12 +33,16 @@ class MatrixThread:
         self, builder: LoopBuilder, matrix: Matrix, block: Index, thread: Index, shared: SSAValue | None = None
     ):
         b, tile = builder, matrix.tile
-        self.b, self.m, self.tile, self.conv, self.number = builder, matrix, tile, matrix.conv, thread
+        self.b, self.m, self.tile, self.conv = builder, matrix, tile, matrix.conv
+        self.slice = self.div(thread, tile.threads) if tile.slices > 1 else 0
+        self.number = thread = self.rem(thread, tile.threads) if tile.slices > 1 else thread
+        self.start = b.times(self.slice, tile.stages * tile.stage_bytes)
         self.chunks = tile.depth // CHUNK
         across = matrix.packed_columns // tile.columns
         tiles = across * -(-matrix.rows // tile.rows)
         self.part = self.div(block, tiles) if matrix.splits > 1 else 0
         block = self.rem(block, tiles) if matrix.splits > 1 else block
+        self.first_step = b.times(b.plus(b.times(self.part, tile.slices), self.slice), matrix.steps)
         self.first_row = b.times(self.div(block, across), tile.rows)
         self.first_column = b.times(self.rem(block, across), tile.columns)
         self.lane, warp = self.rem(thread, WARP), self.div(thread, WARP)
@@ -46,7 +51,7 @@ class MatrixThread:
         self.shared = self.numbers = shared_memory(b, matrix.shared_bytes) if shared is None else shared
         if not matrix.format.exact:
             count, space = (
-                matrix.tile.stages * tile.stage_bytes // matrix.format.data,
+                tile.slices * tile.stages * tile.stage_bytes // matrix.format.data,
                 buffer_of(self.shared).memory_space,
             )
             element = matrix.conv.data.element if matrix.format.data == WORD else i16
@@ -77,4 +82,5 @@ class MatrixThread:
 
     def stage(self, step: Index, unit: int = 1) -> Index:
         """Where the stage of a step starts in shared memory, counted by so many bytes."""
-        return self.b.times(self.rem(step, self.m.tile.stages), self.tile.stage_bytes // unit)
+        stage = self.b.times(self.rem(step, self.m.tile.stages), self.tile.stage_bytes // unit)
+        return stage if self.tile.slices == 1 else self.b.plus(stage, self.div(self.start, unit))

@@ -15,19 +15,24 @@ CHUNK = 16
 """Bytes of one copy, at most: the longest that `cp.async` has."""
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16)
 """Parts of the depth that are tried."""
+SLICES = (1, 2, 4)
+"""Slices of a block's depth that are tried."""
+WORD = 4
 LONGEST = 256
 """Rows or columns of a tile, which a device's own copies count in 8 bits."""
 
 
 @dataclass(frozen=True)
 class Tile:
-    """What a block of threads computes: `rows` x `columns` sums by `down` x `across` warps, with so many stages."""
+    """What a block of threads computes: `rows` x `columns` sums by `down` x `across` warps, with so many stages; as
+    many other warps for each of `slices` of the depth, which add what they have in the end."""
 
     rows: int
     columns: int
     down: int
     across: int
     stages: int
+    slices: int = 1
     depth: ClassVar[int] = 64
     """Bytes of a row that are in shared memory at once, for each stage of the pipeline."""
     run: ClassVar[int] = 4
@@ -44,13 +49,13 @@ class Tile:
 
     @property
     def threads(self) -> int:
-        """Threads that share the sums."""
+        """Threads that share the sums of a slice."""
         return 32 * self.down * self.across
 
     @property
     def block(self) -> int:
         """Threads of a block."""
-        return self.threads
+        return self.threads * self.slices
 
     @property
     def warp_rows(self) -> int:
@@ -79,7 +84,7 @@ class Tile:
 
     @property
     def stage_bytes(self) -> int:
-        """Shared memory of a stage."""
+        """Shared memory of a stage of a slice."""
         return (self.rows + self.columns) * self.depth
 
     def legal(self, fold: int, room: int, costs: GpuCosts) -> bool:
@@ -108,7 +113,7 @@ class Tile:
 
     def resident(self, costs: GpuCosts) -> int:
         """Blocks that a processor has at once, by their registers."""
-        return costs.registers // (costs.thread_registers * self.threads + self.rows * self.columns)
+        return costs.registers // (costs.thread_registers * self.threads + self.rows * self.columns) // self.slices
 
     def finished(self, costs: GpuCosts) -> float:
         """Clocks for what follows a sum, with a part of what its warp reads for its column."""
@@ -118,7 +123,8 @@ class Tile:
         """Clocks that a product takes, about: of the busiest processor, whose blocks multiply and copy at once, and of
         the kernel that adds the parts. `depth`: bytes of a row of the data."""
         blocks = -(-rows // self.rows) * -(-columns // self.columns) * splits
-        time = self.busiest(-(-blocks // costs.processors), -(-depth // (self.depth * splits)), splits == 1, costs)
+        steps = -(-depth // (self.depth * splits * self.slices))
+        time = self.busiest(-(-blocks // costs.processors), steps, splits == 1, costs)
         if splits == 1:
             return time
         parts = rows * columns / costs.processors * (costs.finished_sum + 2 * 4 * splits / costs.memory_bandwidth)
@@ -132,7 +138,10 @@ class Tile:
     def busiest(self, each: int, steps: int, finished: bool, costs: GpuCosts) -> float:
         """Clocks of a processor that computes so many tiles; `finished`: with what follows their sums."""
         together = max(min(each, self.resident(costs)), 1)
-        time = costs.block + steps * max(costs.step * self.depth, together * self.work(costs))
+        time = costs.block + steps * max(costs.step * self.depth, together * self.slices * self.work(costs))
+        if self.slices > 1:
+            words = 2 * self.slices * self.rows * self.columns
+            time += costs.exchange + together * words * WORD / costs.shared_bandwidth
         if finished:
             time += self.finished(costs) * together * self.rows * self.columns
         return -(-each // together) * time
@@ -218,7 +227,7 @@ class Choice(NamedTuple):
 
     def agrees(self, given: Mapping[str, object]) -> bool:
         """Whether it is what is given, as far as something is."""
-        own = {"tile": self.tile.shape, "warps": self.tile.warps, "splits": self.splits}
+        own = {"tile": self.tile.shape, "warps": self.tile.warps, "splits": self.splits, "slices": self.tile.slices}
         return all(given.get(name, value) == value for name, value in own.items())
 
 
@@ -228,7 +237,7 @@ def choices(tiles: Sequence[Tile], rows: int, columns: int, depth: int, costs: G
         Choice(tile.cost(rows, columns, depth, splits, costs), tile, splits)
         for splits in SPLITS
         for tile in tiles
-        if splits == 1 or 2 * splits * tile.depth <= depth
+        if splits * tile.slices == 1 or 2 * splits * tile.slices * tile.depth <= depth
     ]
 
 

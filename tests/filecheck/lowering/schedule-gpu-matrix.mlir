@@ -6,7 +6,7 @@
 // CHECK:         func.call @dense({{.+}}) : (memref<64x128xi8>, memref<4096xi8>, memref<64xi32>, memref<64x32xi32>) -> ()
 // CHECK-LABEL: func.func private @dense
 // CHECK-SAME:    (%x: memref<64x128xi8>, {{%.+}}: memref<4096xi8>, [[START:%.+]]: memref<64xi32>, %y: memref<64x32xi32>)
-// CHECK-SAME:    relay.schedule = {strategy = "mma", tile = array<i64: 64, 32>, warps = array<i64: 4, 1>, stages = 2 : i64, splits = 1 : i64, lanes = 8 : i64,
+// CHECK-SAME:    relay.schedule = {strategy = "mma", tile = array<i64: 64, 32>, warps = array<i64: 4, 1>, stages = 2 : i64, splits = 1 : i64, slices = 1 : i64, lanes = 8 : i64,
 // CHECK-SAME:      block = 128 : i64, other_blocks = array<i64>, shared = 12288 : i64,
 // CHECK:           gpu.dynamic_shared_memory {bytes = 12288 : i64}
 // CHECK:           "nvgpu.device_async_copy"

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from relay.lowering.gpu.matrix import Product
 from relay.lowering.gpu.strategies.products import Products, ProductSchedule
 from relay.lowering.gpu.strategies.strategy import Kernel
 from relay.lowering.gpu.strategies.wgmma import Wgmma
-from relay.lowering.gpu.tiles import CHUNK, Tile
+from relay.lowering.gpu.tiles import CHUNK, SLICES, WORD, Tile
 
 TILES = (Tile(128, 128, 2, 4, 3), Tile(128, 64, 2, 2, 4), Tile(64, 64, 2, 2, 4), Tile(64, 32, 4, 1, 4))
 """All fit into the 48 KiB of shared memory that need not be asked for."""
+FILLED = 3
+"""Stages of a slice at least: with fewer, each step waits for its copies."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,4 +39,17 @@ class Mma(Products):
         pieces = product.gathered is not None or product.conv.channels % product.chunk
         if pieces or Wgmma.takes(product, kernel):
             found = [tile for tile in found if tile.sums < most]
-        return found
+        room = kernel.target.costs.shared_bytes if kernel.target.warpgroups else kernel.target.costs.plain_shared_bytes
+        sliced = [replace(tile, slices=n) for tile in found for n in cls.slices(product, kernel, tile)[1:]]
+        return found + [tile for tile in sliced if tile.slices * FILLED * tile.stage_bytes <= room]
+
+    @classmethod
+    def slices(cls, product: Product, kernel: Kernel, tile: Tile) -> Sequence[int]:
+        """As many as are possible, where sums are the same in any order, and the data is not summed besides."""
+        if not product.format.exact or product.conv.kernel.zero_point:
+            return (1,)
+        costs = kernel.target.costs
+        bytes = max(tile.fewest_stages * tile.stage_bytes, WORD * tile.rows * tile.columns)
+        tiles = (replace(tile, slices=n) for n in SLICES)
+        legal = (each for each in tiles if each.resident(costs) >= 1 and each.block <= costs.largest_block)
+        return [each.slices for each in legal if each.slices * bytes <= costs.shared_bytes]

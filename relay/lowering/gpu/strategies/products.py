@@ -18,7 +18,7 @@ from relay.lowering.builder import Index, contiguous
 from relay.lowering.gpu.channel_tables import ChannelTables, interleave
 from relay.lowering.gpu.formats import FLOATS, Format
 from relay.lowering.gpu.grids import grid, threads
-from relay.lowering.gpu.matrix import PIXEL, Gathered, Matrix, Product, product_of
+from relay.lowering.gpu.matrix import BARRIER_BYTES, PIXEL, Gathered, Matrix, Product, product_of
 from relay.lowering.gpu.matrix_kernel import QUAD, MatrixKernel
 from relay.lowering.gpu.points import PointEmitter, Producer
 from relay.lowering.gpu.producers import Nest
@@ -51,14 +51,15 @@ PARTS_LANES = 4
 class ProductSchedule(OpSchedule):
     """`tile`: rows and columns of sums that a block computes; `warps` that share its rows, and its columns; `stages` of
     its shared memory, one of which is multiplied while the others are filled; `splits`: parts of the depth with blocks
-    of their own; `lanes`: neighbouring channels that a thread finishes at once, `part_lanes` where it adds parts;
-    `block`: threads of a block, `other_blocks` of those of other launches, the copy of few channels and the addition of
-    parts; `shared`: bytes of a block's shared memory."""
+    of their own; `slices`: parts of a block's depth with warps of their own; `lanes`: neighbouring channels that a
+    thread finishes at once, `part_lanes` where it adds parts; `block`: threads of a block, `other_blocks` of those of
+    other launches, the copy of few channels and the addition of parts; `shared`: bytes of a block's shared memory."""
 
     tile: tuple[int, int]
     warps: tuple[int, int]
     stages: int
     splits: int
+    slices: int
     lanes: int
     part_lanes: int
     block: int
@@ -97,6 +98,11 @@ class Products(Strategy[ProductSchedule]):
     def tiles(cls, product: Product, kernel: Kernel) -> Sequence[Tile]:
         """The tiles to choose from, the largest first."""
 
+    @classmethod
+    def slices(cls, product: Product, kernel: Kernel, tile: Tile) -> Sequence[int]:
+        """Slices that the depth of a block can have."""
+        return (1,)
+
     def further(self, matrix: Matrix, kernel: Kernel, pick: Picks) -> dict[str, Any]:
         """Decisions of its own."""
         return {}
@@ -112,7 +118,7 @@ class Products(Strategy[ProductSchedule]):
 
     def tiled(self, schedule: ProductSchedule) -> Matrix:
         """The product as a schedule has it."""
-        tile = self.kind(*schedule.tile, *schedule.warps, schedule.stages)
+        tile = self.kind(*schedule.tile, *schedule.warps, schedule.stages, schedule.slices)
         return self.matrix(tile, schedule.splits, schedule.lanes, schedule.part_lanes)
 
     def decide(self, kernel: Kernel, pick: Picks) -> Decision[ProductSchedule]:
@@ -127,11 +133,16 @@ class Products(Strategy[ProductSchedule]):
         warps = pick("warps", possible, warps if warps in possible else usual(possible, costs))
         most = -(-m.depth * m.format.data // self.kind.depth)
         splits = pick("splits", range(1, most + 1), best.splits)
-        steps, fewest = -(-most // splits), self.kind.fewest_stages
-        stage = self.matrix(self.kind(*shape, *warps, 1), splits, 1, 1).shared_bytes
+        fewest, one = self.kind.fewest_stages, self.kind(*shape, *warps, 1)
+        possible = self.slices(m, kernel, one)
+        slices = pick("slices", possible, best.tile.slices if best.tile.slices in possible else 1)
+        steps, stage = (
+            -(-most // (splits * slices)),
+            slices * (one.stage_bytes + (one.barriers * BARRIER_BYTES if self.bulk else 0)),
+        )
         usual_stages = max(fewest, min(best.tile.useful_stages(steps), usual_room // stage))
         stages = pick("stages", range(fewest, room // stage + 1), usual_stages)
-        tile = self.kind(*shape, *warps, stages)
+        tile = self.kind(*shape, *warps, stages, slices)
         widest = min(m.widest, 2 * tile.run)
         lanes = pick("lanes", powers(widest), widest)
         part_lanes = pick("part_lanes", powers(min(widest, PARTS_LANES)), min(widest, PARTS_LANES))
@@ -142,7 +153,7 @@ class Products(Strategy[ProductSchedule]):
         block = pick("block", (tile.block,), tile.block)
         matrix = self.matrix(tile, splits, lanes, part_lanes)
         shared = pick("shared", (matrix.shared_bytes,), matrix.shared_bytes)
-        least = (shape, warps, splits) == (best.tile.shape, best.tile.warps, best.splits)
+        least = (shape, warps, splits, slices) == (best.tile.shape, best.tile.warps, best.splits, best.tile.slices)
         cost = best.cost if least else tile.cost(m.rows, m.columns, m.depth * m.format.data, splits, costs)
         clocks = f"{round(cost)} clocks" + (f", the least of {len(found)} choices" if least and not pick.given else "")
         schedule = self.record(
@@ -150,6 +161,7 @@ class Products(Strategy[ProductSchedule]):
             warps=warps,
             stages=stages,
             splits=splits,
+            slices=slices,
             lanes=lanes,
             part_lanes=part_lanes,
             block=block,

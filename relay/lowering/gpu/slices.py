@@ -1,0 +1,59 @@
+"""Sums of slices of a block's depth, which its warps exchange through shared memory once all products are done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import MemRefType, i32
+from xdsl.ir import SSAValue
+
+from relay.dialects.gpu import BarrierOp
+from relay.lowering.builder import Index
+from relay.lowering.gpu.matrix_thread import MatrixThread
+from relay.lowering.gpu.shared_memory import align
+from relay.lowering.shaped import buffer_of
+
+VECTOR = 4
+"""Sums that are written, or read, at once."""
+
+
+class Exchange:
+    """Emits the exchange of one thread. `groups`: its sums by number, those of neighbours, which one slice finishes."""
+
+    def __init__(self, thread: MatrixThread, groups: Sequence[Sequence[int]]):
+        self.t, self.b, self.groups = thread, thread.b, groups
+        self.each = len(groups[0]) // VECTOR
+        words = thread.tile.slices * thread.tile.rows * thread.tile.columns
+        type = MemRefType(i32, [words], memory_space=buffer_of(thread.shared).memory_space)
+        self.words = self.b.add(memref.ViewOp(thread.shared, self.b.index(0), [], type)).result
+
+    def place(self, slice: Index, group: int, vector: int) -> Index:
+        """Where a vector of this thread's is: those of neighbouring threads are neighbours."""
+        b, t = self.b, self.t
+        number = b.plus(b.times(slice, len(self.groups) * self.each), group * self.each + vector)
+        return b.times(b.plus(b.times(number, t.tile.threads), t.number), VECTOR)
+
+    def give(self, sums: Sequence[SSAValue]) -> None:
+        """Write all sums of this slice."""
+        b = self.b
+        b.add(BarrierOp.create())
+        for number, group in enumerate(self.groups):
+            for vector in range(self.each):
+                values = [sums[place] for place in group[vector * VECTOR :][:VECTOR]]
+                b.vector_store(b.packed(values), self.words, [self.place(self.t.slice, number, vector)])
+                align(b.block.last_op)
+        b.add(BarrierOp.create())
+
+    def take(self, group: int) -> list[SSAValue]:
+        """The sums of a group, of all slices."""
+        b, found = self.b, list[SSAValue]()
+        for vector in range(self.each):
+            total: SSAValue | None = None
+            for slice in range(self.t.tile.slices):
+                part = b.vector_load(self.words, [self.place(slice, group, vector)], VECTOR)
+                align(part.owner)
+                total = part if total is None else b.add(arith.AddiOp(total, part)).result
+            assert total is not None
+            found += [b.lane(total, lane) for lane in range(VECTOR)]
+        return found
