@@ -92,7 +92,8 @@ class DrawnStrategies(Chooser):
 
 @dataclass(frozen=True)
 class DrawSchedules(Pass):
-    """Give every kernel without one a legal schedule by chance (`seed`), or none, and note what each kernel is.
+    """Give every kernel without one a legal schedule by chance (`seed`), another than the default, or none, and note
+    what each kernel is.
 
     Every second draw changes some decisions of a schedule: that of `known`, by signature, else the default.
     `per_cycle`: by strategy, the seconds that were measured for an estimated cycle.
@@ -109,12 +110,13 @@ class DrawSchedules(Pass):
     schedules: dict[str, str] = field(default_factory=dict[str, str], compare=False)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        random, calls, alike = Random(self.seed), CallGraph(op.walk()), dict[str, Attribute]()
+        random, calls = Random(self.seed), CallGraph(op.walk())
+        alike, unchanged = dict[str, Attribute](), set[str]()
         target = cpu_of(op, self.name)
         for function in scheduled(op):
             given, name = GivenConstants(function.body.block, calls.of(function)), function.sym_name.data
             self.signatures[name] = signature_of(function, given)
-            if self.seed is None or ATTRIBUTE in function.attributes:
+            if self.seed is None or ATTRIBUTE in function.attributes or self.signatures[name] in unchanged:
                 continue
             if (same := alike.get(self.signatures[name])) is not None:  # kernels that become one stay alike
                 function.attributes[ATTRIBUTE] = same
@@ -124,14 +126,19 @@ class DrawSchedules(Pass):
                     continue
                 except InvalidArgument:  # other constants forbid it
                     del function.attributes[ATTRIBUTE]
-            ordered = not self.sums and sums_floats(function)
+            ordered, default = not self.sums and sums_floats(function), None
             if (known := self.known.get(self.signatures[name])) is None:
-                write(function, decide(function, given, target).schedules)
+                default = decide(function, given, target)
+                write(function, default.schedules)
                 known = str(function.attributes.pop(ATTRIBUTE))
             every = [
                 drawn(function, given, target, random, known if ordered or number % 2 == 0 else None, ordered=ordered)
                 for number in range(self.candidates)
             ]
+            every = [each for each in every if default is None or not alike_but_for_reasons(each, default)]
+            if not every:  # nothing else was drawn
+                unchanged.add(self.signatures[name])
+                continue
             write(function, min(every, key=self.estimate).schedules)
             self.schedules[name] = str(alike.setdefault(self.signatures[name], function.attributes[ATTRIBUTE]))
 
@@ -139,6 +146,11 @@ class DrawSchedules(Pass):
         """What the decisions take, by the cost model and what was measured of its strategies."""
         usual = median(self.per_cycle.values()) if self.per_cycle else 1.0
         return sum(each.cycles * self.per_cycle.get(each.strategy, usual) for each in found.schedules)
+
+
+def alike_but_for_reasons(one: Decisions, other: Decisions) -> bool:
+    """Whether both decide the same."""
+    return [replace(each, why="") for each in one.schedules] == [replace(each, why="") for each in other.schedules]
 
 
 def drawn(

@@ -194,12 +194,26 @@ def test_a_search_goes_on_from_records_and_by_what_was_measured() -> None:
 def test_sums_of_floats_keep_their_order() -> None:
     module, _ = lowered()
     assert {name for name, function in module.functions.items() if sums_floats(function)} == {"sum_0"}
-    drawn = DrawSchedules(1, sums=False)
-    drawn.apply(make_context(), module.op)
-    Pipeline.parse("schedule")(module)
+    default = Pipeline.parse("schedule")(lowered()[0])["sum_0"].attributes["relay.schedule"]
+    changed = set[bool]()
+    for sums in (False, True):
+        for seed in range(4):
+            drawn = DrawSchedules(seed, sums=sums)
+            drawn.apply(make_context(), (drawing := lowered()[0]).op)
+            found = Pipeline.parse("schedule")(drawing)["sum_0"].attributes["relay.schedule"]
+            assert (decisions_of(found) != decisions_of(default)) == ("sum_0" in drawn.schedules)
+            changed.add(sums and "sum_0" in drawn.schedules)
+            assert sums or "sum_0" not in drawn.schedules
+    assert changed == {False, True}
+
+
+def test_what_is_drawn_is_not_the_default() -> None:
     default = Pipeline.parse("schedule")(lowered()[0])
-    kernels = [attribute_of(drawn.schedules["sum_0"]), default["sum_0"].attributes["relay.schedule"]]
-    assert decisions_of(kernels[0]) == decisions_of(kernels[1])
+    for seed in range(8):
+        drawn = DrawSchedules(seed, candidates=1)
+        drawn.apply(make_context(), lowered()[0].op)
+        for name, schedule in drawn.schedules.items():
+            assert decisions_of(attribute_of(schedule)) != decisions_of(default[name].attributes["relay.schedule"])
 
 
 def test_a_kernel_counts_by_a_call() -> None:
