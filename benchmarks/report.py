@@ -1,7 +1,8 @@
 """All figures on one page, and the README's plot: `python -m benchmarks.report [PAGE] [--only NAME...]`.
 
 Each section is another benchmark's command, in a process of its own; the page says the machine, the versions, how busy
-the machine was, and what each section took. Tables of peers have a column with the spread of their rounds.
+the machine was, and what each section took (its load: processes that wanted a processor in the last minute of it).
+Tables of peers have a column with the spread of their rounds.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Sequence
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
 from shlex import join
 from time import perf_counter
 
@@ -78,13 +80,20 @@ def head() -> str:
     return f"# Figures of {date.today()}\n\n{machine()}; {platform.system()} {platform.release()}.\n\n{versions}.\n"
 
 
+def processor_seconds() -> float:
+    """Of all processes that were started here and have ended, with those that they started."""
+    used = getrusage(RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def section(title: str, command: Sequence[str]) -> str:
     """Its command, what that printed, and the end of its errors where it failed."""
-    start = perf_counter()
+    start, before = perf_counter(), processor_seconds()
     called = [sys.executable, "-m", f"benchmarks.{command[0]}", *command[1:]]
     ran = subprocess.run(called, capture_output=True, text=True, cwd=ROOT)
     names = [Path(part).name if part.startswith("/") else part for part in command[1:]]
-    said = f"`{join(['python', '-m', f'benchmarks.{command[0]}', *names])}`, {perf_counter() - start:.0f} s"
+    took = f"{perf_counter() - start:.0f} s, {processor_seconds() - before:.0f} s of processor time"
+    said = f"`{join(['python', '-m', f'benchmarks.{command[0]}', *names])}`: {took}, load {os.getloadavg()[0]:.1f}"
     failed = f"\nended with {ran.returncode}:\n\n    {ran.stderr.strip()[-500:]}\n" if ran.returncode else ""
     return f"## {title}\n\n{said}\n\n{ran.stdout.strip()}\n{failed}"
 
@@ -97,12 +106,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--models", type=Path, default=MODELS, help="a folder of .tflite files (default: %(default)s)")
     parser.add_argument("--only", action="append", choices=[*sections(MODELS, PLOT)], help="repeatable")
     options = parser.parse_args(arguments)
-    parts = [head()]
+    parts, start = [head()], perf_counter()
     for title, command in sections(options.models.resolve(), options.plot.resolve()).items():
         if title in (options.only or [title]):
             print(f"{title} ...", flush=True)
             parts.append(section(title, command))
             options.page.write_text("\n".join(parts))
+    parts.append(f"All of it: {perf_counter() - start:.0f} s, {processor_seconds():.0f} s of processor time.\n")
+    options.page.write_text("\n".join(parts))
     print(f"{options.page} written")
     return int(any("\nended with " in part for part in parts))
 
