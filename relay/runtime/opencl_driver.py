@@ -47,7 +47,9 @@ FUNCTIONS: dict[str, tuple[object, list[object]]] = {
 """The functions with their results and arguments. Source: OpenCL 2.1, cl.h."""
 
 ALL_DEVICES = 0xFFFFFFFF
-NAME, IL_VERSION, SVM = 0x102B, 0x105B, 0x1053
+NAME, IL_VERSION, SVM, EXTENSIONS = 0x102B, 0x105B, 0x1053, 0x1030
+NEEDED = {b"SPV_KHR_integer_dot_product": b"cl_khr_integer_dot_product"}
+"""What a device must have for an extension of SPIR-V."""
 COARSE = 1
 BUILD_LOG = 0x1183
 READ_WRITE = 1
@@ -188,7 +190,13 @@ class OpenClDriver:
         raise Unsupported("opencl", "has no copies of tiles")
 
     def load(self, code: bytes) -> int:
-        """Kernels from SPIR-V. Raises OpenClError with what the device's compiler says."""
+        """Kernels from SPIR-V. Raises Unsupported for an extension that the device does not have, OpenClError with what
+        its compiler says."""
+        offered = self.info(self.device, EXTENSIONS).rstrip(b"\0").split()
+        for extension, needed in NEEDED.items():
+            if extension in code and needed not in offered:
+                name = self.info(self.device, NAME).decode(errors="replace").rstrip("\0")
+                raise Unsupported(f"opencl: {name}", f"has no {needed.decode()}", 'build for target="opencl"')
         program = self.create("clCreateProgramWithIL", self.context, code, len(code))
         device = c_void_p(self.device)
         failed = self.library.clBuildProgram(program, 1, byref(device), b"", None, None)

@@ -15,7 +15,7 @@ import relay
 from relay.dialects.attributes import Array
 from relay.errors import Unsupported
 from relay.runtime import Executable, TensorSpec
-from relay.runtime.opencl_driver import OpenClDriver, driver
+from relay.runtime.opencl_driver import EXTENSIONS, OpenClDriver, driver
 from tests.numeric.gpu_models import golden_of
 from tests.numeric.test_models_compiled import DIGITS, close, outputs_of
 from tests.numeric.test_models_interpreted import ALL, LARGE, MODELS
@@ -112,6 +112,19 @@ def test_model_on_a_device(name: str):
 def test_dot_products_on_a_device(name: str):
     """Those of Intel's runtime: cl_khr_integer_dot_product."""
     check(MODELS / f"{name}.tflite", DOTS)
+
+
+@pytest.mark.usefixtures("device")
+def test_a_device_without_dot_products_is_one_clear_error(monkeypatch: pytest.MonkeyPatch):
+    executable = relay.build(DIGITS / "digits_int8.tflite", target=DOTS)
+    found = OpenClDriver.info
+
+    def info(driver: OpenClDriver, device: int, what: int) -> bytes:
+        return b"cl_khr_fp64 cl_khr_icd\0" if what == EXTENSIONS else found(driver, device, what)
+
+    monkeypatch.setattr(OpenClDriver, "info", info)
+    with pytest.raises(Unsupported, match="has no cl_khr_integer_dot_product; build for"):
+        executable.run(np.zeros(executable.inputs[0].shape, np.int8))
 
 
 def validate(executable: Executable, folder: Path) -> None:
