@@ -305,9 +305,11 @@ def test_onnx_runtime(bits: int, block: int, zero_points: bool, level: int):
     assert np.abs(np.asarray(found) - wanted).max() <= 1e-5 * np.abs(wanted).max()
 
 
+@pytest.mark.parametrize("way", ["MatMul", "Transpose", "Gemm"])
 @pytest.mark.parametrize("kind", ["INT4", "UINT4", "INT8", "UINT8"])
-def test_dequantized_weights_of_a_product(kind: str):
-    """DequantizeLinear in blocks, then MatMul, as ONNX Runtime's tools also write such models."""
+def test_dequantized_weights_of_a_product(kind: str, way: str):
+    """DequantizeLinear in blocks, then MatMul, as ONNX Runtime's tools also write such models; of weights [units,
+    inputs] by way of a transpose, or by Gemm."""
     onnx = pytest.importorskip("onnx", reason="makes the model")
     runtime = pytest.importorskip("onnxruntime", reason="the oracle")
     rng, number = np.random.default_rng(6), onnx.TensorProto.DataType.Value(kind)
@@ -315,24 +317,32 @@ def test_dequantized_weights_of_a_product(kind: str):
     low = 0 if kind[0] == "U" else -(1 << (bits - 1))
     codes, zeros = (rng.integers(low, low + (1 << bits), shape).astype(dtype) for shape in ((96, 10), (3, 10)))
     arrays = {"w": codes, "s": rng.random((3, 10), np.float32), "z": zeros}
+    arrays = arrays if way == "MatMul" else {name: np.ascontiguousarray(array.T) for name, array in arrays.items()}
     initial = [
         onnx.helper.make_tensor(name, number if name != "s" else 1, array.shape, array)
         for name, array in arrays.items()
     ]
-    nodes = [
-        onnx.helper.make_node("DequantizeLinear", ["w", "s", "z"], ["d"], axis=0, block_size=32),
-        onnx.helper.make_node("MatMul", ["x", "d"], ["y"]),
-    ]
+    axis, outer = int(way != "MatMul"), [5] if way == "Gemm" else [2, 5]
+    products = {
+        "MatMul": [onnx.helper.make_node("MatMul", ["x", "d"], ["y"])],
+        "Transpose": [
+            onnx.helper.make_node("Transpose", ["d"], ["t"], perm=[1, 0]),
+            onnx.helper.make_node("MatMul", ["x", "t"], ["y"]),
+        ],
+        "Gemm": [onnx.helper.make_node("Gemm", ["x", "d"], ["y"], transB=1)],
+    }
+    dequantize = onnx.helper.make_node("DequantizeLinear", ["w", "s", "z"], ["d"], axis=axis, block_size=32)
+    nodes = [dequantize, *products[way]]
     infos = [
-        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
-        for name, shape in (("x", [2, 5, 96]), ("y", [2, 5, 10]))
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [*outer, size])
+        for name, size in (("x", 96), ("y", 10))
     ]
     graph = onnx.helper.make_graph(nodes, "g", infos[:1], infos[1:], initial)
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 21)], ir_version=10)
     module = relay.frontend.from_onnx(model.SerializeToString())
     ops = [op.name for op in module["main"].walk() if op.name not in ("relay.constant", "func.func", "func.return")]
     assert ops == ["relay.nn.weight_only_dense"]
-    x = rng.standard_normal((2, 5, 96), np.float32)
+    x = rng.standard_normal((*outer, 96), np.float32)
     options = runtime.SessionOptions()
     options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL  # else data are rounded to 8 bits
     (wanted,) = runtime.InferenceSession(model.SerializeToString(), options).run(None, {"x": x})

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import onnx
+from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, Block, SSAValue
 
 from relay.dialects import relay
@@ -72,8 +73,9 @@ class Importer(TensorBuilder):
         self.model, self.numerics = model, numerics
         self.frame = Frame(self.block, opsets=model.opsets)
         self.subgraph: Subgraph = nowhere
-        self.narrow: dict[SSAValue, NarrowWeights] = {}
-        """The weights that values are as floats, [inputs, units]: a product reads them as they are."""
+        self.narrow: dict[SSAValue, Callable[[bool], NarrowWeights | None]] = {}
+        """The weights that values are as floats, [inputs, units], or of True, [units, inputs]: a product reads them as
+        they are."""
         self.counted: dict[SSAValue, Counted] = {}
         """Tensors whose size follows from values."""
 
@@ -95,6 +97,12 @@ class Importer(TensorBuilder):
                 return frame.values[name]
             frame = frame.outer
         return None
+
+    def of_few_bits(self, x: SSAValue, weights: SSAValue, turned: bool) -> SSAValue | None:
+        """The product of float32 data by a value that is weights of few bits as floats; None of any other value."""
+        read = self.narrow.get(weights)
+        found = None if read is None or self.element(x) != f32 else read(turned)
+        return None if found is None else self.narrow_product(x, found)
 
     def narrow_product(self, x: SSAValue, weights: NarrowWeights, **properties: int) -> SSAValue:
         """The product of float32 data by weights of few bits."""

@@ -52,8 +52,12 @@ def flatten(importer: Importer, node: Node) -> SSAValue:
 
 @op("Transpose")
 def transpose(importer: Importer, node: Node) -> SSAValue:
-    axes = node.integers("perm")
-    return importer.transpose(node.input(0), range(node.rank(0))[::-1] if axes is None else axes)
+    data, axes = node.input(0), node.integers("perm")
+    axes = [*range(node.rank(0))[::-1]] if axes is None else [*axes]
+    result, read = importer.transpose(data, axes), importer.narrow.get(data)
+    if read is not None and axes == [1, 0]:
+        importer.narrow[result] = lambda turned: read(not turned)
+    return result
 
 
 @op("Squeeze")

@@ -226,10 +226,9 @@ def _softmax(importer: Importer, node: Node, value: SSAValue, axis: int) -> SSAV
 
 @op("MatMul")
 def matmul(importer: Importer, node: Node) -> SSAValue:
-    a, found = node.input(0), importer.narrow.get(node.input(1))
-    if found is None or importer.element(a) != f32:
-        return product(importer, a, node.input(1))
-    return importer.narrow_product(a, found)
+    a, b = node.input(0), node.input(1)
+    found = importer.of_few_bits(a, b, turned=False)
+    return product(importer, a, b) if found is None else found
 
 
 @op("Gemm")
@@ -237,7 +236,10 @@ def gemm(importer: Importer, node: Node) -> SSAValue:
     """`alpha * a @ b + beta * c`."""
     a, b, c = node.input(0), node.input(1), node.optional(2)
     turned = {f"transpose_{letter}": node.flag(f"trans{letter.upper()}") for letter in "ab"}
-    if importer.is_float(a):
+    narrow = None if turned["transpose_a"] else importer.of_few_bits(a, b, turned["transpose_b"])
+    if narrow is not None:
+        found = narrow
+    elif importer.is_float(a):
         found = importer.call(relay.MatmulOp, a, b, out_dtype=importer.element(a), **turned)
     else:
         left, right = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, f32, i32, i64
 from xdsl.ir import Attribute, SSAValue
@@ -111,34 +113,36 @@ def dequantize(importer: Importer, node: Node) -> SSAValue:
     result = importer.call(relay.MultiplyOp, steps, spread)
     if wanted not in (0, 1):
         return importer.cast_to(result, wanted, node)
-    if (found := narrow_of(importer, node)) is not None:
-        importer.narrow[result] = found
+    importer.narrow[result] = partial(narrow_of, importer, node)
     return result
 
 
-def narrow_of(importer: Importer, node: Node) -> NarrowWeights | None:
-    """The constant codes [inputs, units] of an operator, in whole blocks of inputs; None where they are none. Floats of
-    few bits may have one scale for all, or one for each unit: a block has all inputs then."""
+def narrow_of(importer: Importer, node: Node, turned: bool) -> NarrowWeights | None:
+    """The constant codes of an operator, [inputs, units] or, `turned`, [units, inputs], in whole blocks of inputs; None
+    where they are none. Floats of few bits may have one scale for all, or one for each unit: a block has all inputs
+    then."""
     block, arrays = node.integer("block_size", 0), [importer.known(node.input(place)) for place in (0, 1)]
     zero = importer.known(node.input(2)) if node.optional(2) is not None else np.zeros((), np.int8)
     codes, scales = arrays
     if codes is None or scales is None or zero is None or scales.dtype != np.float32 or codes.ndim != 2:
         return None
     axis, floats = _axis(importer, node), is_float(importer.element(node.input(0)))
+    if turned:
+        axis, codes = 1 - axis, codes.T
+        scales, zero = (array.T if array.ndim == 2 else array for array in (scales, zero))
     if floats and not block and (scales.size == 1 or axis == 1):
         scales, axis, block = np.broadcast_to(scales.reshape(-1), codes.shape[1:])[None], 0, codes.shape[0]
     if axis != 0 or not block or codes.shape[0] != len(scales) * block or codes.itemsize != 1:
         return None
     name, scale_name, *_ = node.proto.input
+    names, units, scales = (name, scale_name), codes.shape[1], np.ascontiguousarray(scales.T)
     if floats:
-        turned, zeros = codes.T.reshape(codes.shape[1], -1, block), np.zeros(scales.T.shape, np.uint8)
-        return NarrowWeights(turned, zeros, np.ascontiguousarray(scales.T), (name, scale_name))
+        return NarrowWeights(codes.T.reshape(units, -1, block), np.zeros(scales.shape, np.uint8), scales, names)
     bits = bits_of(importer.element(node.input(0)))
     low = 1 << (bits - 1) if codes.dtype.name.startswith("int") else 0
-    turned = codes.astype(np.int16).T.reshape(codes.shape[1], -1, block) + low
-    zeros = np.broadcast_to(zero.astype(np.int16) + low, scales.shape).T
-    scales = np.ascontiguousarray(scales.T)
-    return NarrowWeights(turned.astype(np.uint8), zeros.astype(np.uint8), scales, (name, scale_name))
+    steps = codes.astype(np.int16).T.reshape(units, -1, block) + low
+    zeros = np.broadcast_to(zero.T.astype(np.int16) + low, scales.shape)
+    return NarrowWeights(steps.astype(np.uint8), zeros.astype(np.uint8), scales, names)
 
 
 def dequantized(array: Array, scales: Array, zeros: Array | int, axis: int, block: int) -> Array:
