@@ -448,7 +448,7 @@ class GpuTarget(Processor):
 
     @property
     def takes_weights_in_blocks(self) -> bool:
-        return False
+        return True
 
     @property
     def sums_along_rows(self) -> bool:

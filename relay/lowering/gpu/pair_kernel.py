@@ -68,7 +68,7 @@ class PairKernel(MatrixKernel):
 
     def products(self) -> tuple[Sequence[SSAValue], Sequence[SSAValue]]:
         b, t, steps = self.b, self.t, self.m.steps
-        units, copies, first = pairs(t), self.pair_copies(), b.times(t.part, steps)
+        units, copies, first = pairs(t), self.pair_copies(), t.first_step
         units.prepare()
         copies.land(copies.load(first), 0)
         zero = b.constant(0, self.kind)

@@ -12,11 +12,13 @@ from relay.errors import InvalidArgument
 from relay.lowering.gpu.strategies.attention import OneAttention
 from relay.lowering.gpu.strategies.elementwise import Elementwise, Pad
 from relay.lowering.gpu.strategies.mma import Mma
+from relay.lowering.gpu.strategies.mma_blocks import MmaBlocks
 from relay.lowering.gpu.strategies.mma_pairs import MmaPairs
 from relay.lowering.gpu.strategies.plain import Copy, Fill, Single
 from relay.lowering.gpu.strategies.reduction import Reduction
 from relay.lowering.gpu.strategies.rows import Rows
 from relay.lowering.gpu.strategies.strategy import Decision, Kernel, Scheduled, Strategy
+from relay.lowering.gpu.strategies.weight_blocks import WeightBlocks
 from relay.lowering.gpu.strategies.wgmma import Wgmma
 from relay.lowering.gpu.strategies.wgmma_tma import WgmmaTma
 from relay.lowering.gpu.strategies.wgmma_turns import WgmmaTurns
@@ -29,6 +31,8 @@ STRATEGIES: Sequence[type[Strategy[Any]]] = (
     WgmmaTma,
     Wgmma,
     MmaPairs,
+    MmaBlocks,
+    WeightBlocks,
     OneAttention,
     Rows,
     Reduction,

@@ -14,7 +14,7 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import BlockArgument, SSAValue
 
 from relay.dialects.attributes import Array, to_numpy
-from relay.lowering.builder import Index, contiguous
+from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.gpu.channel_tables import ChannelTables, interleave
 from relay.lowering.gpu.formats import FLOATS, Format
 from relay.lowering.gpu.grids import grid, threads
@@ -175,17 +175,13 @@ class Products(Strategy[ProductSchedule]):
 
     def emit(self, emission: Emission, schedule: ProductSchedule) -> None:
         b, producers = emission.builder, emission.fused.producers
-        m = self.tiled(schedule)
-        weights, other = packed(m, emission.given), list(schedule.other_blocks)
-        if m.gathered is not None:
-            data = gather(emission, m.gathered, other.pop(0))
-        else:
-            data = m.conv.data.value if m.padding is None else m.padding.source
+        m, other = self.tiled(schedule), list(schedule.other_blocks)
+        buffers = self.buffers(emission, m, other)
         tables = ChannelTables(b, emission.given, m.lanes, QUAD) if m.lanes == 2 * m.tile.run else None
         shape, matrices = m.nest.shape[:-1], rows_in_order(m.nest, producers, m.sums.op)
         points = PointEmitter(b, producers, m.lanes, tables=tables, matrices=matrices)
         blocks = self.blocks(m, schedule)
-        kernel = self.emitter(b, m, points, (b.flatten(data), *weights), blocks)
+        kernel = self.kernel(b, m, points, buffers, blocks)
         if m.splits > 1:
             parts = MemRefType(kernel.kind, [m.splits, m.rows, m.packed_columns])
             kernel.parts = b.add(memref.AllocOp([], [], parts)).memref
@@ -199,6 +195,21 @@ class Products(Strategy[ProductSchedule]):
             kernel.points = PointEmitter(b, producers, m.part_lanes, kernel.special)
             with threads(b, [m.rows, m.columns // m.part_lanes], other.pop(0)) as (row, column):
                 kernel.add_parts(row, b.index(b.times(column, m.part_lanes)), unravelled(b, row, shape))
+
+    def buffers(self, emission: Emission, m: Matrix, other_blocks: list[int]) -> list[SSAValue]:
+        """The data, and the packed weights with what belongs to them; what is launched before takes its block."""
+        weights = packed(m, emission.given)
+        if m.gathered is not None:
+            data = gather(emission, m.gathered, other_blocks.pop(0))
+        else:
+            data = m.conv.data.value if m.padding is None else m.padding.source
+        return [emission.builder.flatten(data), *weights]
+
+    def kernel(
+        self, b: LoopBuilder, m: Matrix, points: PointEmitter, buffers: Sequence[SSAValue], blocks: int
+    ) -> MatrixKernel:
+        """What emits the tiles of so many blocks."""
+        return self.emitter(b, m, points, buffers, blocks)
 
 
 def rows_in_order(nest: Nest, producers: Mapping[SSAValue, Producer], sums: linalg.GenericOp) -> bool:

@@ -1,0 +1,165 @@
+"""Products of floats by weights of few bits in blocks that have a scale and a zero point each: which operations are
+such, how their codes are packed, and how threads make floats of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import f32, i8, i16, i32
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import BlockArgument, SSAValue
+
+from relay.dialects import relay
+from relay.dialects.arith import ExtUIOp
+from relay.dialects.attributes import Array, to_numpy
+from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.gpu.matrix import contractions, widest_of
+from relay.lowering.gpu.points import Producer
+from relay.lowering.gpu.producers import Nest
+from relay.lowering.gpu.shared_memory import align
+from relay.lowering.indices import quotient
+from relay.lowering.linalg.contraction import CODES
+from relay.lowering.scheduling.arguments import argument_of
+from relay.lowering.scheduling.given_constants import GivenConstants
+from relay.lowering.scheduling.weight_only import codes_of
+from relay.lowering.shaped import shape_of
+
+MAGIC = 0x4B000000
+"""The bits of the float 2^23, whose last place is 1: with a code in its lower bits, it is 2^23 and the code."""
+WORD_BITS = 32
+
+
+@dataclass(frozen=True)
+class BlockWeights:
+    """A product of `rows` by `channels`, with what follows it: `nest`. Its data is float32[rows, blocks * block];
+    `arguments`: those of the codes, scales and zero points, constants in all calls, of so many `bits`. `zero`: the zero
+    point, if all are the same."""
+
+    nest: Nest
+    sums: Nest
+    arguments: tuple[BlockArgument, BlockArgument, BlockArgument]
+    bits: int
+    zero: int | None
+    widest: int
+
+    @property
+    def op(self) -> linalg.GenericOp:
+        return self.sums.op
+
+    @property
+    def rows(self) -> int:
+        return shape_of(self.op.outputs[0])[0]
+
+    @property
+    def channels(self) -> int:
+        return shape_of(self.op.outputs[0])[1]
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of a channel."""
+        return shape_of(self.op.inputs[1])[1]
+
+    @property
+    def block(self) -> int:
+        """Weights that share a scale."""
+        return shape_of(self.op.inputs[1])[2]
+
+    @property
+    def depth(self) -> int:
+        return self.blocks * self.block
+
+    def largest(self, given: GivenConstants) -> float:
+        """What no weight is larger than."""
+        scales = [np.abs(to_numpy(each.value)).max(initial=0) for each in given.constants_of(self.arguments[1])]
+        return float(max(scales)) * ((1 << 8) - 1)
+
+    def pack(self, given: GivenConstants) -> list[SSAValue]:
+        """The codes, the lowest bits of a byte first, scales and zero points, each in one dimension. Zero points that
+        are all the same are left out."""
+        codes, scales, zeros = ([to_numpy(each.value) for each in given.constants_of(a)] for a in self.arguments)
+        bytes = [[pack(each.view(np.uint8), self.bits)] for each in codes]
+        kept = [[each.reshape(-1).view(np.int8)] if self.zero is None else [] for each in zeros]
+        columns = bytes, [[each.reshape(-1)] for each in scales], kept
+        found = list[SSAValue]()
+        for argument, packs in zip(self.arguments, columns, strict=True):
+            found += given.replace(argument, given.constants_of(argument), packs)
+        return found
+
+
+def pack(codes: Array, bits: int) -> Array:
+    """Codes as bytes, the lowest bits first."""
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    return np.bitwise_or.reduce(codes.reshape(-1, len(shifts)) << shifts, axis=1).astype(np.uint8).view(np.int8)
+
+
+def block_weights_of(nest: Nest, producers: Mapping[SSAValue, Producer], given: GivenConstants) -> BlockWeights | None:
+    """The nest as such a product and what follows it, if it is that."""
+    found = list(contractions(nest, producers))
+    sums = found[0] if len(found) == 1 else None
+    if sums is None or not given.calls or codes_of(sums.op) != CODES or sums.op.inputs[0] in producers:
+        return None
+    start = sums.started[0]
+    if start is None or not isinstance(start.owner, arith.ConstantOp) or to_numpy(start.owner.value).any():
+        return None
+    arguments = [argument_of(value) for value in sums.op.inputs[1:]]
+    known = [each for each in arguments if each is not None and given.constant(each)]
+    if len(known) < 3:
+        return None
+    codes, zeros = ([to_numpy(c.value).view(np.uint8) for c in given.constants_of(known[n])] for n in (0, 2))
+    bits = relay.WeightOnlyDenseOp.bits_of(max(int(each.max(initial=0)) for each in codes))
+    every = np.unique(np.concatenate([each.reshape(-1) for each in zeros]))
+    widest = widest_of(nest, sums, producers, shape_of(sums.op.outputs[0])[1])
+    zero = int(every[0]) if len(every) == 1 else None
+    return BlockWeights(nest, sums, (known[0], known[1], known[2]), bits, zero, widest)
+
+
+class BlockReader:
+    """Emits what a thread makes of the codes of one channel. `buffers`: the packed codes, scales, and zero points where
+    they differ."""
+
+    def __init__(self, b: LoopBuilder, weights: BlockWeights, buffers: Sequence[SSAValue]):
+        self.b, self.w = b, weights
+        self.codes, self.scales, *self.zeros = buffers
+
+    def words(self, channel: Index, place: Index, count: int) -> list[SSAValue]:
+        """So many codes from a place of the depth on, which is a multiple of them, as words; the last may be a part."""
+        b, size = self.b, count * self.w.bits // 8
+        first = b.plus(b.times(channel, self.w.depth), place)
+        bytes = b.vector_load(self.codes, [quotient(b, first, 8 // self.w.bits)], size)
+        align(bytes.owner, size)
+        if size < WORD_BITS // 8:
+            part = b.lane(b.bitcast(bytes, i8 if size == 1 else i16, 1), 0)
+            return [b.add(ExtUIOp(part, i32)).result]
+        whole = b.bitcast(bytes, i32, size * 8 // WORD_BITS)
+        return [b.lane(whole, n) for n in range(size * 8 // WORD_BITS)]
+
+    def steps(self, words: Sequence[SSAValue], count: int, start: SSAValue) -> Iterator[SSAValue]:
+        """So many codes less the zero point that `start` is of, as floats, exact."""
+        b, per, mask = self.b, WORD_BITS // self.w.bits, b_constant(self.b, (1 << self.w.bits) - 1)
+        for number in range(count):
+            word, shift = words[number // per], number % per * self.w.bits
+            low = b.add(arith.ShRUIOp(word, b_constant(b, shift))).result if shift else word
+            code = b.add(arith.AndIOp(low, mask)).result
+            yield b.add(arith.SubfOp(self.magic(code), start)).result
+
+    def magic(self, code: SSAValue) -> SSAValue:
+        """2^23 and a code, as a float."""
+        b = self.b
+        return b.add(arith.BitcastOp(b.add(arith.OrIOp(code, b_constant(b, MAGIC))).result, f32)).result
+
+    def scale(self, channel: Index, place: Index) -> tuple[SSAValue, SSAValue]:
+        """The scale at a place of the depth, and 2^23 and the zero point."""
+        b = self.b
+        at = b.plus(b.times(channel, self.w.blocks), quotient(b, place, self.w.block))
+        scale = b.load(self.scales, [at])
+        if self.w.zero is not None:
+            return scale, b.constant(float((1 << 23) + self.w.zero), f32)
+        return scale, self.magic(b.add(ExtUIOp(b.load(self.zeros[0], [at]), i32)).result)
+
+
+def b_constant(b: LoopBuilder, value: int) -> SSAValue:
+    """A word."""
+    return b.constant(value, i32)

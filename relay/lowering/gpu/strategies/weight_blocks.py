@@ -1,0 +1,193 @@
+"""`weight-blocks`: products by weights of few bits in blocks, whose codes become floats in registers: a warp shares the
+depth of some rows and channels, and reads 16 bytes of codes a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import gcd
+from typing import Self
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import f32
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import SSAValue
+
+from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.gpu.block_weights import WORD_BITS, BlockReader, BlockWeights, block_weights_of
+from relay.lowering.gpu.grids import points_of_teams
+from relay.lowering.gpu.points import PointEmitter
+from relay.lowering.gpu.producers import Nest
+from relay.lowering.gpu.shared_memory import align
+from relay.lowering.gpu.strategies.strategy import (
+    Decision,
+    Emission,
+    Kernel,
+    Scheduled,
+    Strategy,
+    pick_block,
+    powers,
+    transfer,
+)
+from relay.lowering.gpu.teams import Members, Team
+from relay.lowering.gpu.tiles import CHUNK
+from relay.lowering.indices import below, binary, both, unravelled, when
+from relay.lowering.scheduling.picks import Picks
+from relay.lowering.scheduling.record import OpSchedule
+from relay.target.record import WARP
+
+ROWS, CHANNELS = 4, 4
+"""Rows and channels of a warp at most: a thread has as many sums, and shares data and codes among them."""
+SUMS = 8
+"""Sums of a thread by default: more take registers of other threads."""
+FLOATS = 4
+"""Numbers of the data that a thread reads at once."""
+UNPACKED = 4
+"""Instructions that make a float of a code."""
+INSTRUCTIONS = 128
+"""Instructions of threads that a processor has done in a clock."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightBlocksSchedule(OpSchedule):
+    """`rows` and `channels` of which a thread has sums; `team`: threads that share their depth; `block`: threads of a
+    block."""
+
+    strategy = "weight-blocks"
+    rows: int
+    channels: int
+    team: int
+    block: int
+
+
+@dataclass(frozen=True)
+class WeightBlocks(Strategy[WeightBlocksSchedule]):
+    """Products of floats by weights of few bits in blocks, with sums in float32."""
+
+    record = WeightBlocksSchedule
+    tier = 0
+    weights: BlockWeights
+
+    @classmethod
+    def match(cls, op: Scheduled, kernel: Kernel) -> Self | None:
+        if not isinstance(op, linalg.GenericOp) or not kernel.target.shuffles:
+            return None
+        found = block_weights_of(kernel.fused.nest(op), kernel.fused.producers, kernel.given)
+        return None if found is None else cls(found)
+
+    @property
+    def piece(self) -> int:
+        """Codes of a channel that a thread reads at once."""
+        return gcd(8 * CHUNK // self.weights.bits, self.weights.depth)
+
+    def decide(self, kernel: Kernel, pick: Picks) -> Decision[WeightBlocksSchedule]:
+        w, costs = self.weights, kernel.target.costs
+        most = max(team for team in powers(WARP) if team * self.piece <= max(w.depth, self.piece))
+        team = pick("team", powers(most), most)
+        rows = pick("rows", powers(ROWS), max(each for each in powers(ROWS) if each <= max(w.rows, 1)))
+        groups = -(-w.rows // rows) * team
+        few = [each for each in powers(CHANNELS) if each * rows <= SUMS]
+        busy = [each for each in few if groups * -(-w.channels // each) >= costs.busy_threads]
+        channels = pick("channels", powers(CHANNELS), [*busy, 1][0])
+        block = pick_block(kernel, pick, groups // team * -(-w.channels // channels), team)
+        bytes = w.channels * w.depth * w.bits // 8 // (costs.processors * costs.memory_bandwidth)
+        bytes += transfer([w.op.inputs[0], *w.nest.op.outputs], costs)
+        steps = w.rows * w.channels * w.depth * (1 + UNPACKED / rows) / (INSTRUCTIONS * costs.processors)
+        cost = max(bytes, round(steps))
+        why = f"{w.rows} rows by {w.channels} x {w.depth} codes of {w.bits} bits, which become floats in registers"
+        found = WeightBlocksSchedule(rows=rows, channels=channels, team=team, block=block, cycles=cost, why=why)
+        return Decision(cost, found)
+
+    def emit(self, emission: Emission, schedule: WeightBlocksSchedule) -> None:
+        b, w = emission.builder, self.weights
+        reader = BlockReader(b, w, w.pack(emission.given))
+        points = PointEmitter(b, emission.fused.producers)
+        shape = [-(-w.rows // schedule.rows), -(-w.channels // schedule.channels)]
+        with points_of_teams(b, shape, Team(schedule.team, True), schedule.block) as (at, members, inside):
+            ProductEmitter(b, self, schedule, reader, points, members).emit(at, inside)
+
+
+class ProductEmitter:
+    """Emits what one thread does for some rows and channels."""
+
+    def __init__(
+        self,
+        b: LoopBuilder,
+        strategy: WeightBlocks,
+        schedule: WeightBlocksSchedule,
+        reader: BlockReader,
+        points: PointEmitter,
+        members: Members,
+    ):
+        self.b, self.w, self.piece = b, strategy.weights, strategy.piece
+        self.schedule, self.reader, self.points, self.members = schedule, reader, points, members
+        self.total: SSAValue | None = None
+        points.special = self.special
+
+    def emit(self, at: Sequence[Index], inside: SSAValue | None) -> None:
+        """All sums, and what follows them: each by another thread of the team."""
+        b, s, w = self.b, self.schedule, self.w
+        rows = [b.plus(b.times(at[0], s.rows), n) for n in range(s.rows)]
+        channels = [b.plus(b.times(at[1], s.channels), n) for n in range(s.channels)]
+        lines = [self.clipped(row, w.rows, s.rows) for row in rows]
+        columns = [self.clipped(channel, w.channels, s.channels) for channel in channels]
+        zeros = [b.constant(0, f32)] * (s.rows * s.channels)
+        with self.members.turns(w.depth // self.piece, zeros) as (turn, state):
+            state.next = self.turn(b.times(turn, self.piece), lines, columns, state.args)
+        for number, sum in enumerate(state.results):
+            row, channel = rows[number // s.channels], channels[number % s.channels]
+            total = self.members.join(sum, arith.AddfOp)
+            mine = b.compare(b.index(self.members.member), "eq", b.index(number % s.team))
+            known = [below(b, row, w.rows) if w.rows % s.rows else None]
+            known.append(below(b, channel, w.channels) if w.channels % s.channels else None)
+            when(b, both(b, [mine, inside, *known]), partial(self.finish, row, channel, total))
+
+    def clipped(self, at: Index, count: int, together: int) -> Index:
+        """A row or channel, or the last one."""
+        return binary(self.b, arith.MinUIOp, at, count - 1) if count % together else at
+
+    def turn(
+        self, place: Index, rows: Sequence[Index], channels: Sequence[Index], sums: Sequence[SSAValue]
+    ) -> list[SSAValue]:
+        """The sums with a piece of each channel more: blocks in it are scaled by themselves."""
+        b, found, block = self.b, list(sums), gcd(self.piece, self.w.block)
+        words = [self.reader.words(channel, place, self.piece) for channel in channels]
+        per = WORD_BITS // self.w.bits
+        for first in range(0, self.piece, block):
+            scales = [self.reader.scale(channel, b.plus(place, first)) for channel in channels]
+            parts = [b.constant(0, f32)] * len(found)
+            for start in range(first, first + block, per):
+                data = [self.data(row, b.plus(place, start), per) for row in rows]
+                for column, (_, zero) in enumerate(scales):
+                    steps = list(self.reader.steps(words[column][start // per :], per, zero))
+                    for row, numbers in enumerate(data):
+                        at = row * len(channels) + column
+                        for x, step in zip(numbers, steps, strict=True):
+                            parts[at] = self.plus(parts[at], x, step)
+            for at, part in enumerate(parts):
+                found[at] = self.plus(found[at], part, scales[at % len(channels)][0])
+        return found
+
+    def plus(self, sum: SSAValue, x: SSAValue, y: SSAValue) -> SSAValue:
+        """`sum + x y`."""
+        return self.b.add(arith.AddfOp(sum, self.b.add(arith.MulfOp(x, y)).result)).result
+
+    def data(self, row: Index, place: Index, count: int) -> list[SSAValue]:
+        """Neighbouring numbers of a row."""
+        b, found = self.b, list[SSAValue]()
+        for first in range(0, count, FLOATS):
+            vector = b.vector_load(self.w.op.inputs[0], [row, b.plus(place, first)], FLOATS)
+            align(vector.owner, CHUNK)
+            found += [b.lane(vector, lane) for lane in range(FLOATS)]
+        return found
+
+    def finish(self, row: Index, channel: Index, total: SSAValue) -> None:
+        """What follows a sum."""
+        self.total, nest = total, self.w.nest
+        dims = [*unravelled(self.b, row, nest.shape[:-1]), channel]
+        self.points.results(nest, dims, self.points.nest(nest, dims))
+
+    def special(self, points: PointEmitter, nest: Nest, dims: list[Index]) -> SSAValue | None:
+        """The sum, where it is asked for."""
+        return self.total if nest.op is self.w.op else None
