@@ -21,5 +21,5 @@ def test_the_table_names_every_profile() -> None:
 def test_the_examples_run_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     blocks = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     exec(compile("\n".join(blocks), "numerics.md", "exec"), {"__name__": "numerics"})
