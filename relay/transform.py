@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from relay.lowering.schedule import Schedule
     from relay.lowering.select_target_ops import SelectTargetOps
     from relay.lowering.share_kernels import ShareKernels
+    from relay.lowering.share_layers import ShareLayers
     from relay.lowering.update_in_place import UpdateInPlace
     from relay.passes.analyses import Analysis, liveness, shapes, use_counts
     from relay.passes.base import Pass
@@ -193,6 +194,7 @@ __getattr__, __dir__ = door(
         "SelectTargetOps": "relay.lowering.select_target_ops",
         "Sequential": "relay.passes.pipeline",
         "ShareKernels": "relay.lowering.share_kernels",
+        "ShareLayers": "relay.lowering.share_layers",
         "SignedCodes": "relay.transforms.signed_codes",
         "Simplify": "relay.transforms.simplify",
         "SimplifyExpr": "relay.transforms.simplify:Simplify",
@@ -230,7 +232,7 @@ __all__ = [
     "PlanMemory", "PostTrainingQuantize", "PrintAfterAll", "PrintBeforeAll", "PrintChanged", "PrintChoices", "PrintIR",
     "PruneRegions", "QdqToInteger", "QnnLegalize", "Quantize", "QuantizeAnnotate", "QuantizeCalibrate",
     "QuantizeRealize", "RaiseOps", "RelayToLinalg", "RemoveUnusedFunctions", "Schedule", "ScheduleGpu",
-    "SelectTargetOps", "Sequential", "ShareKernels", "SignedCodes", "Simplify", "SimplifyExpr", "SimplifyInference",
-    "ToMixedPrecision", "UnsignedCodes", "UpdateInPlace", "VerifyEach", "WeightOnly", "explore", "find_culprit",
-    "function_pass", "liveness", "module_pass", "pass_instrument", "shapes", "use_counts",
+    "SelectTargetOps", "Sequential", "ShareKernels", "ShareLayers", "SignedCodes", "Simplify", "SimplifyExpr",
+    "SimplifyInference", "ToMixedPrecision", "UnsignedCodes", "UpdateInPlace", "VerifyEach", "WeightOnly", "explore",
+    "find_culprit", "function_pass", "liveness", "module_pass", "pass_instrument", "shapes", "use_counts",
 ]  # fmt: skip

@@ -78,6 +78,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "expand-apply-scale": _pass("relay.lowering.expand_apply_scale:ExpandApplyScale"),
     "bufferize": _pass("relay.lowering.bufferize:Bufferize"),
     "update-in-place": _pass("relay.lowering.update_in_place:UpdateInPlace"),
+    "share-layers": _pass("relay.lowering.share_layers:ShareLayers"),
     "schedule": _pass("relay.lowering.schedule:Schedule"),
     "select-target-ops": _pass("relay.lowering.select_target_ops:SelectTargetOps"),
     "math-expand-ops": _pass("relay.lowering.math_expand_ops:MathExpandOps"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import sqrt
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import Float64Type, ModuleOp, f32, f64
@@ -31,6 +32,9 @@ SHORT: dict[str, Callable[[Arithmetic, SSAValue, Attribute], SSAValue]] = {
     "math.expm1": functions.expm1,
 }
 """Functions that are computed in f32."""
+
+READ = ONE, HALF, ROOT, INVERSE_ROOT = 1.0, 0.5, sqrt(2), sqrt(0.5)
+"""The numbers by which a GELU is recognised."""
 
 WIDE: dict[str, Callable[..., SSAValue]] = {
     "math.sin": angles.sin,
@@ -176,8 +180,8 @@ def gelu_of(op: arith.MulfOp) -> SSAValue | None:
         return None
     for sum in sums:
         for curve, one in ((sum.lhs, sum.rhs), (sum.rhs, sum.lhs)):
-            if isinstance(curve.owner, math.ErfOp) and is_number(one, 1.0):
-                left = [value for value in factors if value.owner is not sum and not is_number(value, 0.5)]
+            if isinstance(curve.owner, math.ErfOp) and is_number(one, ONE):
+                left = [value for value in factors if value.owner is not sum and not is_number(value, HALF)]
                 if len(left) == 1 and is_over_root_of_two(curve.owner.operand, left[0]):
                     return left[0]
     return None
@@ -187,17 +191,22 @@ def is_over_root_of_two(value: SSAValue, x: SSAValue) -> bool:
     """Whether a value is another one divided by the root of 2, or multiplied by that of 1/2."""
     owner = value.owner
     if isinstance(owner, arith.DivfOp):
-        return owner.lhs is x and is_number(owner.rhs, sqrt(2))
+        return owner.lhs is x and is_number(owner.rhs, ROOT)
     if not isinstance(owner, arith.MulfOp):
         return False
-    return any(a is x and is_number(b, sqrt(0.5)) for a, b in ((owner.lhs, owner.rhs), (owner.rhs, owner.lhs)))
+    return any(a is x and is_number(b, INVERSE_ROOT) for a, b in ((owner.lhs, owner.rhs), (owner.rhs, owner.lhs)))
 
 
 def is_number(value: SSAValue, number: float) -> bool:
     """Whether a value is a constant, the float32 nearest to a number or one beside it, in all lanes."""
     if not isinstance(constant := value.owner, arith.ConstantOp):
         return False
-    return bool((abs(to_numpy(constant.value) - number) <= 1e-7 * number).all())
+    return all(is_near(each, number) for each in np.unique(to_numpy(constant.value)))
+
+
+def is_near(value: float, number: float) -> bool:
+    """Whether a value is the float32 nearest to a number, or one beside it."""
+    return bool(abs(value - number) <= 1e-7 * number)
 
 
 def arithmetic(op: Operation, target: Target) -> Arithmetic:

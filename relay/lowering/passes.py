@@ -16,6 +16,7 @@ from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.lowering.schedule import Schedule
 from relay.lowering.select_target_ops import SelectTargetOps
 from relay.lowering.share_kernels import ShareKernels
+from relay.lowering.share_layers import ShareLayers
 from relay.lowering.update_in_place import UpdateInPlace
 from relay.transforms.alter_op_layout import AlterOpLayout
 from relay.transforms.dead_pixels import DeadPixels
@@ -50,6 +51,7 @@ def to_loops() -> list[ModulePass]:
         ExpandApplyScale(),
         Bufferize(),
         UpdateInPlace(),
+        ShareLayers(),
         Schedule(),
         SelectTargetOps(),
         MathExpandOps(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,8 +22,9 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
+from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.dialects.attributes import Array, to_numpy
 from relay.lowering.builder import INDEX
 from relay.lowering.call_graph import CallGraph
@@ -32,26 +33,75 @@ from relay.lowering.shaped import is_vector, memref_type, scalar_of
 from relay.lowering.walking import walked
 from relay.passes import Pass
 from relay.target import target_of
+from relay.transforms.dead_ops import erase_dead
 from relay.transforms.location import function_of
 
 NUMBERS = (f32, f64, i8, i16, i32, i64)
 """Types of numbers that a kernel may read instead: those of sizes and places stay in its text."""
+Arguments = Mapping[BlockArgument, Sequence[SSAValue]]
+"""What calls give for each argument of a kernel."""
+Codes = tuple[int, int]
+"""The least and the greatest code of 8 bits."""
+
+
+class Numbers:
+    """Which numbers of kernels may differ: all of these types."""
+
+    def known(self, op: Operation, index: int, given: Arguments) -> Hashable:
+        """What kernels have in common that differ in the constant that an operation takes; the constant itself if they
+        may not."""
+        constant = op.operands[index].owner
+        assert isinstance(constant, arith.ConstantOp)
+        splat = not isinstance(constant.value, DenseIntOrFPElementsAttr) or constant.value.is_splat()
+        return None if splat and scalar_of(constant.result.type) in NUMBERS else constant.value
+
+    def codes(self, op: Operation) -> Codes | None:
+        """The codes to which the operation's body clamps, if it is a part of that."""
+        return None
+
+    def say(self, block: Block, codes: Codes) -> None:
+        """Have a body that clamps to codes by numbers say so without them."""
 
 
 @dataclass
 class Kernel:
-    """A function, its calls, and all inside of it in the order of the text. `same`: kernels that differ from it in
-    numbers only."""
+    """A function, its calls, and all inside of it but numbers, in the order of the text. `numbers`: which operands are
+    such, by the place of their operation; `known`: what has to be the same of them. `same`: kernels that differ from it
+    in other numbers only."""
 
     function: FuncOp
     calls: Sequence[CallOp]
     ops: list[Operation]
+    numbers: list[tuple[int, int]]
+    known: list[Hashable]
     same: list[Kernel] = field(default_factory=list["Kernel"])
+
+    @staticmethod
+    def of(function: FuncOp, calls: Sequence[CallOp], inside: Sequence[Operation], rule: Numbers) -> Kernel:
+        """The kernel of a function with these operations; `rule`: which numbers may differ."""
+        arguments = function.body.block.args
+        given = {argument: [call.arguments[argument.index] for call in calls] for argument in arguments}
+        ops = [op for op in inside if not isinstance(op, arith.ConstantOp)]
+        numbers = [
+            (place, index)
+            for place, op in enumerate(ops)
+            for index, operand in enumerate(op.operands)
+            if isinstance(operand.owner, arith.ConstantOp)
+        ]
+        known = [rule.known(ops[place], index, given) for place, index in numbers]
+        return Kernel(function, calls, ops, numbers, known)
 
     @property
     def key(self) -> object:
         """Equal kernels have equal ones."""
-        return self.function.function_type, tuple(op.name for op in self.ops)
+        names = tuple(op.name for op in self.ops)
+        return self.function.function_type, names, tuple(self.numbers), tuple(self.known)
+
+    def number(self, place: int, index: int) -> np.generic:
+        """One of the numbers."""
+        constant = self.ops[place].operands[index].owner
+        assert isinstance(constant, arith.ConstantOp)
+        return to_numpy(constant.value).reshape(-1)[0]
 
     def equals(self, other: Kernel) -> bool:
         """Whether the other one, whose key is equal, has other numbers at most: `is_structurally_equivalent` of xDSL
@@ -65,7 +115,7 @@ class Kernel:
             if len(operands) != len(others) or len(one.regions) != len(two.regions):
                 return False
             for a, b in zip(operands, others, strict=True):
-                if value.get(a, a) is not b:
+                if value.get(a, a) is not b and not (is_number(a) and is_number(b)):
                     return False
             if len(one.results) != len(two.results):
                 return False
@@ -73,7 +123,7 @@ class Kernel:
                 if a.type is not b.type and a.type != b.type:
                     return False
                 value[a] = b
-            if not self.alike(one, two) and not (is_number(one) and is_number(two)):
+            if not self.alike(one, two):
                 return False
             for a, b in zip(one.regions, two.regions, strict=True):
                 if len(a.blocks) != len(b.blocks):
@@ -104,11 +154,9 @@ def equal(these: Sequence[Attribute], those: Sequence[Attribute]) -> bool:
     return len(these) == len(those) and all(a is b or a == b for a, b in zip(these, those, strict=True))
 
 
-def is_number(op: Operation) -> bool:
-    """Whether the operation is a number that may be read instead, or a vector of one."""
-    if not isinstance(op, arith.ConstantOp) or scalar_of(op.result.type) not in NUMBERS:
-        return False
-    return not isinstance(op.value, DenseIntOrFPElementsAttr) or op.value.is_splat()
+def is_number(value: SSAValue) -> bool:
+    """Whether a value is a constant, which `Kernel.known` tells."""
+    return isinstance(value.owner, arith.ConstantOp)
 
 
 @dataclass(frozen=True)
@@ -125,27 +173,32 @@ class ShareKernels(Pass):
     why = "makes the code of kernels that differ in numbers only once"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if not target_of(op).has_vectors:
-            return
-        functions = [each for each in op.body.block.ops if isinstance(each, FuncOp) and each.body.blocks]
-        inside = {function: walked(function) for function in functions}
-        graph = CallGraph(inner for ops in inside.values() for inner in ops)
-        groups: dict[object, list[Kernel]] = {}
-        for function, ops in inside.items():
-            calls = graph.of(function)
-            if function.sym_visibility is None or not calls or not all(map(in_public, calls)):
-                continue
-            kernel = Kernel(function, calls, ops)
-            known = groups.setdefault(kernel.key, [])
-            first = next((each for each in known if each.equals(kernel)), None)
-            if first is None:
-                known.append(kernel)
-            else:
-                first.same.append(kernel)
-        for group in groups.values():
-            for kernel in group:
-                if kernel.same:
-                    share(kernel)
+        share_alike(op, Numbers())
+
+
+def share_alike(op: ModuleOp, rule: Numbers) -> None:
+    """Make kernels of a target with vectors one that differ only in numbers that may differ."""
+    if not target_of(op).has_vectors:
+        return
+    functions = [each for each in op.body.block.ops if isinstance(each, FuncOp) and each.body.blocks]
+    inside = {function: walked(function) for function in functions}
+    graph = CallGraph(inner for ops in inside.values() for inner in ops)
+    groups: dict[object, list[Kernel]] = {}
+    for function, ops in inside.items():
+        calls = graph.of(function)
+        if function.sym_visibility is None or not calls or not all(map(in_public, calls)):
+            continue
+        kernel = Kernel.of(function, calls, ops, rule)
+        others = groups.setdefault(kernel.key, [])
+        first = next((each for each in others if each.equals(kernel)), None)
+        if first is None:
+            others.append(kernel)
+        else:
+            first.same.append(kernel)
+    for group in groups.values():
+        for kernel in group:
+            if kernel.same:
+                share(kernel, rule)
 
 
 def in_public(call: CallOp) -> bool:
@@ -154,40 +207,28 @@ def in_public(call: CallOp) -> bool:
     return function is not None and function.sym_visibility is None
 
 
-def share(kernel: Kernel) -> None:
+def share(kernel: Kernel, rule: Numbers) -> None:
     """Have the calls of all kernels that differ in numbers only be calls of this one."""
-    kernels = [kernel, *kernel.same]
-    read = [place for place, op in enumerate(kernel.ops) if op.name == arith.ConstantOp.name and is_number(op)]
+    kernels, block = [kernel, *kernel.same], kernel.function.body.block
     columns: dict[Attribute, dict[bytes, Array]] = {}
-    places: dict[int, tuple[Attribute, bytes]] = {}
-    for place in read:
-        numbers = np.array([number_of(each.ops[place]) for each in kernels])
+    places: list[tuple[Operation, int, Codes | None, tuple[Attribute, bytes]]] = []
+    for place, index in kernel.numbers:
+        numbers = np.array([each.number(place, index) for each in kernels])
         if len({number.tobytes() for number in numbers}) > 1:
-            type = scalar_of(kernel.ops[place].results[0].type)
+            op = kernel.ops[place]
+            type, codes = scalar_of(op.operands[index].type), rule.codes(op)
+            if codes is not None and type == i32:
+                numbers, type = numbers.astype(np.int8), i8
             columns.setdefault(type, {})[numbers.tobytes()] = numbers
-            places[place] = type, numbers.tobytes()
-    block = kernel.function.body.block
-    start = block.first_op
-    assert start is not None
-    loaded: dict[tuple[Attribute, bytes], SSAValue] = {}
-    for type, numbers in columns.items():
-        argument = block.insert_arg(memref_type(type, len(numbers)), 0)
-        for at, key in enumerate(numbers):
-            index = arith.ConstantOp.create(result_types=[INDEX], properties={"value": IntegerAttr(at, INDEX)})
-            load = memref.LoadOp.get(argument, [index.result])
-            block.insert_ops_before([index, load], start)
-            loaded[type, key] = load.res
-    for place, key in places.items():
-        constant = kernel.ops[place]
-        value, type = loaded[key], constant.results[0].type
-        if is_vector(type):
-            wide = vector.BroadcastOp(value, type)
-            assert constant.parent is not None
-            constant.parent.insert_op_before(wide, constant)
-            value = wide.vector
-        constant.results[0].replace_all_uses_with(value)
-        constant.detach()
-        constant.erase()
+            places.append((op, index, codes, (type, numbers.tobytes())))
+    given = Given(block, columns)
+    for each, codes in {op.parent: codes for op, _, codes, _ in places}.items():
+        if each is not None and codes is not None:
+            rule.say(each, codes)
+    replaced = [op.operands[index] for op, index, _, _ in places]
+    for (op, index, codes, key), constant in zip(places, replaced, strict=True):
+        op.operands[index] = given.instead(constant, *key, codes)
+    erase_dead(dict.fromkeys(constant.owner for constant in replaced if isinstance(constant.owner, Operation)))
     inputs = [argument.type for argument in block.args]
     kernel.function.properties["function_type"] = FunctionType.from_lists(inputs, [])
     for number, each in enumerate(kernels):
@@ -201,7 +242,39 @@ def share(kernel: Kernel) -> None:
         each.function.erase()
 
 
-def number_of(op: Operation) -> Array:
-    """The number of a constant."""
-    assert isinstance(op, arith.ConstantOp)
-    return to_numpy(op.value).reshape(-1)[0]
+class Given:
+    """Loads numbers that calls give at the start of a kernel, from one more argument for each type of them."""
+
+    def __init__(self, block: Block, columns: Mapping[Attribute, Mapping[bytes, Array]]):
+        self.block, self.start = block, block.first_op
+        self.known: dict[object, SSAValue] = {}
+        for type, numbers in columns.items():
+            argument = block.insert_arg(memref_type(type, len(numbers)), 0)
+            for at, key in enumerate(numbers):
+                index = self.add(
+                    arith.ConstantOp.create(result_types=[INDEX], properties={"value": IntegerAttr(at, INDEX)})
+                )
+                self.known[type, key] = self.add(memref.LoadOp.get(argument, [index]))
+
+    def add(self, op: Operation) -> SSAValue:
+        """One more operation before what the kernel had."""
+        assert self.start is not None
+        self.block.insert_op_before(op, self.start)
+        return op.results[0]
+
+    def instead(self, constant: SSAValue, type: Attribute, key: bytes, codes: Codes | None) -> SSAValue:
+        """A number of a column in the place of a constant; one of 8 bits, among these codes, is extended, in a vector
+        it is in every lane."""
+        value, wanted = self.known[type, key], constant.type
+        if type == wanted:
+            return value
+        if (known := self.known.get((constant, codes))) is None:
+            if is_vector(wanted):
+                wide = vector.BroadcastOp(value, wanted)
+            else:
+                wide = (ExtSIOp if codes is not None and codes[0] < 0 else ExtUIOp)(value, wanted)
+            old = constant.owner
+            assert isinstance(old, Operation) and old.parent is not None
+            old.parent.insert_op_before(wide, old)
+            self.known[constant, codes] = known = wide.results[0]
+        return known

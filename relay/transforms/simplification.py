@@ -5,11 +5,12 @@ from __future__ import annotations
 from math import prod
 
 import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Attribute
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from relay.dialects import qnn, relay
-from relay.dialects.attributes import dtype_of, int_values, ints, to_numpy
+from relay.dialects.attributes import Array, dtype_of, int_values, ints, to_numpy
 from relay.dialects.layout import Layout
 from relay.dialects.op import DYNAMIC, rank, shape, tensor
 from relay.interpreters import evaluate
@@ -154,42 +155,60 @@ class LookupOfLookup(RewritePattern):
 class ZeroPointOfData(RewritePattern):
     """relay.nn.bias_add (relay.nn.conv2d, relay.nn.dense {input_zero_point = z} %x, k), b  =>  the same without z, and
     with b - z * sum of k, where nothing else reads the product, k and b are constants, b has a number for each row of
-    k, and nothing is padded.
+    k, and nothing is padded. What is cast to a float without a bias gets one, -z * sum of k.
 
     Layers that differ in z alone are one kernel then.
     """
 
     @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: relay.BiasAddOp, rewriter: PatternRewriter) -> None:
-        product, bias = op.data.owner, op.bias.owner
+    def match_and_rewrite(self, op: relay.BiasAddOp | relay.CastOp, rewriter: PatternRewriter) -> None:
+        product = op.operands[0].owner
         if not isinstance(product, relay.Conv2dOp | relay.DenseOp) or not product.result.has_one_use():
             return
-        kernel, axis, zero = product.kernel.owner, 0, product.input_zero_point
-        channels, count = rank(product.result) - 1, rank(product.result)
-        if isinstance(product, relay.Conv2dOp):
-            layout = Layout.parse(product.result_layout.data)
-            if any(int_values(product.padding)) or product.depthwise or layout.split:
+        channels, dtype = channels_of(product), dtype_of(tensor(product.result).element_type)
+        if channels is None:
+            return
+        if isinstance(op, relay.CastOp):
+            if dtype_of(op.dtype).kind != "f":
                 return
-            axis, channels = product.kernel_layout.data.index("O"), layout.index("C")
-        if op.axis.value.data % count != channels:
+            numbers, axis = np.zeros((), dtype), IntegerAttr(channels, i64)
+        else:
+            bias, axis = op.bias.owner, op.axis
+            if not isinstance(bias, relay.ConstantOp) or not is_constant(bias):
+                return
+            numbers = to_numpy(bias.value)
+        if axis.value.data % rank(product.result) != channels or (sums := zero_point_sums(product)) is None:
             return
-        if zero is None or zero.value.data == 0 or not isinstance(kernel, relay.ConstantOp) or not is_constant(kernel):
-            return
-        if not isinstance(bias, relay.ConstantOp) or not is_constant(bias):
-            return
-        weights = to_numpy(kernel.value).astype(np.int64)
-        if product.kernel_zero_point is not None:
-            weights -= product.kernel_zero_point.value.data
-        sums = weights.sum(tuple(n for n in range(weights.ndim) if n != axis))
-        numbers = to_numpy(bias.value)
-        new = Expansion(op)
-        moved = (numbers.astype(np.int64) - zero.value.data * sums).astype(numbers.dtype)
-        properties: dict[str, Attribute | None] = {**product.properties, "input_zero_point": None}
-        sum = new.value(type(product), *product.operands, properties=properties)
-        new.replace(
-            rewriter, new.value(relay.BiasAddOp, sum, new.constant(moved, moved.dtype), properties=op.properties)
-        )
+        new, moved = Expansion(op), (numbers.astype(np.int64) - sums).astype(dtype)
+        whole: dict[str, Attribute | None] = {**product.properties, "input_zero_point": None}
+        sum = new.value(type(product), *product.operands, properties=whole)
+        sum = new.value(relay.BiasAddOp, sum, new.constant(moved, dtype), properties={"axis": axis})
+        if isinstance(op, relay.CastOp):
+            sum = new.value(relay.CastOp, sum, properties=op.properties)
+        new.replace(rewriter, sum)
         rewriter.erase(product)
+
+
+def channels_of(product: relay.Conv2dOp | relay.DenseOp) -> int | None:
+    """The axis of the channels of a product's result; None if it pads its data, or mixes no channels."""
+    if isinstance(product, relay.DenseOp):
+        return rank(product.result) - 1
+    layout = Layout.parse(product.result_layout.data)
+    if any(int_values(product.padding)) or product.depthwise or layout.split:
+        return None
+    return layout.index("C")
+
+
+def zero_point_sums(product: relay.Conv2dOp | relay.DenseOp) -> Array | None:
+    """The zero point of the data times the sum of each row of the kernel; None if either is none."""
+    kernel, zero = product.kernel.owner, product.input_zero_point
+    if zero is None or zero.value.data == 0 or not isinstance(kernel, relay.ConstantOp) or not is_constant(kernel):
+        return None
+    weights = to_numpy(kernel.value).astype(np.int64)
+    if product.kernel_zero_point is not None:
+        weights -= product.kernel_zero_point.value.data
+    axis = product.kernel_layout.data.index("O") if isinstance(product, relay.Conv2dOp) else 0
+    return zero.value.data * weights.sum(tuple(n for n in range(weights.ndim) if n != axis))
 
 
 PATTERNS: list[type[RewritePattern]] = [

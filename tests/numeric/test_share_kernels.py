@@ -1,4 +1,4 @@
-"""`share-kernels`: layers that were quantized one by one have the same kernels, and results as if they had not."""
+"""`share-layers`, `share-kernels`: layers quantized one by one share kernels; results are as if they did not."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import relay
 from benchmarks.transformers import Encoder
 from relay.compile.pipeline import default_pipeline
 from relay.lowering.share_kernels import ShareKernels
+from relay.lowering.share_layers import ShareLayers
 from relay.module import IRModule
 from relay.passes import PassContext, Pipeline
 from relay.runtime import Executable
+from relay.target import host
 
 
 def encoder() -> IRModule:
@@ -19,14 +21,26 @@ def encoder() -> IRModule:
     return relay.frontend.from_onnx(Encoder(3, 32, 2, 64, 9).model().SerializeToString())
 
 
-@pytest.fixture(scope="module")
-def pair() -> tuple[Executable, Executable]:
+HOST = "llvm"
+OTHERS = [
+    pytest.param(f"x86_64-unknown-linux-gnu {options}", marks=pytest.mark.skipif(not runs, reason="other processor"))
+    for options, runs in (
+        ("-mcpu=haswell", host().features >= {"avx2", "fma"}),
+        ("-mcpu=skylake-avx512", host().features >= {"avx512bw", "avx512vl"}),
+    )
+]
+"""Processors that multiply pairs of codes: zero points of attention are subtracted there."""
+
+
+@pytest.fixture(scope="module", params=[HOST, *OTHERS])
+def pair(request: pytest.FixtureRequest) -> tuple[Executable, Executable]:
     """With kernels shared, and without."""
-    steps = list(default_pipeline())
-    plain = Pipeline([step for step in steps if not isinstance(step, ShareKernels)])
-    assert len(list(plain)) == len(steps) - 1
+    target = str(request.param)
+    steps = list(default_pipeline(target))
+    plain = Pipeline([step for step in steps if not isinstance(step, ShareKernels | ShareLayers)])
+    assert len(list(plain)) == len(steps) - 2
     with PassContext(opt_level=1):
-        return relay.build(encoder()), relay.build(encoder(), pipeline=plain)
+        return relay.build(encoder(), target), relay.build(encoder(), target, pipeline=plain)
 
 
 def test_layers_share_the_code(pair: tuple[Executable, Executable]) -> None:

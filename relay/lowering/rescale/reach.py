@@ -117,14 +117,14 @@ def accumulators(value: SSAValue, calls: CallGraph) -> list[Range] | None:
     if not isinstance(generic, GenericOp) or len(generic.inputs) != 2 or element(value) != i32:
         return None
     product = match_product(generic.body.block)
-    if product is None or not _starts_at_zero(generic.outputs[0]):
+    if product is None or not _starts_at_zero(generic.outputs[0]) or any(given for _, _, given in product):
         return None
     maps = [m.data for m in generic.indexing_maps]
     axes = channel_axes(maps[1], maps[2])
     kernels = constant_kernels(generic.inputs[1], calls)
     if axes is None or kernels is None:
         return None
-    (unsigned, zero_point), (unsigned_kernel, kernel_zero_point) = product
+    (unsigned, zero_point, _), (unsigned_kernel, kernel_zero_point, _) = product
     least, greatest = (bound - zero_point for bound in codes(unsigned, 16 if element(generic.inputs[0]) == i16 else 8))
     found: list[Range] = []
     for kernel in kernels:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import cast
 
 import numpy as np
-from xdsl.dialects import arith, llvm
+from xdsl.dialects import arith, llvm, vector
 from xdsl.dialects.builtin import AnyFloat, BytesAttr, DenseIntOrFPElementsAttr, IntegerType, VectorType
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -49,6 +49,7 @@ class Lifter:
         self.builder = builder
         self.lanes = lanes
         self.constants: dict[Operation, SSAValue] = {}
+        self.scalars: dict[SSAValue, SSAValue] = {}
 
     def type(self, scalar: Attribute) -> Vector:
         return vector_of(scalar, self.lanes)
@@ -57,6 +58,14 @@ class Lifter:
         """A scalar constant as a vector, at the start of the function."""
         if (known := self.constants.get(op)) is None:
             self.constants[op] = known = splat_constant(self.builder, op, self.lanes)
+        return known
+
+    def spread(self, value: SSAValue, owner: Operation) -> SSAValue:
+        """A scalar of the function's block as a vector, behind what computes it."""
+        if (known := self.scalars.get(value)) is None:
+            wide = created(vector.BroadcastOp, [value], [self.type(value.type)])
+            self.builder.entry.insert_op_after(wide, owner)
+            self.scalars[value] = known = wide.results[0]
         return known
 
     def emit(
@@ -75,6 +84,8 @@ class Lifter:
                 owner = value.owner
                 if isinstance(owner, arith.ConstantOp):
                     values[value] = self.splat(owner)
+                elif isinstance(owner, Operation) and owner.parent is self.builder.entry:
+                    values[value] = self.spread(value, owner)
                 else:
                     values[value] = self.builder.broadcast(value, self.lanes)
             return values[value]

@@ -21,11 +21,13 @@ from relay.lowering.shaped import at_most, buffer_of, shape_of
 
 @dataclass(frozen=True)
 class Operand:
-    """One side of the products: where it comes from, how it widens, its zero point."""
+    """One side of the products: where it comes from, how it widens, its zero point. `given`: the zero point as a
+    scalar that each call gives; 0 is written for it then. Only products of two computed matrices have it."""
 
     value: SSAValue
     unsigned: bool
     zero_point: int
+    given: SSAValue | None = None
 
     @property
     def element(self) -> Attribute:
@@ -122,7 +124,7 @@ def operands_of(op: linalg.GenericOp) -> tuple[Operand, Operand, SSAValue, Attri
     if not all(contiguous(v.type) and 0 not in shape_of(v) for v in op.operands):
         return None
     product = match_product(op.body.block)
-    if product is None:
+    if product is None or any(given is not None for _, _, given in product):
         return None
     data, kernel, out = op.inputs[0], op.inputs[1], op.outputs[0]
     accumulator = buffer_of(out).element_type
@@ -149,8 +151,14 @@ def window_of(
     return (factors[1].get(1, 1), factors[2].get(2, 1)), (factors[1].get(i, 1), factors[2].get(j, 1))
 
 
-def match_product(block: Block) -> tuple[tuple[bool, int], tuple[bool, int]] | None:
-    """Match `yield(add(out, mul(side(a), side(b))))`; returns (unsigned, zero point) of both sides."""
+SCALARS = (memref.LoadOp.name, "arith.extsi", "arith.extui")
+"""What a number is made by that each call of a kernel gives."""
+Side = tuple[bool, int, SSAValue | None]
+"""As of an `Operand`: unsigned, zero point, the zero point where it is given."""
+
+
+def match_product(block: Block) -> tuple[Side, Side] | None:
+    """Match `yield(add(out, mul(side(a), side(b))))`; returns both sides."""
     end = block.last_op
     if not isinstance(end, linalg.YieldOp) or len(end.operands) != 1 or len(block.args) != 3:
         return None
@@ -165,28 +173,31 @@ def match_product(block: Block) -> tuple[tuple[bool, int], tuple[bool, int]] | N
     return None if lhs is None or rhs is None else (lhs, rhs)
 
 
-def match_side(value: SSAValue, argument: BlockArgument) -> tuple[bool, int] | None:
+def match_side(value: SSAValue, argument: BlockArgument) -> Side | None:
     """Match `[subi](ext(argument), zero point)`, the float argument itself, or `bitcast(ext(argument) << 16)`, which a
     bf16 is in f32."""
     if value is argument:
-        return (False, 0) if not isinstance(argument.type, IntegerType) else None
+        return (False, 0, None) if not isinstance(argument.type, IntegerType) else None
     if isinstance(value.owner, arith.BitcastOp):
-        return (False, 0) if argument.type == i16 and is_half(value.owner.input, argument) else None
-    zero_point = 0
+        return (False, 0, None) if argument.type == i16 and is_half(value.owner.input, argument) else None
+    zero_point, given = 0, None
     op = value.owner
     if isinstance(op, arith.SubiOp):
-        constant = op.rhs.owner
-        if not isinstance(constant, arith.ConstantOp):
+        number = op.rhs.owner
+        if isinstance(number, arith.ConstantOp):
+            zero_point = int(to_numpy(number.value))
+        elif isinstance(number, Operation) and number.name in SCALARS and number.parent is not argument.owner:
+            given = op.rhs
+        else:
             return None
-        zero_point = int(to_numpy(constant.value))
         op = op.lhs.owner
     if not isinstance(op, Operation) or op.name not in ("arith.extsi", "arith.extui"):
         return None
     if op.operands[0] is not argument or argument.type not in (i8, i16):
         return None
-    if argument.type == i16 and (zero_point or op.name == "arith.extui"):
+    if argument.type == i16 and (zero_point or given is not None or op.name == "arith.extui"):
         return None
-    return op.name == "arith.extui", zero_point
+    return op.name == "arith.extui", zero_point, given
 
 
 def is_half(bits: SSAValue, argument: BlockArgument) -> bool:

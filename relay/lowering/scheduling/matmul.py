@@ -18,7 +18,7 @@ from xdsl.ir import SSAValue
 from relay.dialects.arith import ExtSIOp
 from relay.lowering.builder import INDEX, Index, LoopBuilder
 from relay.lowering.indices import below, binary, minus, quotient, remainder, when
-from relay.lowering.scheduling import prefetch, sharing
+from relay.lowering.scheduling import prefetch, sharing, zero_points
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.epilogue import Epilogue
@@ -347,7 +347,8 @@ class MatmulEmitter:
 
     def correct(self, value: SSAValue, total: SSAValue) -> SSAValue:
         """Take the kernel's zero point times the sum of the data off."""
-        factor = vector_constant(self.b, kernel_offset(self.conv) - self.conv.kernel.zero_point, i32, LANES)
+        left = zero_points.plus(self.b, self.conv.kernel, -kernel_offset(self.conv))
+        factor = zero_points.spread(self.b, zero_points.times(self.b, left, -1), LANES)
         product = self.b.add(arith.MuliOp(total, factor)).result
         return self.b.add(arith.AddiOp(value, product)).result
 

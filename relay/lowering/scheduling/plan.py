@@ -219,7 +219,8 @@ def fits_bytes(conv: Convolution, kernel: Array) -> bool:
 
 def needs_sums(conv: Convolution) -> bool:
     """Whether the kernel's zero point asks for the sums of the data."""
-    return not conv.is_float and conv.kernel.zero_point != kernel_offset(conv)
+    given = conv.kernel.given is not None
+    return not conv.is_float and (given or conv.kernel.zero_point != kernel_offset(conv))
 
 
 def kernel_offset(conv: Convolution) -> int:

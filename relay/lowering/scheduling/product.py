@@ -20,6 +20,7 @@ from relay.dialects.amx import WORD
 from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.indices import quotient, remainder, when
+from relay.lowering.scheduling import zero_points
 from relay.lowering.scheduling.affine import dims_of
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import Convolution, Operand, match_product
@@ -44,6 +45,7 @@ from relay.lowering.scheduling.plan import (
 )
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, moved, started_by
 from relay.lowering.scheduling.tile_products import emitter_of
+from relay.lowering.scheduling.zero_points import Number
 from relay.lowering.shaped import Extent, at_most, buffer_of, is_vector, shape_of, vector_of
 from relay.target import LANES, CpuTarget
 
@@ -56,11 +58,6 @@ class Product:
     batch: int
     turned: bool
     epilogue: linalg.GenericOp | None = None
-
-
-def wrapped(number: int) -> int:
-    """The number as 32 bits hold it."""
-    return (number + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def recognise_product(op: linalg.GenericOp, target: CpuTarget) -> Product | None:
@@ -204,14 +201,13 @@ class ProductEmitter:
         b = self.b
         return Place(outer, row, b.times(number, self.size), b.times(number, self.width))
 
-    def times_channels(self, factor: int) -> SSAValue:
+    def times_channels(self, factor: Number) -> SSAValue:
         """The factor times the size of the reduction, in every lane, as 32 bits hold it."""
         b, channels = self.b, self.conv.channels
-        if factor and isinstance(channels, Extent):
+        count: Number = at_most(channels)
+        if factor != 0 and isinstance(channels, Extent):
             count = b.add(arith.IndexCastOp(b.length(channels), i32)).result
-            number = b.add(arith.MuliOp(count, b.constant(wrapped(factor), i32))).result
-            return b.broadcast(number, LANES)
-        return vector_constant(b, wrapped(factor * at_most(channels)), i32, LANES)
+        return zero_points.spread(b, zero_points.times(b, count, factor), LANES)
 
     def ones(self) -> SSAValue:
         """A code of 1 for each element of a row, then zeros."""
@@ -305,7 +301,7 @@ class ProductEmitter:
         """16 neighbours of each of the `count` rows of [k, n] that a step takes, one of each in turn."""
         b, group = self.b, self.group
         rows = [b.vector_load(self.source, [self.at(number, step, r, first)], LANES) for r in range(count)]
-        rows += [vector_constant(b, self.none, i8, LANES)] * (group - count)
+        rows += [self.none(LANES)] * (group - count) if count < group else []
         while len(rows) > 1:
             half = len(rows) // 2
             rows = [self.interleave(low, high) for low, high in zip(rows[:half], rows[half:], strict=True)]
@@ -323,15 +319,19 @@ class ProductEmitter:
         """The `count` elements of one column that a step takes, one by one, then zeros."""
         b = self.b
         for r in range(self.group):
-            code = b.load(self.source, [self.at(number, step, r, column)]) if r < count else b.constant(self.none, i8)
+            code = b.load(self.source, [self.at(number, step, r, column)]) if r < count else self.none(1)
             b.store(self.taken(code), self.packed, [b.plus(target, r)])
 
-    @property
-    def none(self) -> int:
-        """The code that counts as 0."""
+    def none(self, lanes: int) -> SSAValue:
+        """The code that counts as 0, as a scalar or in all lanes."""
+        b, kernel = self.b, self.conv.kernel
+        if self.group == 2 and kernel.given is not None:
+            code = b.add(arith.TruncIOp(kernel.given, i8)).result
+            return code if lanes == 1 else b.broadcast(code, lanes)
+        code = -128 if kernel.unsigned else 0
         if self.group == 2:
-            return (self.conv.kernel.zero_point + 128) % 256 - 128
-        return -128 if self.conv.kernel.unsigned else 0
+            code = (kernel.zero_point + 128) % 256 - 128
+        return b.constant(code, i8) if lanes == 1 else vector_constant(b, code, i8, lanes)
 
     def taken(self, codes: SSAValue, lanes: int = 1) -> SSAValue:
         """Codes as the dot product takes them: those of 4 signed, unsigned ones 128 lower; of 2, numbers of 16 bits."""
@@ -343,6 +343,9 @@ class ProductEmitter:
         if self.group == 2 and not self.conv.halves:
             wide = (ExtUIOp if kernel.unsigned else ExtSIOp)(codes, i16 if lanes == 1 else vector_of(i16, lanes))
             number = b.add(wide).result
+            if kernel.given is not None:
+                zero = b.add(arith.TruncIOp(kernel.given, i16)).result
+                return b.add(arith.SubiOp(number, zero if lanes == 1 else b.broadcast(zero, lanes))).result
             if not kernel.zero_point:
                 return number
             return b.add(arith.SubiOp(number, constant(kernel.zero_point, i16))).result
@@ -356,7 +359,8 @@ class ProductEmitter:
         at = b.plus(b.times(number, self.width), first)
         zero = vector_constant(b, 0, conv.accumulator, LANES)
         values = [zero] * vectors
-        if self.group > 1 and (offset := conv.data.zero_point + data_offset(conv, self.schedule)):
+        offset = zero_points.plus(b, conv.data, data_offset(conv, self.schedule))
+        if self.group > 1 and offset != 0:
             unsigned, width = self.matrices or takes_unsigned(conv, self.schedule), self.group * LANES
             ones = vector_constant(b, 1, buffer_of(self.packed).element_type, width)
             steps: Index = self.steps
@@ -368,9 +372,9 @@ class ProductEmitter:
                 sums.next = [
                     b.dot(total, ones, column, unsigned) for total, column in zip(sums.args, columns, strict=True)
                 ]
-            factor = vector_constant(b, -offset, i32, LANES)
-            left = conv.kernel.zero_point - kernel_offset(conv) if self.group == 4 else 0
-            more = self.times_channels(offset * left)
+            factor = zero_points.spread(b, zero_points.times(b, offset, -1), LANES)
+            left = zero_points.plus(b, conv.kernel, -kernel_offset(conv)) if self.group == 4 else 0
+            more = self.times_channels(zero_points.times(b, offset, left))
             scaled = [b.add(arith.MuliOp(total, factor)).result for total in sums.results]
             values = [b.add(arith.AddiOp(value, more)).result for value in scaled]
         for v, value in enumerate(values):

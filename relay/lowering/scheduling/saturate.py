@@ -13,10 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
+from xdsl.dialects.arith import IntegerOverflowAttr, IntegerOverflowFlag
 from xdsl.dialects.builtin import i8, i16, i32
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.dialects.attributes import to_numpy
 from relay.lowering.builder import LoopBuilder
 from relay.lowering.linalg.emitter import clip_of, number
@@ -29,6 +31,12 @@ PACK_UNSIGNED = "llvm.x86.avx512.packuswb.512"
 ADD_SATURATING = "llvm.sadd.sat.v32i16"
 CONVERSIONS = ("arith.sitofp", "arith.uitofp")
 SUMS = ("arith.addf", "arith.subf", "math.fma")
+EXTENSIONS = {"arith.extsi": ExtSIOp, "arith.extui": ExtUIOp}
+RANGES: dict[Attribute | None, tuple[int, int]] = {
+    IntegerOverflowAttr([IntegerOverflowFlag.NUW]): (0, 255),
+    IntegerOverflowAttr([IntegerOverflowFlag.NSW]): (-128, 127),
+}
+"""What `arith.trunci` to 8 bits is given, by what it says of overflow."""
 WIDTH = 64
 """Codes that are made at once."""
 WORDS = PARTS = 4
@@ -37,10 +45,11 @@ WORDS = PARTS = 4
 
 @dataclass(frozen=True)
 class Clamp:
-    """`min(max(value + zero, low), high)`, narrowed to 8 bits, is what a body yields."""
+    """`min(max(value + zero, low), high)`, narrowed to 8 bits, is what a body yields. `zero`: a number, or a code of 8
+    bits, given by each call and extended to 32."""
 
     value: SSAValue
-    zero: int
+    zero: int | Operation
     low: int
     high: int
 
@@ -53,7 +62,9 @@ def match_clamp(block: Block) -> Clamp | None:
     narrow = end.operands[0].owner
     if not isinstance(narrow, Operation) or narrow.name != "arith.trunci" or end.operands[0].type != i8:
         return None
-    value, bounds, zero = narrow.operands[0], {"arith.maxsi": -(2**31), "arith.minsi": 2**31 - 1}, 0
+    least, most = RANGES.get(narrow.properties.get("overflowFlags"), (-(2**31), 2**31 - 1))
+    value, bounds = narrow.operands[0], {"arith.maxsi": least, "arith.minsi": most}
+    zero: int | Operation = 0
     while isinstance(owner := value.owner, Operation) and owner.name in bounds and value.type == i32:
         number = constant_of(owner.operands[1])
         if number is None:
@@ -62,12 +73,13 @@ def match_clamp(block: Block) -> Clamp | None:
         bounds[owner.name] = max(number, outer) if owner.name == "arith.maxsi" else min(number, outer)
         value = owner.operands[0]
     low, high = bounds["arith.maxsi"], bounds["arith.minsi"]
-    if isinstance(owner := value.owner, arith.AddiOp) and (number := constant_of(owner.rhs)) is not None:
-        value, zero = owner.lhs, number
-    if (clamped := bounds_of_float(value)) is not None:
+    if isinstance(owner := value.owner, arith.AddiOp) and (added := constant_or_code(owner.rhs, block)) is not None:
+        value, zero = owner.lhs, added
+    if isinstance(zero, int) and (clamped := bounds_of_float(value)) is not None:
         low, high = max(low, clamped[0] + zero), min(high, clamped[1] + zero)
     codes = 0 <= low <= high <= 255 or -128 <= low <= high <= 127
-    return Clamp(value, zero, low, high) if codes and abs(zero) < 2**15 and value.owner is not block else None
+    words = not isinstance(zero, int) or abs(zero) < 2**15
+    return Clamp(value, zero, low, high) if codes and words and value.owner is not block else None
 
 
 def bounds_of_float(value: SSAValue) -> tuple[int, int] | None:
@@ -117,11 +129,23 @@ def constant_of(value: SSAValue) -> int | None:
     return int(to_numpy(value.owner.value)) if isinstance(value.owner, arith.ConstantOp) else None
 
 
+def constant_or_code(value: SSAValue, block: Block) -> int | Operation | None:
+    """The number of an integer constant, or what extends a code of 8 bits outside of the block."""
+    owner = value.owner
+    if isinstance(owner, Operation) and owner.name in EXTENSIONS and owner.parent is not block:
+        return owner if owner.operands[0].type == i8 else None
+    return constant_of(value)
+
+
 def saturate(b: LoopBuilder, clamp: Clamp, vectors: Sequence[SSAValue]) -> SSAValue:
     """64 codes of four vectors of `clamp.value`, in the packs' order."""
     words = [_call(b, PACK_WORDS, vectors[k : k + 2], i16) for k in (0, 2)]
-    if clamp.zero:
-        zero = vector_constant(b, clamp.zero, i16, WIDTH // 2)
+    if clamp.zero != 0:
+        if isinstance(clamp.zero, int):
+            zero = vector_constant(b, clamp.zero, i16, WIDTH // 2)
+        else:
+            number = b.add(EXTENSIONS[clamp.zero.name](clamp.zero.operands[0], i16)).result
+            zero = b.broadcast(number, WIDTH // 2)
         words = [_call(b, ADD_SATURATING, [word, zero], i16) for word in words]
     unsigned = clamp.low >= 0
     codes = _call(b, PACK_UNSIGNED if unsigned else PACK_SIGNED, words, i8)

@@ -7,6 +7,8 @@ func.func @main(%x: memref<32xf32>, %y: memref<32xf32>) {
   func.call @first(%x, %y) : (memref<32xf32>, memref<32xf32>) -> ()
   func.call @second(%y, %y) : (memref<32xf32>, memref<32xf32>) -> ()
   func.call @shorter(%x, %y) : (memref<32xf32>, memref<32xf32>) -> ()
+  func.call @inside(%x, %y) : (memref<32xf32>, memref<32xf32>) -> ()
+  func.call @inside_too(%x, %y) : (memref<32xf32>, memref<32xf32>) -> ()
   func.return
 }
 // CHECK-LABEL: func.func @main
@@ -15,7 +17,7 @@ func.func @main(%x: memref<32xf32>, %y: memref<32xf32>) {
 // CHECK:         [[FIVE:%.+]] = bufferization.to_buffer %numbers_1 read_only
 // CHECK-NEXT:    func.call @first([[FIVE]], %y, %y) : (memref<1xf32>, memref<32xf32>, memref<32xf32>) -> ()
 // CHECK-NEXT:    func.call @shorter(%x, %y)
-// SCALARS-COUNT-3: func.func private
+// SCALARS-COUNT-5: func.func private
 
 func.func private @first(%x: memref<32xf32>, %y: memref<32xf32>) {
   %zero = arith.constant 0 : index
@@ -75,5 +77,39 @@ func.func private @shorter(%x: memref<32xf32>, %y: memref<32xf32>) {
     vector.store %c, %y[%i] : memref<32xf32>, vector<16xf32>
   }
   memref.store %s, %y[%end] : memref<32xf32>
+  func.return
+}
+
+// What a constant in a loop becomes is in the loop, and not where another one was.
+// CHECK-LABEL: func.func private @inside(%0: memref<1xf32>,
+// CHECK:         [[N:%.+]] = memref.load %0
+// CHECK:         scf.for
+// CHECK-NEXT:      [[V:%.+]] = vector.broadcast [[N]] : f32 to vector<16xf32>
+// CHECK-NEXT:      vector.store [[V]]
+// CHECK:         }
+// CHECK-NEXT:    [[W:%.+]] = vector.broadcast [[N]] : f32 to vector<16xf32>
+// CHECK-NEXT:    vector.store [[W]]
+func.func private @inside(%x: memref<32xf32>, %y: memref<32xf32>) {
+  %zero = arith.constant 0 : index
+  %step = arith.constant 16 : index
+  %end = arith.constant 32 : index
+  scf.for %i = %zero to %end step %step {
+    %v = arith.constant dense<3.0> : vector<16xf32>
+    vector.store %v, %y[%i] : memref<32xf32>, vector<16xf32>
+  }
+  %w = arith.constant dense<3.0> : vector<16xf32>
+  vector.store %w, %x[%zero] : memref<32xf32>, vector<16xf32>
+  func.return
+}
+func.func private @inside_too(%x: memref<32xf32>, %y: memref<32xf32>) {
+  %zero = arith.constant 0 : index
+  %step = arith.constant 16 : index
+  %end = arith.constant 32 : index
+  scf.for %i = %zero to %end step %step {
+    %v = arith.constant dense<5.0> : vector<16xf32>
+    vector.store %v, %y[%i] : memref<32xf32>, vector<16xf32>
+  }
+  %w = arith.constant dense<5.0> : vector<16xf32>
+  vector.store %w, %x[%zero] : memref<32xf32>, vector<16xf32>
   func.return
 }

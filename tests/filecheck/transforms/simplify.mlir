@@ -92,6 +92,20 @@ func.func @zero_point(%x: tensor<1x2xi8>, %y: tensor<1x4x4x1xi8>) -> (tensor<1x2
 // CHECK:         relay.nn.conv2d %y, %w {input_zero_point = 3 : i32, padding
 // CHECK:         func.return [[R]],
 
+// What is cast to a float gets a bias for it, -3 * (1 + 2) and -3 * (3 + 4).
+func.func @zero_point_of_floats(%x: tensor<1x2xi8>) -> tensor<1x2xf32> {
+  %k = relay.constant dense<[[1, 2], [3, 4]]> : tensor<2x2xi8>
+  %0 = relay.nn.dense %x, %k {input_zero_point = 3 : i32} : (tensor<1x2xi8>, tensor<2x2xi8>) -> tensor<1x2xi32>
+  %1 = relay.cast %0 {dtype = f32} : (tensor<1x2xi32>) -> tensor<1x2xf32>
+  func.return %1 : tensor<1x2xf32>
+}
+// CHECK-LABEL: func.func @zero_point_of_floats
+// CHECK:         [[P:%.+]] = relay.nn.dense %x, %k : (tensor<1x2xi8>
+// CHECK:         [[B:%.+]] = relay.constant dense<[-9, -21]> : tensor<2xi32>
+// CHECK-NEXT:    [[S:%.+]] = relay.nn.bias_add [[P]], [[B]]
+// CHECK-NEXT:    [[R:%.+]] = relay.cast [[S]] {dtype = f32}
+// CHECK-NEXT:    func.return [[R]]
+
 // Largest elements of large windows are those of smaller windows of smaller windows.
 
 // CHECK-LABEL: func.func @large_window

@@ -1,0 +1,137 @@
+"""`share-layers`: layers that differ in numbers only become one kernel before they are scheduled.
+
+`schedule`, and what follows it, looks at some numbers: the clamp of codes, and their zero point, decide about
+instructions that saturate, zero points of computed matrices about sums of their codes. Kernels whose numbers differ
+there are one if all of them would be scheduled alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import ModuleOp, f32, f64, i8, i32
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.rewriter import Rewriter
+
+from relay.dialects.arith import TruncIOp
+from relay.lowering.linalg.emitter import clip_of, number
+from relay.lowering.math_expand_ops import READ, is_near
+from relay.lowering.scheduling.arguments import constant_of
+from relay.lowering.scheduling.contraction import match_product
+from relay.lowering.scheduling.saturate import RANGES, match_clamp
+from relay.lowering.share_kernels import Arguments, Codes, Numbers, share_alike
+from relay.passes import Pass
+
+FACTORS = frozenset({arith.MulfOp.name, math.FmaOp.name, math.CopySignOp.name})
+CLIPS = frozenset({arith.MinimumfOp.name, arith.MaximumfOp.name, arith.CmpfOp.name, arith.SelectOp.name})
+SATURATED = FACTORS | CLIPS | {arith.AddiOp.name}
+EDGES = (0, 128, -128)
+"""Zero points that ask for fewer sums of codes than others."""
+FLAGS: Mapping[Codes, Attribute] = {codes: flags for flags, codes in RANGES.items() if flags is not None}
+
+
+@dataclass(frozen=True)
+class ShareLayers(Pass):
+    """Kernels that differ in numbers only, such as those of the layers of a network that was quantized layer by layer,
+    become one, which reads its numbers: each call gives them as constants, for each type a buffer. They are scheduled
+    once. Only numbers differ that no schedule depends on: factors, zero points of codes, and the bounds of clamps to
+    all codes; `arith.trunci` then says that it is given a code (`overflow<nuw>` for unsigned ones, `overflow<nsw>` for
+    signed ones). A number that is the same in all calls stays where it is.
+    """
+
+    name = "share-layers"
+    requires = ("bufferized", "expanded")
+    invalidates = ()
+    opt_level = 1
+    why = "schedules kernels that differ in numbers only once"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        share_alike(op, FreeNumbers())
+
+
+class FreeNumbers(Numbers):
+    """Those that no schedule depends on."""
+
+    def known(self, op: Operation, index: int, given: Arguments) -> Hashable:
+        constant = op.operands[index].owner
+        assert isinstance(constant, arith.ConstantOp)
+        of_type = constant.result.type in (f32, f64, i32)
+        fact = free_of(op, index, number(constant.result), given) if of_type else None
+        return constant.value if fact is None else fact
+
+    def codes(self, op: Operation) -> Codes | None:
+        block = op.parent
+        clamp = match_clamp(block) if op.name in SATURATED and block is not None else None
+        return None if clamp is None else (clamp.low, clamp.high)
+
+    def say(self, block: Block, codes: Codes) -> None:
+        end = block.last_op
+        narrow = None if end is None else end.operands[0].owner
+        assert isinstance(narrow, Operation)
+        properties = {"overflowFlags": FLAGS[codes]}
+        new = TruncIOp.create(
+            operands=narrow.operands, result_types=[i8], properties=properties, location=narrow.location
+        )
+        Rewriter.replace_op(narrow, new)
+
+
+def free_of(op: Operation, index: int, value: float | None, given: Arguments) -> tuple[Hashable, ...] | None:
+    """What has to be the same of a number that an operation takes; None if all of it has to be."""
+    block = op.parent
+    if block is None or value is None or not isinstance(generic := block.parent_op(), linalg.GenericOp):
+        return None
+    if op.name in FACTORS:
+        powers = any(isinstance(each.operation, math.ExpOp) for each in op.results[0].uses)
+        return None if powers or any(is_near(value, each) for each in READ) else clamped(block)
+    if op.name in CLIPS:
+        return clamped(block) if is_clip(op) else None
+    if index != 1:
+        return None
+    if isinstance(op, arith.AddiOp):
+        found = clamped(block)
+        alone = found == ("clamp", None) and isinstance(op.lhs.owner, Operation) and op.lhs.owner.name == "arith.fptosi"
+        return found if alone or found is not None and found[1] is not None and zero_of(block) is op else None
+    if isinstance(op, arith.SubiOp):
+        weights = any(computed(operand, given) is None for operand in generic.inputs)
+        return None if weights or value in EDGES or match_product(block) is None else ("zero point",)
+    return None
+
+
+def clamped(block: Block) -> tuple[Hashable, ...] | None:
+    """The clamp at the end of a body: that there is none, or that it is that of all codes; None if it is another."""
+    found = match_clamp(block)
+    if found is None:
+        return ("clamp", None)
+    codes = found.low, found.high
+    fits = isinstance(found.zero, int) and (found.zero == 0 or codes[0] <= found.zero <= codes[1])
+    return ("clamp", codes) if codes in FLAGS and fits else None
+
+
+def is_clip(op: Operation) -> bool:
+    """Whether the operation is part of a clip between two constants."""
+    while not isinstance(op, arith.MinimumfOp):
+        users = [use.operation for result in op.results for use in result.uses]
+        if op.name not in CLIPS or len(users) != 1:
+            return False
+        op = users[0]
+    return clip_of(op) is not None
+
+
+def zero_of(block: Block) -> Operation | None:
+    """The addition of the zero point at the end of a body that clamps codes."""
+    end = block.last_op
+    narrow = None if end is None else end.operands[0].owner
+    added = narrow.operands[0].owner if isinstance(narrow, Operation) else None
+    return added if isinstance(added, arith.AddiOp) else None
+
+
+def computed(value: SSAValue, given: Arguments) -> SSAValue | None:
+    """The value, unless it is, or shows, an argument for which a call gives a constant."""
+    at = value
+    while isinstance(owner := at.owner, Operation) and owner.operands:
+        at = owner.operands[0]
+    return None if isinstance(at, BlockArgument) and any(constant_of(each) for each in given.get(at, ())) else value
