@@ -16,6 +16,7 @@ pytest.importorskip("ai_edge_litert", reason="LiteRT's schema builds these files
 import relay
 from relay.errors import InvalidArgument, Unsupported
 from relay.runtime import Executable
+from relay.runtime.dynamic import DynamicExecutable
 from relay.runtime.growing import GrowingStream
 from relay.runtime.opencl_driver import driver
 from tests.numeric.litert_models import Array, Reference
@@ -137,3 +138,25 @@ def test_decoders_equal_onnxruntime(form: tuple[bool, int, bool]):
             given = inputs(stream.position, count)
             agrees(stream.run(*given), reference.run(*given), form)
         assert stream.position == 9
+
+
+@pytest.mark.parametrize("form", [(False, 32, False), pytest.param((True, 4, False), marks=pytest.mark.slow)])
+def test_a_token_of_a_decoder_is_one_graph(form: tuple[bool, int, bool]):
+    """Attention reads caches that a graph's own launches write; once captured, a turn launches nothing but graphs."""
+    pytest.importorskip("onnxruntime", reason="compares with ONNX Runtime")
+    from tests.numeric.exported_decoders import PAST, ROOM, Decoder
+    from tests.numeric.test_growing_caches import ByHand, agrees, inputs
+
+    executable = relay.build(Decoder(*form).model(), target="cuda", maximum={PAST: ROOM})
+    assert isinstance(executable, DynamicExecutable)
+    builds = [executable.variant(sequence_length=count) for count in (3, 1)]
+    with emulated_cuda(*builds) as fake:
+        stream, reference, launched = executable.stream(), ByHand(form), list[int]()
+        for count in (3, 1, 1, 1, 1):
+            fake.calls.clear()
+            given = inputs(len(launched) + 2 * bool(launched), count)
+            agrees(stream.run(*given), reference.run(*given), form)
+            assert fake.calls.count("cuGraphLaunch") == 1
+            launched.append(fake.calls.count("cuLaunchKernel"))
+        assert all(launched[:2]) and not any(launched[3:])
+        assert set(copies(fake.calls)) == {"down"}, "inputs and results are copied in the graph"
