@@ -61,6 +61,15 @@ def convolution() -> Net:
     return net
 
 
+def borders() -> Net:
+    """A convolution whose windows reach outside of images, where a device's copies give zeros."""
+    net = Net(10)
+    x = net.argument(net.numbers("int8", 2, 6, 6, 64))
+    sums = net.conv2d(x, net.constant(net.numbers("int8", 72, 3, 3, 64)), padding=(1, 1, 1, 1), zero_points=(-9, 0))
+    net.result("borders", net.requantize(sums, 72, "int8"))
+    return net
+
+
 def sums() -> Net:
     """A product of two arguments: a sum for each result."""
     net = Net(5)
@@ -109,7 +118,7 @@ def many_keys() -> Net:
     return net
 
 
-NETS: Sequence[Callable[[], Net]] = (product, convolution, sums, codes, rows, pairs, heads, many_keys)
+NETS: Sequence[Callable[[], Net]] = (product, convolution, borders, sums, codes, rows, pairs, heads, many_keys)
 
 
 @dataclass(frozen=True)
