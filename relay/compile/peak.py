@@ -1,5 +1,5 @@
-"""What one core can do at most: products of 8-bit codes and float32 multiply-adds, measured by code of our own;
-and how much more several processors do."""
+"""What one core can do at most: products of 8-bit codes, of bf16 and of float32, measured by code of our own; and how
+much more several processors do."""
 
 from __future__ import annotations
 
@@ -17,11 +17,15 @@ from relay.lowering.codegen import compile_text
 from relay.runtime import Library
 from relay.runtime.memory import address, aligned_bytes
 from relay.target import CpuTarget, host
+from relay.target.dots import half_dot
 
 ACCUMULATORS, TURNS, ROUNDS = 12, 1 << 19, 9
+PAIRS = 20
+"""Accumulators of products of bf16, whose latency is longer: there are 32 registers."""
 TILES = 6
 """Accumulators that are tile registers: two more of the eight have what is multiplied."""
 DOT = "declare <16 x i32> @llvm.x86.avx512.vpdpbusd.512(<16 x i32>, <64 x i8>, <64 x i8>)"
+PAIR_DOT = "declare <16 x float> @llvm.x86.avx512bf16.dpbf16ps.512(<16 x float>, <32 x bfloat>, <32 x bfloat>)"
 TILE, SIZE = "x86_amx", "i16 16, i16 64"
 TILE_DOT, TILE_LOAD, TILE_STORE = (f"@llvm.x86.{name}.internal" for name in ("tdpbusd", "tileloadd64", "tilestored64"))
 TILE_DECLARATIONS = f"""
@@ -60,7 +64,8 @@ class Instruction:
 
 
 def instructions(target: CpuTarget) -> dict[str, Instruction]:
-    """What a machine has: `int8` where there are products of tiles, or dot products of 64 codes, `float32` always."""
+    """What a machine has: `int8` where there are products of tiles, or dot products of 64 codes, `bfloat16` where there
+    are those of 32 numbers, `float32` always."""
     lanes = target.register_bytes // 4
     vector = f"<{lanes} x float>"
     fma = f"@llvm.fma.v{lanes}f32"
@@ -70,6 +75,10 @@ def instructions(target: CpuTarget) -> dict[str, Instruction]:
             f"declare {vector} {fma}({vector}, {vector}, {vector})",
         )
     }  # fmt: skip
+    pairs = half_dot(target.features)
+    if pairs is not None and pairs.lanes == 16:
+        call = f"call <16 x float> @{pairs.intrinsic}(<16 x float> {{0}}, <32 x bfloat> %a, <32 x bfloat> %b)"
+        found["bfloat16"] = Instruction("<16 x float>", "<32 x bfloat>", call, 32, PAIR_DOT, PAIRS)
     if target.multiplies_tiles:
         call = f"call {TILE} {TILE_DOT}({SIZE}, i16 64, {TILE} {{0}}, {TILE} %a, {TILE} %b)"
         found["int8"] = Instruction(TILE, TILE, call, 16 * 16 * 64, TILE_DECLARATIONS, TILES)
@@ -142,7 +151,7 @@ def scaling(processors: Sequence[int]) -> float:
 
 def measure() -> Mapping[str, float]:
     """Multiply-adds per second of each kind, the best of some rounds."""
-    data = aligned_bytes(128 + 64 * ACCUMULATORS)
+    data = aligned_bytes(128 + 64 * PAIRS)
     found: dict[str, float] = {}
     for kind, instruction in instructions(host()).items():
         run = library(kind).function("relay_peak")

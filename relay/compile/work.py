@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from xdsl.dialects.builtin import AnyFloat
+from xdsl.dialects.builtin import AnyFloat, bf16
 
 from relay.byoc.partitioning.work import multiplications
 from relay.dialects.op import tensor
@@ -12,7 +12,8 @@ from relay.module import IRModule
 from relay.transforms.location import words
 
 Work = Mapping[str, tuple[int, str]]
-"""Multiply-accumulates of an operator of the source model, by its location, and of what: `int8` or `float32`."""
+"""Multiply-accumulates of an operator of the source model, by its location, and of what: `int8`, `bfloat16` or
+`float32`."""
 
 
 def work_of(module: IRModule) -> Work:
@@ -20,7 +21,8 @@ def work_of(module: IRModule) -> Work:
     found: dict[str, tuple[int, str]] = {}
     for op in module.op.walk():
         if macs := multiplications(op):
-            kind = "float32" if isinstance(tensor(op.operands[1]).element_type, AnyFloat) else "int8"
+            type = tensor(op.operands[1]).element_type
+            kind = "bfloat16" if type == bf16 else "float32" if isinstance(type, AnyFloat) else "int8"
             source = words(op.location)
             found[source] = (found.get(source, (0, kind))[0] + macs, kind)
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -16,6 +17,8 @@ from relay.lowering.llvm.counters import counted
 from relay.lowering.llvm_ir import program
 from relay.runtime import Executable
 from relay.runtime.profile import Profile
+from relay.target import host
+from relay.target.dots import half_dot
 from relay.tools.relay_explore import main
 from relay.viewer import data
 from relay.viewer import record as recorded
@@ -52,6 +55,17 @@ def test_work_is_that_of_the_model(profile: Profile):
     assert first.peak_share is None or 0 < first.peak_share < 1
     assert profile.peak["float32"] > 0
     assert profile.calls[-1].peak_share is None
+
+
+def test_work_is_measured_against_what_is_multiplied():
+    matrix = "tensor<64x64xbf16>"
+    body = f"%y = relay.nn.dense %x, %x {{out_dtype = bf16}} : ({matrix}, {matrix}) -> {matrix}"
+    mod = relay.IRModule.parse(f"func.func @main(%x: {matrix}) -> {matrix} {{\n{body}\nfunc.return %y : {matrix}\n}}")
+    found = relay.build(mod).profile(np.ones((64, 64), ml_dtypes.bfloat16))
+    kind = "bfloat16" if half_dot(host().features) is not None else "float32"
+    dense = next(call for call in found.calls if call.macs)
+    assert dense.macs == 64**3 and dense.macs_per_s is not None
+    assert dense.peak_share == dense.macs_per_s / found.peak[kind]
 
 
 def test_the_trace_has_one_run(profile: Profile, tmp_path: Path):
