@@ -46,6 +46,8 @@ MODEL = """func.func @main(%x: tensor<12x32xi8>) -> (tensor<12x24xi32>, tensor<1
   %2 = relay.sum %1 {axis = array<i64: 1>} : (tensor<12x32xf32>) -> tensor<12xf32>
   func.return %0, %2 : tensor<12x24xi32>, tensor<12xf32>
 }"""
+DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
+COMMITTED = Records.load(Path(__file__).parents[2] / "benchmarks" / "records.json")
 SLOW = '{strategy = "nest"}'
 
 
@@ -240,3 +242,22 @@ def test_a_model_is_tuned() -> None:
         tune(IRModule.parse(MODEL), trials=0)
     with pytest.raises(InvalidArgument, match="tune: the target cuda is no CPU"):
         tune(IRModule.parse(MODEL), "cuda")
+
+
+@pytest.mark.parametrize("cpu", COMMITTED.kernels)
+def test_committed_records_still_fit(cpu: str) -> None:
+    """Kernels of the digits' model have them, and obey them, in a build for the processor that they were measured on."""
+    name, _, features = cpu.partition(" ")
+    target, wanted = f"x86_64-unknown-linux-gnu -mcpu={name}", set(features.split(","))
+    there = resolve(target).features
+    changes = [f"+{each}" for each in sorted(wanted - there)] + [f"-{each}" for each in sorted(there - wanted)]
+    target = " ".join([target, *(["-mattr=" + ",".join(changes)] if changes else [])])
+    machine, names = resolve(target), DrawSchedules(None)
+    assert isinstance(machine, CpuTarget) and processor_of(machine) == cpu
+    steps = [*relay.default_pipeline(target)]
+    end = [step.name for step in steps].index("schedule")
+    with PassContext(config={"schedule.records": COMMITTED.text}):
+        module = Pipeline([*steps[:end], names, steps[end]])(relay.frontend.from_tflite(DIGITS))
+    fitting = {each for each, signature in names.signatures.items() if signature in COMMITTED.kernels[cpu]}
+    asked = {each for each in names.signatures if "asked for" in str(module[each].attributes["relay.schedule"])}
+    assert len(fitting) >= 4 and asked == fitting
