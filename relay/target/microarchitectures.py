@@ -60,7 +60,7 @@ IN_ORDER = {"rows_of_stage": 1, "longest_chain": 1000}
 """Cores that start instructions in order gain nothing by more turns or rows to choose from."""
 NARROW = IN_ORDER | {"issue_width": 2.0, "multiplies_per_cycle": 1.0, "loads_per_cycle": 1.0}
 """Arm's small cores, which start two instructions in order."""
-ZEN_4 = {"tile_start": 4.0, "spilled_vector": 1.5, "rows_per_skipped": 48, "unrolled_operations": 64}
+ZEN_4 = {"tile_start": 4.0, "spilled_vector": 1.5, "rows_per_skipped": 48, "unrolled_operations": 24}
 """Fitted to schedules that were measured on a Zen 4."""
 ZEN_5 = {
     "accumulator_latency": 4.0,
@@ -70,7 +70,7 @@ ZEN_5 = {
     "scratch_bytes": 16 << 10,
     "spilled_vector": 1.5,
     "tile_start": 8.0,
-    "unrolled_operations": 64,
+    "unrolled_operations": 24,
 }
 """The same on a Zen 5, which finishes a tile beside the next one where both are small."""
 GENERIC = _row("generic", "", 32, 1024)

@@ -61,8 +61,8 @@ def rescaled() -> Net:
     """Entries that are rescaled, by a number of all or of each row: rows of whole vectors or not, longer than what is
     read at once, several tables."""
     net = Net(51)
-    for shape in ((2, 2 * 1024 + 21), (3, 5, 16), (4, 7), (1, 1000)):
-        codes = net.argument(net.numbers("uint8", *shape))
+    for number, shape in enumerate(((2, 2 * 1024 + 21), (3, 5, 16), (4, 7), (1, 1000))):
+        codes = net.argument(net.numbers(("uint8", "int8")[number % 2], *shape))
         numbers = [net.argument(net.rng.integers(-1 << 30, 1 << 30, (*shape[:-1], 1)).astype(np.int32)) for _ in "ab"]
         tables = [net.constant(net.rng.integers(0, 1 << 31, 256).astype(np.int32)) for _ in "ab"]
         entries = [net.add(relay.LookupOp, [codes, table], {}) for table in tables]
@@ -77,6 +77,23 @@ def test_entries_that_are_rescaled():
     pipeline = default_pipeline("x86_64-linux-gnu -mcpu=cascadelake")
     pipeline.apply(module)
     assert str(module).count("memref.alloca") == 2 * 5
+
+
+def entries_alone() -> Net:
+    """Entries of 32 bits as they are, in rows of whole vectors of 64 and others, of all codes of both kinds."""
+    net = Net(53)
+    for codes, shape in product(("int8", "uint8"), ((2, 256), (3, 197), (2, 65), (4, 20))):
+        values = net.argument(np.resize(np.arange(256, dtype=np.uint8).view(codes), shape))
+        table = net.constant(net.rng.integers(-1 << 31, 1 << 31, 256).astype(np.int32))
+        net.result(f"{codes} {shape}", net.add(relay.LookupOp, [values, table], {}))
+    return net
+
+
+def test_entries_of_32_bits():
+    entries_alone().check()
+    module = entries_alone().module()
+    default_pipeline("x86_64-linux-gnu -mcpu=icelake-server").apply(module)
+    assert "llvm.x86.avx512.vpermi2var.qi.512" in str(module)
 
 
 def test_a_convolution_and_a_table_stay_apart():

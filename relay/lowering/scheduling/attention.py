@@ -17,7 +17,7 @@ from xdsl.ir import Operation, SSAValue
 
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.indices import below, minus, remainder, when
-from relay.lowering.scheduling.epilogue import Access, Epilogue, epilogue_of, pick_masks
+from relay.lowering.scheduling.epilogue import Access, Epilogue, epilogue_of, operations_of, pick_masks
 from relay.lowering.scheduling.in_turn import InTurnSchedule, Row, RowsInTurn, emit_stages
 from relay.lowering.scheduling.matmul import MatmulEmitter
 from relay.lowering.scheduling.padding import CHUNK, copy_codes
@@ -131,7 +131,7 @@ class Attention(Strategy[AttentionSchedule]):
     def decide(self, kernel: Kernel, pick: Picks) -> AttentionSchedule:
         target, chosen = kernel.target, list[TileSchedule]()
         for product, inner in zip(self.products, pick.inner("products", 2), strict=True):
-            length = 0 if product.epilogue is None else len(product.epilogue.body.block.ops)
+            length = operations_of(product.epilogue)
             inner.given.setdefault("flat", True)
             chosen.append(decide_tiles(inner, product.conv, [], target, Around((True,), epilogue=length)))
             inner.finish()

@@ -31,6 +31,11 @@ LIFTED_INTRINSICS = {
 """Scalar intrinsics, what does the same in several lanes, and in how many; without a name, there is nothing, and each
 lane is computed by itself. Constants of another type than the result stay scalars."""
 
+EXPANDED = ("math.exp", "math.expm1", "math.log", "math.tanh", "math.erf")
+"""Functions that become polynomials of floats in as many lanes."""
+EXPANSION = 20
+"""Operations that one of them becomes, nearly."""
+
 
 def can_lift(block: Block) -> bool:
     """Whether every operation also works lane by lane on vectors."""

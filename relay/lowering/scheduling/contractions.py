@@ -17,7 +17,7 @@ from relay.dialects.attributes import Array, to_numpy
 from relay.lowering.scheduling.arguments import argument_of
 from relay.lowering.scheduling.bias import Bias, add_bias, find_bias
 from relay.lowering.scheduling.contraction import Convolution, Groups, recognise, recognise_groups
-from relay.lowering.scheduling.epilogue import Epilogue, accesses_of, by_points, epilogue_of, pick_masks
+from relay.lowering.scheduling.epilogue import Epilogue, accesses_of, by_points, epilogue_of, operations_of, pick_masks
 from relay.lowering.scheduling.packed import Packed, pack_constants
 from relay.lowering.scheduling.padding import Padding, border_runs, emit_codes, skipping_pays
 from relay.lowering.scheduling.picks import Picks
@@ -76,12 +76,12 @@ class Weighted:
         """What the schedule of the convolution depends on."""
         if self.epilogue is None:
             return Around(self.flat(conv), padding is not None)
-        block, clamp = self.epilogue.body.block, match_clamp(self.epilogue.body.block)
+        clamp = match_clamp(self.epilogue.body.block)
         dropped = None if self.bias is None else self.bias.sum.result
         packs = target.packs and clamp is not None and clamp.value is not dropped
         outputs = self.epilogue.outputs
         packs = packs and len(outputs) == 1 and buffer_of(outputs[0]).element_type == i8
-        length = len(block.ops) - (self.bias is not None)
+        length = operations_of(self.epilogue) - (self.bias is not None)
         return Around(self.flat(conv), padding is not None, epilogue=length, packs=packs)
 
     def start(self, emission: Emission, masks: bool) -> Epilogue:

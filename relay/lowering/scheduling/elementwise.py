@@ -23,7 +23,7 @@ from xdsl.ir.affine import AffineMap
 
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import dims_of, is_identity, uses
-from relay.lowering.scheduling.body import LIFTED_INTRINSICS, Lifter, can_lift, clone_scalar
+from relay.lowering.scheduling.body import EXPANDED, LIFTED_INTRINSICS, Lifter, can_lift, clone_scalar
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.rows import in_vectors
@@ -31,9 +31,6 @@ from relay.lowering.scheduling.saturate import WIDTH, in_order, match_clamp, sat
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, at_once, estimate
 from relay.lowering.shaped import at_most, elements, is_buffer, leads, root, shape_of
 from relay.target import LANES, CpuTarget
-
-EXPANDED = ("math.exp", "math.expm1", "math.log", "math.tanh", "math.erf")
-"""Functions that become polynomials of floats in as many lanes."""
 
 
 def extents(op: linalg.GenericOp) -> list[int]:

@@ -23,7 +23,15 @@ from xdsl.ir.affine import AffineMap
 from relay.dialects.attributes import dtype_of
 from relay.lowering.builder import Index, LoopBuilder, contiguous
 from relay.lowering.scheduling.affine import dims_of, is_identity, uses
-from relay.lowering.scheduling.body import Lifter, can_lift, clone_scalar, dense_vector, vector_constant
+from relay.lowering.scheduling.body import (
+    EXPANDED,
+    EXPANSION,
+    Lifter,
+    can_lift,
+    clone_scalar,
+    dense_vector,
+    vector_constant,
+)
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.saturate import match_clamp, saturate
 from relay.lowering.shaped import Extent, buffer_of, elements, is_buffer, memref_type, shape_of, vector_of
@@ -303,6 +311,12 @@ class Epilogue:
             values = [accumulator if (value := operand[number]) is None else value for operand in operands]
             vectors += self.lifter.emit(block, values, [self.clamp.value])
         return saturate(self.builder, self.clamp, vectors)
+
+
+def operations_of(op: linalg.GenericOp | None) -> int:
+    """How many operations an epilogue is, functions counted as what they become."""
+    ops = [] if op is None else list(op.body.block.ops)
+    return len(ops) + (EXPANSION - 1) * sum(each.name in EXPANDED for each in ops)
 
 
 def epilogue_of(out: SSAValue, *writers: Operation) -> linalg.GenericOp | None:

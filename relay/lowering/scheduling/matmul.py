@@ -320,30 +320,22 @@ class MatmulEmitter:
         """The epilogue of a tile whose accumulators are in memory from element `first` on."""
         b, vectors = self.b, block.vectors
         whole = vectors if block.last == LANES else vectors - 1
-        if whole:
-            with b.loop(0, whole * LANES, LANES) as (ahead, _):
-                self.column(scratch, first, ahead, point, pixels, block, LANES)
+        if whole:  # one loop over both: the longer it is, the more turns there are to work on at once
+            with b.loop(0, pixels * whole) as (turn, _):
+                m, v = quotient(b, turn, whole), remainder(b, turn, whole)
+                self.vector(scratch, first, m, b.times(v, LANES), point, block, LANES)
         if whole < vectors:
-            self.column(scratch, first, whole * LANES, point, pixels, block, block.last)
+            with b.loop(0, pixels) as (m, _):
+                self.vector(scratch, first, m, whole * LANES, point, block, block.last)
 
-    def column(
-        self,
-        scratch: SSAValue,
-        first: int,
-        ahead: Index,
-        point: Sequence[Index],
-        pixels: int,
-        block: Block,
-        lanes: Index,
+    def vector(
+        self, scratch: SSAValue, first: int, m: Index, ahead: Index, point: Sequence[Index], block: Block, lanes: Index
     ) -> None:
-        """The epilogue of one vector of channels of all pixels of a tile."""
-        b = self.b
-        *outer, x = point
-        with b.loop(0, pixels) as (m, _):
-            at = b.plus(b.plus(b.times(m, block.vectors * LANES), ahead), first)
-            self.epilogue.apply(
-                b.vector_load(scratch, [at], LANES), [*outer, b.plus(x, m)], b.plus(block.channel, ahead), lanes
-            )
+        """The epilogue of one vector of channels of a pixel of a tile."""
+        b, (*outer, x) = self.b, point
+        at = b.plus(b.plus(b.times(m, block.vectors * LANES), ahead), first)
+        accumulators = b.vector_load(scratch, [at], LANES)
+        self.epilogue.apply(accumulators, [*outer, b.plus(x, m)], b.plus(block.channel, ahead), lanes)
 
     def correct(self, value: SSAValue, total: SSAValue) -> SSAValue:
         """Take the kernel's zero point times the sum of the data off."""

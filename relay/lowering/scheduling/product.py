@@ -24,7 +24,7 @@ from relay.lowering.scheduling import zero_points
 from relay.lowering.scheduling.affine import dims_of
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import Convolution, Operand, match_product
-from relay.lowering.scheduling.epilogue import Epilogue, epilogue_of, pick_masks
+from relay.lowering.scheduling.epilogue import Epilogue, epilogue_of, operations_of, pick_masks
 from relay.lowering.scheduling.matmul import Place
 from relay.lowering.scheduling.open_groups import open_groups
 from relay.lowering.scheduling.packing import groups_of
@@ -121,8 +121,7 @@ class PackedProduct(Strategy[ProductSchedule]):
 
     def decide(self, kernel: Kernel, pick: Picks) -> ProductSchedule:
         product = self.product
-        length = 0 if product.epilogue is None else len(product.epilogue.body.block.ops)
-        around = Around(flat=(True,), epilogue=length, matrices=True)
+        around = Around(flat=(True,), epilogue=operations_of(product.epilogue), matrices=True)
         chosen = decide_tiles(pick, product.conv, [], kernel.target, around)
         packing = 2 * moved(kernel, product.conv.kernel.value)
         every = replace(chosen, cycles=chosen.cycles * at_most(product.batch) + packing)

@@ -18,14 +18,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import i8, i16
+from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import i8, i16, i32
 from xdsl.ir import Attribute, SSAValue
 
+from relay.dialects.arith import TruncIOp
 from relay.lowering.builder import LoopBuilder
 from relay.lowering.scheduling.body import vector_constant
-from relay.lowering.shaped import vector_of
-from relay.target import CpuTarget
+from relay.lowering.shaped import is_vector, vector_of
+from relay.target import LANES, CpuTarget
 
 ENTRIES = 256
 PIECE = 16
@@ -81,6 +82,39 @@ class Bytes(Table):
         name, type = "llvm.x86.avx512.vpermi2var.qi.512", vector_of(i8, self.lanes)
         low, high = (self.b.intrinsic(name, [first, codes, second], type) for first, second in self.pairs)
         return self.b.select(self.negative(codes), high, low)
+
+
+class Planes:
+    """A buffer of 256 entries of 32 bits as four tables of their bytes."""
+
+    lanes = Bytes.lanes
+
+    def __init__(self, b: LoopBuilder, entries: SSAValue, signed: bool):
+        self.b = b
+        starts = range(0, ENTRIES, LANES)
+        words = [b.vector_load(entries, [k], LANES) for k in starts]
+        self.tables: list[Table] = []
+        for plane in range(4):
+            shift = vector_constant(b, 8 * plane, i32, LANES)
+            room = b.add(memref.AllocaOp.get(i8, 64, [ENTRIES])).memref
+            for k, word in zip(starts, words, strict=True):
+                shifted = b.add(arith.ShRUIOp(word, shift)).result
+                b.vector_store(b.add(TruncIOp(shifted, vector_of(i8, LANES))).result, room, [k])
+            self.tables.append(Bytes(b, room, signed))
+
+    def read(self, codes: SSAValue) -> list[SSAValue]:
+        """The entries of a vector of 64 codes, in four vectors."""
+        planes = [table.read(codes) for table in self.tables]
+        words = [self.mixed(low, high, i16) for low, high in (planes[:2], planes[2:])]
+        return [part for low, high in zip(*words, strict=True) for part in self.mixed(low, high, i32)]
+
+    def mixed(self, low: SSAValue, high: SSAValue, element: Attribute) -> list[SSAValue]:
+        """Two vectors in turns, as two vectors of elements of twice the size."""
+        assert is_vector(low.type)
+        (lanes,) = low.type.get_shape()
+        turns = [place for lane in range(lanes) for place in (lane, lanes + lane)]
+        halves = (self.b.shuffle(low, high, half) for half in (turns[:lanes], turns[lanes:]))
+        return [self.b.bitcast(half, element, lanes // 2) for half in halves]
 
 
 class Words(Table):

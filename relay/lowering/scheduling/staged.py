@@ -1,6 +1,7 @@
-"""Elementwise operations that read tables: entries one by one into a row of scratch, then the arithmetic in vectors.
+"""Elementwise operations that read tables: entries into a row of scratch, then the arithmetic in vectors.
 
-Gathers are no faster than as many loads. What is done with the entries, rescaling for one, is many times as fast in
+Entries are read one by one: gathers are no faster than as many loads. But where 128 bytes can be permuted, 64 of 32
+bits are, as four tables of bytes. What is done with the entries, rescaling for one, is many times as fast in
 vectors, and the row of entries stays in the first level of the cache.
 """
 
@@ -13,12 +14,13 @@ from math import prod
 from typing import Self
 
 from xdsl.dialects import memref
+from xdsl.dialects.builtin import i32
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Block, Operation, SSAValue
 
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.indices import minus, remainder
-from relay.lowering.scheduling.body import LIFTED_DIALECTS, clone_scalar
+from relay.lowering.scheduling.body import LIFTED_DIALECTS, Lifter, clone_scalar
 from relay.lowering.scheduling.elementwise import (
     Elementwise,
     ElementwiseSchedule,
@@ -29,15 +31,20 @@ from relay.lowering.scheduling.elementwise import (
 )
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.rows import in_vectors
+from relay.lowering.scheduling.shuffles import ENTRIES, Planes
 from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, at_once, turn
-from relay.lowering.shaped import Extent, at_most
+from relay.lowering.scheduling.tables import code_of
+from relay.lowering.shaped import Extent, at_most, shape_of
+from relay.target import LANES, CpuTarget
 
 
 @dataclass(frozen=True)
 class Stages:
-    """A body in two parts. `read` yields entries of tables; `use` has them as its last arguments."""
+    """A body in two parts. `read` yields entries of tables, `codes` those whose entries they are; `use` has the entries
+    as its last arguments."""
 
     read: Block
+    codes: Block
     use: Block
 
 
@@ -59,10 +66,29 @@ def stages_of(block: Block, least: int) -> tuple[list[Operation], list[Operation
 
 def split(block: Block, early: Sequence[Operation], late: Sequence[Operation]) -> Stages:
     """The body in two parts."""
-    entries = [load.res for load in early if isinstance(load, memref.LoadOp)]
+    loads = loads_of(early)
+    entries = [load.res for load in loads]
     end = block.last_op
     assert end is not None
-    return Stages(part(block, [], early, entries), part(block, entries, late, end.operands))
+    codes = [found[0] for load in loads if (found := code_of(load)) is not None]
+    before = needed([code.owner for code in codes if isinstance(code.owner, Operation)])
+    return Stages(
+        part(block, [], early, entries),
+        part(block, [], [op for op in early if op in before], codes),
+        part(block, entries, late, end.operands),
+    )
+
+
+def loads_of(ops: Sequence[Operation]) -> list[memref.LoadOp]:
+    """Those operations that load entries."""
+    return [op for op in ops if isinstance(op, memref.LoadOp)]
+
+
+def can_shuffle(loads: Sequence[memref.LoadOp], target: CpuTarget) -> bool:
+    """Whether the entries that are loaded are of 32 bits, of tables of 256, and can be read 64 at a time."""
+    return "bytes" in target.tables and all(
+        shape_of(load.memref) == (ENTRIES,) and load.res.type == i32 and code_of(load) is not None for load in loads
+    )
 
 
 def needed(loads: Sequence[Operation]) -> set[Operation]:
@@ -90,10 +116,12 @@ def part(block: Block, more: Sequence[SSAValue], ops: Sequence[Operation], resul
 
 @dataclass(frozen=True, kw_only=True)
 class StagedSchedule(ElementwiseSchedule):
-    """The same for what is done with the entries, of which `row` are read before any is used."""
+    """The same for what is done with the entries, of which `row` are read before any is used; `shuffles`: 64 at a time,
+    from registers."""
 
     strategy = "staged"
     row: int
+    shuffles: bool
 
 
 @dataclass(frozen=True)
@@ -108,14 +136,18 @@ class Staged(Strategy[StagedSchedule]):
 
     @classmethod
     def match(cls, op: Operation, kernel: Kernel) -> Self | None:
-        least, rows = kernel.target.costs.staged_operations, isinstance(op, linalg.GenericOp) and in_rows(op)
-        stages = stages_of(op.body.block, least) if isinstance(op, linalg.GenericOp) and rows else None
-        return None if stages is None or not isinstance(op, linalg.GenericOp) else cls(op, *stages)
+        if not isinstance(op, linalg.GenericOp) or not in_rows(op):
+            return None
+        block = op.body.block
+        shuffled = can_shuffle(loads_of(list(block.ops)), kernel.target) and at_most(extents(op)[-1]) >= Planes.lanes
+        stages = stages_of(block, 0 if shuffled else kernel.target.costs.staged_operations)
+        return None if stages is None else cls(op, *stages)
 
     def decide(self, kernel: Kernel, pick: Picks) -> StagedSchedule:
         op, block, flat, sizes = self.op, self.op.body.block, pick_flat(self.op, pick), extents(self.op)
         size = prod(sizes) if flat else sizes[-1]
-        entries = [load.res for load in self.early if isinstance(load, memref.LoadOp)]
+        entries = [load.res for load in loads_of(self.early)]
+        can = can_shuffle(loads_of(self.early), kernel.target)
         lanes, saturate = pick_lanes(block, size, kernel.target, pick, entries)
         best, late = kernel.target.costs.staged_row, len(self.late) / at_once(kernel.target, lanes[0])
         row = pick("row", tuple(dict.fromkeys((256, 512, 1024, 2048, best))), best)
@@ -124,22 +156,35 @@ class Staged(Strategy[StagedSchedule]):
         why = f"entries of tables first, {lanes[0]} used at a time"
         return StagedSchedule(
             flat=flat, lanes=lanes, overlap=pick("overlap", (False,), False), saturate=saturate, row=row,
-            cycles=cycles, why=why,
+            shuffles=pick("shuffles", (True, False) if can else (False,), can), cycles=cycles, why=why,
         )  # fmt: skip
 
     def emit(self, emission: Emission, schedule: StagedSchedule) -> None:
-        stages = split(self.op.body.block, self.early, self.late)
-        StagedRows(emission.builder, self.op, stages, schedule).emit()
-        for block in (stages.read, stages.use):
+        stages, b = split(self.op.body.block, self.early, self.late), emission.builder
+        tables = dict[tuple[SSAValue, bool], Planes]()
+        found = [(load.memref, code_of(load)) for load in loads_of(self.early)] if schedule.shuffles else []
+        keys = [(entries, code[1]) for entries, code in found if code is not None]
+        for key in keys:
+            if key not in tables:
+                tables[key] = Planes(b, *key)
+        StagedRows(b, self.op, stages, schedule, [tables[key] for key in keys]).emit()
+        for block in (stages.read, stages.codes, stages.use):
             block.erase(safe_erase=False)
 
 
 class StagedRows(Elementwise):
     """Emits one elementwise operation, a row of entries at a time."""
 
-    def __init__(self, builder: LoopBuilder, op: linalg.GenericOp, stages: Stages, schedule: StagedSchedule):
+    def __init__(
+        self,
+        builder: LoopBuilder,
+        op: linalg.GenericOp,
+        stages: Stages,
+        schedule: StagedSchedule,
+        tables: Sequence[Planes],
+    ):
         super().__init__(builder, op, stages.use, schedule)
-        self.stages, self.row_size = stages, schedule.row
+        self.stages, self.row_size, self.tables = stages, schedule.row, tables
 
     def emit(self, overlap: bool = False) -> None:
         b, size, row = self.b, self.sizes[-1], self.row_size
@@ -175,11 +220,23 @@ class StagedRows(Elementwise):
         assert entries is not None
         room = count if isinstance(count, int) else most
         rooms = [b.add(memref.AllocaOp.get(entry.type, 64, [room])).memref for entry in entries.operands]
-        with b.loop(0, count) as (k, _):
+
+        def read_some(k: Index, lanes: int) -> None:
             dims = [*outer, b.plus(start, k)]
-            values = clone_scalar(b, read, self.values(read, dims, 1), dims)
-            for value, room in zip(values, rooms, strict=True):
-                b.store(value, room, [k])
+            if lanes == 1:
+                values = [[value] for value in clone_scalar(b, read, self.values(read, dims, 1), dims)]
+            else:
+                block = self.stages.codes
+                codes = Lifter(b, lanes).emit(block, self.values(block, dims, lanes))
+                values = [table.read(code) for table, code in zip(self.tables, codes, strict=True)]
+            for parts, room in zip(values, rooms, strict=True):
+                for number, value in enumerate(parts):
+                    if lanes == 1:
+                        b.store(value, room, [k])
+                    else:
+                        b.vector_store(value, room, [b.plus(k, number * LANES)])
+
+        in_vectors(b, count, [*([Planes.lanes] if self.tables else []), 1], read_some, overlap=Planes.lanes)
         in_vectors(b, count, self.widths, lambda k, lanes: self.entries(outer, start, k, rooms, lanes))
 
     def entries(self, outer: Sequence[Index], start: Index, k: Index, rooms: Sequence[SSAValue], lanes: int) -> None:

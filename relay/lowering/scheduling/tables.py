@@ -50,6 +50,13 @@ def recognise_lookup(op: linalg.GenericOp) -> Lookup | None:
         return None
     if buffer_of(load.memref).element_type != i8 or not contiguous(load.memref.type):
         return None
+    if (found := code_of(load)) is None or found[0] is not block.args[0]:
+        return None
+    return Lookup(codes, result, load.memref, found[1])
+
+
+def code_of(load: memref.LoadOp) -> tuple[SSAValue, bool] | None:
+    """The code whose entry of a table of 256 is loaded, and whether it is signed; None where the index is no code."""
     cast = load.indices[0].owner
     if not isinstance(cast, arith.IndexCastOp) or not isinstance(wide := cast.input.owner, Operation):
         return None
@@ -58,9 +65,9 @@ def recognise_lookup(op: linalg.GenericOp) -> Lookup | None:
         if constant_of(wide.rhs) != 128:
             return None
         name, wide = "arith.extsi", wide.lhs.owner
-    if not isinstance(wide, Operation) or wide.name != name or wide.operands[0] is not block.args[0]:
+    if not isinstance(wide, Operation) or wide.name != name or wide.operands[0].type != i8:
         return None
-    return Lookup(codes, result, load.memref, name == "arith.extsi")
+    return wide.operands[0], name == "arith.extsi"
 
 
 @dataclass(frozen=True, kw_only=True)
