@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import BoolAttr, FloatAttr, IntegerAttr, f32, i8, i64
@@ -16,7 +18,9 @@ from relay.lowering.gpu.formats import FLOATS, Format
 from relay.lowering.gpu.strategies.attention import KEYS
 from tests.numeric.compiled_modules import Net, equal, offsets
 from tests.numeric.gpu_models import Emulated, check
+from tests.numeric.test_gpu_weight_only import built
 from tests.ptx.interpreter import run as run_ptx
+from tests.ptx.memory import Fault
 
 Case = tuple[tuple[int, int, int], int, int, tuple[str, str], tuple[int, int], int, bool]
 CASES: tuple[Case, ...] = (
@@ -153,3 +157,20 @@ def test_rows_without_keys_are_0(keys: int):
     assert "attention" in kernels_of(model)
     (found,) = model.run(net.inputs)
     assert not found[:, :, 3].any() and np.abs(found - want).max() <= 4e-3 * np.abs(want).max()
+
+
+@pytest.mark.parametrize("floats", [True, False])
+def test_each_barrier_is_needed(floats: bool):
+    """Where two warps share queries, keys and values, the PTX interpreter faults without any one of them."""
+    net = Net(56)
+    if floats:
+        of_floats(net, 1, FLOATS["f16"])
+    else:
+        attention(net, MANY[1], "of codes", rescaled=False)
+    executable = built(net, "cuda -matmul=f16", '{strategy = "attention", warps = 2 : i64}')
+    text = executable.get_source("ptx")
+    barriers = list(re.finditer(r"\tbar(rier)?\.(cta\.)?sync[^\n]*\n", text))
+    assert len(barriers) == (3 if floats else 6), "two steps of keys, values; a step in three passes, twice its end"
+    for barrier in barriers:
+        with pytest.raises(Fault):
+            run_ptx(executable, net.inputs, text[: barrier.start()] + text[barrier.end() :])

@@ -137,6 +137,8 @@ class AttentionKernel(PairKernel):
         first = [b.constant(0, start.type) if join in SUMS else start for start in starts]
         with b.loop(0, self.scores.tiles, carried=first) as (tile, state):
             emitters = self.emitters(tile, numbers)
+            if self.tiles.reads_first_stage:
+                b.add(BarrierOp.create())
             for emitter in emitters:
                 self.compute_for(op, emitter)
             pairs = zip(emitters, starts, state.args, strict=True)

@@ -72,14 +72,13 @@ class ScoreTiles:
             queries.land(queries.load(step), step * tile.rows * tile.depth)
 
     def of_tile(self, number: Index) -> list[list[SSAValue]]:
-        """The scores of a tile of keys, for each of the thread's queries vectors of 8."""
+        """The scores of a tile of keys, for each of the thread's queries vectors of 8. Before the next tile's, threads
+        must wait for each other where the last step reads the stage that those start with (`reads_first_stage`)."""
         b, tile, units, steps = self.b, self.m.tile, self.units, self.m.steps
         self.t.first_column = b.times(number, tile.columns)
         keys = Keys(self.t, self.factors, self.scores.pair, self.number)
         sums = [b.constant(0, units.kind)] * (tile.sums + units.rows)
         loaded = keys.load(0)
-        if self.scores.tiles > 1:
-            b.add(BarrierOp.create())
         for step in range(steps):
             keys.land(loaded, self.stage(step))
             b.add(BarrierOp.create())
@@ -88,6 +87,11 @@ class ScoreTiles:
         found = units.finish(sums)
         sums, rows = found[: tile.sums], found[tile.sums :]
         return [self.of_query(sums, rows[2 * half] if rows else None, half) for half in range(2)]
+
+    @property
+    def reads_first_stage(self) -> bool:
+        """Whether the last step of a tile reads the stage that the first one of the next tile fills."""
+        return self.m.steps % KEY_STAGES == 1
 
     def stage(self, step: int) -> int:
         """Where a stage would start whose queries came before the keys of a step."""
