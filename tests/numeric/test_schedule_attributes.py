@@ -329,5 +329,5 @@ def test_drawn_schedules_of_float_sums_add_in_the_same_order():
         outputs = build(module, pipeline=pipeline).run(*net.inputs)
         found.append([np.asarray(output).tobytes() for output in outputs or ()])
     assert all(each == found[0] for each in found)
-    names = [name for name in drawn[1].schedules if "conv" in name]
-    assert len(names) == 3 and all(len({draw.schedules[name] for draw in drawn[1:]}) > 1 for name in names)
+    names = {name for draw in drawn for name in draw.schedules if "conv" in name}
+    assert len(names) == 3 and all(len({draw.schedules.get(name) for draw in drawn}) > 2 for name in names)
