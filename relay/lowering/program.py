@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-UNIT_SIZE = 96 * 1024
+UNIT_SIZE = 64 * 1024
 """How long a module that is compiled apart is at least: each costs LLVM some milliseconds."""
 USED = re.compile(r"@([\w.$-]+)")
 """Functions that a text names."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import ModuleOp, bf16, i32, i64
@@ -12,6 +13,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.arith import ExtUIOp, TruncIOp
+from relay.dialects.attributes import to_numpy
 from relay.lowering.builder import Before, LoopBuilder
 from relay.lowering.dot_products import DotProduct, MatrixProduct, NibbleProduct, computed_by
 from relay.lowering.linalg.softmax import EITHER
@@ -156,12 +158,14 @@ def were_halves(op: arith.MaximumfOp | arith.MinimumfOp) -> bool:
 
 def choose(op: arith.MaximumfOp | arith.MinimumfOp) -> None:
     """maximumf %a, %b  =>  select (%b is a number), (select %b > %a, %b, %a), %b: two instructions, one of which does
-    not wait for %a, as a rule what was joined before. Where a number and none may give either, %b > %a chooses alone:
-    one instruction."""
+    not wait for %a, as a rule what was joined before. Where a number and none may give either, or %b is a constant,
+    %b > %a chooses alone: one instruction."""
     b, old, new = Before(op), op.lhs, op.rhs
     better = b.compare(new, "ogt" if isinstance(op, arith.MaximumfOp) else "olt", old)
     best = b.select(better, new, old)
-    if EITHER in op.attributes:
+    constant = new.owner
+    number = isinstance(constant, arith.ConstantOp) and not np.isnan(to_numpy(constant.value)).any()
+    if number or EITHER in op.attributes:
         replace(op, best)
         return
     replace(op, b.select(b.compare(new, "ord", new), best, new))

@@ -22,13 +22,17 @@ def write_constant(w: FunctionWriter, op: Operation) -> None:
     """A literal; it takes no instruction."""
     assert isinstance(op, ConstantOp)
     type, element = op.result.type, scalar_of(op.result.type)
-    numbers = [literal(number, element) for number in to_numpy(op.value).reshape(-1).tolist()]
-    w.names[op.result] = vector_literal(numbers, type_name(element)) if is_vector(type) else numbers[0]
+    numbers, name = to_numpy(op.value).reshape(-1), type_name(element)
+    if numbers.tobytes() == numbers[:1].tobytes() * numbers.size:
+        number = literal(numbers[0].item(), element)
+        w.names[op.result] = splat(number, name) if is_vector(type) else number
+    else:
+        w.names[op.result] = f"<{', '.join(f'{name} {literal(each, element)}' for each in numbers.tolist())}>"
 
 
-def vector_literal(numbers: list[str], element: str) -> str:
-    """`<i32 1, i32 2>`."""
-    return f"<{', '.join(f'{element} {number}' for number in numbers)}>"
+def splat(number: str, element: str) -> str:
+    """A vector of one number."""
+    return f"splat ({element} {number})"
 
 
 def write_compare(w: FunctionWriter, op: Operation) -> None:
@@ -70,7 +74,7 @@ def write_rsqrt(w: FunctionWriter, op: Operation) -> None:
     root = w.emit(f"call {type} @{name}({w.typed(op.operands[0])})")
     one = literal(1.0, element)
     if is_vector(result.type):
-        one = vector_literal([one] * lanes(result.type), type_name(element))
+        one = splat(one, type_name(element))
     w.define(result, f"fdiv {type} {one}, {root}")
 
 

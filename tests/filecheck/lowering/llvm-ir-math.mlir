@@ -6,7 +6,7 @@
 // CHECK:         [[S:%.+]] = call float @llvm.sqrt.f32(float {{%.+}})
 // CHECK-NEXT:    fdiv float 0x3FF0000000000000, [[S]]
 // CHECK:         [[V:%.+]] = call <4 x double> @llvm.sqrt.v4f64(<4 x double> {{%.+}})
-// CHECK-NEXT:    fdiv <4 x double> <double {{.+}}>, [[V]]
+// CHECK-NEXT:    fdiv <4 x double> splat (double {{.+}}), [[V]]
 func.func private @roots(%x: memref<1xf32>, %y: memref<4xf64>) {
   %0 = arith.constant 0 : index
   %a = memref.load %x[%0] : memref<1xf32>
