@@ -246,7 +246,7 @@ def test_a_model_is_tuned() -> None:
 
 @pytest.mark.parametrize("cpu", COMMITTED.kernels)
 def test_committed_records_still_fit(cpu: str) -> None:
-    """Kernels of the digits' model have them, and obey them, in a build for the processor that they were measured on."""
+    """Kernels of the digits' model have them, and obey them, built for the processor that they were measured on."""
     name, _, features = cpu.partition(" ")
     target, wanted = f"x86_64-unknown-linux-gnu -mcpu={name}", set(features.split(","))
     there = resolve(target).features
