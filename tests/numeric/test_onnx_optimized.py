@@ -189,7 +189,9 @@ def test_one_node(name: str) -> None:
 @pytest.mark.parametrize("name", NODES)
 def test_one_node_compiled(name: str) -> None:
     model, inputs = one_node(name)
-    agree(build(from_onnx(model)).run(*inputs.values()), by_runtime(model, inputs))
+    # the mean of numbers near 4096 is as far off as their last place, by either order of the sum
+    tolerance = 5e-4 if name == "LayerNormalization of two axes" else 1e-5
+    agree(build(from_onnx(model)).run(*inputs.values()), by_runtime(model, inputs), tolerance)
 
 
 def written_out(opset: int = 14) -> tuple[onnx.ModelProto, dict[str, Array]]:

@@ -39,12 +39,13 @@ EXPANSION = 20
 
 def can_lift(block: Block) -> bool:
     """Whether every operation also works lane by lane on vectors."""
-    return all(
-        op.name.startswith(LIFTED_DIALECTS)
-        or isinstance(op, linalg.YieldOp)
-        or (isinstance(op, llvm.CallIntrinsicOp) and op.intrin.data in LIFTED_INTRINSICS)
-        for op in block.ops
-    )
+    return all(isinstance(op, linalg.YieldOp) or lifts(op) for op in block.ops)
+
+
+def lifts(op: Operation) -> bool:
+    """Whether an operation also works lane by lane on vectors."""
+    intrinsic = isinstance(op, llvm.CallIntrinsicOp) and op.intrin.data in LIFTED_INTRINSICS
+    return intrinsic or op.name.startswith(LIFTED_DIALECTS)
 
 
 class Lifter:

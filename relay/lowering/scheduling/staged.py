@@ -20,11 +20,13 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.indices import minus, remainder
-from relay.lowering.scheduling.body import LIFTED_DIALECTS, Lifter, clone_scalar
+from relay.lowering.scheduling.body import Lifter, clone_scalar, lifts
 from relay.lowering.scheduling.elementwise import (
     Elementwise,
     ElementwiseSchedule,
+    apart,
     extents,
+    has_whole_vectors,
     in_rows,
     pick_flat,
     pick_lanes,
@@ -57,7 +59,7 @@ def stages_of(block: Block, least: int) -> tuple[list[Operation], list[Operation
     late = [op for op in block.ops if op not in early and op is not end]
     if not loads or end is None or len(late) < least:
         return None
-    if not all(op in loads or op.name.startswith(LIFTED_DIALECTS) for op in block.ops if op is not end):
+    if not all(op in loads or lifts(op) for op in block.ops if op is not end):
         return None
     if any(use.operation not in early for op in early if op not in loads for use in op.results[0].uses):
         return None
@@ -138,8 +140,10 @@ class Staged(Strategy[StagedSchedule]):
     def match(cls, op: Operation, kernel: Kernel) -> Self | None:
         if not isinstance(op, linalg.GenericOp) or not in_rows(op):
             return None
-        block = op.body.block
-        shuffled = can_shuffle(loads_of(list(block.ops)), kernel.target) and at_most(extents(op)[-1]) >= Planes.lanes
+        block, size = op.body.block, at_most(extents(op)[-1])
+        if size < Planes.lanes and has_whole_vectors(block):
+            return None
+        shuffled = can_shuffle(loads_of(list(block.ops)), kernel.target) and size >= Planes.lanes
         stages = stages_of(block, 0 if shuffled else kernel.target.costs.staged_operations)
         return None if stages is None else cls(op, *stages)
 
@@ -155,7 +159,8 @@ class Staged(Strategy[StagedSchedule]):
         cycles = round(prod(map(at_most, sizes)) * part * turn(kernel, op))
         why = f"entries of tables first, {lanes[0]} used at a time"
         return StagedSchedule(
-            flat=flat, lanes=lanes, overlap=pick("overlap", (False,), False), saturate=saturate, row=row,
+            flat=flat, lanes=lanes, overlap=pick("overlap", (True, False) if apart(op) else (False,), apart(op)),
+            saturate=saturate, row=row,
             shuffles=pick("shuffles", (True, False) if can else (False,), can), cycles=cycles, why=why,
         )  # fmt: skip
 
@@ -184,10 +189,10 @@ class StagedRows(Elementwise):
         tables: Sequence[Planes],
     ):
         super().__init__(builder, op, stages.use, schedule)
-        self.stages, self.row_size, self.tables = stages, schedule.row, tables
+        self.stages, self.schedule, self.tables = stages, schedule, tables
 
     def emit(self, overlap: bool = False) -> None:
-        b, size, row = self.b, self.sizes[-1], self.row_size
+        b, size, row = self.b, self.sizes[-1], self.schedule.row
         if isinstance(size, Extent):
             self.emit_any(size)
             return
@@ -205,7 +210,7 @@ class StagedRows(Elementwise):
         b = self.b
         with ExitStack() as stack:
             outer: list[Index] = [stack.enter_context(b.loop(0, d, independent=True))[0] for d in self.sizes[:-1]]
-            row, end = self.row_size, b.length(size)
+            row, end = self.schedule.row, b.length(size)
             rest = remainder(b, end, row)
             whole = minus(b, end, rest)
             if row < size:
@@ -237,7 +242,8 @@ class StagedRows(Elementwise):
                         b.vector_store(value, room, [b.plus(k, number * LANES)])
 
         in_vectors(b, count, [*([Planes.lanes] if self.tables else []), 1], read_some, overlap=Planes.lanes)
-        in_vectors(b, count, self.widths, lambda k, lanes: self.entries(outer, start, k, rooms, lanes))
+        most = LANES if self.schedule.overlap and isinstance(count, int) else 0
+        in_vectors(b, count, self.widths, lambda k, lanes: self.entries(outer, start, k, rooms, lanes), overlap=most)
 
     def entries(self, outer: Sequence[Index], start: Index, k: Index, rooms: Sequence[SSAValue], lanes: int) -> None:
         """What is done with so many of the entries."""
