@@ -87,6 +87,8 @@ class CpuCosts:
 
     streamed_vectors: int = 4
     """Vectors of a register tile with the only pixel, at most: it waits for weights, and threads share more blocks."""
+    streams_ahead: int = 16
+    """Vectors of a stream of weights that are asked for before they are read, where one row reads several streams."""
     few_pixels: int = 4
     """Pixels at most whose codes get the form that a dot product takes in every loop; those of more get it once."""
     unrolled_taps: int = 32

@@ -69,6 +69,7 @@ ZEN_5 = {
     "rows_per_skipped": 48,
     "scratch_bytes": 16 << 10,
     "spilled_vector": 1.5,
+    "streams_ahead": 32,
     "tile_start": 8.0,
     "unrolled_operations": 24,
 }

@@ -123,6 +123,8 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
         can = wide and self.bits <= 4 and not parts
         table = pick("table", (True, False) if can else (False,), can)
         fused = pick("fused", (kernel.target.fuses,), kernel.target.fuses)
+        soon = kernel.target.costs.streams_ahead
+        ahead = pick("ahead", tuple(dict.fromkeys((8, 16, 32, 64, soon))), soon)
         masks = pick_masks(pick, kernel.target, channels)
         steps = rows * channels * self.block * self.given[0][0].shape[1] / LANES
         shared = min(rows, STRIP) if panel else tile[0]
@@ -132,8 +134,8 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
         found = f"become floats for {shared} rows," if panel else found
         why = f"codes of {self.bits} bits {'and ' if parts else ''}{found} for {tile[0]} rows at once"
         return WeightOnlySchedule(
-            tile=(tile[0], tile[1]), parts=parts, panel=panel, table=table, fused=fused, masks=masks, cycles=cycles,
-            why=why,
+            tile=(tile[0], tile[1]), parts=parts, panel=panel, table=table, fused=fused, ahead=ahead,
+            masks=masks, cycles=cycles, why=why,
         )  # fmt: skip
 
     @property

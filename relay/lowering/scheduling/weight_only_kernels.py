@@ -41,8 +41,6 @@ SMALLEST = 2.0**-100
 """Data of blocks without a larger number are rounded as if there were one."""
 STRIP = 64
 """Rows whose sums are in scratch memory at once."""
-SOON = 16
-"""Vectors from what is read to what is asked for, where each vector of a tile has its own part of all channels."""
 TABLE = "llvm.x86.avx512.permvar.sf.512"
 """Reads a table of 16 floats by the last 4 bits of each lane."""
 
@@ -52,7 +50,8 @@ class WeightOnlySchedule(OpSchedule):
     """`tile`: rows, and vectors of 16 channels, whose sums are in registers; `parts`: bytes of a datum's code, 0 where
     data stay floats; `panel`: inputs whose weights become floats in scratch memory for all rows of a strip, 0 where
     they do in registers, for each tile; `table`: weights' codes become floats by a table of 16 numbers, else by
-    conversions; `fused`: products are added without being rounded; `masks`: as in other products."""
+    conversions; `fused`: products are added without being rounded; `ahead`: vectors from what is read to what is asked
+    for, where each vector of a tile has its own part of all channels; `masks`: as in other products."""
 
     strategy = "weight_only"
     tile: tuple[int, int]
@@ -60,6 +59,7 @@ class WeightOnlySchedule(OpSchedule):
     panel: int
     table: bool
     fused: bool
+    ahead: int
     masks: bool
 
 
@@ -207,7 +207,7 @@ class WeightOnlyEmitter:
         """The vectors at these places. Those that lie `ahead` vectors further are prefetched: they are of the next
         channels, and the products of these hide the time that memory takes. Of channels that are apart, those that
         follow soon are."""
-        b, ahead = self.b, SOON if self.apart > 1 else ahead
+        b, ahead = self.b, self.schedule.ahead if self.apart > 1 else ahead
         found = [b.vector_load(constants, [place], LANES) for place in places]
         for place in places:
             b.add(PrefetchOp.make(constants, [b.index(b.plus(place, ahead * LANES))], SECOND_LEVEL))
