@@ -70,61 +70,74 @@ def bounds_of(loop: scf.ForOp) -> range | None:
 
 @dataclass(frozen=True)
 class Cut:
-    """The operations of a turn that the first loop does, and the vectors of theirs that the second one needs."""
+    """The operations of a turn: those that are the `same` in every turn, those of the first loop, those of the second,
+    and the vectors that the first one leaves. Both compute where things are."""
 
+    same: Sequence[Operation]
     early: Sequence[Operation]
+    late: Sequence[Operation]
     left: Sequence[SSAValue]
+
+
+def varying(block: Block, stored: set[SSAValue]) -> tuple[set[Operation], set[Operation]]:
+    """The operations that are not the same in every turn of a loop, and those of them that say where things are: each
+    loop computes these by itself."""
+    varies, places = set[Operation](), set[Operation]()
+    for op in list(block.ops)[:-1]:
+        sources = {value.owner for value in op.operands}
+        inside = varies & sources
+        if block in sources or inside or isinstance(op, vector.StoreOp) or reads(op, stored):
+            varies.add(op)
+            indices = all(isinstance(value.type, IndexType) for value in (*op.operands, *op.results))
+            if indices and inside <= places:
+                places.add(op)
+    return varies, places
 
 
 def cut_of(loop: scf.ForOp, longest: int) -> Cut | None:
     """Where to cut a turn with long chains so that few vectors are left; None where there is no place."""
-    ops = list(loop.body.block.ops)[:-1]
-    varies = varying(loop)
+    block = loop.body.block
+    stored = {root(op.base) for op in block.ops if isinstance(op, vector.StoreOp)}
+    varies, places = varying(block, stored)
+    ops = [op for op in block.ops if op in varies]
     below = dict.fromkeys(ops, 0)  # how many operations wait for it, one for the other
     for op in reversed(ops):
-        below[op] += op in varies and not any(isinstance(value.type, IndexType) for value in op.results)
+        below[op] += op not in places
         for value in op.operands:
-            if (owner := value.owner) in below and isinstance(owner, Operation):
+            if isinstance(owner := value.owner, Operation) and owner in below:
                 below[owner] = max(below[owner], below[op])
     length = max(below.values(), default=0)
-    if length < longest:
-        return None
-    stored = stored_by(loop)
-    found: Cut | None = None
-    for cut in range(length * 2 // 5, length * 3 // 5 + 1):
-        early = [op for op in ops if below[op] > cut]
-        inside = set(early)
-        if any(root(op.operands[0]) in stored for op in early if op.name.endswith(".load")):
+    found: tuple[set[Operation], Sequence[SSAValue]] | None = None
+    for cut in range(length * 2 // 5, length * 3 // 5 + 1) if length >= longest else ():
+        early = {op for op in ops if below[op] > cut}
+        if any(reads(op, stored) for op in early):
             continue
-        left = [v for op in early for v in op.results if any(use.operation not in inside for use in v.uses)]
-        left = [value for value in left if value.owner in varies and not isinstance(value.type, IndexType)]
-        if all(is_vector(v.type) and scalar_of(v.type) != i1 for v in left) and (
-            found is None or len(left) < len(found.left)
-        ):
-            found = Cut(early, left)
-    return found
+        made = (value for op in ops if op in early and op not in places for value in op.results)
+        left = [value for value in made if any(use.operation not in early for use in value.uses)]
+        fits = left and all(is_vector(value.type) and scalar_of(value.type) != i1 for value in left)
+        if fits and (found is None or len(left) < len(found[1])):
+            found = early, left
+    if found is None:
+        return None
+    early, left = found
+    late, wanted = list[Operation](), set[SSAValue]()
+    for op in reversed(ops):
+        if op not in early or (op in places and wanted.intersection(op.results)):
+            late.insert(0, op)
+            wanted.update(op.operands)
+    same = [op for op in list(block.ops)[:-1] if op not in varies]
+    return Cut(same, [op for op in ops if op in early], late, left)
 
 
-def varying(loop: scf.ForOp) -> set[Operation]:
-    """The operations of a loop that are not the same in every turn."""
-    block, found = loop.body.block, set[Operation]()
-    stored = stored_by(loop)
-    for op in list(block.ops)[:-1]:
-        varies = isinstance(op, vector.StoreOp) or (op.name.endswith(".load") and root(op.operands[0]) in stored)
-        if varies or any(value is block.args[0] or value.owner in found for value in op.operands):
-            found.add(op)
-    return found
-
-
-def stored_by(loop: scf.ForOp) -> set[SSAValue]:
-    """The memory that a loop writes to."""
-    return {root(op.base) for op in loop.body.block.ops if isinstance(op, vector.StoreOp)}
+def reads(op: Operation, stored: set[SSAValue]) -> bool:
+    """Whether an operation loads from such memory."""
+    return isinstance(op, memref.LoadOp | vector.LoadOp) and root(op.operands[0]) in stored
 
 
 def divide(loop: scf.ForOp, bounds: range, cut: Cut) -> None:
     """Make two loops of one, or of every so many turns of it; what is the same in every turn goes before it."""
-    before, varies, marked = Before(loop), varying(loop), INDEPENDENT in loop.attributes
-    for op in [op for op in list(loop.body.block.ops)[:-1] if op not in varies]:
+    before, marked = Before(loop), INDEPENDENT in loop.attributes
+    for op in cut.same:
         op.detach()
         before.add(op)
     most = max(ROOM // max(lanes_of(value) for value in cut.left), 1)
@@ -151,29 +164,22 @@ def inside_independent(loop: Operation) -> bool:
 
 def two_loops(b: LoopBuilder, loop: scf.ForOp, cut: Cut, start: Index, step: int, count: int) -> None:
     """So many turns of a loop from one on: what comes early in all of them, and what is left in all of them."""
-    ops, inside = [op for op in loop.body.block.ops if op in varying(loop)], set(cut.early)
-    late, wanted = list[Operation](), set[SSAValue]()
-    for op in reversed(ops):
-        is_left = op in inside and not any(isinstance(value.type, IndexType) for value in op.results)
-        if not is_left and (isinstance(op, vector.StoreOp) or wanted.intersection(op.results)):
-            late.insert(0, op)
-            wanted.update(op.operands)
     rooms = [
         b.add(memref.AllocaOp.get(scalar_of(value.type), 64, [count * lanes_of(value)])).memref for value in cut.left
     ]
-    for stage in ([op for op in ops if op in inside], late):
+    for ops in (cut.early, cut.late):
         inner = LoopBuilder(Block(arg_types=[INDEX]))
         turn = inner.block.args[0]
+        kept = [*zip(cut.left, rooms, map(lanes_of, cut.left), strict=True)]
         copies = dict[SSAValue, SSAValue]()
         copies[loop.body.block.args[0]] = inner.index(inner.plus(start, inner.times(turn, step)))
-        if stage is late:
-            for value, room in zip(cut.left, rooms, strict=True):
-                copies[value] = inner.vector_load(room, [inner.times(turn, lanes_of(value))], lanes_of(value))
-        for op in stage:
+        if ops is cut.late:
+            copies |= {value: inner.vector_load(room, [inner.times(turn, n)], n) for value, room, n in kept}
+        for op in ops:
             inner.add(op.clone(copies))
-        if stage is not late:
-            for value, room in zip(cut.left, rooms, strict=True):
-                inner.store_parts(copies[value], room, [inner.times(turn, lanes_of(value))])
+        if ops is cut.early:
+            for value, room, lanes in kept:
+                inner.store_parts(copies[value], room, [inner.times(turn, lanes)])
         inner.add(scf.YieldOp())
         new = b.add(scf.ForOp(b.index(0), b.index(count), b.index(1), [], Region(inner.block)))
         new.attributes[ROLLED] = UnitAttr()

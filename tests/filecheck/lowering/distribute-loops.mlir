@@ -94,3 +94,27 @@ func.func private @long(%x: memref<1056xf32>, %y: memref<1056xf32>) {
   } {relay.independent}
   func.return
 }
+
+// An index that is loaded is no place that both loops can compute, and no vector: there is no cut.
+// CHECK-LABEL: func.func private @by_an_index
+// CHECK-NOT:     relay.rolled
+func.func private @by_an_index(%codes: memref<64xi8>, %table: memref<257x16xf32>, %y: memref<64x16xf32>) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %turns = arith.constant 64 : index
+  scf.for %i = %zero to %turns step %one {
+    %a = memref.load %codes[%i] : memref<64xi8>
+    %b = arith.extui %a : i8 to i32
+    %c = arith.index_cast %b : i32 to index
+    %d = vector.load %table[%c, %zero] : memref<257x16xf32>, vector<16xf32>
+    %e = math.sqrt %d : vector<16xf32>
+    %f = arith.addf %e, %e : vector<16xf32>
+    %g = math.sqrt %f : vector<16xf32>
+    %h = arith.addf %g, %g : vector<16xf32>
+    %next = arith.addi %c, %one : index
+    %again = vector.load %table[%next, %zero] : memref<257x16xf32>, vector<16xf32>
+    %r = arith.addf %h, %again : vector<16xf32>
+    vector.store %r, %y[%i, %zero] : memref<64x16xf32>, vector<16xf32>
+  }
+  func.return
+}
