@@ -15,6 +15,13 @@ ROLLED_LOOP = "!0"
 """The metadata of loops that LLVM does not unroll."""
 
 
+def with_metadata(text: str) -> str:
+    """A module, and the metadata that its loops name."""
+    if f"!llvm.loop {ROLLED_LOOP}" not in text:
+        return text
+    return f'{text}\n{ROLLED_LOOP} = distinct !{{{ROLLED_LOOP}, !{{!"llvm.loop.unroll.disable"}}}}'
+
+
 @dataclass(frozen=True)
 class FunctionText:
     """A function of a program: its arguments with their types, the functions of its parallel loops, its body."""
@@ -64,9 +71,7 @@ class Program:
         return self._module(texts, [*others, *(line for name, line in self.declarations.items() if name in used)])
 
     def _module(self, texts: Iterable[str], declarations: Iterable[str]) -> str:
-        text = "\n".join([*texts, *declarations])
-        if f"!llvm.loop {ROLLED_LOOP}" in text:
-            text += f'\n{ROLLED_LOOP} = distinct !{{{ROLLED_LOOP}, !{{!"llvm.loop.unroll.disable"}}}}'
+        text = with_metadata("\n".join([*texts, *declarations]))
         return f"{text}\nattributes #0 = {{ nounwind {self.attributes} }}\n"
 
 

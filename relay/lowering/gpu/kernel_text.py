@@ -15,12 +15,12 @@ from relay.dialects.attributes import dtype_of
 from relay.dialects.gpu import AddressSpaceAttr, DynamicSharedMemoryOp, FuncOp, ModuleOp, Space
 from relay.dialects.source import words
 from relay.errors import Unsupported
-from relay.lowering.builder import ROLLED
 from relay.lowering.llvm.control import CONTROL
 from relay.lowering.llvm.function import FunctionWriter, Writer
 from relay.lowering.llvm.memory import MEMORY
 from relay.lowering.llvm.scalar import SCALAR
 from relay.lowering.llvm.types import type_name
+from relay.lowering.program import with_metadata
 from relay.lowering.shaped import Buffer, buffer_of, is_buffer, is_vector, root, size_of
 
 WORDS = "{ i32, i32, i32, i32 }"
@@ -192,13 +192,6 @@ class KernelWriter(FunctionWriter):
             text = f"{text} ; {self.source}".replace("\n", " ")
         super().line(text)
 
-    def hints(self, loop: Operation) -> str:
-        if ROLLED not in loop.attributes:
-            return ""
-        number = len(self.declarations)
-        self.declarations[f"!{number}"] = f'!{number} = distinct !{{!{number}, !{{!"llvm.loop.unroll.disable"}}}}'
-        return f", !llvm.loop !{number}"
-
     def range_of(self, name: str) -> str:
         """The `range` attribute of a block's number, empty for others: LLVM divides in 32 bits then."""
         if name != BLOCK_NUMBER or self.kernel.known_grid_size is None:
@@ -295,4 +288,4 @@ def kernels_text(module: ModuleOp, convention: Convention) -> str:
             kernels.append(KernelWriter(op, declarations, convention).text())
         elif not isinstance(op, llvm.FuncOp):
             raise Unsupported(f"gpu: {op.name}", "is no kernel")
-    return "\n".join([*kernels, *declarations.values()]) + "\n"
+    return with_metadata("\n".join([*kernels, *declarations.values()])) + "\n"

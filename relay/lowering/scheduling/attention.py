@@ -179,7 +179,7 @@ def scheduled_after(op: Operation) -> Iterator[Operation]:
 
 class AttentionEmitter:
     """Emits the loops over heads and blocks of queries. `room`: for each buffer that stays in scratch memory, the
-    scratch of all heads, and how many rows it has for each."""
+    scratch of a block of each head."""
 
     def __init__(self, builder: LoopBuilder, attention: Attention, schedule: AttentionSchedule):
         self.b, self.attention, self.schedule = builder, attention, schedule
@@ -193,7 +193,7 @@ class AttentionEmitter:
         conv = attention.products[0].conv
         self.count, self.keys = at_most(conv.columns), at_most(conv.outputs)
         self.weights = attention.rows.op.outputs[0]
-        self.room: dict[SSAValue, tuple[SSAValue, int]] = {}
+        self.room: dict[SSAValue, SSAValue] = {}
 
     def emit(self) -> None:
         b, rows = self.b, self.schedule.rows
@@ -234,22 +234,22 @@ class AttentionEmitter:
 
     def allocate(self) -> None:
         """Scratch memory of a block of rows: what is computed of numbers that nothing reads later takes their place."""
-        b, attention, rows = self.b, self.attention, self.schedule.rows
-        size, chain = attention.batch * rows * self.keys + CHUNK, attention.rows.chain
+        b, attention = self.b, self.attention
+        size, chain = attention.batch * self.schedule.rows * self.keys + CHUNK, attention.rows.chain
         last = {value: number for number, op in enumerate(chain) for value in op.operands}
 
         def room_of(buffer: SSAValue, number: int, op: Operation | None) -> SSAValue:
             element = buffer_of(buffer).element_type
             for value in () if op is None or self.keys % LANES else op.operands:
                 if value in self.room and last[value] == number and buffer_of(value).element_type == element:
-                    return self.room[value][0]
+                    return self.room[value]
             return b.add(memref.AllocOp.get(element, 64, [size])).memref
 
-        self.room[attention.scores] = room_of(attention.scores, 0, None), rows
+        self.room[attention.scores] = room_of(attention.scores, 0, None)
         for number, op in enumerate(chain):
             for buffer in op.outputs:
                 if len(shape_of(buffer)) == 3 and buffer not in self.room:
-                    self.room[buffer] = room_of(buffer, number, op), rows
+                    self.room[buffer] = room_of(buffer, number, op)
 
     def copied(self, emitter: ProductEmitter) -> SSAValue | None:
         """Room for a block of a product's data, where the micro-kernel takes it in another form."""
@@ -269,21 +269,20 @@ class AttentionEmitter:
         constants: list[list[SSAValue]],
     ) -> None:
         """`count` queries of a head from one on."""
-        b = self.b
+        b, rows = self.b, self.schedule.rows
         queries = b.flatten(self.attention.products[0].conv.data.value)
         row = b.plus(b.times(head, self.count), start)
         self.product(0, head, start, count, (queries, row, copies[0]), constants[0])
 
         def row_of(x: Index) -> Row:
             kept = {
-                buffer: (room, b.times(b.plus(b.times(head, rows), x), self.keys))
-                for buffer, (room, rows) in self.room.items()
+                buffer: (room, b.times(b.plus(b.times(head, rows), x), self.keys)) for buffer, room in self.room.items()
             }
             return Row(b, self.attention.rows, self.turn, [head, b.plus(start, x)], kept)
 
         emit_stages(b, self.attention.rows, self.turn, count, row_of)
-        room, rows = self.room[self.weights]
-        self.product(1, head, start, count, (room, b.times(head, rows), copies[1]), constants[1])
+        source = self.room[self.weights], b.times(head, rows), copies[1]
+        self.product(1, head, start, count, source, constants[1])
 
     def product(
         self,
@@ -311,8 +310,8 @@ class AttentionEmitter:
                 copy_codes(b, data, read, copy, write, b.times(count, conv.channels), flip, extend)
             data, row = copy, first
         product = self.attention.products[number]
-        written = self.room.get(self.attention.scores) if number == 0 else None
-        epilogue = OfBlock(emitter, product, schedule.masks, start, written)
+        written = self.room[self.attention.scores] if number == 0 else None
+        epilogue = OfBlock(emitter, product, schedule.masks, start, written, self.schedule.rows)
         part, place = conv, emitter.place(head, (head,), row)
         if isinstance(count, int):
             part = replace(conv, columns=count, out_columns=count)
@@ -322,7 +321,7 @@ class AttentionEmitter:
 
 class OfBlock(Epilogue):
     """What follows a product of a block of rows, the first of which is `start`; its result is in scratch memory if
-    there is `room`, of so many rows for each head."""
+    there is `room`, of `rows` rows for each head."""
 
     def __init__(
         self,
@@ -330,16 +329,17 @@ class OfBlock(Epilogue):
         product: Product,
         masks: bool,
         start: Index,
-        room: tuple[SSAValue, int] | None,
+        room: SSAValue | None,
+        rows: int,
     ):
         super().__init__(emitter.b, product.conv.out, product.epilogue, product.conv.outputs, masks)
-        self.start, self.room = start, room
+        self.start, self.room, self.rows = start, room, rows
         if room is not None:
-            self.outputs = [replace(access, value=room[0]) for access in self.outputs]
+            self.outputs = [replace(access, value=room) for access in self.outputs]
 
     def place(self, access: Access, dims: Sequence[Index]) -> list[Index]:
         b, (head, row, channel) = self.builder, dims
-        if self.room is not None and access.value is self.room[0]:
-            line = b.plus(b.times(head, self.room[1]), row)
+        if self.room is not None and access.value is self.room:
+            line = b.plus(b.times(head, self.rows), row)
             return [b.plus(b.times(line, self.channels), channel)]
         return super().place(access, [head, b.plus(self.start, row), channel])

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache, partial
 from math import prod
 from typing import Self
 
@@ -135,6 +136,7 @@ class Staged(Strategy[StagedSchedule]):
     op: linalg.GenericOp
     early: Sequence[Operation]
     late: Sequence[Operation]
+    shuffled: bool
 
     @classmethod
     def match(cls, op: Operation, kernel: Kernel) -> Self | None:
@@ -145,13 +147,12 @@ class Staged(Strategy[StagedSchedule]):
             return None
         shuffled = can_shuffle(loads_of(list(block.ops)), kernel.target) and size >= Planes.lanes
         stages = stages_of(block, 0 if shuffled else kernel.target.costs.staged_operations)
-        return None if stages is None else cls(op, *stages)
+        return None if stages is None else cls(op, *stages, shuffled)
 
     def decide(self, kernel: Kernel, pick: Picks) -> StagedSchedule:
         op, block, flat, sizes = self.op, self.op.body.block, pick_flat(self.op, pick), extents(self.op)
         size = prod(sizes) if flat else sizes[-1]
         entries = [load.res for load in loads_of(self.early)]
-        can = can_shuffle(loads_of(self.early), kernel.target)
         lanes, saturate = pick_lanes(block, size, kernel.target, pick, entries)
         best, late = kernel.target.costs.staged_row, len(self.late) / at_once(kernel.target, lanes[0])
         row = pick("row", tuple(dict.fromkeys((256, 512, 1024, 2048, best))), best)
@@ -160,19 +161,16 @@ class Staged(Strategy[StagedSchedule]):
         why = f"entries of tables first, {lanes[0]} used at a time"
         return StagedSchedule(
             flat=flat, lanes=lanes, overlap=pick("overlap", (True, False) if apart(op) else (False,), apart(op)),
-            saturate=saturate, row=row,
-            shuffles=pick("shuffles", (True, False) if can else (False,), can), cycles=cycles, why=why,
+            saturate=saturate, row=row, cycles=cycles, why=why,
+            shuffles=pick("shuffles", (True, False) if self.shuffled else (False,), self.shuffled),
         )  # fmt: skip
 
     def emit(self, emission: Emission, schedule: StagedSchedule) -> None:
         stages, b = split(self.op.body.block, self.early, self.late), emission.builder
-        tables = dict[tuple[SSAValue, bool], Planes]()
+        table = cache(partial(Planes, b))
         found = [(load.memref, code_of(load)) for load in loads_of(self.early)] if schedule.shuffles else []
-        keys = [(entries, code[1]) for entries, code in found if code is not None]
-        for key in keys:
-            if key not in tables:
-                tables[key] = Planes(b, *key)
-        StagedRows(b, self.op, stages, schedule, [tables[key] for key in keys]).emit()
+        tables = [table(entries, code[1]) for entries, code in found if code is not None]
+        StagedRows(b, self.op, stages, schedule, tables).emit()
         for block in (stages.read, stages.codes, stages.use):
             block.erase(safe_erase=False)
 
@@ -229,17 +227,14 @@ class StagedRows(Elementwise):
         def read_some(k: Index, lanes: int) -> None:
             dims = [*outer, b.plus(start, k)]
             if lanes == 1:
-                values = [[value] for value in clone_scalar(b, read, self.values(read, dims, 1), dims)]
-            else:
-                block = self.stages.codes
-                codes = Lifter(b, lanes).emit(block, self.values(block, dims, lanes))
-                values = [table.read(code) for table, code in zip(self.tables, codes, strict=True)]
-            for parts, room in zip(values, rooms, strict=True):
-                for number, value in enumerate(parts):
-                    if lanes == 1:
-                        b.store(value, room, [k])
-                    else:
-                        b.vector_store(value, room, [b.plus(k, number * LANES)])
+                values = clone_scalar(b, read, self.values(read, dims, 1), dims)
+                for value, room in zip(values, rooms, strict=True):
+                    b.store(value, room, [k])
+                return
+            codes = Lifter(b, lanes).emit(self.stages.codes, self.values(self.stages.codes, dims, lanes))
+            for table, code, room in zip(self.tables, codes, rooms, strict=True):
+                for number, entries in enumerate(table.read(code)):
+                    b.vector_store(entries, room, [b.plus(k, number * LANES)])
 
         in_vectors(b, count, [*([Planes.lanes] if self.tables else []), 1], read_some, overlap=Planes.lanes)
         most = LANES if self.schedule.overlap and isinstance(count, int) else 0
