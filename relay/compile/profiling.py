@@ -21,9 +21,9 @@ from relay.transforms.location import words
 
 
 def profiled(module: IRModule, built: Compilation, work: Work) -> dict[str, Any]:
-    """Of a module whose memory is planned, and its code: the `code` of a program that counts, of which what `built` has
-    is not compiled again; a row for each call (kernel, bytes, and the operators of the source model with their
-    multiply-accumulates); what one core does at most (`peak`)."""
+    """What a profile needs of a module whose memory is planned: the `code` of a program with counters (modules that
+    `built` has compiled are taken from it); for each call a row with its kernel, its bytes, and the operators of the
+    source model with their multiply-accumulates; and what one core does at most (`peak`)."""
     target = cast(CpuTarget, built.target)
     threads = target.triple if target.has_threads else ""
     write = partial(program, module.op, target.function_attributes, threads, counters=target.triple)
@@ -41,7 +41,7 @@ def profiled(module: IRModule, built: Compilation, work: Work) -> dict[str, Any]
         inner = list(kernel.walk()) if kernel is not None and alone else []
         rows.append({"kernel": name, "bytes": bytes_of(op), **sources(op, inner, work)})
         if rows[-1]["kind"] == "bfloat16" and "bfloat16" not in peak:
-            rows[-1]["kind"] = "float32"  # what they are computed in
+            rows[-1]["kind"] = "float32"  # without instructions for bf16, bf16 is widened
     return {"code": found.shared_object(), "calls": rows, "peak": peak}
 
 

@@ -92,8 +92,8 @@ class DrawnStrategies(Chooser):
 
 @dataclass(frozen=True)
 class DrawSchedules(Pass):
-    """Give every kernel without one a legal schedule by chance (`seed`), another than the default, or none, and note
-    what each kernel is.
+    """Give every kernel without a schedule a random legal one (by `seed`) that differs from the default; without a
+    seed, give none. Each kernel's signature is noted.
 
     Every second draw changes some decisions of a schedule: that of `known`, by signature, else the default.
     `per_cycle`: by strategy, the seconds that were measured for an estimated cycle.

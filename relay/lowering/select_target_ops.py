@@ -34,13 +34,14 @@ SELECTED = frozenset(
 class SelectTargetOps(TargetPass):
     """Select the target's instruction for each dot product: a call of a function that computes one becomes the LLVM
     intrinsic, on as many lanes as it takes, or, where the target has none, products in `arith` and `vector`; the
-    functions go. On x86, `arith.maximumf` and `arith.minimumf` of vectors become a comparison and choices, one in a
-    softmax: its instruction for them gives the second number where one is none. So do those of f16 that was widened to
-    f32, where there is no arithmetic of f16: LLVM would compute them in f16, on AArch64 lane by lane. On
-    microcontrollers all of them do: LLVM would call `fmaximumf`, which C libraries of theirs do not have. Where the
-    target has no fused multiply-adds, `vector.fma` becomes a product and a sum: LLVM would call `fmaf` for each lane.
-    On AArch64, vectors that are clamped to 8-bit codes are narrowed twice, with saturation. Where no instruction gives
-    64 bits of a product (Cortex-M0), `arith.muli` of i64 becomes products of 32 bits: LLVM would call `__muldi3`.
+    functions go. On x86, `arith.maximumf` and `arith.minimumf` of vectors become comparisons and choices, because x86's
+    instruction gives its second operand where one is NaN; the maximum of a softmax, which may ignore NaN, becomes one
+    comparison and one choice. Those of f16 that was widened to f32 become the same where there is no arithmetic of f16:
+    LLVM would compute them in f16, on AArch64 lane by lane. On microcontrollers all of them do: LLVM would call
+    `fmaximumf`, which C libraries of theirs do not have. Where the target has no fused multiply-adds, `vector.fma`
+    becomes a product and a sum: LLVM would call `fmaf` for each lane. On AArch64, vectors that are clamped to 8-bit
+    codes are narrowed twice, with saturation. Where no instruction gives 64 bits of a product (Cortex-M0), `arith.muli`
+    of i64 becomes products of 32 bits: LLVM would call `__muldi3`.
     """
 
     name: ClassVar[str] = "select-target-ops"

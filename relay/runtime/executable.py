@@ -191,7 +191,8 @@ class Executable:
     @property
     def num_threads(self) -> int:
         """How many threads a run may use (default: 1); results never depend on it. It can be set between runs. In the
-        first runs, and about once in a second, it is measured whether the caller alone takes longer: if not, it is.
+        first runs, and again about once a second, runs with all threads and runs of the caller alone are timed; the
+        faster way is used until the next such trial.
 
         Threads are shared by all executables of the process, made when they are first needed, and never more than the
         process may use processors. One run at a time has them; others beside it run on the threads that called them.

@@ -1,5 +1,5 @@
 """Weights that are stored small: of 2 and 4 bits, which TFLite's kernels widen to int8 before they compute with them,
-and sparse ones, of which DENSIFY, and the kernels that take them, see the dense array."""
+and sparse ones. DENSIFY, and kernels that take sparse weights, get the dense array."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ from relay.lowering.scheduling.in_turn import Chain, Scheduled, is_number, is_re
 SCORES = 8
 """Neighbouring scores of a lane."""
 WIDTH = QUAD * SCORES
-"""Keys of which a lane has neighbours."""
+"""Keys whose scores the four lanes of a quad have, `SCORES` neighbours each."""
 
 
 @dataclass(frozen=True)
