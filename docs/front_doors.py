@@ -15,7 +15,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from textwrap import fill, indent
+from textwrap import fill, indent, wrap
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "relay"
@@ -65,7 +65,10 @@ def listed(names: Iterable[str]) -> str:
 
 
 def imported(module: str, names: Iterable[str]) -> str:
-    return f"from {module} import ({', '.join(names)})\n"
+    statement = f"from {module} import {', '.join(sorted(names))}\n"
+    if len(statement) <= 121:
+        return statement
+    return f"from {module} import (\n{filled(sorted(names))}\n)  # fmt: skip\n"
 
 
 # Dialects
@@ -100,7 +103,7 @@ def dialect_module(name: str) -> str:
     return "\n".join(
         [
             docstring(path) + "\n",
-            "from xdsl.ir import Dialect\n",
+            "# isort: off\nfrom xdsl.ir import Dialect\n",
             "".join(imported(dotted(file), names) for file, names in public.items()),
             f"{WRITTEN}: ops are found in the files beside this one.\n",
             f'{dialect} = Dialect("{name}", [\n{filled(operations)}\n])  # fmt: skip\n',
@@ -161,10 +164,21 @@ def statement(name: str, home: Home) -> str:
     return f"    from {module} import {attribute}{'' if attribute == name else f' as {name}'}\n"
 
 
-def place(name: str, home: Home) -> str:
-    """Where a name stands, as `relay.doors.door` reads it."""
-    module, attribute = home
-    return module if attribute == name else f"{module}:{attribute}"
+def rows(homes: dict[str, Home]) -> str:
+    """The rows of a table of names by module, as `relay.doors.door` reads them."""
+    found: dict[str, list[str]] = {}
+    for name, (module, attribute) in sorted(homes.items()):
+        found.setdefault(module, []).append(name if attribute == name else f"{name}={attribute}")
+    return "".join(row(module, " ".join(names)) for module, names in sorted(found.items()))
+
+
+def row(module: str, names: str) -> str:
+    """A row; in several literals where it is longer than a line."""
+    whole = f'    "{module}": "{names}",\n'
+    if len(whole) <= 121:
+        return whole
+    lines = wrap(names, 110, drop_whitespace=False, break_long_words=False)
+    return f'    "{module}":\n' + "\n".join(f'        "{line}"' for line in lines) + ",\n"
 
 
 def door_module(path: Path) -> str:
@@ -186,7 +200,6 @@ def door_module(path: Path) -> str:
         homes = {name: home for name, home in homes.items() if home[0] not in modules} | known
     more = f', former={former_passes()}, elsewhere="relay.universe:TVM_PASSES"' if path == TRANSFORM else ""
     first = "".join(f"{ast.unparse(node)}\n" for node in eager if ast.unparse(node) != IMPORT)
-    rows = "".join(f'    "{name}": "{place(name, home)}",\n' for name, home in sorted(homes.items()))
     return "\n".join(
         [
             docstring(path) + "\n",
@@ -196,7 +209,7 @@ def door_module(path: Path) -> str:
             "".join(statement(name, home) for name, home in homes.items()),
             version,
             f"{WRITTEN} what follows: it is made of the imports above.",
-            f"__getattr__, __dir__ = door(__name__, {{\n{rows}}}{more})\n",
+            f"__getattr__, __dir__ = door(__name__, {{\n{rows(homes)}}}{more})  # fmt: skip\n",
             listed([*homes, *imports_of(eager), *(["__version__"] if version else [])]),
         ]
     )

@@ -23,32 +23,24 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # Written by `python docs/generate.py`; do not edit what follows: it is made of the imports above.
-__getattr__, __dir__ = door(
-    __name__,
-    {
-        "BuildConfig": "relay.passes.build_config",
-        "IRModule": "relay.module",
-        "InvalidArgument": "relay.errors",
-        "Malformed": "relay.errors",
-        "Records": "relay.compile.records",
-        "RelayError": "relay.errors",
-        "Unsupported": "relay.errors",
-        "build": "relay.compile.entry",
-        "build_external_compiler": "relay.byoc.composition",
-        "byoc": "relay.byoc:",
-        "compare": "relay.exploration.comparing",
-        "default_pipeline": "relay.compile.pipeline",
-        "errors": "relay.errors:",
-        "frontend": "relay.frontend:",
-        "interpreters": "relay.interpreters:",
-        "optimize": "relay.compile.pipeline",
-        "qnn": "relay.qnn:",
-        "quantize": "relay.quantize:",
-        "runtime": "relay.runtime:",
-        "transform": "relay.transform:",
-        "tune": "relay.exploration.tuning",
-    },
-)
+__getattr__, __dir__ = door(__name__, {
+    "relay.byoc": "byoc=",
+    "relay.byoc.composition": "build_external_compiler",
+    "relay.compile.entry": "build",
+    "relay.compile.pipeline": "default_pipeline optimize",
+    "relay.compile.records": "Records",
+    "relay.errors": "InvalidArgument Malformed RelayError Unsupported errors=",
+    "relay.exploration.comparing": "compare",
+    "relay.exploration.tuning": "tune",
+    "relay.frontend": "frontend=",
+    "relay.interpreters": "interpreters=",
+    "relay.module": "IRModule",
+    "relay.passes.build_config": "BuildConfig",
+    "relay.qnn": "qnn=",
+    "relay.quantize": "quantize=",
+    "relay.runtime": "runtime=",
+    "relay.transform": "transform=",
+})  # fmt: skip
 
 __all__ = [
     "BuildConfig", "IRModule", "InvalidArgument", "Malformed", "Records", "RelayError", "Unsupported", "__version__",

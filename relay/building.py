@@ -1,5 +1,6 @@
 """Names that stood here up to 0.1, each with a warning that names its new place. Goes with 0.3."""
 
-from relay.doors import former_door
+from relay.doors import door
 
-__getattr__, __dir__ = former_door(__name__, {"build": "relay", "uncollected": "relay.compile.entry:gc_paused"})
+NAMES = {"relay": "build", "relay.compile.entry": "uncollected=gc_paused"}
+__getattr__, __dir__ = door(__name__, NAMES, former=None)

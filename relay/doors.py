@@ -10,12 +10,13 @@ if TYPE_CHECKING:
 
 
 def door(
-    package: str, home: Mapping[str, str], former: Container[str] = (), elsewhere: str = ""
+    package: str, homes: Mapping[str, str], former: Container[str] | None = (), elsewhere: str = ""
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a module, whose names are `home`'s keys. A value is the module where the name
-    stands; `module:other` if it has another name there, and `module:` if the module itself is meant. Names of `former`
-    are to go: they come with a warning that says what to write. `elsewhere` is where the table stands (`module:name`)
-    of what to write instead of names that others have and the module lacks."""
+    """`__getattr__` and `__dir__` of a module that names what stands in others: `homes` has the names by module, in one
+    text: `name`, `name=other` for what is called `other` there, `name=` for the module itself. Names of `former` (all
+    if it is None) are to go: they come with a warning that says what to write. `elsewhere` is where the table stands
+    (`module:name`) of what to write instead of names that others have and the module lacks."""
+    home = {each.partition("=")[0]: (module, each) for module, names in homes.items() for each in names.split()}
 
     def get(name: str) -> object:
         if name not in home:
@@ -24,10 +25,10 @@ def door(
             if instead and caller_does("IMPORT_FROM"):  # Python would put a message of its own in place of ours
                 raise ImportError(f"cannot import name {name!r} from {package!r}; {instead}", name=name, path=package)
             raise AttributeError(f"module {package!r} has no attribute {name!r}{instead and '; '}{instead}")
-        module, colon, other = home[name].partition(":")
+        module, written = home[name]
         found = import_module(module)
-        attribute = other if colon else name
-        if name in former:
+        attribute = written.rpartition("=")[2]
+        if former is None or name in former:
             import warnings  # here: `import relay` imports this module
 
             now = f"{module}.{attribute}"
@@ -35,11 +36,6 @@ def door(
         return getattr(found, attribute) if attribute else found
 
     return get, lambda: sorted(home)
-
-
-def former_door(package: str, home: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """The same of a module that is to go, with all its names."""
-    return door(package, home, home)
 
 
 def caller_does(operation: str) -> bool:

@@ -30,18 +30,13 @@ __all__ = [
     "supported_operators",
 ]
 
-TFLITE = "relay.frontend.tflite.import_graph"
-ONNX = "relay.frontend.onnx.import_graph"
-TORCH = "relay.frontend.torch.import_graph"
-KERAS = "relay.frontend.keras.import_graph"
 __getattr__ = door(
     __name__,
     {
-        "from_keras": KERAS,
-        "from_onnx": ONNX,
-        "from_pytorch": TORCH,
-        "from_tflite": TFLITE,
-        "supported_operators": TFLITE,
+        "relay.frontend.keras.import_graph": "from_keras",
+        "relay.frontend.onnx.import_graph": "from_onnx",
+        "relay.frontend.tflite.import_graph": "from_tflite supported_operators",
+        "relay.frontend.torch.import_graph": "from_pytorch",
     },
 )[0]
 """Importers are imported when they are first used."""
@@ -92,7 +87,8 @@ def saved_model(model: object) -> str | bytes:
     if isinstance(model, bytes):
         return model
     if is_live(model):
-        saved: Callable[[object], tuple[bytes, str]] = import_module(KERAS if is_keras_model(model) else TORCH).saved
+        importer = f"relay.frontend.{'keras' if is_keras_model(model) else 'torch'}.import_graph"
+        saved: Callable[[object], tuple[bytes, str]] = import_module(importer).saved
         return saved(model)[0]
     if not isinstance(model, str | PathLike):
         hint = "import a model with relay.frontend, or give its path or bytes"

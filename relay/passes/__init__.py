@@ -27,6 +27,5 @@ __all__ = [
     "pass_instrument",
 ]
 
-DECORATORS = "relay.passes.decorators"
-__getattr__ = door(__name__, {"function_pass": DECORATORS, "module_pass": DECORATORS})[0]
+__getattr__ = door(__name__, {"relay.passes.decorators": "function_pass module_pass"})[0]
 """They are imported when they are first used: the tools and `relay.build` do without."""

@@ -1,6 +1,6 @@
 """Post-training quantization: `mod = relay.quantize.Quantize(calibration=samples)(mod)`."""
 
-from relay.doors import former_door
+from relay.doors import door
 from relay.quantize.calibration import Calibration, calibrate
 from relay.quantize.equalize_layers import EqualizeLayers
 from relay.quantize.qdq_to_integer import QdqToInteger, stayed
@@ -11,7 +11,7 @@ from relay.quantize.quantize_realize import QuantizeRealize
 from relay.quantize.report import Report, integer_share, report
 from relay.quantize.weight_only import NarrowWeights, WeightOnly, narrow_weights
 
-__getattr__ = former_door(__name__, {"FoldQdq": "relay.quantize:QdqToInteger"})[0]
+__getattr__ = door(__name__, {"relay.quantize": "FoldQdq=QdqToInteger"}, former=None)[0]
 
 __all__ = [
     "Calibration",

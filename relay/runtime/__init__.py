@@ -19,22 +19,14 @@ if TYPE_CHECKING:
 
 
 # Written by `python docs/generate.py`; do not edit what follows: it is made of the imports above.
-__getattr__, __dir__ = door(
-    __name__,
-    {
-        "DynamicExecutable": "relay.runtime.dynamic",
-        "External": "relay.runtime.external",
-        "Native": "relay.runtime.loaders",
-        "ProgramLoader": "relay.runtime.programs",
-        "Stream": "relay.runtime.stream",
-        "accepts": "relay.runtime.loaders",
-        "load_module": "relay.runtime.loading:load",
-        "open_device": "relay.runtime.loaders",
-        "pack": "relay.runtime.programs",
-        "register_loader": "relay.runtime.loaders",
-        "unpack": "relay.runtime.programs",
-    },
-)
+__getattr__, __dir__ = door(__name__, {
+    "relay.runtime.dynamic": "DynamicExecutable",
+    "relay.runtime.external": "External",
+    "relay.runtime.loaders": "Native accepts open_device register_loader",
+    "relay.runtime.loading": "load_module=load",
+    "relay.runtime.programs": "ProgramLoader pack unpack",
+    "relay.runtime.stream": "Stream",
+})  # fmt: skip
 
 __all__ = [
     "DynamicExecutable", "Executable", "External", "Library", "Native", "ProgramLoader", "Stream", "TensorSpec",

@@ -626,7 +626,7 @@ def executable_of(saved: archive.Saved) -> Executable:
 
 def certify(data: bytes, bits: int) -> Any:
     """The report of `relay.validation` on a saved executable."""
-    check, _ = door("relay.runtime", {"certify": "relay.validation"})
+    check, _ = door("relay.runtime", {"relay.validation": "certify"})
     return cast("Callable[[bytes, int], Any]", check("certify"))(data, bits)
 
 

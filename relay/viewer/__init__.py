@@ -15,16 +15,10 @@ if TYPE_CHECKING:
 
 
 # Written by `python docs/generate.py`; do not edit what follows: it is made of the imports above.
-__getattr__, __dir__ = door(
-    __name__,
-    {
-        "Record": "relay.viewer.recording",
-        "Recording": "relay.viewer.recording",
-        "Step": "relay.viewer.recording",
-        "record": "relay.viewer.recording",
-        "report": "relay.viewer.page",
-    },
-)
+__getattr__, __dir__ = door(__name__, {
+    "relay.viewer.page": "report",
+    "relay.viewer.recording": "Record Recording Step record",
+})  # fmt: skip
 
 __all__ = [
     "Record", "Recording", "Step", "record", "report",

@@ -44,7 +44,7 @@ def test_passes_are_found_by_the_names_of_relay():
 
 
 def test_a_name_that_is_not_there():
-    get, names = door("package", {"b": "os:sep", "a": "os.path:", "join": "os.path"})
+    get, names = door("package", {"os": "b=sep", "os.path": "a= join"})
     assert names() == ["a", "b", "join"]
     assert get("a") is import_module("os.path") and get("join") is import_module("os.path").join
     with pytest.raises(AttributeError, match="module 'package' has no attribute 'c'"):

@@ -15,13 +15,10 @@ if TYPE_CHECKING:
 
 
 # Written by `python docs/generate.py`; do not edit what follows: it is made of the imports above.
-__getattr__, __dir__ = door(
-    __name__,
-    {
-        "CCompiler": "relay.byoc.c.compiler",
-        "export_c": "relay.byoc.c.export",
-    },
-)
+__getattr__, __dir__ = door(__name__, {
+    "relay.byoc.c.compiler": "CCompiler",
+    "relay.byoc.c.export": "export_c",
+})  # fmt: skip
 
 __all__ = [
     "CCompiler", "export_c",

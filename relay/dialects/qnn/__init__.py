@@ -7,62 +7,27 @@ scale: TFLite multiplies some scales in double and some in float, so every op th
 Source of every formula: TFLite's reference kernels.
 """
 
+# isort: off
 from xdsl.ir import Dialect
 
 from relay.dialects.qnn.binary import (
-    DivideOp,
-    EqualOp,
-    GreaterEqualOp,
-    GreaterOp,
-    LessEqualOp,
-    LessOp,
-    NotEqualOp,
-    PreluOp,
-    QnnCompareOp,
+    DivideOp, EqualOp, GreaterEqualOp, GreaterOp, LessEqualOp, LessOp, NotEqualOp, PreluOp, QnnCompareOp,
     SquaredDifferenceOp,
-)
+)  # fmt: skip
 from relay.dialects.qnn.elementwise import (
-    AddOp,
-    MulOp,
-    QnnAddBase,
-    QnnBinaryOp,
-    QnnUnaryOp,
-    SigmoidOp,
-    SubtractOp,
-    TanhOp,
-)
+    AddOp, MulOp, QnnAddBase, QnnBinaryOp, QnnUnaryOp, SigmoidOp, SubtractOp, TanhOp,
+)  # fmt: skip
 from relay.dialects.qnn.functions import (
-    AbsOp,
-    EluOp,
-    ExpOp,
-    GeluOp,
-    HardSwishOp,
-    L2NormalizeOp,
-    LeakyReluOp,
-    LogOp,
-    QnnFunctionOp,
-    RsqrtOp,
-    SqrtOp,
+    AbsOp, EluOp, ExpOp, GeluOp, HardSwishOp, L2NormalizeOp, LeakyReluOp, LogOp, QnnFunctionOp, RsqrtOp, SqrtOp,
     TableOp,
-)
+)  # fmt: skip
 from relay.dialects.qnn.nn import (
-    ConcatenateOp,
-    Conv2dOp,
-    DenseOp,
-    MeanOp,
-    QnnReduceOp,
-    SoftmaxOp,
-    SumOp,
-    TableSoftmaxOp,
-)
+    ConcatenateOp, Conv2dOp, DenseOp, MeanOp, QnnReduceOp, SoftmaxOp, SumOp, TableSoftmaxOp,
+)  # fmt: skip
 from relay.dialects.qnn.products import BatchMatmulOp, Conv2dTransposeOp
 from relay.dialects.qnn.quantize import (
-    DequantizeOp,
-    DynamicQuantizeLinearOp,
-    DynamicQuantizeOp,
-    QuantizeOp,
-    RequantizeOp,
-)
+    DequantizeOp, DynamicQuantizeLinearOp, DynamicQuantizeOp, QuantizeOp, RequantizeOp,
+)  # fmt: skip
 from relay.dialects.qnn.recurrent import LstmOp, SvdfOp
 
 # Written by `python docs/generate.py`; do not edit: ops are found in the files beside this one.

@@ -33,7 +33,7 @@ from relay.frontend.tflite.operators import (
     transposed,
     tvm,
     xnnpack,
-)
+)  # fmt: skip
 from relay.frontend.tflite.table import TABLE, join
 
 # Written by `python docs/generate.py`; do not edit: files are found.
