@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 from relay.arguments import whole
 from relay.compile import cache
-from relay.compile.limit import check_memory
 from relay.compile.request import Request
+from relay.errors import InvalidArgument
 from relay.files import NamedBytes
 from relay.mapping import build_files
 from relay.store import store
@@ -193,3 +193,24 @@ def rebuild(request: Request, name: str) -> Executable:
     request = replace(request, model=NamedBytes(request.model, name))
     with gc_paused(), activated(PassContext()):
         return compile_model(request)[0]
+
+
+MEMORY_HINT = "give it more, make the layer smaller, or split its image"
+
+
+def check_memory(executable: Executable, limit: object) -> None:
+    """Raise InvalidArgument if the arena of an executable takes more bytes than the limit, with the layer that needs
+    most; and where the plan is not known: sizes are open, or a GPU has memory of its own."""
+    most = whole(limit)
+    if not isinstance(most, int) or isinstance(most, bool) or most < 0:
+        raise InvalidArgument("memory_limit", f"is {limit!r}, no number of bytes", "write memory_limit=65536")
+    graph: dict[str, Any] = executable.graph
+    if "layers" not in graph or "device" in graph:
+        raise InvalidArgument("memory_limit", "is for CPUs and known sizes", "leave it out, or give sizes and a CPU")
+    if (needed := int(graph["arena_bytes"])) <= most or not graph["layers"]:
+        return
+    peak = max(graph["layers"], key=lambda row: row["bytes"])
+    layer = peak["layer"] or peak["kernel"]
+    raise InvalidArgument(
+        "memory_limit", f"is {most} bytes, and the arena takes {needed}: {layer} needs {peak['bytes']}", MEMORY_HINT
+    )

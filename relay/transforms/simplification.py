@@ -1,12 +1,15 @@
-"""Patterns of `simplify`: relay ops that change nothing, and pairs that one op can do."""
+"""Patterns of `simplify`: relay ops that change nothing, and what fewer or smaller ops can do."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate, groupby
 from math import prod
+from operator import mul
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, i64
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from relay.dialects import qnn, relay
@@ -17,11 +20,155 @@ from relay.interpreters import evaluate
 from relay.module import is_constant
 from relay.transforms.algebra import Algebra
 from relay.transforms.expansion import Expansion, limits
-from relay.transforms.grouped_heads import GroupedHeads
-from relay.transforms.joined_transposes import JoinedTransposes
-from relay.transforms.large_windows import LargeWindow
 from relay.transforms.later_reshapes import LaterReshape
 from relay.transforms.one_table import OneTable
+
+SIDE = 5
+"""Cells along a side of the first windows. Borders of smaller windows have few kinds of rows and columns."""
+
+
+class LargeWindow(RewritePattern):
+    """relay.nn.max_pool2d of k cells %x  =>  relay.nn.max_pool2d of k - 4 cells (relay.nn.max_pool2d of 5 cells %x)
+
+    Along rows and columns of more than 5 cells, where windows are side by side and that is fewer cells in all: 13x13
+    becomes three of 5x5. Of the padding the first takes its share. Cells outside of the image count for nothing before
+    and after, and each window of windows covers what the large one does.
+    """
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: relay.MaxPool2dOp, rewriter: PatternRewriter) -> None:
+        windows, padding = op.windows(), op.each_padding()
+        if not op.plain or any(stride > 1 for _, stride, _ in windows):
+            return
+        cells = [side for side, _, _ in windows]
+        sizes = op.sizes()
+        spatial = [sizes[letter] for letter in op.SPATIAL]
+        if max(cells) <= SIDE or DYNAMIC in spatial:
+            return
+        near = [min(side, SIDE) for side in cells]
+        far = [side - first + 1 for side, first in zip(cells, near, strict=True)]
+        first = [tuple(share(n, a, b) for n in both) for both, a, b in zip(padding, near, far, strict=True)]
+        second = [(x - a, y - b) for (x, y), (a, b) in zip(padding, first, strict=True)]
+        between = [n + a + b - side + 1 for n, (a, b), side in zip(spatial, first, near, strict=True)]
+        count = prod(op.counts(spatial))
+        if min(between) < 1 or prod(between) * prod(near) + count * prod(far) >= count * prod(cells):
+            return
+        new, x = Expansion(op), op.data
+        for window, around in ((near, first), (far, second)):
+            flat = [before for before, _ in around] + [after for _, after in around]
+            sides: dict[str, Attribute] = {"pool_size": ints(window), "padding": ints(flat)}
+            x = new.value(relay.MaxPool2dOp, x, properties={**op.properties, **sides})
+        new.replace(rewriter, x)
+
+
+def share(padding: int, near: int, far: int) -> int:
+    """What the first of two windows takes of the padding: half of a window, and so much that the rest is less than the
+    second one."""
+    return max(min(padding, (near - 1) // 2), padding - (far - 1))
+
+
+class JoinedTransposes(RewritePattern):
+    """relay.transpose (relay.reshape (relay.transpose %x))  =>  relay.reshape (relay.transpose (relay.reshape %x)),
+    where the reshape only splits and merges axes, and nothing else reads what is between.
+
+    The shuffle of channels (split, swap, merge) of a channels-first model is one transpose of rows then.
+    """
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: relay.TransposeOp, rewriter: PatternRewriter) -> None:
+        middle = op.input.owner
+        if not isinstance(middle, relay.ReshapeOp) or not middle.result.has_one_use():
+            return
+        first = middle.input.owner
+        if not isinstance(first, relay.TransposeOp) or not first.result.has_one_use():
+            return
+        sizes = parts(shape(first.result), shape(middle.result))
+        if not sizes:
+            return
+        before = axes_of_parts(shape(first.result), sizes)
+        after = axes_of_parts(shape(middle.result), sizes)
+        inverse = sorted(range(len(before)), key=int_values(first.axes).__getitem__)
+        source = [part for axis in inverse for part in before[axis]]
+        target = [source.index(part) for axis in int_values(op.axes) for part in after[axis]]
+        rows = [[n for _, n in run] for _, run in groupby(enumerate(target), lambda pair: pair[1] - pair[0])]
+        starts = sorted(run[0] for run in rows)
+        joined = [prod(sizes[source[n]] for n in run) for run in sorted(rows)]
+        new = Expansion(op)
+        x = new.reshape(first.input, joined)
+        x = new.value(relay.TransposeOp, x, properties={"axes": ints([starts.index(run[0]) for run in rows])})
+        new.replace(rewriter, new.reshape(x, shape(op.result)))
+        rewriter.erase(middle)
+        rewriter.erase(first)
+
+
+def parts(before: Sequence[int], after: Sequence[int]) -> list[int] | None:
+    """The least axes that both shapes are merged of, without ones; None if there are none, or a size is unknown."""
+    if min((*before, *after), default=1) < 1:
+        return None
+    ends = sorted({*accumulate(before, mul, initial=1), *accumulate(after, mul, initial=1)})
+    if any(end % start for start, end in zip(ends, ends[1:], strict=False)):
+        return None
+    return [end // start for start, end in zip(ends, ends[1:], strict=False)]
+
+
+def axes_of_parts(dims: Sequence[int], sizes: Sequence[int]) -> list[list[int]]:
+    """The parts that each axis is merged of."""
+    found, next = list[list[int]](), 0
+    for size in dims:
+        start, held = next, 1
+        while held < size:
+            held, next = held * sizes[next], next + 1
+        found.append([*range(start, next)])
+    return found
+
+
+class GroupedHeads(RewritePattern):
+    """relay.nn.batch_matmul %q, (each matrix of %k, n times)  =>  reshape (relay.nn.batch_matmul (reshape %q), %k)
+
+    The rows of n matrices of %q become those of one.
+    The matrices may be exchanged in their last two axes (`relay.transpose`) after they were repeated.
+    """
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: relay.BatchMatmulOp, rewriter: PatternRewriter) -> None:
+        a, dims = op.tensor_a, shape(op.tensor_a)
+        repeated, turned = before_exchange(op.tensor_b)
+        found = before_repeating(repeated)
+        if found is None or op.transpose_a.value.data or DYNAMIC in (*dims, *shape(op.tensor_b)):
+            return
+        matrices, count = found
+        heads, matrix = prod(dims[:-2]), shape(repeated)[-2:]
+        if dims[:-2] != shape(repeated)[:-2]:
+            return
+        new = Expansion(op)
+        rows = new.reshape(a, [heads // count, count * dims[-2], dims[-1]])
+        each = new.reshape(matrices, [heads // count, *matrix])
+        properties = {**op.properties, "transpose_b": IntegerAttr.from_bool(bool(op.transpose_b.value.data) != turned)}
+        product = new.value(relay.BatchMatmulOp, rows, each, properties=properties)
+        new.replace(rewriter, new.reshape(product, shape(op.result)))
+
+
+def before_exchange(x: SSAValue) -> tuple[SSAValue, bool]:
+    """The matrices before their last two axes were exchanged, and whether they were."""
+    op, last = x.owner, rank(x) - 1
+    if isinstance(op, relay.TransposeOp) and int_values(op.axes) == (*range(last - 1), last, last - 1):
+        return op.input, True
+    return x, False
+
+
+def before_repeating(x: SSAValue) -> tuple[SSAValue, int] | None:
+    """A stack of matrices before each was repeated n times in a row, and n; None where `x` is no such repetition."""
+    merge = x.owner
+    copies = merge.input.owner if isinstance(merge, relay.ReshapeOp) else None
+    if not isinstance(merge, relay.ReshapeOp) or not isinstance(copies, relay.BroadcastToOp):
+        return None
+    if shape(merge.input)[-2:] != shape(x)[-2:]:
+        return None
+    before, after = shape(copies.input), shape(copies.result)
+    before = (1,) * (len(after) - len(before)) + before
+    axes = [axis for axis, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]]
+    innermost = axes and prod(after[axes[0] + 1 : -2]) == 1
+    return (copies.input, after[axes[0]]) if len(axes) == 1 and axes[0] < len(after) - 2 and innermost else None
 
 
 class SameType(RewritePattern):
