@@ -187,11 +187,9 @@ class Fold:
         order = list(range(rank(codes)))
         axis = op.axis.value.data % len(order)
         order[axis], order[-1] = order[-1], order[axis]
-        turned: Properties = {"axes": ints(order)}
-        if axis != len(order) - 1:
-            codes = self.new.value(relay.TransposeOp, codes, properties=turned)
+        codes = self.new.transpose(codes, order)
         result = self.new.value(qnn.TableSoftmaxOp, codes, properties=fused.softmax(found, self.target))
-        return result if axis == len(order) - 1 else self.new.value(relay.TransposeOp, result, properties=turned)
+        return self.new.transpose(result, order)
 
     def layer(self, op: TensorOp) -> SSAValue | None:
         """quantize (add? (conv2d or product (dequantize %x), (dequantize %w)), bias)  =>  qnn.requantize (bias_add?

@@ -8,7 +8,7 @@ from xdsl.ir import Operation, SSAValue
 
 from relay.byoc.regions import constant_of
 from relay.dialects import qnn, relay
-from relay.dialects.attributes import Array, dtype_of, int_values, ints, to_numpy
+from relay.dialects.attributes import Array, dtype_of, int_values, to_numpy
 from relay.dialects.op import is_code, rank, tensor
 from relay.frontend.importing import fused
 from relay.frontend.importing.builder import number, real, scale_attr
@@ -140,7 +140,7 @@ class Sums:
             raise Stays(anchor, "its kernel is no matrix")
         if not isinstance(anchor, relay.DenseOp) and anchor.transpose_a.value.data:
             order = [*range(rank(codes) - 2), rank(codes) - 1, rank(codes) - 2]
-            codes = self.new.value(relay.TransposeOp, codes, properties={"axes": ints(order)})
+            codes = self.new.transpose(codes, order)
         if kernel.axis not in (None, 0 if turned else 1):
             raise Stays(anchor, "its scales do not lie along the columns")
         if not turned:

@@ -58,7 +58,7 @@ def join(branches: Sequence[Product], axis: int) -> None:
         properties["kernel_scale"] = scales(branches, [len(kernel) for kernel in kernels])
     kernel = new.constant(np.concatenate(kernels), kernels[0].dtype)
     result = new.value(type(first), first.data, kernel, properties=properties)
-    parts = [new.columns(result, end - len(k), end, axis) for k, end in zip(kernels, ends(kernels), strict=True)]
+    parts = [new.sliced(result, axis, end - len(k), end) for k, end in zip(kernels, ends(kernels), strict=True)]
     Rewriter.insert_op(new.ops, InsertPoint.before(first))
     for op, part in zip(branches, parts, strict=True):
         part.name_hint = op.result.name_hint

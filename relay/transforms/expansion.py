@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -104,13 +105,38 @@ class Expansion:
         """x under another shape."""
         return x if shape(x) == tuple(dims) else self.value(relay.ReshapeOp, x, properties={"newshape": ints(dims)})
 
-    def columns(self, x: SSAValue, begin: int, end: int, axis: int = -1) -> SSAValue:
-        """x[..., begin:end] along an axis."""
-        dims = shape(x)
-        first, last = [0] * len(dims), list(dims)
-        first[axis], last[axis] = begin, end
-        bounds = {"begin": ints(first), "end": ints(last), "strides": ints([1] * len(dims))}
-        return self.value(relay.StridedSliceOp, x, properties=bounds)
+    def transpose(self, x: SSAValue, axes: Sequence[int]) -> SSAValue:
+        """x with its axes in this order."""
+        if list(axes) == list(range(rank(x))):
+            return x
+        return self.value(relay.TransposeOp, x, properties={"axes": ints(axes)})
+
+    def broadcast(self, x: SSAValue, dims: Sequence[int]) -> SSAValue:
+        """x repeated along axes that are missing or 1."""
+        return x if shape(x) == tuple(dims) else self.value(relay.BroadcastToOp, x, properties={"shape": ints(dims)})
+
+    def slice(
+        self, x: SSAValue, begin: Sequence[int], end: Sequence[int], strides: Sequence[int] | None = None
+    ) -> SSAValue:
+        """`x[begin:end:strides]` of all axes; backwards, -1 as an end is before the first element."""
+        by = strides or [1] * len(begin)
+        if not any(begin) and tuple(end) == shape(x) and {*by} <= {1}:
+            return x
+        return self.value(
+            relay.StridedSliceOp, x, properties={"begin": ints(begin), "end": ints(end), "strides": ints(by)}
+        )
+
+    def sliced(self, x: SSAValue, axis: int, begin: int, end: int, stride: int = 1) -> SSAValue:
+        """`x[begin:end:stride]` along an axis."""
+        first, last, by = [0] * rank(x), list(shape(x)), [1] * rank(x)
+        first[axis], last[axis], by[axis] = begin, end, stride
+        return self.slice(x, first, last, by)
+
+    def joined(self, parts: Sequence[SSAValue], axis: int) -> SSAValue:
+        """The parts one after the other along an axis."""
+        if len(parts) == 1:
+            return parts[0]
+        return self.value(relay.ConcatenateOp, *parts, properties={"axis": IntegerAttr(axis, i64)})
 
     def replace(self, rewriter: PatternRewriter, *values: SSAValue) -> None:
         """Put the ops in place of the source, whose results, and names, become those of `values`."""

@@ -95,7 +95,7 @@ class JoinedTransposes(RewritePattern):
         joined = [prod(sizes[source[n]] for n in run) for run in sorted(rows)]
         new = Expansion(op)
         x = new.reshape(first.input, joined)
-        x = new.value(relay.TransposeOp, x, properties={"axes": ints([starts.index(run[0]) for run in rows])})
+        x = new.transpose(x, [starts.index(run[0]) for run in rows])
         new.replace(rewriter, new.reshape(x, shape(op.result)))
         rewriter.erase(middle)
         rewriter.erase(first)

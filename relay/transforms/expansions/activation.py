@@ -11,7 +11,7 @@ from relay.dialects.attributes import ints, scalar_attr
 from relay.dialects.op import rank, shape, tensor
 from relay.transforms.expansion import Expansion
 from relay.transforms.expansions.rearrange import padded
-from relay.transforms.expansions.steps import Expansions, reduced, sliced, transpose
+from relay.transforms.expansions.steps import Expansions, reduced
 
 
 def relu(new: Expansion, op: relay.ReluOp) -> SSAValue:
@@ -68,8 +68,8 @@ def softmax(new: Expansion, op: relay.SoftmaxOp) -> SSAValue | None:
     width = rank(op.data)
     along = op.axis.value.data % width
     order = [axis for axis in range(width) if axis != along] + [along]
-    result = new.value(relay.SoftmaxOp, transpose(new, op.data, order), properties={"beta": op.beta})
-    return transpose(new, result, [order.index(axis) for axis in range(width)])
+    result = new.value(relay.SoftmaxOp, new.transpose(op.data, order), properties={"beta": op.beta})
+    return new.transpose(result, [order.index(axis) for axis in range(width)])
 
 
 def lrn(new: Expansion, op: relay.LrnOp) -> SSAValue:
@@ -81,7 +81,7 @@ def lrn(new: Expansion, op: relay.LrnOp) -> SSAValue:
     size = shape(x)[axis]
     total: SSAValue | None = None
     for offset in range(before + after + 1):
-        part = sliced(new, wide, axis, offset, offset + size)
+        part = new.sliced(wide, axis, offset, offset + size)
         total = part if total is None else new.value(relay.AddOp, total, part)
     assert total is not None
     base = new.plus(new.times(total, op.alpha.value.data / op.size.value.data), op.bias.value.data)

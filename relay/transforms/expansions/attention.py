@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32, i1, i64
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32, i1
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
 from relay.dialects.op import rank, shape, tensor
 from relay.transforms.expansion import Expansion
-from relay.transforms.expansions.steps import Expansions, reduced, sliced
+from relay.transforms.expansions.steps import Expansions, reduced
 
 
 def attention(new: Expansion, op: relay.AttentionOp) -> SSAValue:
@@ -64,9 +64,9 @@ def rotary_embedding(new: Expansion, op: relay.RotaryEmbeddingOp) -> SSAValue:
     last, end = rank(x) - 1, 2 * pairs
     neighbours = bool(op.interleaved.value.data)
     a, b = (
-        (sliced(new, x, last, 0, end - 1, 2), sliced(new, x, last, 1, end, 2))
+        (new.sliced(x, last, 0, end - 1, 2), new.sliced(x, last, 1, end, 2))
         if neighbours
-        else (sliced(new, x, last, 0, pairs), sliced(new, x, last, pairs, end))
+        else (new.sliced(x, last, 0, pairs), new.sliced(x, last, pairs, end))
     )
 
     def times(one: SSAValue, other: SSAValue) -> SSAValue:
@@ -78,18 +78,9 @@ def rotary_embedding(new: Expansion, op: relay.RotaryEmbeddingOp) -> SSAValue:
     ]
     if neighbours:
         pair = [new.reshape(each, (*dims[:-1], pairs, 1)) for each in parts]
-        parts = [new.reshape(joined(new, pair, last + 1), (*dims[:-1], end))]
-    rest = [sliced(new, x, last, end, dims[-1])] if end < dims[-1] else []
-    return joined(new, [*parts, *rest], last)
-
-
-def joined(new: Expansion, parts: list[SSAValue], axis: int) -> SSAValue:
-    """The parts one after the other."""
-    return (
-        parts[0]
-        if len(parts) == 1
-        else new.value(relay.ConcatenateOp, *parts, properties={"axis": IntegerAttr(axis, i64)})
-    )
+        parts = [new.reshape(new.joined(pair, last + 1), (*dims[:-1], end))]
+    rest = [new.sliced(x, last, end, dims[-1])] if end < dims[-1] else []
+    return new.joined([*parts, *rest], last)
 
 
 EXPANSIONS: Expansions = {relay.AttentionOp: attention, relay.RotaryEmbeddingOp: rotary_embedding}

@@ -20,7 +20,7 @@ from relay.dialects.attributes import Array, ints, scalar_attr
 from relay.dialects.layout import Layout
 from relay.dialects.op import TensorOp, shape, tensor
 from relay.transforms.expansion import Expansion
-from relay.transforms.expansions.steps import Expansions, cropped, relaid, sliced, transpose
+from relay.transforms.expansions.steps import Expansions, relaid
 
 KINDS: dict[int, type[TensorOp]] = {1: relay.Conv1dOp, 2: relay.Conv2dOp, 3: relay.Conv3dOp}
 """The convolution of so many spatial axes."""
@@ -67,7 +67,7 @@ def conv2d(new: Expansion, data: SSAValue, kernel: SSAValue, window: Window) -> 
     properties, (outputs, height, width, inputs) = window.properties(), shape(kernel)
     if window.groups > 1 and inputs == 1:
         kernel = new.reshape(kernel, [window.groups, outputs // window.groups, height, width])
-        kernel = transpose(new, kernel, [2, 3, 0, 1])
+        kernel = new.transpose(kernel, [2, 3, 0, 1])
         properties["kernel_layout"] = StringAttr("HWOI")
     return new.value(relay.Conv2dOp, data, kernel, properties=properties)
 
@@ -95,11 +95,11 @@ def conv3d(new: Expansion, op: relay.Conv3dOp) -> SSAValue:
     images, depth, rows, columns, channels = shape(data)
     count = (depth - (taps - 1) * dilation - 1) // stride + 1
     slices = [
-        sliced(new, data, 1, tap * dilation, tap * dilation + (count - 1) * stride + 1, stride) for tap in range(taps)
+        new.sliced(data, 1, tap * dilation, tap * dilation + (count - 1) * stride + 1, stride) for tap in range(taps)
     ]
     parts = [new.reshape(part, [images * count, rows, columns, groups, 1, channels // groups]) for part in slices]
-    whole = new.value(relay.ConcatenateOp, *parts, properties={"axis": IntegerAttr(4, i64)}) if taps > 1 else parts[0]
-    flat = new.reshape(transpose(new, kernel, [0, 2, 3, 1, 4]), [outputs, height, width, taps * inputs])
+    whole = new.joined(parts, 4)
+    flat = new.reshape(new.transpose(kernel, [0, 2, 3, 1, 4]), [outputs, height, width, taps * inputs])
     window = Window(strides, padding, dilations, groups, rest(op))
     result = conv2d(new, new.reshape(whole, [images * count, rows, columns, channels * taps]), flat, window)
     return finish(new, op, new.reshape(result, [images, count, *shape(result)[1:]]))
@@ -168,7 +168,8 @@ def conv_transpose(new: Expansion, op: relay.ConvTransposeNd) -> SSAValue:
         shape(data)[1:-1], shape(kernel)[1:-1], strides, op.each_dilation(), op.each_padding(), result, strict=True
     )
     axes = [phases(size, k, s, d, before, out) for size, k, s, d, (before, _), out in numbers]
-    data = cropped(new, data, [shape(data)[0], *(phase.used for phase in axes), shape(data)[-1]])
+    used = [shape(data)[0], *(phase.used for phase in axes), shape(data)[-1]]
+    data = new.slice(data, [0] * len(used), used)
     window = Window([1] * len(axes), [p.padding for p in axes], [p.dilation for p in axes], groups, rest(op))
     kernel = of_phases(new, op, kernel, axes)
     if len(axes) == 2:
@@ -195,7 +196,7 @@ def of_phases(new: Expansion, op: relay.ConvTransposeNd, kernel: SSAValue, axes:
     alternating = [size for pair in zip(places, taps, strict=True) for size in pair]
     kernel = new.reshape(kernel, [outputs, *alternating, groups, inputs // groups])
     order = [2 * count + 1, *range(1, 2 * count, 2), 0, *range(2, 2 * count + 1, 2), 2 * count + 2]
-    return new.reshape(transpose(new, kernel, order), [groups * prod(places) * outputs, *taps, inputs // groups])
+    return new.reshape(new.transpose(kernel, order), [groups * prod(places) * outputs, *taps, inputs // groups])
 
 
 def in_turns(new: Expansion, sums: SSAValue, axes: Sequence[Phases], groups: int, result: Sequence[int]) -> SSAValue:
@@ -207,8 +208,9 @@ def in_turns(new: Expansion, sums: SSAValue, axes: Sequence[Phases], groups: int
         split = new.reshape(sums, [images, *counts, groups, *strides, outputs])
         order = [0, *(axis for k in range(n) for axis in (1 + k, 2 + n + k)), 1 + n, 2 + 2 * n]
         sizes = [count * stride for count, stride in zip(counts, strides, strict=True)]
-        sums = new.reshape(transpose(new, split, order), [images, *sizes, groups * outputs])
-    return cropped(new, sums, [images, *result, shape(sums)[-1]], [0, *(phase.begin for phase in axes), 0])
+        sums = new.reshape(new.transpose(split, order), [images, *sizes, groups * outputs])
+    ends = [phase.begin + size for phase, size in zip(axes, result, strict=True)]
+    return new.slice(sums, [0, *(phase.begin for phase in axes), 0], [images, *ends, shape(sums)[-1]])
 
 
 EXPANSIONS: Expansions = {

@@ -14,16 +14,15 @@ from relay.dialects.op import TensorOp, axis_of, rank, shape, tensor
 from relay.interpreters.creation import arange, diagonal_places
 from relay.transforms.expansion import Expansion
 from relay.transforms.expansions.steps import Expansions
-from relay.transforms.expansions.unary import filled
 
 
 def everywhere(number: int) -> Callable[[Expansion, relay.ZerosOp | relay.OnesOp], Sequence[SSAValue]]:
     """A number in the wanted type and shape."""
-    return lambda new, op: [filled(new, new.constant(number, dtype_of(op.dtype)), int_values(op.shape))]
+    return lambda new, op: [new.broadcast(new.constant(number, dtype_of(op.dtype)), int_values(op.shape))]
 
 
 def full(new: Expansion, op: relay.FullOp | relay.FullLikeOp) -> Sequence[SSAValue]:
-    return [filled(new, op.fill_value, shape(op.result))]
+    return [new.broadcast(op.fill_value, shape(op.result))]
 
 
 def constant_range(new: Expansion, op: relay.ArangeOp) -> Sequence[SSAValue]:
@@ -52,7 +51,7 @@ def shifted(new: Expansion, x: SSAValue, axis: int, distance: int, filler: int) 
     type, size = tensor(x), shape(x)[axis]
     widths = [distance if a == axis and side == 0 else 0 for a in range(rank(x)) for side in (0, 1)]
     properties = {"pad_width": ints(widths), "pad_value": scalar_attr(filler, type.element_type)}
-    return new.columns(new.value(relay.PadOp, x, properties=properties), 0, size, axis)
+    return new.sliced(new.value(relay.PadOp, x, properties=properties), axis, 0, size)
 
 
 def cumulative(kind: type[TensorOp], neutral: int) -> Callable[[Expansion, relay.CumulativeOp], Sequence[SSAValue]]:

@@ -12,15 +12,13 @@ from relay.dialects.attributes import int_values
 from relay.dialects.op import broadcast, shape
 from relay.transforms.expansion import Expansion
 from relay.transforms.expansions.steps import Expansions
-from relay.transforms.expansions.transform import joined
-from relay.transforms.expansions.unary import filled
 
 
 def adv_index(new: Expansion, op: relay.AdvIndexOp) -> Sequence[SSAValue]:
     """The broadcast indices as coordinates along a new last axis."""
     outer = broadcast(op.name, *(shape(value) for value in op.indices))
-    columns = [new.reshape(filled(new, value, outer), [*outer, 1]) for value in op.indices]
-    return [new.value(relay.GatherNdOp, op.inputs[0], joined(new, columns, len(outer)))]
+    columns = [new.reshape(new.broadcast(value, outer), [*outer, 1]) for value in op.indices]
+    return [new.value(relay.GatherNdOp, op.inputs[0], new.joined(columns, len(outer)))]
 
 
 def invert_permutation(new: Expansion, op: relay.InvertPermutationOp) -> Sequence[SSAValue]:
@@ -37,7 +35,7 @@ def unravel_index(new: Expansion, op: relay.UnravelIndexOp) -> Sequence[SSAValue
         number = new.constant_like(size, rest)
         found.append(new.reshape(new.value(relay.FloorModOp, rest, number), row))
         rest = new.value(relay.FloorDivideOp, rest, number)
-    return [joined(new, found[::-1], 0)]
+    return [new.joined(found[::-1], 0)]
 
 
 EXPANSIONS: Expansions = {

@@ -10,12 +10,12 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, SSAValue
 
 from relay.dialects import relay
-from relay.dialects.attributes import int_values, ints, to_numpy
+from relay.dialects.attributes import int_values, to_numpy
 from relay.dialects.element_types import wider
 from relay.dialects.op import is_code, rank, shape, tensor
 from relay.target import LANES, Target
 from relay.transforms.expansion import Expansion
-from relay.transforms.expansions.steps import Expansions, transpose
+from relay.transforms.expansions.steps import Expansions
 from relay.transforms.half_products import of_halves
 
 WHOLE_WORDS = 16
@@ -25,7 +25,7 @@ WHOLE_WORDS = 16
 def swapped(new: Expansion, x: SSAValue, wanted: bool) -> SSAValue:
     """The last two axes exchanged, if that is wanted."""
     last = rank(x) - 1
-    return transpose(new, x, [*range(last - 1), last, last - 1]) if wanted else x
+    return new.transpose(x, [*range(last - 1), last, last - 1]) if wanted else x
 
 
 def dense(new: Expansion, op: relay.MatmulOp | relay.BatchMatmulOp) -> SSAValue | None:
@@ -102,9 +102,7 @@ def before_transpose(x: SSAValue) -> SSAValue | None:
 def stacked(new: Expansion, x: SSAValue, outer: tuple[int, ...]) -> SSAValue:
     """x with these leading axes, as one."""
     matrix = shape(x)[-2:]
-    if shape(x) != (*outer, *matrix):
-        x = new.value(relay.BroadcastToOp, x, properties={"shape": ints([*outer, *matrix])})
-    return new.reshape(x, [prod(outer), *matrix])
+    return new.reshape(new.broadcast(x, [*outer, *matrix]), [prod(outer), *matrix])
 
 
 def weight_only_dense(new: Expansion, op: relay.WeightOnlyDenseOp) -> SSAValue | None:

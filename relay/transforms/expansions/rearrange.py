@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Attribute, SSAValue
 
 from relay.dialects import relay
@@ -13,7 +12,7 @@ from relay.dialects.attributes import int_values, ints
 from relay.dialects.layout import Layout
 from relay.dialects.op import axis_of, rank, shape
 from relay.transforms.expansion import Expansion
-from relay.transforms.expansions.steps import Expansions, cropped, relaid, sliced, transpose
+from relay.transforms.expansions.steps import Expansions, relaid
 
 NHWC = Layout.parse("NHWC")
 
@@ -21,11 +20,6 @@ NHWC = Layout.parse("NHWC")
 def batch_flatten(new: Expansion, op: relay.BatchFlattenOp) -> SSAValue:
     """relay.nn.batch_flatten %x  =>  relay.reshape %x"""
     return new.value(relay.ReshapeOp, op.data, properties={"newshape": ints(op.result_shape())})
-
-
-def joined(new: Expansion, parts: Sequence[SSAValue], axis: int) -> SSAValue:
-    """The parts one after the other."""
-    return new.value(relay.ConcatenateOp, *parts, properties={"axis": IntegerAttr(axis, i64)})
 
 
 def mirror_pad(new: Expansion, op: relay.MirrorPadOp) -> SSAValue:
@@ -36,13 +30,13 @@ def mirror_pad(new: Expansion, op: relay.MirrorPadOp) -> SSAValue:
             continue
         size = shape(x)[axis]
         if op.mode.data == "EDGE":
-            first = edge(new, sliced(new, x, axis, 0, 1), axis, before)
-            last = edge(new, sliced(new, x, axis, size - 1, size), axis, after)
+            first = edge(new, new.sliced(x, axis, 0, 1), axis, before)
+            last = edge(new, new.sliced(x, axis, size - 1, size), axis, after)
         else:
             skip = int(op.mode.data == "REFLECT")
-            first = sliced(new, x, axis, before - 1 + skip, skip - 1, -1) if before else None
-            last = sliced(new, x, axis, size - 1 - skip, size - 1 - skip - after, -1) if after else None
-        x = joined(new, [part for part in (first, x, last) if part is not None], axis)
+            first = new.sliced(x, axis, before - 1 + skip, skip - 1, -1) if before else None
+            last = new.sliced(x, axis, size - 1 - skip, size - 1 - skip - after, -1) if after else None
+        x = new.joined([part for part in (first, x, last) if part is not None], axis)
     return x
 
 
@@ -52,7 +46,7 @@ def edge(new: Expansion, x: SSAValue, axis: int, count: int) -> SSAValue | None:
         return None
     dims = list(shape(x))
     dims[axis] = count
-    return new.value(relay.BroadcastToOp, x, properties={"shape": ints(dims)})
+    return new.broadcast(x, dims)
 
 
 def padded(new: Expansion, x: SSAValue, widths: Sequence[tuple[int, int]], value: Attribute) -> SSAValue:
@@ -73,7 +67,7 @@ def space_to_batch_nd(new: Expansion, op: relay.SpaceToBatchNdOp) -> SSAValue:
     pairs = [n for size, block in zip(spatial, blocks, strict=True) for n in (size // block, block)]
     places = [*range(2, 2 * count + 1, 2)]
     order = [*places, 0, *range(1, 2 * count, 2), *range(2 * count + 1, 2 * count + 1 + len(rest))]
-    return new.reshape(transpose(new, new.reshape(x, [batch, *pairs, *rest]), order), shape(op.result))
+    return new.reshape(new.transpose(new.reshape(x, [batch, *pairs, *rest]), order), shape(op.result))
 
 
 def batch_to_space_nd(new: Expansion, op: relay.BatchToSpaceNdOp) -> SSAValue:
@@ -85,9 +79,9 @@ def batch_to_space_nd(new: Expansion, op: relay.BatchToSpaceNdOp) -> SSAValue:
     order = [count, *(axis for k in range(count) for axis in (count + 1 + k, k))]
     order += range(2 * count + 1, 2 * count + 1 + len(rest))
     whole = [size * block for size, block in zip(spatial, blocks, strict=True)]
-    x = new.reshape(transpose(new, parts, order), [batch // prod(blocks), *whole, *rest])
+    x = new.reshape(new.transpose(parts, order), [batch // prod(blocks), *whole, *rest])
     for axis, (before, after) in enumerate(op.widths()):
-        x = sliced(new, x, axis + 1, before, whole[axis] - after)
+        x = new.sliced(x, axis + 1, before, whole[axis] - after)
     return x
 
 
@@ -100,7 +94,7 @@ def depth_to_space(new: Expansion, op: relay.DepthToSpaceOp) -> SSAValue:
         parts, order = new.reshape(x, [n, height, width, block, block, channels]), [0, 1, 3, 2, 4, 5]
     else:
         parts, order = new.reshape(x, [n, height, width, channels, block, block]), [0, 1, 4, 2, 5, 3]
-    result = new.reshape(transpose(new, parts, order), [n, height * block, width * block, channels])
+    result = new.reshape(new.transpose(parts, order), [n, height * block, width * block, channels])
     return relaid(new, result, NHWC, op.axes)
 
 
@@ -110,7 +104,7 @@ def space_to_depth(new: Expansion, op: relay.SpaceToDepthOp) -> SSAValue:
     n, height, width, channels = shape(x)
     parts = new.reshape(x, [n, height // block, block, width // block, block, channels])
     flat = [n, height // block, width // block, block**2 * channels]
-    return relaid(new, new.reshape(transpose(new, parts, [0, 1, 3, 2, 4, 5]), flat), NHWC, op.axes)
+    return relaid(new, new.reshape(new.transpose(parts, [0, 1, 3, 2, 4, 5]), flat), NHWC, op.axes)
 
 
 def dilate(new: Expansion, op: relay.DilateOp) -> SSAValue:
@@ -119,14 +113,14 @@ def dilate(new: Expansion, op: relay.DilateOp) -> SSAValue:
     widths = [pair for stride in strides for pair in ((0, 0), (0, stride - 1))]
     parts = padded(new, new.reshape(op.data, [n for d in dims for n in (d, 1)]), widths, op.dilation_value)
     whole = new.reshape(parts, [d * stride for d, stride in zip(dims, strides, strict=True)])
-    return cropped(new, whole, op.result_shape())
+    return new.slice(whole, [0] * rank(whole), op.result_shape())
 
 
 def fifo_buffer(new: Expansion, op: relay.FifoBufferOp) -> SSAValue:
     """relay.nn.fifo_buffer %x, %b  =>  relay.strided_slice of relay.concatenate %b, %x"""
     axis = axis_of(op.axis.value.data, rank(op.buffer), op.name)
     size, more = shape(op.buffer)[axis], shape(op.data)[axis]
-    return joined(new, [sliced(new, op.buffer, axis, more, size), op.data], axis) if more < size else op.data
+    return new.joined([new.sliced(op.buffer, axis, more, size), op.data], axis) if more < size else op.data
 
 
 EXPANSIONS: Expansions = {

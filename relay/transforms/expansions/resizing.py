@@ -9,7 +9,6 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
-from relay.dialects.attributes import ints
 from relay.dialects.layout import Layout
 from relay.dialects.op import rank, shape
 from relay.interpreters.resizing import Rule, outside, rule_of, taps
@@ -56,8 +55,7 @@ def repeated(new: Expansion, data: SSAValue, axis: int, times: int) -> SSAValue:
     dims = shape(data)
     single = new.reshape(data, [*dims[: axis + 1], 1, *dims[axis + 1 :]])
     wanted = [*dims[: axis + 1], times, *dims[axis + 1 :]]
-    copies = new.value(relay.BroadcastToOp, single, properties={"shape": ints(wanted)})
-    return new.reshape(copies, [*dims[:axis], dims[axis] * times, *dims[axis + 1 :]])
+    return new.reshape(new.broadcast(single, wanted), [*dims[:axis], dims[axis] * times, *dims[axis + 1 :]])
 
 
 def spatial(new: Expansion, op: relay.ResizeOp | relay.UpsampleOp) -> SSAValue:

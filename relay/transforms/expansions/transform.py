@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
@@ -12,20 +11,6 @@ from relay.dialects.attributes import int_values, ints
 from relay.dialects.op import axis_of, rank, shape, tensor
 from relay.transforms.expansion import Expansion
 from relay.transforms.expansions.steps import Expansions, relaid
-from relay.transforms.expansions.unary import filled
-
-
-def joined(new: Expansion, values: Sequence[SSAValue], axis: int) -> SSAValue:
-    """The values one after the other along an axis."""
-    return new.add(relay.ConcatenateOp, values, {"axis": IntegerAttr(axis, i64)}).result
-
-
-def cut(
-    new: Expansion, x: SSAValue, begin: Sequence[int], end: Sequence[int], strides: Sequence[int] | None = None
-) -> SSAValue:
-    """x[begin:end:strides] of all axes."""
-    bounds = {"begin": ints(begin), "end": ints(end), "strides": ints(strides or [1] * len(begin))}
-    return new.value(relay.StridedSliceOp, x, properties=bounds)
 
 
 def turned(new: Expansion, x: SSAValue, axes: Sequence[int]) -> SSAValue:
@@ -35,7 +20,7 @@ def turned(new: Expansion, x: SSAValue, axes: Sequence[int]) -> SSAValue:
         return x
     begin = [d - 1 if a in axes else 0 for a, d in enumerate(dims)]
     end = [-1 if a in axes else d for a, d in enumerate(dims)]
-    return cut(new, x, begin, end, [-1 if a in axes else 1 for a in range(len(dims))])
+    return new.slice(x, begin, end, [-1 if a in axes else 1 for a in range(len(dims))])
 
 
 def reshaped(new: Expansion, op: relay.TransformOp) -> Sequence[SSAValue]:
@@ -47,19 +32,19 @@ def stack(new: Expansion, op: relay.StackOp) -> Sequence[SSAValue]:
     axis = axis_of(op.axis.value.data, rank(op.result), op.name)
     dims = list(shape(op.result))
     dims[axis] = 1
-    return [joined(new, [new.reshape(value, dims) for value in op.inputs], axis)]
+    return [new.joined([new.reshape(value, dims) for value in op.inputs], axis)]
 
 
 def split(new: Expansion, op: relay.SplitOp) -> Sequence[SSAValue]:
     axis = axis_of(op.axis.value.data, rank(op.input), op.name)
-    return [new.columns(op.input, begin, end, axis) for begin, end in op.bounds()]
+    return [new.sliced(op.input, axis, begin, end) for begin, end in op.bounds()]
 
 
 def tile(new: Expansion, op: relay.TileOp) -> Sequence[SSAValue]:
     """[d0, d1]  =>  [1, d0, 1, d1]  =>  [r0, d0, r1, d1]  =>  [r0 d0, r1 d1]"""
     dims, reps = op.aligned()
     single = new.reshape(op.input, [size for d in dims for size in (1, d)])
-    many = filled(new, single, [size for d, r in zip(dims, reps, strict=True) for size in (r, d)])
+    many = new.broadcast(single, [size for d, r in zip(dims, reps, strict=True) for size in (r, d)])
     return [new.reshape(many, shape(op.result))]
 
 
@@ -68,7 +53,7 @@ def repeat(new: Expansion, op: relay.RepeatOp) -> Sequence[SSAValue]:
     dims, count = shape(op.input), op.repeats.value.data
     after = axis_of(op.axis.value.data, len(dims), op.name) + 1
     single = new.reshape(op.input, [*dims[:after], 1, *dims[after:]])
-    return [new.reshape(filled(new, single, [*dims[:after], count, *dims[after:]]), shape(op.result))]
+    return [new.reshape(new.broadcast(single, [*dims[:after], count, *dims[after:]]), shape(op.result))]
 
 
 def reverse(new: Expansion, op: relay.ReverseOp) -> Sequence[SSAValue]:
@@ -80,7 +65,7 @@ def meshgrid(new: Expansion, op: relay.MeshgridOp) -> Sequence[SSAValue]:
     for value, axis in zip(op.inputs, op.order(), strict=True):
         dims = shape(op.grids[0])
         line = new.reshape(value, [d if a == axis else 1 for a, d in enumerate(dims)])
-        grids.append(filled(new, line, dims))
+        grids.append(new.broadcast(line, dims))
     return grids
 
 
@@ -93,7 +78,7 @@ def reshape_like(new: Expansion, op: relay.ReshapeLikeOp) -> Sequence[SSAValue]:
 
 
 def broadcast_to_like(new: Expansion, op: relay.BroadcastToLikeOp) -> Sequence[SSAValue]:
-    return [filled(new, op.input, shape(op.other))]
+    return [new.broadcast(op.input, shape(op.other))]
 
 
 def collapse_sum(new: Expansion, op: relay.CollapseSumToOp | relay.CollapseSumLikeOp) -> Sequence[SSAValue]:
@@ -106,7 +91,7 @@ def collapse_sum(new: Expansion, op: relay.CollapseSumToOp | relay.CollapseSumLi
 
 
 def slice_like(new: Expansion, op: relay.SliceLikeOp) -> Sequence[SSAValue]:
-    return [cut(new, op.input, [0] * rank(op.input), shape(op.result))]
+    return [new.slice(op.input, [0] * rank(op.input), shape(op.result))]
 
 
 def layout_transform(new: Expansion, op: relay.LayoutTransformOp) -> Sequence[SSAValue]:

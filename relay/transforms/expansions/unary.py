@@ -9,20 +9,15 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from relay.dialects import relay
-from relay.dialects.attributes import dtype_of, ints
+from relay.dialects.attributes import dtype_of
 from relay.dialects.op import TensorOp, shape
 from relay.transforms.expansion import Expansion
 from relay.transforms.expansions.steps import Expansions
 
 
-def filled(new: Expansion, value: SSAValue, dims: Sequence[int]) -> SSAValue:
-    """The value's one number everywhere."""
-    return new.value(relay.BroadcastToOp, value, properties={"shape": ints(dims)})
-
-
 def everywhere(number: int) -> Callable[[Expansion, relay.UnaryOp], Sequence[SSAValue]]:
     """A number in the operand's type and shape."""
-    return lambda new, op: [filled(new, new.constant_like(number, op.input), shape(op.input))]
+    return lambda new, op: [new.broadcast(new.constant_like(number, op.input), shape(op.input))]
 
 
 def other(kind: type[TensorOp]) -> Callable[[Expansion, relay.UnaryOp], Sequence[SSAValue]]:

@@ -25,7 +25,7 @@ def non_max_suppression(new: Expansion, op: relay.NonMaxSuppressionOp) -> Sequen
     (batch, classes, boxes), most = shape(op.scores), op.max_output_size.value.data
     if 0 in (batch, classes, boxes, most):
         return [new.constant(np.zeros(shape(result), np.int32), np.int32) for result in op.results]
-    planes = [new.reshape(new.columns(op.boxes, n, n + 1), [batch, 1, boxes]) for n in range(4)]
+    planes = [new.reshape(new.sliced(op.boxes, -1, n, n + 1), [batch, 1, boxes]) for n in range(4)]
     ends = [
         _two(new, kind, a, b)
         for kind in (relay.MinimumOp, relay.MaximumOp) for a, b in zip(planes[:2], planes[2:], strict=True)

@@ -43,7 +43,7 @@ def everywhere(new: Expansion, x: SSAValue, result: SSAValue) -> SSAValue:
     constant, narrow = isinstance(x.owner, relay.ConstantOp), dtype_of(tensor(x).element_type).itemsize == 1
     if constant or shape(x) == shape(result) or DYNAMIC in shape(result) or not narrow:
         return x
-    return new.value(relay.BroadcastToOp, x, properties={"shape": ints(shape(result))})
+    return new.broadcast(x, shape(result))
 
 
 class Sum(Legalization):

@@ -46,7 +46,7 @@ class Product(Legalization):
         for begin, end in parts:
             operands = [data, kernel]
             if len(parts) > 1:
-                operands = [new.columns(data, begin, end), new.constant(weights[..., begin:end], weights.dtype)]
+                operands = [new.sliced(data, -1, begin, end), new.constant(weights[..., begin:end], weights.dtype)]
             sums = new.value(PLAIN[type(op)], *operands, properties=properties | {"out_dtype": i32})
             sums = new.cast(sums, i64)
             total = sums if total is None else new.value(relay.AddOp, total, sums)

@@ -93,7 +93,7 @@ class Step:
         recurrent = Lstm.gates(new, recurrent, self.multiplier, self.shift, self.units)
         total = new.cast(sat16(new, new.value(relay.AddOp, new.cast(from_input, i32), recurrent)), i16)
         count = shape(total)[1] // self.units
-        parts = [new.columns(total, i * self.units, (i + 1) * self.units) for i in range(count)]
+        parts = [new.sliced(total, -1, i * self.units, (i + 1) * self.units) for i in range(count)]
         tables = [self.sigmoid, self.sigmoid, self.tanh, self.sigmoid][4 - count :]
         gates = [new.value(relay.LookupOp, part, table) for part, table in zip(parts, tables, strict=True)]
         forget, candidate, output = gates[-3:]
@@ -122,8 +122,8 @@ class Svdf(Legalization):
         fresh = dense(new, op.data, op.feature_kernel, op.input_zero_point)
         fresh = rescale(new, fresh, op.feature_multiplier.value.data, op.feature_shift.value.data, TFLITE)
         fresh = new.reshape(finish(new, fresh, 0, None, None, type), [batch, filters, 1])
-        history = new.columns(new.reshape(op.state, [batch, filters, memory]), 1, memory)
-        state = new.value(relay.ConcatenateOp, history, fresh, properties={"axis": IntegerAttr(2, i64)})
+        history = new.sliced(new.reshape(op.state, [batch, filters, memory]), -1, 1, memory)
+        state = new.joined([history, fresh], 2)
         products = new.value(relay.MultiplyOp, new.cast(state, i32), new.cast(op.time_kernel, i32))
         products = new.reshape(products, [batch, filters // ranks, ranks * memory])
         total = new.value(relay.SumOp, products, properties={"axis": ints([2])})

@@ -130,12 +130,12 @@ def table_of(scale: np.float32, length: int) -> Array:
 def sums_in_order(new: Expansion, code: SSAValue, table: Array) -> SSAValue:
     """The sums of rows of float32 numbers looked up, the last axis kept as 1."""
     count = len(shape(code))
-    swapped = ints([*range(count - 2), count - 1, count - 2])
+    swapped = [*range(count - 2), count - 1, count - 2]
     if count == 1:
         return new.reshape(sums_in_order(new, new.reshape(code, [1, *shape(code)]), table), [1])
-    columns = new.value(relay.TransposeOp, code, properties={"axes": swapped})
+    columns = new.transpose(code, swapped)
     total = new.value(relay.SumOp, new.lookup(columns, table, np.float32), properties=KEEP | {"axis": ints([-2])})
-    return new.value(relay.TransposeOp, total, properties={"axes": swapped})
+    return new.transpose(total, swapped)
 
 
 PATTERNS: list[type[Legalization]] = [Softmax, TableSoftmax]
