@@ -45,7 +45,7 @@ FORMS = ("f32", "f32x2", "f64", "i32", "literal")
 
 @dataclass(frozen=True)
 class ExpandApplyScale(TargetPass):
-    """Turn each `tosa.apply_scale` into `arith` and `math`, exactly and without branches, so that it vectorizes.
+    """Turn each `tosa.apply_scale` into `arith` and `math`, exactly. There are no branches, so that it vectorizes.
 
     Where multiplier and shift are constants of every caller, multiply-adds in floating point take its place if they
     are proved, channel by channel, to give the same integers for every value that matters: one in float32 (`f32`), two

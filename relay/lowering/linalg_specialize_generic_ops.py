@@ -41,7 +41,7 @@ POOLS = {
 
 @dataclass(frozen=True)
 class LinalgSpecializeGenericOps(Pass):
-    """Turn each `linalg.generic` that is a named op of upstream's into that op, for tools that look for names.
+    """Turn each `linalg.generic` that is a named op of upstream's into that op. Tools that look for names find them.
 
     These are `matmul`, `batch_matmul` (also of transposed matrices), `conv_2d_nhwc_fhwc` and
     `depthwise_conv_2d_nhwc_hwc`, with `_q` where there are zero points, `pooling_nhwc_max`, `_max_unsigned` and `_sum`,

@@ -68,9 +68,8 @@ LONG: dict[str, Callable[..., SSAValue]] = {
 
 @dataclass(frozen=True)
 class MathExpandOps(TargetPass):
-    """Turn `math.exp`, `math.expm1`, `math.log`, `math.tanh`, `math.erf`, `math.sin`, `math.cos`, `math.tan`, their
-    inverse and hyperbolic ones, `math.powf`, `math.log2` and `math.log10` into polynomials over `arith`, of scalars and
-    vectors.
+    """Turn functions such as `math.exp` into polynomials over `arith`, of scalars and vectors. They are `exp`, `expm1`,
+    `log`, `tanh`, `erf`, `sin`, `cos`, `tan`, their inverse and hyperbolic ones, `powf`, `log2` and `log10`.
 
     Results in f32 are within 2 units of the last place, denormals included, and special as those of C's library are.
     Nothing is called. Products are fused with sums where the target does that by one instruction: all such processors

@@ -27,17 +27,16 @@ PURE = frozenset({arith.AddiOp.name, arith.MuliOp.name, scf.YieldOp.name})
 
 @dataclass(frozen=True)
 class Parallelize(Pass):
-    """Turn loops that are marked `relay.independent` into `scf.parallel`, one of a nest at most: the one with which
-    two threads should be done first, by an estimate of cycles. `fork`: the cycles that it takes to have threads share
-    a loop, and to wait for them. A mark may say what several cores move that one core would not: `{weights = 512}`,
-    bytes that each of them reads, or `{data = 4096, pixels = 49, pixel = 16}`, bytes that another one wrote, and how
-    often they write to one cache line in turn unless `pixel` bytes are whole lines; or a number, of cycles. Then the
-    loop around the one that is shared can get the mark `relay.shared`: threads share the inner one once, for all turns
-    of the outer. Where all loops together, with what kernels that nobody shares read of what several cores wrote, would
-    save less than `least` cycles, all stays as it is: threads that sleep take longer to wake up. No other mark is left.
-    `threads` of a kernel's `relay.schedule` says what was chosen: the loops that are shared, by their numbers among the
-    marked loops of the kernel, in the order of the text. Where it is there before, it is obeyed.
-    """
+    """Turn loops that are marked `relay.independent` into `scf.parallel`. Of a nest it is one at most: the one with
+    which two threads should be done first, by an estimate of cycles. `fork`: the cycles that it takes to have threads
+    share a loop, and to wait for them. A mark may say what several cores move that one core would not: `{weights =
+    512}`, bytes that each of them reads, or `{data = 4096, pixels = 49, pixel = 16}`, bytes that another one wrote, and
+    how often they write to one cache line in turn unless `pixel` bytes are whole lines; or a number, of cycles. Then
+    the loop around the one that is shared can get the mark `relay.shared`: threads share the inner one once, for all
+    turns of the outer. Where all loops together, with what kernels that nobody shares read of what several cores wrote,
+    would save less than `least` cycles, all stays as it is: threads that sleep take longer to wake up. No other mark is
+    left. `threads` of a kernel's `relay.schedule` says what was chosen: the loops that are shared, by their numbers
+    among the marked loops of the kernel, in the order of the text. Where it is there before, it is obeyed."""
 
     name = "parallelize"
     requires = ("loops",)

@@ -31,14 +31,13 @@ from relay.transforms.dead_ops import erase_dead
 
 @dataclass(frozen=True)
 class PlanMemory(Pass):
-    """Give every public function two more arguments, `constants` and `arena` (memrefs of bytes), and every buffer
-    and constant its offset there. Buffers share memory when their lives do not overlap. On microcontrollers and in C, a
-    kernel's result may also overlap an input that nothing reads later, where the arena gets smaller: it starts so far
-    before the input that no byte is read after it was written over (`relay.lowering.overlap`). The kernel's
-    `relay.overlapping` lists such arguments. A kernel's scratch becomes its last argument. The module's attribute
-    `relay.constants` lists the constants (name, offset, value) and `relay.buffers` the plan: of `@main`, or of the last
-    public function where none is called so.
-    """
+    """Give every buffer and constant an offset in memory that the caller brings. Public functions have two more
+    arguments for it, `constants` and `arena` (memrefs of bytes). Buffers share memory when their lives do not overlap.
+    On microcontrollers and in C, a kernel's result may also overlap an input that nothing reads later, where the arena
+    gets smaller: it starts so far before the input that no byte is read after it was written over
+    (`relay.lowering.overlap`). The kernel's `relay.overlapping` lists such arguments. A kernel's scratch becomes its
+    last argument. The module's attribute `relay.constants` lists the constants (name, offset, value) and
+    `relay.buffers` the plan: of `@main`, or of the last public function where none is called so."""
 
     name = "plan-memory"
     requires = ("loops",)

@@ -36,7 +36,7 @@ CONSTANT = "relay.constant"
 
 @dataclass(frozen=True)
 class RelayToLinalg(Pass):
-    """Turn `relay` ops into `linalg.generic`, `tensor` and `arith` ops, and every integer type into a signless one.
+    """Turn `relay` ops into `linalg.generic`, `tensor` and `arith` ops. Every integer type becomes a signless one.
 
     Elementwise ops of one shape that depend on each other become one `linalg.generic`. Rescaling stays whole, as
     `tosa.apply_scale` in its body. `scf.if` and `scf.while` stay, their blocks are lowered. Shapes must be static.

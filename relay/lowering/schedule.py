@@ -31,7 +31,8 @@ EMITTED = scf.ForOp | memref.StoreOp | vector.StoreOp
 
 @dataclass(frozen=True)
 class Schedule(TargetPass):
-    """Turn `linalg.fill`, `linalg.generic` and `memref.copy` into `scf` loops over `vector`, `arith` and `memref`.
+    """Turn `linalg` ops and copies into `scf` loops over `vector`, `arith` and `memref`. Those are `linalg.fill`,
+    `linalg.generic` and `memref.copy`.
 
     A convolution, depthwise convolution or matrix product whose weights every caller gives as constants becomes a
     register-tiled micro-kernel with the elementwise operation that follows it as epilogue; its weights are packed

@@ -32,7 +32,7 @@ SELECTED = frozenset(
 
 @dataclass(frozen=True)
 class SelectTargetOps(TargetPass):
-    """Select the target's instruction for each dot product: a call of a function that computes one becomes the LLVM
+    """Select the target's instruction for each dot product. A call of a function that computes one becomes the LLVM
     intrinsic, on as many lanes as it takes, or, where the target has none, products in `arith` and `vector`; the
     functions go. On x86, `arith.maximumf` and `arith.minimumf` of vectors become comparisons and choices, because x86's
     instruction gives its second operand where one is NaN; the maximum of a softmax, which may ignore NaN, becomes one
@@ -41,8 +41,7 @@ class SelectTargetOps(TargetPass):
     `fmaximumf`, which C libraries of theirs do not have. Where the target has no fused multiply-adds, `vector.fma`
     becomes a product and a sum: LLVM would call `fmaf` for each lane. On AArch64, vectors that are clamped to 8-bit
     codes are narrowed twice, with saturation. Where no instruction gives 64 bits of a product (Cortex-M0), `arith.muli`
-    of i64 becomes products of 32 bits: LLVM would call `__muldi3`.
-    """
+    of i64 becomes products of 32 bits: LLVM would call `__muldi3`."""
 
     name: ClassVar[str] = "select-target-ops"
     requires = ("loops",)

@@ -22,7 +22,7 @@ from relay.quantize.shifting import set_bias, set_weights
 
 @dataclass(frozen=True)
 class EqualizeLayers(Pass):
-    """Scale the channels between two layers so that their weights have like ranges in both; no result changes but for
+    """Scale the channels between two layers so that their weights have like ranges in both. No result changes but for
     the rounding of floats.
 
     Channel c, made by one layer and read by just the next (through ReLU, padding with 0 or pooling), is divided by

@@ -20,8 +20,8 @@ from relay.quantize.quantize_realize import QuantizeRealize, check_io
 
 @dataclass(frozen=True)
 class Quantize(Pass):
-    """Post-training quantization of a float module: `equalize-layers` (with `equalize`), `quantize-annotate`,
-    `quantize-calibrate` and `quantize-realize`, whose options these are.
+    """Quantize a float module after training, with calibration samples. Runs `equalize-layers` (with `equalize`),
+    `quantize-annotate`, `quantize-calibrate` and `quantize-realize`, whose options these are.
 
     `calibration` are samples (any iterable of arrays, of lists of arrays, or of mappings by input name), or what
     `relay.quantize.calibrate` found, or the path of such a thing saved; `executor` a `concurrent.futures.Executor` for

@@ -24,7 +24,8 @@ from relay.quantize.rules import data_operands, fixed, fused_clamp, mean_of, ref
 
 @dataclass(frozen=True)
 class QuantizeAnnotate(Pass):
-    """Mark what is to compute on codes: every float op of @main that has a form on codes, unless left out below.
+    """Mark the float ops of `@main` that are to be computed in integers. Those are all that have an integer form,
+    unless an option leaves them out.
 
     `from_layer=n` leaves all ops before layer n in float; layers are convolutions and products with constant weights,
     counted from 0 in program order. `skip_layers` names layers by number, `skip_names` ops by patterns of their names

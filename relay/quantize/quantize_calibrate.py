@@ -34,7 +34,8 @@ ROUNDINGS = ("nearest", "adaptive")
 
 @dataclass(frozen=True)
 class QuantizeCalibrate(Pass):
-    """Choose scale and zero point of every value that `quantize-annotate` has named, and of the layers' weights.
+    """Choose the scale and zero point of each value that `quantize-annotate` named. The weights of layers get theirs,
+    too.
 
     `data` are samples (any iterable: see `relay.quantize.calibrate`), or a `Calibration`, or the path of a saved one;
     the text form has `statistics`, such a path. `method`: `min-max`, `moving-average` (of the samples' extremes,

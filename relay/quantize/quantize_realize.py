@@ -22,7 +22,8 @@ IO = ("float", "codes")
 
 @dataclass(frozen=True)
 class QuantizeRealize(Pass):
-    """Compute on codes what `quantize-annotate` has marked, with the scales that `quantize-calibrate` has chosen.
+    """Replace the ops that `quantize-annotate` marked by integer ones. Scales are those that `quantize-calibrate`
+    chose.
 
     First every marked op gets `qnn.quantize` and `qnn.dequantize` around it (with `simulate` it stays at that: a float
     module with fake quantization), then `qdq-to-integer` makes integer ops of them: those that pre-quantised models

@@ -36,8 +36,8 @@ Product = relay.DenseOp | relay.MatmulOp | relay.BatchMatmulOp
 
 @dataclass(frozen=True)
 class WeightOnly(Pass):
-    """Store the weights of float products in `bits` (2, 4 or 8), in blocks of `block` inputs that have a scale each;
-    data stay floats.
+    """Store the weights of float products in 2, 4 or 8 bits; data stay floats. `bits` is the width; each block of
+    `block` inputs has a scale.
 
     Products of one constant matrix become `relay.nn.weight_only_dense`; those whose inputs are no whole blocks stay, as
     do those of fewer than `least` weights. Codes count from the middle; a block's scale makes its largest

@@ -23,7 +23,7 @@ NHWC = Layout.parse("NHWC")
 
 @dataclass(frozen=True)
 class AlterOpLayout(Pass):
-    """Give every op the layout that the target's kernels read: images NHWC, kernels OHWI, depthwise ones HWOI.
+    """Give every op the layout that the target's kernels read. Images are NHWC, kernels OHWI, depthwise ones HWOI.
 
     What `convert-layout` does towards NHWC, with the fewest bits transposed; the numbers stay equal. A module that is
     so already stays as it is: transposes of its own are left alone.

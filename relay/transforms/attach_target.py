@@ -14,7 +14,7 @@ from relay.target import ATTRIBUTE, attach, resolve
 
 @dataclass(frozen=True)
 class AttachTarget(Pass):
-    """Say on the module which machine it is compiled for: the passes after this one read it there.
+    """Say on the module which machine it is compiled for. The passes after this one read it there.
 
     `target` is what `build` takes: `llvm` (this machine), `TRIPLE -mcpu=NAME -mattr=+A,-B`, `cuda -arch=sm_90`,
     `opencl`, each with `-costs=NAME=NUMBER,...` where numbers were measured. Without it, the module keeps the target

@@ -31,7 +31,7 @@ FIRST = 2
 
 @dataclass(frozen=True)
 class CachesInPlace(Pass):
-    """Make inputs that a model gives back longer (`concatenate`) states of a declared maximum.
+    """Make caches that grow by `concatenate` states of a declared maximum size.
 
     `size` is the name, in `relay.symbols`, of the number of past positions. An input of that size is a cache if its
     only use is a `relay.concatenate` with new rows whose result `@main` returns. Each cache becomes a state with room

@@ -17,8 +17,8 @@ from relay.transforms.legalization import own
 
 @dataclass(frozen=True)
 class CanonicalizeCast(Pass):
-    """Give every reader of a widened value its own cast, so that kernels read the narrow one from memory:
-    `%w = cast %x; f(%w); g(%w)` becomes `f(cast %x); g(cast %x)`. Casts to what is no wider stay one."""
+    """Give every reader of a widened value its own cast, so that kernels read the narrow one. `%w = cast %x; f(%w);
+    g(%w)` becomes `f(cast %x); g(cast %x)`. Casts to what is no wider stay one."""
 
     name: ClassVar[str] = "canonicalize-cast"
     opt_level = 3

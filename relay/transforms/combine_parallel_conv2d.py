@@ -19,8 +19,9 @@ from relay.transforms.dead_ops import erase_dead
 
 @dataclass(frozen=True)
 class CombineParallelConv2D(Pass):
-    """Make one convolution of at least `min_num_branches` that read one image with windows, strides, padding and types
-    alike and constant kernels: their kernels side by side, and a slice of the channels for each.
+    """Make one convolution of several that read the same image with constant kernels. At least `min_num_branches` of
+    them must have like windows, strides, padding and types; their kernels stand side by side, and each gets a slice of
+    the channels.
 
     For NHWC images and OHWI kernels without groups. No integer changes; floats are added in the same order.
     """

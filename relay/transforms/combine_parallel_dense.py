@@ -19,8 +19,9 @@ from relay.transforms.dead_ops import erase_dead
 
 @dataclass(frozen=True)
 class CombineParallelDense(Pass):
-    """Make one product of at least `min_num_branches` that multiply one value with constant kernels: the kernels below
-    each other, and a slice of the result for each. No integer changes; floats are added in the same order."""
+    """Make one product of several that multiply the same value with constant kernels. There must be at least
+    `min_num_branches`; the kernels stand below each other, and each gets a slice of the result. No integer changes;
+    floats are added in the same order."""
 
     name: ClassVar[str] = "combine-parallel-dense"
     opt_level = 4

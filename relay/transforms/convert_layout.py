@@ -28,7 +28,7 @@ KERNELS = {"NCHW": "OIHW"}
 
 @dataclass(frozen=True)
 class ConvertLayout(Pass):
-    """Give convolutions another layout: `ConvertLayout("NHWC", "NCHW")`, `ConvertLayout("NHWC", "NHWC4c")`.
+    """Give convolutions another layout. Write `ConvertLayout("NHWC", "NCHW")`, `ConvertLayout("NHWC", "NHWC4c")`.
 
     `operators` (`conv2d`, `nn.max_pool2d`, `qnn.conv2d`, `image.resize2d`, ...) with the layout `source` get `target`;
     `keep` names those that stay as they are, and `skip` convolutions by their number in program order, from 0. All

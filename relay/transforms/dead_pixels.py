@@ -29,7 +29,7 @@ AXES = (-3, -2)
 
 @dataclass(frozen=True)
 class DeadPixels(Pass):
-    """Compute no pixel that nobody reads: where all that reads an image are windows of one pixel with strides, what
+    """Compute no pixel that nobody reads. Where all that reads an image are windows of one pixel with strides, what
     makes it computes only those pixels, and so do elementwise ops, convolutions and pooling before it.
 
     A convolution with the strides (1, 1) whose result is read at every second row and column only gets the strides

@@ -23,8 +23,8 @@ from relay.transforms.shape_arithmetic import Fold, settle
 
 @dataclass(frozen=True)
 class DynamicToStatic(Pass):
-    """Give the unknown sizes (`?`) of public functions' arguments: `sizes` in the order in which they stand, or one for
-    all (1, the batch, if it is not given). Sizes of one name (`relay.symbols`) are one. All types that follow are
+    """Give the unknown sizes (`?`) of public functions' arguments. `sizes` are in the order in which they stand, or one
+    for all (1, the batch, if it is not given). Sizes of one name (`relay.symbols`) are one. All types that follow are
     computed anew, and what shapes are computed with is folded: of `relay.dyn.reshape` and the like, ops without `dyn`
     are left, and of `scf.if` whose condition follows from sizes the branch that is taken.
 

@@ -83,7 +83,7 @@ PATTERNS: list[type[RewritePattern]] = [Tanh, Sigmoid]
 
 @dataclass(frozen=True)
 class FastMath(Pass):
-    """Compute `tanh` and `sigmoid` of float32 by a quotient of two polynomials, without exponentials.
+    """Compute `tanh` and `sigmoid` of float32 by quotients of polynomials.
 
     Results are off by less than 1e-6 (absolute), as measured on every range; NaN stays NaN only as far as the target's
     minimum and maximum keep it. Never part of the default pipeline.

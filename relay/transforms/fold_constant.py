@@ -24,7 +24,7 @@ from relay.transforms.legalization import own
 
 @dataclass(frozen=True)
 class FoldConstant(Pass):
-    """Replace every op whose operands are all `relay.constant`s by constants, computed by the op's interpreter.
+    """Replace ops whose operands are all constants by constants. The op's interpreter computes them.
 
     An op with a result over `max_bytes` stays, as does one whose operands' numbers are not at hand. What an op of one
     operand makes of no more elements is folded whatever its size, as weights that are stored in other types are: else

@@ -177,8 +177,8 @@ PATTERNS: list[type[RewritePattern]] = [ScaleAfterProduct, ScaleAfterSum, ScaleB
 
 @dataclass(frozen=True)
 class FoldScaleAxis(Pass):
-    """Take constant factors per channel, before or after a float convolution or product, into its weights; through a
-    bias or another constant sum in between, which is scaled too.
+    """Fold constant factors per channel into the weights of a float convolution or product. They may stand before or
+    after it; a bias or another constant sum in between is scaled, too.
 
     Each product is rounded elsewhere than before: results differ by a few units in the last place, not at all where the
     factors are powers of two. What reads the unscaled result as well keeps both.

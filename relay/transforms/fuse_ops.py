@@ -23,7 +23,8 @@ from relay.transforms.inlining import inline_calls
 
 @dataclass(frozen=True)
 class FuseOps(Pass):
-    """Outline kernels: functions that hold only constants, calls of kernels and reshapes call `func.func private`s.
+    """Make a kernel, a private function, of each op and the ops that are fused with it. The functions that call them
+    hold only constants, calls of kernels and reshapes.
 
     A kernel is an anchor (convolution, reduction, ...) with the elementwise ops after it, or elementwise ops alone; the
     rules are those of `relay.transforms.fusion.Fusion`. Constants of rank 0 are cloned into the kernel, others are its

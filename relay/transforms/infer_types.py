@@ -22,9 +22,9 @@ from relay.transforms.location import place
 
 @dataclass(frozen=True)
 class InferTypes(Pass):
-    """Recompute every type that follows from another, in program order: the results of `relay` and `qnn` ops from their
-    operands and properties, a function's results from what it returns, a call's from its callee, those of `scf.if` and
-    `scf.while` from what their blocks give: a size that differs between two branches is unknown.
+    """Recompute every type that follows from another, in program order. Those are the results of `relay` and `qnn` ops
+    from their operands and properties, a function's results from what it returns, a call's from its callee, those of
+    `scf.if` and `scf.while` from what their blocks give: a size that differs between two branches is unknown.
 
     Change a function's argument types, run this, and the rest follows. A module whose types are right stays as it is.
     Raises Malformed where an op does not take its operands, or a loop's values change their types from turn to turn.

@@ -20,8 +20,8 @@ MARK = "inline"
 
 @dataclass(frozen=True)
 class Inline(Pass):
-    """Put the bodies of functions with an attribute `inline` in the place of their calls; with `every`, of all that
-    have a body here and belong to no external compiler. Marked private functions are gone then.
+    """Put the bodies of functions marked `inline` in the place of their calls. With `every`, those of all functions
+    that have a body here and belong to no external compiler. Marked private functions are gone then.
 
     Raises Unsupported for functions that call each other in a circle, and for one of several blocks.
     """

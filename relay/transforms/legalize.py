@@ -14,7 +14,7 @@ from relay.transforms.legalization import legal, legalize
 
 @dataclass(frozen=True)
 class Legalize(TargetPass):
-    """Bring every op to level 1, where only `relay` and `byoc` ops are left.
+    """Rewrite every op until only `relay` and `byoc` ops that have a lowering are left.
 
     Every dialect in use is asked for its patterns (see `relay.transforms.legalization`), which may choose by the
     module's target. What belongs to an external compiler stays as it is.

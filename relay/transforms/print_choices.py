@@ -29,9 +29,9 @@ SILENT = ("", "false", "0", "none")
 
 @dataclass(frozen=True)
 class PrintChoices(Pass):
-    """Print on standard error, under a header, how many channels rescale in which form (`relay.rescale`, by
-    `expand-apply-scale`) and how each kernel runs, with the reason (`relay.schedule`, by `schedule` and `parallelize`),
-    and change nothing: a line for each operation of a kernel, with what was decided but for what was not wanted.
+    """Print how rescales and kernels were chosen, and change nothing. On standard error, under `header`: how many
+    channels rescale in which form (`relay.rescale`, by `expand-apply-scale`), and how each kernel runs, with the reason
+    (`relay.schedule`, by `schedule` and `parallelize`), a line for each operation that something was decided for.
     Kernels about which nothing was chosen are left out; what passes that have not run yet would choose is empty."""
 
     name: ClassVar[str] = "print-choices"

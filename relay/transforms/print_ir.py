@@ -15,8 +15,8 @@ from relay.passes import Pass
 
 @dataclass(frozen=True)
 class PrintIR(Pass):
-    """Print the module on standard error, under a header, and change nothing; every weight in full if
-    `show_meta_data`, else those over 1 KiB by name."""
+    """Print the module on standard error, under a header, and change nothing. Weights over 1 KiB are printed by name,
+    or in full with `show_meta_data`."""
 
     name: ClassVar[str] = "print-ir"
     invalidates = ()

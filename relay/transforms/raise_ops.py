@@ -124,7 +124,7 @@ class Raise(RewritePattern):
 
 @dataclass(frozen=True)
 class RaiseOps(Pass):
-    """Make whole ops of what exports write out: softmax, sigmoid, and hard swish without its division.
+    """Recognize softmax, sigmoid and hard swish where an exporter wrote them out.
 
     Results differ by a few units in the last place. A softmax that was written without its maximum no longer
     overflows. `from_onnx` has run it.

@@ -48,7 +48,8 @@ FIXED_POINT = (StringAttr("tflite"), StringAttr("tflite_single"))
 
 @dataclass(frozen=True)
 class SignedCodes(Pass):
-    """Make unsigned 8-bit codes signed, 128 less, with zero points 128 less: no number of what they stand for changes.
+    """Make unsigned 8-bit codes signed. Codes and zero points become 128 less, so that no number that they stand for
+    changes.
 
     For external compilers that multiply int8 only, which name it in `before_annotation`. Convolutions, products, sums
     and rescaling get signed operands and give signed results, as do ops behind them that move codes or choose among

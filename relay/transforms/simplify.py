@@ -16,7 +16,7 @@ from relay.transforms.simplification import PATTERNS
 
 @dataclass(frozen=True)
 class Simplify(Pass):
-    """Remove `relay` ops that change nothing, and make one of two that follow each other: see
+    """Remove `relay` ops that change nothing, and merge pairs of ops into one. The patterns are those of
     `relay.transforms.simplification`. Numbers stay equal to the last bit. Dead code goes too."""
 
     name: ClassVar[str] = "simplify"

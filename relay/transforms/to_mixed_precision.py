@@ -53,7 +53,7 @@ def narrow(value: SSAValue) -> SSAValue | None:
 
 @dataclass(frozen=True)
 class ToMixedPrecision(TargetPass):
-    """Compute float32 convolutions and products in `dtype`, and the sums, products and moves of elements that follow
+    """Compute float32 convolutions and products in `dtype`. So are the sums, products and moves of elements that follow
     them; sums over axes, roots, exponentials, softmax and means stay in float32, as do arguments and results.
 
     With `bf16`, only data and constant weights of products are rounded, where the target's instruction adds up pairs of

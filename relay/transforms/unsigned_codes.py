@@ -38,8 +38,8 @@ OFFSET = 128
 
 @dataclass(frozen=True)
 class UnsignedCodes(TargetPass):
-    """Let signed 8-bit codes between convolutions and products be unsigned ones, 128 larger, where the target's dot
-    product wants unsigned data: the zero points grow by 128, and no number changes.
+    """Make signed 8-bit codes unsigned where the target's dot product wants unsigned data. Codes between convolutions
+    and products grow by 128, as do their zero points: no number that they stand for changes.
 
     `clip(x + zp, lo, hi)` cast to `i8` becomes `clip(x + (zp + 128), lo + 128, hi + 128)` cast to `ui8`; a convolution
     or product takes it with `input_zero_point + 128`, other arithmetic subtracts 128 more; what moves codes, or takes

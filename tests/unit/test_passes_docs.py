@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from relay.passes import registry
+from relay.passes.documentation import summary
+
 ROOT = Path(__file__).parents[2]
 BLOCKS = re.findall(
     r"^```(\w+)\n(.*?)^```$", (ROOT / "docs" / "writing_a_pass.md").read_text(), re.MULTILINE | re.DOTALL
@@ -38,3 +41,9 @@ def test_the_examples_run_in_order():
         re.fullmatch(r"drop-negations runs at \d+", line) for line in lines
     )
     assert any(line.startswith("legalize: qnn.add -1") for line in lines)
+
+
+def test_summaries_are_short_sentences():
+    said = {cls.name: summary(cls) for cls in registry.ours() if cls.__module__.startswith("relay.")}
+    assert len(said) > 50
+    assert not {name: text for name, text in said.items() if len(text) >= 90 or not text.endswith(".")}

@@ -24,7 +24,7 @@ from relay.universe import prices
 
 @dataclass(frozen=True)
 class AnnotateExternalCompiler(AnnotateTarget):
-    """Annotate all that external compilers take: their own passes, `merge-composite` and `annotate-target` in one.
+    """Annotate what external compilers take. Runs their own passes, `merge-composite` and `annotate-target`.
 
     The compilers' `before_annotation` runs first, then for each in turn what its patterns match becomes composites and
     is annotated with the single ops that it takes; the next gets what is left. `merge-compiler-regions` and

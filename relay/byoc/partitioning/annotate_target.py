@@ -31,7 +31,7 @@ from relay.passes import Pass
 
 @dataclass(frozen=True)
 class AnnotateTarget(Pass):
-    """Put `byoc.compiler_begin` and `byoc.compiler_end` around each op that an external compiler takes.
+    """Put `byoc.compiler_begin` and `byoc.compiler_end` around ops that a compiler takes.
 
     A compiler takes its own composites (by the name before "."), and the ops of which its `supports` says so. Every
     operand that is no constant gets a begin, every result in use an end. Ops on constants alone are left to constant

@@ -42,8 +42,8 @@ HANDLE_BYTES = 8
 
 @dataclass(frozen=True)
 class CompileExternal(Pass):
-    """Have every function that `partition-graph` made for an external compiler compiled by it: a declaration is left
-    that holds the artifact, and calls of it stay calls, down to native code.
+    """Let each external compiler compile the functions that `partition-graph` made for it. A declaration is left that
+    holds the artifact, and calls of it stay calls, down to native code.
 
     A module that is only on the way there is partitioned first: annotations and regions become functions, composites
     that no region holds are dissolved, and a function that only asks for a compiler (`compiler = "x"` without

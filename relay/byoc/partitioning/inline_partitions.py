@@ -23,7 +23,7 @@ from relay.passes import Pass
 
 @dataclass(frozen=True)
 class InlinePartitions(Pass):
-    """Undo partitioning, from any step on: functions of external compilers go back to where they are called, regions,
+    """Undo partitioning, from any step on. Functions of external compilers go back to where they are called, regions,
     composites and annotations to plain ops, equal constants to one; what was kept for the report is forgotten.
 
     Ops go back to the order of their sources. So a module that a frontend made, or that was parsed, prints as it did

@@ -23,7 +23,7 @@ from relay.passes import Pass
 
 @dataclass(frozen=True)
 class PruneRegions(Pass):
-    """Give regions back to the host that are not worth a compiler's while, with the reason, composites dissolved:
+    """Give regions that do not pay back to the host, and say why. Their composites are dissolved:
 
     - those of fewer than `min_ops` ops, the ops inside composites counted;
     - those without a convolution, product, pooling or recurrent layer, unless `compute=false`;

@@ -37,9 +37,9 @@ DIMENSIONS = {DimensionEnum.X: 0, DimensionEnum.Y: 1, DimensionEnum.Z: 2}
 
 @dataclass(frozen=True)
 class ConvertGpuToLlvmSpv(ConvertDeviceCalls):
-    """Turn `gpu.thread_id`, `gpu.block_id`, `gpu.block_dim`, `gpu.grid_dim` and `gpu.barrier` inside `gpu.module` into
-    calls of OpenCL's functions, which the module declares, and `idp4a` into `dot_4x8packed` and a sum. Loops, memory
-    and other arithmetic stay: the translator to LLVM IR takes them."""
+    """Turn the ops of GPU kernels into calls of OpenCL's functions. Those are `gpu.thread_id`, `gpu.block_id`,
+    `gpu.block_dim`, `gpu.grid_dim` and `gpu.barrier` inside `gpu.module`; it declares the functions. `idp4a` becomes
+    `dot_4x8packed` and a sum. Loops, memory and other arithmetic stay: the translator to LLVM IR takes them."""
 
     name = "convert-gpu-to-llvm-spv"
     why = "lowers thread and block indices to calls of OpenCL C functions"

@@ -27,10 +27,10 @@ BARRIER = "llvm.nvvm.barrier.cta.sync.aligned.all"
 
 @dataclass(frozen=True)
 class ConvertGpuToNvvm(ConvertDeviceCalls):
-    """Turn `gpu.thread_id`, `gpu.block_id`, `gpu.block_dim`, `gpu.grid_dim` and `gpu.barrier` inside `gpu.module` into
-    calls of LLVM's intrinsics for NVPTX. Vectors of integers that are clipped and narrowed to codes become words of
-    `cvt.pack.sat`; codes that are shifted and added to something are taken out of their words by `dp2a`. Loops, memory
-    and other arithmetic stay: the translator to LLVM IR takes them."""
+    """Turn the ops of GPU kernels into calls of LLVM's intrinsics for NVPTX. Those are `gpu.thread_id`, `gpu.block_id`,
+    `gpu.block_dim`, `gpu.grid_dim` and `gpu.barrier` inside `gpu.module`. Vectors of integers that are clipped and
+    narrowed to codes become words of `cvt.pack.sat`; codes that are shifted and added to something are taken out of
+    their words by `dp2a`. Loops, memory and other arithmetic stay: the translator to LLVM IR takes them."""
 
     name = "convert-gpu-to-nvvm"
     why = "lowers thread and block indices to NVIDIA's special registers"

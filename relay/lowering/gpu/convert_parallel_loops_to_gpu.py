@@ -31,10 +31,9 @@ PROCESSORS = (
 
 @dataclass(frozen=True)
 class ConvertParallelLoopsToGpu(Pass):
-    """Turn each outermost `scf.parallel` whose `mapping` names blocks, with those inside of it that are mapped to
-    threads, into a `gpu.launch`. What stands between the loops, every thread does. Bounds must start at constants and
-    go in constant steps; turns that are not mapped to a processor are not taken.
-    """
+    """Turn each outermost `scf.parallel` that is mapped to blocks into a `gpu.launch`. Those inside of it that are
+    mapped to threads go with it. What stands between the loops, every thread does. Bounds must start at constants and
+    go in constant steps; turns that are not mapped to a processor are not taken."""
 
     name = "convert-parallel-loops-to-gpu"
     requires = ("loops",)

@@ -30,11 +30,10 @@ DIMENSIONS = (gpu.DimensionEnum.X, gpu.DimensionEnum.Y, gpu.DimensionEnum.Z)
 
 @dataclass(frozen=True)
 class GpuKernelOutlining(Pass):
-    """Turn each `gpu.launch` into a `gpu.launch_func` of a kernel `FUNCTION_kernel`, `FUNCTION_kernel_1`, ... of the
-    one module `@kernels`. Upstream makes a module for each; here all kernels of a model are compiled at once.
-    Constants, views of buffers, and numbers computed of elements (where a slice starts) are made inside the kernel;
-    all else that it reads, it is given.
-    """
+    """Turn each `gpu.launch` into a `gpu.launch_func` of a kernel. Kernels are called `FUNCTION_kernel`,
+    `FUNCTION_kernel_1`, ..., and stand in the one module `@kernels`. Upstream makes a module for each; here all kernels
+    of a model are compiled at once. Constants, views of buffers, and numbers computed of elements (where a slice
+    starts) are made inside the kernel; all else that it reads, it is given."""
 
     name = "gpu-kernel-outlining"
     requires = ("launches",)

@@ -21,8 +21,8 @@ from relay.target.chips import CHIPS
 
 @dataclass(frozen=True)
 class GpuModuleToBinary(Pass):
-    """Turn each `gpu.module` into a `gpu.binary` with an object for each of its targets: PTX as `assembly` for
-    `#nvvm.target`, SPIR-V as `bin` for `#xevm.target`. LLVM runs in a process of its own."""
+    """Turn each `gpu.module` into a `gpu.binary` with an object for each of its targets. An object is PTX as `assembly`
+    for `#nvvm.target`, SPIR-V as `bin` for `#xevm.target`. LLVM runs in a process of its own."""
 
     name = "gpu-module-to-binary"
     requires = ("device-calls",)

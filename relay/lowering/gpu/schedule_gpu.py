@@ -36,9 +36,9 @@ VIEWS = memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp
 
 @dataclass(frozen=True)
 class ScheduleGpu(TargetPass):
-    """Turn `linalg.fill`, `linalg.generic` and `memref.copy` into `scf.parallel` over blocks with one over threads
-    inside, mapped as `gpu-map-parallel-loops` does it: one turn for each element of a result, or for several neighbours
-    that are read and written at once.
+    """Turn `linalg` ops and copies into `scf.parallel` over blocks and threads. The loop over threads is inside of that
+    over blocks; both are mapped as `gpu-map-parallel-loops` does it: one turn for each element of a result, or for
+    several neighbours that are read and written at once.
 
     What one reader reads once needs no memory: padding becomes a comparison, a sum and what follows it one nest. An
     operation that is no such nest runs as a single thread. Where the module's target has `dot`,
