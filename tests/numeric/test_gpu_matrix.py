@@ -79,6 +79,7 @@ def test_products_of_codes_with_two_zero_points():
 def test_every_tile(number: int, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(mma, "TILES", TILES[number : number + 1])
     monkeypatch.setattr(tiles, "SPLITS", (1,))
+    monkeypatch.setattr(mma, "SLICES", (1,))
     tile, net = TILES[number], Net(20 + number)
     x = net.argument(net.numbers("uint8", 1, 13, 14, 48))
     weights = net.constant(net.numbers("int8", tile.columns + 16, 3, 3, 48))

@@ -15,11 +15,12 @@ from benchmarks.ptxas import find_ptxas
 from relay.interpreters import run
 from relay.lowering.gpu import tiles
 from relay.lowering.gpu.emulator import Emulator, KernelFault, run_model
-from relay.lowering.gpu.strategies import mma, wgmma, wgmma_turns
+from relay.lowering.gpu.strategies import mma, wgmma, wgmma_tma, wgmma_turns
 from relay.lowering.gpu.strategies.mma import TILES
 from relay.lowering.gpu.strategies.wgmma import GROUP_TILES
+from relay.lowering.gpu.strategies.wgmma_tma import BULK_TILES
 from relay.lowering.gpu.strategies.wgmma_turns import TURN_TILES
-from relay.lowering.gpu.tiles import GroupTile, Tile, TurnTile, cheapest, choices
+from relay.lowering.gpu.tiles import BulkTile, GroupTile, Tile, TurnTile, cheapest, choices
 from relay.target import resolve_gpu
 from tests.numeric.compiled_modules import Net, equal
 from tests.numeric.gpu_models import Emulated
@@ -34,6 +35,7 @@ def only(tile: Tile, monkeypatch: pytest.MonkeyPatch, splits: int = 1) -> None:
     turns = isinstance(tile, TurnTile)
     monkeypatch.setattr(mma, "TILES", ())
     monkeypatch.setattr(wgmma, "GROUP_TILES", () if turns else (tile,))
+    monkeypatch.setattr(wgmma_tma, "BULK_TILES", () if turns else (tile,))
     monkeypatch.setattr(wgmma_turns, "TURN_TILES", (tile,) if turns else ())
     monkeypatch.setattr(tiles, "SPLITS", (splits,))
 
@@ -110,6 +112,15 @@ def test_matrices_come_by_tiles(types: tuple[str, str], monkeypatch: pytest.Monk
     assert weights == {"argument": 1, "dims": [768, 128], "strides": [768], "box": [128, 64], "swizzle": 128}
 
 
+def test_three_groups_make_one_turn_of_what_would_be_two(monkeypatch: pytest.MonkeyPatch):
+    """196 tiles of 128 rows are 132 of 192, as many as processors; neither rows nor columns are multiples of them."""
+    costs, wide = resolve_gpu(TARGET).costs, BULK_TILES[-1]
+    assert cheapest(choices((*BULK_TILES, *TURN_TILES), 6272, 512, 4608, costs)).tile == wide
+    only(BulkTile(192, 128, 12, 1, 3), monkeypatch)
+    (row,) = check(product("int8", "int8", 300, 400, 144)).graph["device"]["launches"]
+    assert (row["grid"][0], row["block"][0], row["maps"][0]["box"]) == (4, 384, [128, 192])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("types", [("int8", "int8"), ("uint8", "uint8"), ("uint8", "int8"), ("int8", "uint8")])
 @pytest.mark.parametrize("number", range(len(GROUP_TILES)))
@@ -126,6 +137,8 @@ def test_depths_and_stages(depth: int, stages: int, monkeypatch: pytest.MonkeyPa
     """One turn of the loop, as many as there are stages, and more."""
     only(GroupTile(64, 64, 4, 1, stages), monkeypatch)
     check(product("int8", "int8", 65, depth, 64))
+    only(BulkTile(192, 64, 12, 1, stages), monkeypatch)
+    check(product("int8", "int8", 193, depth, 64))
 
 
 LAYERS = (((3, 7, 7, 512), (512, 3, 3), 1), ((3, 14, 14, 1024), (272, 1, 1), 2), ((2, 14, 14, 256), (256, 3, 3), 2))
@@ -251,7 +264,7 @@ def test_windows_come_by_themselves(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tile", [TurnTile(128, 128, 4, 1, 3), GroupTile(128, 64, 8, 1, 3)])
+@pytest.mark.parametrize("tile", [TurnTile(128, 128, 4, 1, 3), GroupTile(128, 64, 8, 1, 3), BULK_TILES[-1]])
 @pytest.mark.parametrize(
     "given",
     [

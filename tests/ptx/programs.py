@@ -11,12 +11,10 @@ import pytest
 import relay
 from relay.dialects.attributes import Array
 from relay.interpreters import run
-from relay.lowering.gpu import tiles
-from relay.lowering.gpu.strategies import mma, wgmma, wgmma_turns
-from relay.lowering.gpu.tiles import GroupTile, TurnTile
+from relay.lowering.gpu.tiles import BulkTile, GroupTile, TurnTile
 from relay.runtime import Executable
 from tests.numeric.gpu_models import golden_of
-from tests.numeric.test_gpu_warpgroups import TARGET, convolution, product, turns, windows
+from tests.numeric.test_gpu_warpgroups import TARGET, convolution, only, product, turns, windows
 from tests.numeric.test_models_compiled import DIGITS
 from tests.numeric.test_models_interpreted import MODELS
 
@@ -53,6 +51,7 @@ def group_product(name: str) -> Program:
     """A product by groups of warps, which tests of one tile choose; the integers are the interpreter's of relay."""
     net, tile = {
         "tma": (product("int8", "int8", 200, 640, 48), GroupTile(128, 64, 8, 1, 4)),
+        "three-groups": (product("int8", "int8", 200, 640, 144), BulkTile(192, 128, 12, 1, 3)),
         "tma-unsigned": (product("uint8", "int8", 128, 512, 144), GroupTile(64, 128, 4, 1, 3)),
         "cp.async": (convolution("int8", "int8", 80), GroupTile(128, 64, 8, 1, 4)),
         "windows": (windows("int8", 3, (9, 9, 128), 80), TurnTile(128, 64, 4, 1, 3)),
@@ -61,11 +60,7 @@ def group_product(name: str) -> Program:
     }[name]
     target = turns(2) if isinstance(tile, TurnTile) else TARGET
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mma, "TILES", ())
-        stay = isinstance(tile, TurnTile)
-        patch.setattr(wgmma, "GROUP_TILES", () if stay else (tile,))
-        patch.setattr(wgmma_turns, "TURN_TILES", (tile,) if stay else ())
-        patch.setattr(tiles, "SPLITS", (1,))
+        only(tile, patch)
         module = net.module()
         return Program(relay.build(module, target=target), net.inputs, [*run(module, net.inputs)])
 

@@ -64,8 +64,9 @@ def test_a_convolution_of_groups_that_copy():
 
 
 @pytest.mark.slow
-def test_a_product_of_unsigned_codes():
-    check(group_product("tma-unsigned"))
+@pytest.mark.parametrize("name", ["tma-unsigned", "three-groups"])
+def test_a_product_of_other_tiles(name: str):
+    check(group_product(name))
 
 
 @pytest.mark.slow

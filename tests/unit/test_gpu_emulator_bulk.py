@@ -13,19 +13,17 @@ import relay
 from relay.dialects.attributes import Array
 from relay.errors import RelayError, Unsupported
 from relay.interpreters import run
-from relay.lowering.gpu import tiles
 from relay.lowering.gpu.emulator import Emulator, KernelFault, run_model
 from relay.lowering.gpu.emulator.bulk import EPOCH, BulkCopies, Mapped
 from relay.lowering.gpu.emulator.faults import Wrong
 from relay.lowering.gpu.emulator.machine import aligned
 from relay.lowering.gpu.emulator.warp import CONTEXT_BYTES
-from relay.lowering.gpu.strategies import mma, wgmma, wgmma_turns
 from relay.lowering.gpu.tiles import GroupTile
 from relay.module import IRModule
 from relay.runtime import Executable
 from relay.runtime.session import DeviceArray
 from tests.numeric.compiled_modules import Net
-from tests.numeric.test_gpu_warpgroups import windows
+from tests.numeric.test_gpu_warpgroups import only, windows
 from tests.unit.gpu_driver import Foreign, emulated_cuda
 
 TILE = GroupTile(64, 64, 4, 1, 3)
@@ -35,10 +33,7 @@ STAGE = 128 * 128
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let there be one tile, for one group of warps."""
-    monkeypatch.setattr(mma, "TILES", ())
-    monkeypatch.setattr(wgmma, "GROUP_TILES", (TILE,))
-    monkeypatch.setattr(wgmma_turns, "TURN_TILES", ())
-    monkeypatch.setattr(tiles, "SPLITS", (1,))
+    only(TILE, monkeypatch)
 
 
 @cache

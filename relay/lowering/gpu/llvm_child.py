@@ -15,6 +15,12 @@ import llvmlite.binding as llvm
 ODD = re.compile(r"[ <(\[]i(?!(?:1|8|16|32|64)\b)(\d+)\b")
 """Integers that LLVM's SPIR-V makes wider, whose upper bits it leaves as they are."""
 
+ONE_CONDITION = re.compile(r"^( *)(%\S+) = select ([a-z ]*)i1 (\S+), (<(\d+) x \S+>.*)$", re.MULTILINE)
+"""A selection between vectors by one bit, which SPIR-V has from 1.4 on."""
+EACH_LANE = r"""\1%"\2 first" = insertelement <\6 x i1> poison, i1 \4, i64 0
+\1%"\2 lanes" = shufflevector <\6 x i1> %"\2 first", <\6 x i1> poison, <\6 x i32> zeroinitializer
+\1\2 = select \3<\6 x i1> %"\2 lanes", \5"""
+
 
 def compiled(text: str, triple: str, cpu: str, features: str, level: int, format: str, settings: list[str]) -> bytes:
     """The code of the module."""
@@ -31,8 +37,10 @@ def compiled(text: str, triple: str, cpu: str, features: str, level: int, format
     options.loop_vectorization = options.slp_vectorization = False
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
-    if format == "bin" and (odd := ODD.search(str(module))) is not None:
-        raise ValueError(f"error: SPIR-V has no integers of {odd[1]} bits")
+    if format == "bin":
+        if (odd := ODD.search(str(module))) is not None:
+            raise ValueError(f"error: SPIR-V has no integers of {odd[1]} bits")
+        module = llvm.parse_assembly(ONE_CONDITION.sub(EACH_LANE, str(module)))
     return machine.emit_assembly(module).encode() if format == "assembly" else machine.emit_object(module)
 
 

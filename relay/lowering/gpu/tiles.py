@@ -91,12 +91,16 @@ class Tile:
         """Whether the tile is shared evenly: by its warps, and by its threads' copies of rows of both factors; `fold`
         columns of packed weights are one row. A block must fit into a processor's registers, its stages into so many
         bytes."""
-        together = self.threads * CHUNK // self.depth
         if self.resident(costs) < 1 or self.fewest_stages * (self.stage_bytes + CHUNK) > room:
             return False
         even = not (self.rows % (16 * self.down) or self.columns % (8 * self.run * self.across))
-        copied = not (self.rows % together or self.columns % (fold * together))
-        return even and copied and self.sums <= costs.thread_sums and self.threads <= costs.largest_block
+        fitting = self.sums <= costs.thread_sums and self.threads <= costs.largest_block
+        return even and fitting and self.copied_evenly(fold)
+
+    def copied_evenly(self, fold: int) -> bool:
+        """Whether each thread copies as many chunks of both factors."""
+        together = self.threads * CHUNK // self.depth
+        return not (self.rows % together or self.columns % (fold * together))
 
     @property
     def barriers(self) -> int:
@@ -176,12 +180,20 @@ class GroupTile(Tile):
         return min(super().resident(costs), costs.shared_bytes // (self.stages * self.stage_bytes))
 
 
+@dataclass(frozen=True)
+class BulkTile(GroupTile):
+    """The same, of factors that the device copies."""
+
+    def copied_evenly(self, fold: int) -> bool:
+        return max(self.rows, self.columns) <= LONGEST
+
+
 GROUPS = 2
 """Groups of four warps that multiply and finish in turns."""
 
 
 @dataclass(frozen=True)
-class TurnTile(GroupTile):
+class TurnTile(BulkTile):
     """What one of two groups of four warps computes, while the other finishes its own: `wgmma` of 64 rows after the
     other. A block stays and takes tile after tile; a warp of a third group, which gives its registers to the others,
     asks for copies."""
@@ -199,12 +211,7 @@ class TurnTile(GroupTile):
 
     def legal(self, fold: int, room: int, costs: GpuCosts) -> bool:
         one = self.across == 1 and self.down == 4 and self.rows % (16 * self.down) == 0
-        return (
-            one
-            and self.columns <= LONGEST
-            and self.block <= costs.largest_block
-            and Tile.legal(self, fold, room, costs)
-        )
+        return one and self.block <= costs.largest_block and Tile.legal(self, fold, room, costs)
 
     def resident(self, costs: GpuCosts) -> int:
         return 1
@@ -258,7 +265,7 @@ def layouts(
     kind: type[Tile], shape: tuple[int, int], fold: int, room: int, costs: GpuCosts
 ) -> tuple[tuple[int, int], ...]:
     """How many warps can share the rows of a tile, and how many its columns."""
-    warps = product((1, 2, 4, 8, 16), repeat=2)
+    warps = product((1, 2, 4, 8, 12, 16), repeat=2)
     tiles = [kind(*shape, down, across, kind.fewest_stages) for down, across in warps]
     return tuple(tile.warps for tile in tiles if tile.legal(fold, room, costs))
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from relay.lowering.gpu.matrix import Product
 from relay.lowering.gpu.strategies.products import ProductSchedule
 from relay.lowering.gpu.strategies.strategy import Kernel
-from relay.lowering.gpu.strategies.wgmma import Wgmma
+from relay.lowering.gpu.strategies.wgmma import GROUP_TILES, Wgmma
+from relay.lowering.gpu.tiles import BulkTile, Tile
+
+BULK_TILES = (*GROUP_TILES, BulkTile(192, 128, 12, 1, 5))
+"""The last one by three groups: it makes one turn of 132 processors of what would be two, the second half empty."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,9 +26,14 @@ class WgmmaTma(Wgmma):
     finds by itself (im2col)."""
 
     record = WgmmaTmaSchedule
+    kind = BulkTile
     bulk = True
 
     @classmethod
     def takes(cls, product: Product, kernel: Kernel) -> bool:
         plain = product.conv.pointwise and product.padding is None
         return super().takes(product, kernel) and (plain or product.corners is not None)
+
+    @classmethod
+    def tiles(cls, product: Product, kernel: Kernel) -> Sequence[Tile]:
+        return BULK_TILES
