@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 LARGE = 16 << 20
 """Bytes from which a file is mapped instead of read."""
-SPILLED = 1 << 20
+SPILLED = 1 << 18
 """Bytes from which an array that a build makes is moved to a file."""
 SEGMENT = 1 << 30
 """Bytes of address space of a file that such arrays share. The disk has room for those that are written only."""
@@ -154,8 +154,8 @@ def room(size: int) -> npt.NDArray[Any] | None:
 
 
 def spilled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The same numbers in a file of the build; the array itself if it is small, or in a file already."""
-    if array.nbytes < SPILLED or _is_in_file(array) or (found := room(array.nbytes)) is None:
+    """The same numbers in a file of the build; the array itself if it is small, or a view of a file's bytes already."""
+    if array.nbytes < SPILLED or _is_of_file(array) or (found := room(array.nbytes)) is None:
         return array
     found = found.view(array.dtype).reshape(array.shape)
     found[...] = array
@@ -163,9 +163,9 @@ def spilled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return found
 
 
-def _is_in_file(array: npt.NDArray[Any]) -> bool:
-    """Whether the numbers lie in a mapped file."""
+def _is_of_file(array: npt.NDArray[Any]) -> bool:
+    """Whether the numbers lie in a file that is mapped, or was read as a whole."""
     owner: object = array
     while (base := getattr(owner, "base", None)) is not None:
         owner = base
-    return isinstance(owner.obj if isinstance(owner, memoryview) else owner, mmap)
+    return isinstance(owner.obj if isinstance(owner, memoryview) else owner, mmap | bytes)

@@ -18,6 +18,7 @@ from relay.dialects.attributes import dtype_of, elements, ints, scalar_attr, to_
 from relay.dialects.op import TensorOp, rank, shape, tensor
 from relay.errors import Unsupported
 from relay.interpreters.arithmetic import code_range
+from relay.mapping import spilled
 from relay.target import Target
 from relay.target.record import UNKNOWN
 from relay.transforms.location import place
@@ -54,7 +55,7 @@ class Expansion:
 
     def constant(self, numbers: npt.ArrayLike, dtype: npt.DTypeLike) -> SSAValue:
         """A constant, scalar or not."""
-        return self.add(relay.ConstantOp, [], {"value": elements(numbers, dtype)}).result
+        return self.add(relay.ConstantOp, [], {"value": elements(spilled(np.asarray(numbers, dtype)))}).result
 
     def constant_like(self, numbers: npt.ArrayLike, like: SSAValue) -> SSAValue:
         """A constant of another value's element type."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 import relay
 from relay import mapping
@@ -88,6 +90,7 @@ def no_space(*_: object) -> None:
 HIGH_WATER = """
 import sys
 from pathlib import Path
+from typing import Any
 {body}
 print([line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")][0])
 """
@@ -102,19 +105,43 @@ def high_water(body: str, path: Path) -> int:
     return int(ended.stdout) << 10
 
 
+def floats(rng: np.random.Generator) -> tuple[int, list[NodeProto], list[TensorProto]]:
+    """21 products with matrices of floats: the width of rows, nodes, weights."""
+    width, layers = 2048, range(21)
+    weights = [rng.normal(0, width**-0.5, (width, width)).astype(np.float32) for _ in layers]
+    nodes = [helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"x{i + 1}"]) for i in layers]
+    return width, nodes, [numpy_helper.from_array(each, f"w{i}") for i, each in enumerate(weights)]
+
+
+def four_bits(rng: np.random.Generator) -> tuple[int, list[NodeProto], list[TensorProto]]:
+    """36 products with matrices of codes of four bits, in blocks of 32."""
+    width, layers = 4096, range(36)
+    form: dict[str, Any] = {"K": width, "N": width, "bits": 4, "block_size": 32}
+    nodes, weights = list[NodeProto](), list[TensorProto]()
+    for i in layers:
+        codes = rng.integers(0, 256, (width, width // 32, 16), dtype=np.uint8)
+        scales = rng.uniform(0.5, 1.5, width * width // 32).astype(np.float32) / width
+        weights += [numpy_helper.from_array(codes, f"w{i}"), numpy_helper.from_array(scales, f"s{i}")]
+        names = [f"x{i}", f"w{i}", f"s{i}"]
+        nodes.append(helper.make_node("MatMulNBits", names, [f"x{i + 1}"], domain="com.microsoft", **form))
+    return width, nodes, weights
+
+
 @pytest.mark.slow
-def test_memory_for_350_megabytes_of_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("model", [floats, four_bits])
+def test_memory_for_350_megabytes_of_weights(
+    model: Callable[[np.random.Generator], tuple[int, list[NodeProto], list[TensorProto]]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+):
     monkeypatch.setenv("RELAY_CACHE_DIR", str(tmp_path / "cache"))
-    rng, width, layers = np.random.default_rng(0), 2048, 21
-    weights = [rng.normal(0, width**-0.5, (width, width)).astype(np.float32) for _ in range(layers)]
-    nodes = [helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"x{i + 1}"]) for i in range(layers)]
-    rows = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (4, width)) for name in ("x0", f"x{layers}")]
-    constants = [numpy_helper.from_array(each, f"w{i}") for i, each in enumerate(weights)]
-    graph = helper.make_graph(nodes, "products", rows[:1], rows[1:], constants)
+    width, nodes, weights = model(np.random.default_rng(0))
+    rows = [helper.make_tensor_value_info(f"x{i}", TensorProto.FLOAT, (1, width)) for i in (0, len(nodes))]
+    graph = helper.make_graph(nodes, "products", rows[:1], rows[1:], weights)
     path = tmp_path / "products.onnx"
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    path.write_bytes(model.SerializeToString())
-    size = sum(each.nbytes for each in weights)
+    domains = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    path.write_bytes(helper.make_model(graph, opset_imports=domains, ir_version=8).SerializeToString())
+    size = sum(len(each.raw_data) for each in weights)
     assert size > 350e6
     assert high_water(BUILD, path) < 1.3 * size
     relay.build(path).save(tmp_path / "products.relay")

@@ -34,6 +34,7 @@ from relay.dialects.op import DYNAMIC, TensorOp, is_tensor
 from relay.dialects.op import tensor as type_of
 from relay.dialects.relay import ConstantOp, ReshapeOp
 from relay.errors import InvalidArgument, Malformed, Unsupported
+from relay.mapping import spilled
 from relay.signature import TensorInfo
 
 T = TypeVar("T", bound=TensorOp)
@@ -236,15 +237,15 @@ class Builder:
         return found
 
     def constant(self, array: Array, label: str) -> SSAValue:
-        """A `relay.constant` that shares the array's memory."""
+        """A `relay.constant` that shares the array's memory; in a build, large arrays move to a file (`spilled`)."""
         label = self._unique(label)
-        op = self.emit(ConstantOp, [], {"value": elements(array, label=label), "label": StringAttr(label)})
+        op = self.emit(ConstantOp, [], {"value": elements(spilled(array), label=label), "label": StringAttr(label)})
         op.result.name_hint = value_name(label)
         return op.result
 
     def unnamed(self, array: Array) -> SSAValue:
         """A constant that the file does not hold, without a label."""
-        return self.emit(ConstantOp, [], {"value": elements(array)}).result
+        return self.emit(ConstantOp, [], {"value": elements(spilled(array))}).result
 
     def scalar(self, value: float | int, like: SSAValue) -> SSAValue:
         """A rank-0 constant of the value's element type, without a label."""

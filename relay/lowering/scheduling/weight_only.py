@@ -34,6 +34,7 @@ from relay.lowering.scheduling.weight_only_kernels import (
     WeightOnlySchedule,
 )
 from relay.lowering.shaped import is_buffer, shape_of
+from relay.mapping import spilled, used
 from relay.target import LANES
 from relay.target.dots import Dot
 
@@ -102,7 +103,10 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
         """Of a code: those of a float, in 4 or 8, or the fewest that hold the codes of all calls."""
         if isinstance(self.type, ReducedPrecisionFloatType):
             return 4 if self.type.bitwidth == 4 else 8
-        largest = max(int(codes.max(initial=0)) for codes, _, _ in self.given)
+        largest = 0
+        for codes, _, _ in self.given:
+            largest = max(largest, int(codes.max(initial=0)))
+            used(codes.nbytes)
         return relay.WeightOnlyDenseOp.bits_of(largest)
 
     def decide(self, kernel: Kernel, pick: Picks) -> WeightOnlySchedule:
@@ -204,12 +208,15 @@ def pack(
     shifts = np.arange(per, dtype=np.uint32) * bits
     if by_bytes:
         shifts = np.arange(per, dtype=np.uint32) % GROUP * 8 + np.arange(per, dtype=np.uint32) // GROUP * bits
-    words = np.bitwise_or.reduce(codes.reshape(channels, -1, per).astype(np.uint32) << shifts, axis=2)
-    lanes = np.pad(words, (room, (0, 0))).reshape(vectors, LANES, -1).swapaxes(1, 2)
+    words = np.zeros((vectors * LANES, codes.size // channels // per), np.uint32)
+    for number, shift in enumerate(shifts):  # one after the other: all at once are 32 times the packed weights
+        words[:channels] |= codes.reshape(channels, -1, per)[..., number].astype(np.uint32) << shift
+    used(codes.nbytes)
+    lanes = words.reshape(vectors, LANES, -1).swapaxes(1, 2)
 
     def by_lane(numbers: Array) -> Array:
         wide = np.pad(numbers.astype(np.float32), (room, (0, 0)))
         return np.ascontiguousarray(wide.reshape(vectors, LANES, blocks).swapaxes(1, 2)).reshape(-1)
 
     offsets = -scales * (zeros.astype(np.float32) - middle)
-    return np.ascontiguousarray(lanes).reshape(-1).view(np.int32), by_lane(scales), by_lane(offsets)
+    return spilled(lanes).reshape(-1).view(np.int32), by_lane(scales), by_lane(offsets)
