@@ -1,9 +1,11 @@
-"""`docs/passes.md` from the passes, `docs/operators.md` from the ops, and the table of operators in `docs/support.md`
-from the importer; `python docs/generate.py` writes them, and tests compare them."""
+"""`docs/passes.md` from the passes, `docs/operators.md` from the ops, the tables of operators in `docs/support.md` from
+the importers, the operator in `docs/architecture.md` from a build. `python docs/generate.py` writes them, and tests
+compare them."""
 
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Iterator
 from itertools import groupby
@@ -25,6 +27,7 @@ from xdsl.irdl import (
 from xdsl.passes import ModulePass
 from xdsl.utils.hints import type_repr
 
+import relay
 from relay.compile.pipeline import default_pipeline
 from relay.dialects.irdl import dialects
 from relay.dialects.op import TensorOp
@@ -35,9 +38,12 @@ from relay.frontend.onnx.operators import TABLE
 from relay.frontend.tflite.profiles import PROFILES
 from relay.frontend.torch.operators import REFUSED
 from relay.frontend.torch.operators import TABLE as TORCH_TABLE
+from relay.lowering.llvm_ir import program
+from relay.module import IRModule
 from relay.passes.base import Pass
 from relay.passes.config import options
 from relay.passes.info import info_of, names_of, why_of
+from relay.passes.pipeline import Pipeline
 from relay.passes.registry import find
 from relay.universe import PASSES
 
@@ -297,7 +303,49 @@ def support_page() -> str:
     return text
 
 
+ARCHITECTURE = Path(__file__).parent / "architecture.md"
+FOLLOWED_MARKS = ("<!-- one operator: written by python docs/generate.py -->\n", "<!-- end of the operator -->\n")
+FOLLOWED = """func.func @main(%x: tensor<1x16xf32>) -> tensor<1x16xf32> {
+  %0 = relay.nn.relu %x : (tensor<1x16xf32>) -> tensor<1x16xf32>
+  func.return %0 : tensor<1x16xf32>
+}
+"""
+MACHINE = "x86_64-unknown-linux-gnu -mcpu=cascadelake"
+SHOWN = {"fuse-ops": 1, "relay-to-linalg": 2, "plan-memory": 3}
+"""The passes after which the kernel is shown, with the stage that it is on then."""
+
+
+def followed() -> str:
+    """One operator on each stage: its kernel after the passes that complete the stage, LLVM IR, and instructions."""
+    mod, parts = IRModule.parse(FOLLOWED), [("Stage 0, as a file has it", "mlir", FOLLOWED)]
+    for step in default_pipeline(MACHINE, 2):
+        mod = Pipeline([step])(mod)
+        if step.name in SHOWN:
+            parts.append((f"Stage {SHOWN[step.name]}, after `{step.name}`", "mlir", kernel_in(mod.to_text())))
+    written = program(mod.op).text.partition("\ndefine internal")[2].partition("\n}\n")[0]
+    parts.append(("Stage 4, LLVM IR", "llvm", f"define internal{written}\n}}\n"))
+    assembly = relay.build(IRModule.parse(FOLLOWED), target=MACHINE).get_source("asm")
+    vectors = [line.strip().expandtabs(8) for line in assembly.partition("relay_main")[0].splitlines() if "zmm" in line]
+    parts.append(("and its instructions on vectors", "asm", "\n".join([*vectors, ""])))
+    return "\n".join(f"{title}:\n\n```{language}\n{text}```\n" for title, language, text in parts)
+
+
+def kernel_in(text: str) -> str:
+    """The function of the one kernel in a module's text, without what was noted on it."""
+    body = text.partition("  func.func private ")[2].partition("\n  }\n")[0]
+    lines = re.sub(r" attributes \{relay\.schedule.*\} \{", " {", f"func.func private {body}\n}}\n").splitlines()
+    return "\n".join([line.removeprefix("  ") if line.startswith("    ") else line for line in lines] + [""])
+
+
+def architecture_page() -> str:
+    """The page of the architecture, with the operator anew."""
+    begin, end = FOLLOWED_MARKS
+    head, rest = ARCHITECTURE.read_text().split(begin)
+    return head + begin + followed() + end + rest.split(end)[1]
+
+
 if __name__ == "__main__":
+    ARCHITECTURE.write_text(architecture_page())
     PAGE.write_text(page())
     OPERATORS.write_text(operators_page())
     SUPPORT.write_text(support_page())

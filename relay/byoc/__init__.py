@@ -1,4 +1,5 @@
-"""External compilers ("bring your own codegen"): what a plug-in derives from, and how it is found.
+"""External compilers ("bring your own codegen"): what a plug-in derives from, how it is found, and how a module is
+divided. May import `frontend`, `lowering`, the rooms below, and `runtime`.
 
 Every name is imported when it is first used: loaders live below this package and run without the compiler.
 """

@@ -1,4 +1,4 @@
-"""Builds for a GPU: the passes below level 1, and the executable of a module whose kernels run there."""
+"""Builds for a GPU: the passes below stage 1, and the executable of a module whose kernels run there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds for a CPU: the passes below level 1, and the executable of a module whose memory is planned."""
+"""Builds for a CPU: the passes below stage 1, and the executable of a module whose memory is planned."""
 
 from __future__ import annotations
 

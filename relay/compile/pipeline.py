@@ -31,7 +31,7 @@ wait_in_fork(PASSES_LOCK.acquire, PASSES_LOCK.release)
 
 
 def graph_passes(target: Target) -> list[ModulePass]:
-    """Level 0 to outlined kernels: what `optimize` runs."""
+    """Stage 0 to outlined kernels: what `optimize` runs."""
     return [AttachTarget(configured() or spelled(target)), CompileExternal(), *to_kernels()]
 
 

@@ -1,4 +1,5 @@
-"""`explore`: build a module in several ways, measure each, and keep the best."""
+"""Builds measured against each other: `explore`, `tune`, `compare`, and the search for a pass that changes numbers. May
+import `quantize`, `compile` and the rooms below."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Frontends: a model file in, an `IRModule` out."""
+"""Importers: a model file in, an `IRModule` out, one folder a format. May import `transforms` and the rooms below, but
+not `lowering`."""
 
 from __future__ import annotations
 

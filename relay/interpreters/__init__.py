@@ -1,4 +1,5 @@
-"""What every op means, in numpy: the oracle of the tests, and what constants fold with.
+"""What every op means, in numpy: the oracle of the tests, and what constants fold with. May import `target`, `dialects`
+and what is below, but not `passes`.
 
 `run` runs a module's function, `evaluate` one op. `register` gives the same functions to xDSL's own `Interpreter`.
 """

@@ -1,1 +1,2 @@
-"""Down a level: relay to linalg, to loops over planned memory, to LLVM IR."""
+"""Passes that take a module down a stage: to linalg, to loops over planned memory, to LLVM IR, GPU kernels or C. May
+import `transforms` and the rooms below, but not `frontend`."""

@@ -1,4 +1,4 @@
-"""Dot products of codes, and of bf16, at the level of loops: calls of functions whose bodies say what they compute.
+"""Dot products of codes, and of bf16, at the stage of loops: calls of functions whose bodies say what they compute.
 
 Upstream has no op that is what processors do in one instruction, on vectors of one dimension. So a module has a private
 function for each kind of dot product, of `vector.contract` and casts, and kernels call it where they need one;

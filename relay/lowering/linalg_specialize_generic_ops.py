@@ -1,4 +1,4 @@
-"""`linalg-specialize-generic-ops`: loop nests of level 2 as the named ops that compute the same."""
+"""`linalg-specialize-generic-ops`: loop nests of stage 2 as the named ops that compute the same."""
 
 from __future__ import annotations
 

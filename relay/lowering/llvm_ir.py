@@ -1,4 +1,4 @@
-"""`llvm-ir`: LLVM IR text from level 3 (`func`, `scf`, `memref`, `vector`, `arith`, `math`).
+"""`llvm-ir`: LLVM IR text from stage 3 (`func`, `scf`, `memref`, `vector`, `arith`, `math`).
 
 A memref is a pointer; its static type gives every address as one GEP. All memref arguments are `noalias`: the memory
 plan never gives a kernel overlapping buffers of which it writes one.
@@ -66,7 +66,7 @@ def program(
     a function that runs `@main` for many blocks of inputs (`llvm.repeat`); there must be a `triple`. `apart`: each
     kernel is a module of its own.
 
-    Raises Unsupported for an operation that is none of level 3.
+    Raises Unsupported for an operation that is none of stage 3.
     """
     declarations: dict[str, str] = {}
     functions: dict[str, FunctionText] = {}

@@ -29,7 +29,7 @@ from relay.transforms.unsigned_codes import UnsignedCodes
 
 
 def to_kernels() -> list[ModulePass]:
-    """Level 0, with a target, to outlined kernels of level 1."""
+    """Stage 0, with a target, to outlined kernels of stage 1."""
     return [
         Legalize(),
         AlterOpLayout(),
@@ -45,7 +45,7 @@ def to_kernels() -> list[ModulePass]:
 
 
 def to_loops() -> list[ModulePass]:
-    """Kernels to level 3, with planned memory."""
+    """Kernels to stage 3, with planned memory."""
     return [
         RelayToLinalg(),
         ExpandApplyScale(),

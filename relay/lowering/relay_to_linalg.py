@@ -1,4 +1,4 @@
-"""`relay-to-linalg`: level 1 to level 2."""
+"""`relay-to-linalg`: stage 1 to stage 2."""
 
 from __future__ import annotations
 

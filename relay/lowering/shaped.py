@@ -1,4 +1,4 @@
-"""The shaped types of levels 2 and 3, by kind: xDSL's classes are generic in their element type, checks are not."""
+"""The shaped types of stages 2 and 3, by kind: xDSL's classes are generic in their element type, checks are not."""
 
 from __future__ import annotations
 

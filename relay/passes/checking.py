@@ -38,7 +38,7 @@ def verify(mod: IRModule, when: str) -> None:
 
 
 class Verifier:
-    """Verifies one module at the steps of a run: what goes down a level, and what a pass that is not vetted changed."""
+    """Verifies one module at the steps of a run: what goes down a stage, and what a pass that is not vetted changed."""
 
     def __init__(self, mod: IRModule, wanted: bool):
         self.mod, self.wanted = mod, wanted

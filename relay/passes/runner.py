@@ -112,7 +112,7 @@ class Runner:
         self.served.setdefault(step.name, needed_by)
 
     def apply(self, step: ModulePass, info: PassInfo) -> None:
-        """Run it, and keep account. What goes down a level, and what a pass that is not ours leaves, is verified."""
+        """Run it, and keep account. What goes down a stage, and what a pass that is not ours leaves, is verified."""
         step = override(step, {**self.options, **self.ctx.config})
         check_options(step)
         with Told(self.mod, info, self.ctx.instruments):

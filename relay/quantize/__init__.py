@@ -1,4 +1,5 @@
-"""Post-training quantization: `mod = relay.quantize.Quantize(calibration=samples)(mod)`."""
+"""Quantization of float models after training: `mod = relay.quantize.Quantize(calibration=samples)(mod)`. May import
+`compile`, which builds and runs what is calibrated, and the rooms below."""
 
 from relay.doors import door
 from relay.quantize.calibration import Calibration, calibrate

@@ -1,4 +1,5 @@
-"""Run what was built. Imports nothing of the compiler: neither xdsl nor the rest of relay but its errors."""
+"""Runs what was built: loads, binds arrays, shares work among threads. May import errors and other small modules, but
+neither xdsl nor the compiler."""
 
 from __future__ import annotations
 

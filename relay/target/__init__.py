@@ -1,4 +1,5 @@
-"""What a machine is: one record of what it has and what that costs, on the module as a dictionary of attributes."""
+"""What a machine is: one record of what it has and what that costs, on the module as a dictionary of attributes. May
+import `dialects` and what is below."""
 
 from relay.target.attributes import (
     ATTRIBUTE,

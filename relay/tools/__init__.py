@@ -1,1 +1,1 @@
-"""Commands: each parses its arguments, calls the front door and prints."""
+"""Commands: each parses its arguments, calls a front door and prints. May import every room; none imports it."""

@@ -134,7 +134,7 @@ def completeness(subject: Subject) -> Iterator[str]:
 
 
 def lowering(subject: Subject, op: type[Operation], found: Sequence[FuncOp]) -> Iterator[str]:
-    """What is missing below level 1."""
+    """What is missing below stage 1."""
     function = next(filter(None, map(runnable, found)), None)
     if function is None:
         yield f"{op.name} has no example that can be run with 2 for ?"

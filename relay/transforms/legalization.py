@@ -1,6 +1,6 @@
 """Where the legalization patterns are listed, and how they are applied.
 
-A dialect's patterns bring its ops to level 1. They live beside this module, or in another package: those of a
+A dialect's patterns bring its ops to stage 1. They live beside this module, or in another package: those of a
 `DialectPlugIn`, or of an entry point of the group `relay.legalize` (its name: the dialect; its object: a list of
 `Legalization` classes). Nothing is imported for a dialect that neither the context has loaded nor the module uses.
 """
@@ -33,7 +33,7 @@ from relay.transforms.location import place
 
 ENTRY_POINTS = "relay.legalize"
 LEGAL = ("relay", "byoc")
-"""Dialects of level 1. Their ops may have patterns too (a target's choices), and may stay."""
+"""Dialects of stage 1. Their ops may have patterns too (a target's choices), and may stay."""
 EXPANDED = "%x  =>  the ops of its row in the expansions of its plug-in"
 ROUNDS = 32
 """How often all ops are offered to the patterns before the patterns are taken to chase each other."""
@@ -41,7 +41,7 @@ ROUNDS = 32
 
 @dataclass(frozen=True)
 class Legalization(RewritePattern, ABC):
-    """A pattern towards level 1 for a target, by which it may choose. The first paragraph of its documentation is what
+    """A pattern towards stage 1 for a target, by which it may choose. The first paragraph of its documentation is what
     it makes of what."""
 
     REPLACES: ClassVar[frozenset[type[Operation]]] = frozenset()
@@ -189,7 +189,7 @@ def stays_not(op: Operation, targets: Collection[str]) -> bool:
 
 
 def legal(module: ModuleOp, dialects: Sequence[str] | None = None) -> bool:
-    """Whether no op is left of the dialects (default: every registered one) that have patterns, nor one of level 1's
+    """Whether no op is left of the dialects (default: every registered one) that have patterns, nor one of stage 1's
     that a pattern still replaces on the module's target."""
     points = registered()
     targets = {point.name for point in points} - set(LEGAL) if dialects is None else set(dialects)

@@ -1,4 +1,5 @@
-"""Certificates: what an artifact claims of its machine code, checked on the machine code. Imports no compiler code."""
+"""Certificates: what an artifact claims of its machine code, checked on the machine code. May import `runtime`, and
+nothing of the compiler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The interactive view: a module's way through a pipeline, recorded, and shown as a page, a report or in a notebook.
+"""Runs of a pipeline as something to look at: recorded, as a page, as a report, in a notebook. May import every room
+but `tools`.
 
 `relay.viewer.record(mod)` runs the pipeline and keeps what each pass did; a notebook shows it as the whole page, and
 `relay.viewer.report(record)` is that page as one HTML file. `relay-explore` serves it.

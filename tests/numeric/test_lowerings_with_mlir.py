@@ -1,4 +1,4 @@
-"""The ops' examples at level 2: upstream's verifiers take what they become."""
+"""The ops' examples at stage 2: upstream's verifiers take what they become."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Level 2 of real models, as printed, built and run by IREE, against the stored outputs of LiteRT's reference kernels.
+"""Stage 2 of real models, as printed, built and run by IREE, against the stored outputs of LiteRT's reference kernels.
 
 IREE's tools (`pip install iree-base-compiler iree-base-runtime`, in an environment of their own) are found by PATH.
 """
@@ -52,7 +52,7 @@ def test_a_model(name: str, tmp_path: Path) -> None:
     found = [tmp_path / f"out{number}.npy" for number in range(len(outputs))]
     for number, file in enumerate(given):
         array = golden[f"rand0_in{number}"]
-        np.save(file, array.view(np.int8) if array.dtype == np.uint8 else array)  # level 2 has no unsigned types
+        np.save(file, array.view(np.int8) if array.dtype == np.uint8 else array)  # stage 2 has no unsigned types
     finish(
         [RUN, f"--module={code}", "--device=local-sync", "--function=main"]
         + [f"--input=@{file}" for file in given]

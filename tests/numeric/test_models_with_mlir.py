@@ -1,4 +1,4 @@
-"""Real models at level 2, run by MLIR's own lowering, against the stored outputs of LiteRT's reference kernels."""
+"""Real models at stage 2, run by MLIR's own lowering, against the stored outputs of LiteRT's reference kernels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WHOLE: tuple[Pass, ...] = (RelayToLinalg(),)
 @mlir_runner.needs_mlir
 @pytest.mark.parametrize("passes", [FUSED, WHOLE], ids=["fused", "whole"])
 @pytest.mark.parametrize("name", ["ad01_int8", "kws_int8", "resnet8_int8", "mobilenet_v1_0.25_128_quant"])
-def test_level2_of_a_model_gives_the_reference_outputs(name: str, passes: tuple[Pass, ...]):
+def test_stage2_of_a_model_gives_the_reference_outputs(name: str, passes: tuple[Pass, ...]):
     path = MODELS / f"{name}.tflite"
     if not path.exists():
         pytest.skip(f"the model {name} is not here")

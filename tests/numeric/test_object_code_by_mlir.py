@@ -1,4 +1,4 @@
-"""Levels 2 and 3, as printed, become object code by MLIR's and LLVM's own passes: its outputs are the reference's."""
+"""Stages 2 and 3, as printed, become object code by MLIR's and LLVM's own passes: its outputs are the reference's."""
 
 from __future__ import annotations
 

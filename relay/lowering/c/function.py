@@ -1,4 +1,4 @@
-"""`FunctionWriter`: the text of one function in C, from the loops of level 3."""
+"""`FunctionWriter`: the text of one function in C, from the loops of stage 3."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def kind(type: Attribute) -> Kind:
 
 @lru_cache(maxsize=4096)
 def signless(type: Attribute) -> Attribute:
-    """The type without signedness, which lives in the ops from level 2 down; a narrow type as what memory holds."""
+    """The type without signedness, which lives in the ops from stage 2 down; a narrow type as what memory holds."""
     if isinstance(type, StoredType):
         return signless(type.storage)
     if is_narrow(type):

@@ -1,4 +1,4 @@
-"""Level 2 of every relay op, run by MLIR's own lowering, against the numpy meaning of level 1."""
+"""Stage 2 of every relay op, run by MLIR's own lowering, against the numpy meaning of stage 1."""
 
 from __future__ import annotations
 
@@ -307,7 +307,7 @@ def check(name: str, got: Sequence[Array], want: Sequence[Array], tolerance: flo
 
 @mlir_runner.needs_mlir
 @pytest.mark.parametrize("kind", KINDS_OF_CASES)
-def test_level2_computes_what_level1_means(kind: str):
+def test_stage2_computes_what_stage1_means(kind: str):
     """Run by MLIR, as it is and with our expansion of `tosa.apply_scale`."""
     level1 = IRModule()
     calls: dict[str, mlir_runner.Call] = {}
