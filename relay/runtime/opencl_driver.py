@@ -30,6 +30,7 @@ FUNCTIONS: dict[str, tuple[object, list[object]]] = {
     "clBuildProgram": (c_int, [c_void_p, c_uint, POINTER(c_void_p), c_char_p, c_void_p, c_void_p]),
     "clGetProgramBuildInfo": (c_int, [c_void_p, c_void_p, c_uint, c_size_t, c_void_p, POINTER(c_size_t)]),
     "clCreateKernel": (c_void_p, [c_void_p, c_char_p, POINTER(c_int)]),
+    "clSetKernelArg": (c_int, [c_void_p, c_uint, c_size_t, c_void_p]),
     "clSetKernelArgSVMPointer": (c_int, [c_void_p, c_uint, c_void_p]),
     "clEnqueueNDRangeKernel": (
         c_int,
@@ -237,6 +238,8 @@ class OpenClDriver:
         def action() -> None:
             for number, buffer in enumerate(buffers):
                 self.call("clSetKernelArgSVMPointer", function, number, buffer)
+            if shared:
+                self.call("clSetKernelArg", function, len(buffers), shared, None)
             self.call("clEnqueueNDRangeKernel", stream, function, 3, None, whole, part, 0, None, None)
 
         self.do(action)

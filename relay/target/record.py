@@ -440,7 +440,7 @@ class GpuTarget(Processor):
 
     @property
     def takes_rows_in_turn(self) -> bool:
-        return self.shuffles
+        return True
 
     @property
     def multiplies_rows_by_rows(self) -> bool:
@@ -456,7 +456,7 @@ class GpuTarget(Processor):
 
     @property
     def keeps_scores(self) -> bool:
-        return self.matrix_units and self.shuffles
+        return True
 
     @property
     def divides_by_products(self) -> bool:

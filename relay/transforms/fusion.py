@@ -155,14 +155,14 @@ class Group:
 
     def is_product(self, target: Target) -> bool:
         """Whether this is a product of stacks of matrices whose second ones the target's kernels pack at run time, or
-        copy into shared memory."""
+        read for several rows at once."""
         op = self.anchor
         if not isinstance(op, relay.BatchMatmulOp) or op.transpose_a.value.data:
             return False
         rows, columns = shape(op.result)[-2:]
         kinds = {tensor(value).element_type for value in op.operands}
         if isinstance(target, GpuTarget):
-            fits = kinds <= CODES or (bool(target.matmul) and kinds == {f32})
+            fits = kinds <= CODES or kinds == {f32}
             enough = rows >= target.costs.matrix_rows and columns >= target.costs.matrix_columns
             return fits and enough and rank(op.result) == 3
         costs = target.costs

@@ -38,10 +38,10 @@ class Emulated:
         return [r for r, row in zip(results, self.graph["outputs"], strict=True) if row["kind"] == "output"]
 
 
-def check(net: Net) -> Emulated:
+def check(net: Net, target: str = "cuda") -> Emulated:
     """Build it for a GPU and compare all results with the interpreter's."""
     module = net.module()
-    wanted, model = run(module, net.inputs), Emulated(module)
+    wanted, model = run(module, net.inputs), Emulated(module, target)
     results = zip(net.results, model.run(net.inputs), wanted, strict=True)
     wrong = [name for name, got, want in results if not equal(got, want)]
     assert not wrong, f"{len(wrong)} of {len(wanted)} results differ from the interpreter's: {wrong}"

@@ -13,12 +13,15 @@ import relay
 from relay.dialects import qnn
 from relay.dialects import relay as ops
 from relay.dialects.attributes import Array, element_type, scalar_attr
+from relay.errors import Unsupported
 from relay.interpreters import run
 from relay.lowering.gpu.formats import FLOATS, Format
 from relay.lowering.gpu.strategies.attention import KEYS
+from relay.runtime.opencl_driver import driver as opencl_driver
 from tests.numeric.compiled_modules import Net, equal, offsets
 from tests.numeric.gpu_models import Emulated, check
 from tests.numeric.test_gpu_weight_only import built
+from tests.numeric.test_models_compiled import outputs_of
 from tests.ptx.interpreter import run as run_ptx
 from tests.ptx.memory import Fault
 
@@ -83,7 +86,8 @@ def test_ptx_of_codes(case: Case):
     assert equal(found, run(module, net.inputs)[0])
 
 
-FLOATS_OF = (
+Floats = tuple[tuple[int, int, int], int, int, bool]
+FLOATS_OF: tuple[Floats, ...] = (
     ((2, 24, 32), 24, 32, False),
     ((2, 70, 64), 200, 64, True),
     ((2, 16, 40), 72, 36, False),
@@ -92,9 +96,9 @@ FLOATS_OF = (
 """Heads, queries and size; keys; size of values; whether keys lie as rows."""
 
 
-def of_floats(net: Net, number: int, format: Format) -> tuple[Array, Array]:
+def of_floats(net: Net, number: int, format: Format, case: Floats | None = None) -> tuple[Array, Array]:
     """One attention with a mask of keys; what it is in float64, and how far off it may be."""
-    (heads, queries, size), keys, width, by_rows = FLOATS_OF[number]
+    (heads, queries, size), keys, width, by_rows = case or FLOATS_OF[number]
     q, mask = net.numbers("float32", heads, queries, size), net.numbers("float32", keys) * np.float32(4)
     k = net.numbers("float32", heads, *((keys, size) if by_rows else (size, keys)))
     v, scale = net.numbers("float32", heads, keys, width), np.float32(size**-0.5)
@@ -174,3 +178,79 @@ def test_each_barrier_is_needed(floats: bool):
     for barrier in barriers:
         with pytest.raises(Fault):
             run_ptx(executable, net.inputs, text[: barrier.start()] + text[barrier.end() :])
+
+
+# Without matrix units
+
+PLAIN = "cuda -mattr=-mma", "cuda -mattr=-mma,-shuffle"
+"""Threads of a team join what they have by shuffles, or through memory."""
+
+
+def every_float(net: Net, repeated: int) -> list[Array]:
+    """Attention of floats, with as many heads as fill a device's processors; what it is in float64."""
+    wanted = list[Array]()
+    for number, ((heads, *sizes), keys, width, by_rows) in enumerate(FLOATS_OF):
+        queries, size = sizes
+        case = (heads * repeated, queries, size), keys, width, by_rows
+        wanted.append(of_floats(net, number, FLOATS["tf32"], case)[0])
+    return wanted
+
+
+def is_close(found: Array, wanted: Array) -> bool:
+    """Within 4e-6 of the largest: sums of floats in another order, exp, and a quotient."""
+    return bool(found.dtype == np.float32 and np.abs(found - wanted).max() <= 4e-6 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("target", ["cuda", PLAIN[1]])
+def test_floats_in_one_launch_without_matrix_units(target: str):
+    net = Net(57)
+    wanted = every_float(net, 4)
+    model = Emulated(net.module(), target, checked=False)
+    assert kernels_of(model) == ["attention"] * len(wanted)
+    found = model.run(net.inputs)
+    assert all(map(is_close, found, wanted))
+
+
+@pytest.mark.parametrize("target", PLAIN)
+def test_codes_in_one_launch_without_matrix_units(target: str):
+    """Heads that fill the processors; keys as rows become columns by a launch before."""
+    net = Net(58)
+    for number, case in enumerate((CASES[2], MANY[1])):
+        attention(net, case, str(number), rescaled=bool(number % 2))
+    model = check(net, target)
+    assert [name for name in kernels_of(model) if name != "transpose"] == ["attention"] * 2
+
+
+@pytest.mark.parametrize("target", PLAIN)
+def test_ptx_and_barriers_without_matrix_units(target: str):
+    """Two warps share the keys of a query: the PTX interpreter faults without any barrier."""
+    net = Net(59)
+    want = of_floats(net, 1, FLOATS["tf32"])[0]
+    executable = built(net, target, '{strategy = "attention-rows", queries = 2 : i64, team = 64 : i64}')
+    (found,) = run_ptx(executable, net.inputs)[0]
+    assert is_close(found, want)
+    text = executable.get_source("ptx")
+    barriers = list(re.finditer(r"\tbar(rier)?\.(cta\.)?sync[^\n]*\n", text))
+    assert len(barriers) == (5 if target == PLAIN[0] else 3), "a maximum and a sum, of two queries; weights"
+    for barrier in barriers:
+        with pytest.raises(Fault):
+            run_ptx(executable, net.inputs, text[: barrier.start()] + text[barrier.end() :])
+
+
+@pytest.mark.parametrize("target", ["opencl", pytest.param("opencl -mattr=+dot", marks=pytest.mark.slow)])
+def test_one_launch_on_a_device_of_opencl(target: str):
+    try:
+        opencl_driver(0)
+    except Unsupported as error:
+        pytest.skip(str(error))
+    net = Net(60)
+    wanted = [of_floats(net, number, FLOATS["tf32"])[0] for number in (0, 1)]
+    for number, case in enumerate((CASES[1], MANY[1])):
+        attention(net, case, f"of codes {number}", rescaled=bool(number % 2))
+    module = net.module()
+    executable = relay.build(module, target=target)
+    names = [row["kernel"].partition("_")[0] for row in executable.graph["device"]["launches"]]
+    found = outputs_of(executable, *net.inputs)
+    assert [name for name in names if name != "transpose"] == ["attention"] * len(found)
+    assert all(map(is_close, found[: len(wanted)], wanted))
+    assert all(map(equal, found[len(wanted) :], run(module, net.inputs)[len(wanted) :]))

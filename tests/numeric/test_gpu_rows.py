@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 from xdsl.dialects.builtin import FloatAttr, f32, i8, i32
 from xdsl.ir import Attribute, SSAValue
 
@@ -12,8 +13,11 @@ import relay
 from relay.dialects import qnn
 from relay.dialects import relay as ops
 from relay.dialects.attributes import Array, scalar_attr
+from relay.errors import Unsupported
+from relay.runtime.opencl_driver import driver
 from tests.numeric.compiled_modules import Net
 from tests.numeric.gpu_models import Emulated
+from tests.numeric.test_models_compiled import outputs_of
 from tests.ptx.interpreter import run as run_ptx
 
 EPSILON = 1e-5
@@ -72,15 +76,30 @@ def close(found: Array, wanted: Array) -> bool:
     return bool(found.dtype == np.float32 and np.abs(found - wanted).max() <= 4e-6 * np.abs(wanted).max())
 
 
-def test_each_is_one_launch():
+@pytest.mark.parametrize("target", ["cuda", "cuda -mattr=-shuffle"])
+def test_each_is_one_launch(target: str):
     net, wanted = network(SHAPES)
-    model = Emulated(net.module())
+    model = Emulated(net.module(), target)
     launches = model.graph["device"]["launches"]
     assert len(launches) == len(wanted)
     assert {0} < {row["shared"] for row in launches}, "several warps join through memory"
     found = model.run(net.inputs)
     wrong = [name for name, got, exact in zip(net.results, found, wanted, strict=True) if not close(got, exact)]
     assert wrong == []
+
+
+def test_each_is_one_launch_on_a_device_of_opencl():
+    """Threads have no shuffles there: they join through memory whose size is given with the launch."""
+    try:
+        driver(0)
+    except Unsupported as error:
+        pytest.skip(str(error))
+    net, wanted = network(SHAPES)
+    executable = relay.build(net.module(), target="opencl")
+    launches = executable.graph["device"]["launches"]
+    assert len(launches) == len(wanted) and max(row["shared"] for row in launches) > 0
+    found = outputs_of(executable, *net.inputs)
+    assert [name for name, got, exact in zip(net.results, found, wanted, strict=True) if not close(got, exact)] == []
 
 
 def test_rows_of_more_than_a_team_keeps():
@@ -110,7 +129,8 @@ def parameters(scale: np.float32, zero_point: int) -> dict[str, Attribute]:
     return {"scale": scalar_attr(float(scale), f32), "zero_point": scalar_attr(zero_point, i32)}
 
 
-def test_ptx_of_warps_and_blocks():
+@pytest.mark.parametrize("target", ["cuda", "cuda -mattr=-shuffle"])
+def test_ptx_of_warps_and_blocks(target: str):
     net, wanted = network(((5, 24), (2, 1100)))
-    results = run_ptx(relay.build(net.module(), target="cuda"), net.inputs)[0]
+    results = run_ptx(relay.build(net.module(), target=target), net.inputs)[0]
     assert [close(found, exact) for found, exact in zip(results, wanted, strict=True)] == [True] * len(wanted)

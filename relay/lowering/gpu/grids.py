@@ -81,7 +81,7 @@ def points_of_teams(
         if total % points:
             inside = below(b, point, total)
             point = binary(b, arith.MinUIOp, point, total - 1)
-        yield unravelled(b, point, shape), Members(b, team, member), inside
+        yield unravelled(b, point, shape), Members(b, team, member, thread, block), inside
 
 
 @contextmanager

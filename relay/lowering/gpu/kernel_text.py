@@ -41,7 +41,10 @@ SPACES = {Space.GLOBAL: 1, Space.WORKGROUP: 3, Space.PRIVATE: 5}
 
 def write_shared(w: FunctionWriter, op: Operation) -> None:
     """The memory of the block, whose size the launch gives."""
-    assert isinstance(op, DynamicSharedMemoryOp)
+    assert isinstance(op, DynamicSharedMemoryOp) and isinstance(w, KernelWriter)
+    if w.convention.shared_argument:
+        w.names[op.result] = w.convention.shared_argument
+        return
     w.declarations[SHARED_NAME] = f"{SHARED_NAME} = external addrspace(3) global [0 x i8], align {SHARED_ALIGNMENT}"
     w.names[op.result] = SHARED_NAME
 
@@ -131,12 +134,14 @@ class Convention:
     attributes: str
     shared: str = ""
     """Further attributes of kernels whose threads share memory."""
+    shared_argument: str = ""
+    """The last argument of such kernels, if that memory is one."""
 
 
 NVPTX = Convention("ptx_kernel", "", 'nounwind "nvvm.reqntid"="{block}"', ' "nvvm.minctasm"="1"')
 """For one block on each processor: else the assembler keeps to 64 registers what needs a few more."""
-SPIRV = Convention("spir_kernel", "spir_func ", "nounwind")
-"""SPIR-V's blocks get their size from the launch."""
+SPIRV = Convention("spir_kernel", "spir_func ", "nounwind", shared_argument="%shared")
+"""SPIR-V's blocks get their size from the launch, as does the memory that their threads share."""
 
 
 def space_of(type: Buffer) -> int:
@@ -180,6 +185,8 @@ class KernelWriter(FunctionWriter):
         attributes = self.convention.attributes.format(block=self.kernel.block_size)
         if any(isinstance(op, DynamicSharedMemoryOp) for op in block.ops):
             attributes += self.convention.shared
+            if self.convention.shared_argument:
+                arguments.append(f"ptr addrspace(3) align {ALIGNMENT} {self.convention.shared_argument}")
         head = f"define {self.convention.kernel} void @{self.kernel.sym_name.data}({', '.join(arguments)}) {attributes}"
         return "\n".join([f"{head} {{", "entry:", *self.start, *self.lines, "}"])
 
@@ -211,12 +218,14 @@ def stored_to(op: Operation) -> SSAValue | None:
 
 
 def write_call(w: FunctionWriter, op: Operation) -> None:
-    """A function of the target's library, which it knows by its name."""
+    """A function of the target's library, which it knows by its name. What has no result is for all threads at once:
+    no branch may be put around it, or a copy into each branch."""
     assert isinstance(op, llvm.CallOp) and op.callee is not None and isinstance(w, KernelWriter)
     name = op.callee.string_value()
     result = "void" if op.returned is None else type_name(op.returned.type)
+    attributes = "convergent nounwind" if op.returned is None else "nounwind"
     w.declarations[name] = (
-        f"declare {w.convention.function}{result} @{name}({', '.join(type_name(a.type) for a in op.args)}) nounwind"
+        f"declare {w.convention.function}{result} @{name}({', '.join(type_name(a.type) for a in op.args)}) {attributes}"
     )
     text = f"call {w.convention.function}{result} @{name}({w.list(op.args)})"
     if op.returned is None:

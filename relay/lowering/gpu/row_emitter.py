@@ -90,7 +90,7 @@ class RowEmitter:
         if isinstance(op, linalg.FillOp):
             self.numbers[op.outputs[0]] = op.inputs[0]
         elif is_reduction(op):
-            self.numbers[op.outputs[0]] = self.reduced(op)
+            reduce_rows(op, [self])
         elif is_number(op, self.chain.outer):
             self.numbers.update(zip(op.outputs, self.values(op, 0, ()), strict=True))
         else:
@@ -131,13 +131,10 @@ class RowEmitter:
             known.append(self.points.element(value, [self.b.apply(r, dims) for r in map.results]))
         return known[number]
 
-    def reduced(self, op: linalg.GenericOp) -> SSAValue:
-        """A reduction of the row: what it starts from, and what all threads have of it."""
-        join, output = join_of(op), op.outputs[0]
-        assert join is not None
-        start = self.numbers[output] if output in self.numbers else self.b.load(output, self.dims)
-        total = self.members.join(self.own(op, start), join)
-        return self.b.add(join(start, total)).results[0] if join in SUMS else total
+    def start(self, op: linalg.GenericOp) -> SSAValue:
+        """What a reduction of the row starts from."""
+        output = op.outputs[0]
+        return self.numbers[output] if output in self.numbers else self.b.load(output, self.dims)
 
     def own(self, op: linalg.GenericOp, start: SSAValue) -> SSAValue:
         """What the thread's own elements make of a reduction, each lane's results joined in pairs. A sum of none is 0,
@@ -157,3 +154,13 @@ class RowEmitter:
         if is_vector(total.type):
             total = in_pairs([b.lane(total, lane) for lane in range(lanes)], pair)
         return total
+
+
+def reduce_rows(op: linalg.GenericOp, rows: Sequence[RowEmitter]) -> None:
+    """A reduction of some rows of the same team: what they start from, and what all threads have of each."""
+    join, b, members = join_of(op), rows[0].b, rows[0].members
+    assert join is not None
+    starts = [row.start(op) for row in rows]
+    totals = members.joined([row.own(op, start) for row, start in zip(rows, starts, strict=True)], join)
+    for row, start, total in zip(rows, starts, totals, strict=True):
+        row.numbers[op.outputs[0]] = b.add(join(start, total)).results[0] if join in SUMS else total

@@ -20,6 +20,7 @@ from relay.lowering.gpu.points import Producer
 from relay.lowering.gpu.producers import Padded, computed, framed, padded, starts
 from relay.lowering.gpu.strategies import Chosen, choose
 from relay.lowering.gpu.strategies.attention import AttentionSchedule, attentions_of
+from relay.lowering.gpu.strategies.row_attention import RowAttentionSchedule, row_attentions_of
 from relay.lowering.gpu.strategies.rows import RowsSchedule, chains_of
 from relay.lowering.gpu.strategies.strategy import Emission, Fused, Kernel, Scheduled
 from relay.lowering.scheduling.given_constants import GivenConstants
@@ -111,18 +112,21 @@ class FunctionScheduler:
     def find_rows(self, target: GpuTarget) -> dict[Operation, Chain]:
         """Chains of operations on the same rows by the last of each, unless the function's attribute asks for other
         strategies: all but that one are `done`."""
-        chains = [*chains_of(self.order, target)] if self.may_be(RowsSchedule, AttentionSchedule) else []
+        kinds = RowsSchedule, AttentionSchedule, RowAttentionSchedule
+        chains = [*chains_of(self.order, target)] if self.may_be(*kinds) else []
         self.done += [op for chain in chains for op in chain.ops[:-1]]
         return {chain.ops[-1]: chain for chain in chains}
 
     def attend(self, kernel: Kernel) -> Kernel:
         """The kernel with its attentions; all operations of each but the last are `done`."""
-        if not self.may_be(AttentionSchedule):
-            return kernel
         launched = [op for op in launches(self.order) if op not in self.done]
-        attentions = dict(attentions_of(kernel, launched))
+        units = kernel.target.matrix_units and self.may_be(AttentionSchedule)
+        attentions = dict(attentions_of(kernel, launched)) if units else {}
         self.done += [op for each in attentions.values() for op in (each.op, each.chain.ops[-1])]
-        return replace(kernel, attentions=attentions)
+        launched = [op for op in launched if op not in self.done]
+        of_rows = dict(row_attentions_of(kernel, launched)) if self.may_be(RowAttentionSchedule) else {}
+        self.done += [op for each in of_rows.values() for op in (each.scores.op, each.chain.ops[-1])]
+        return replace(kernel, attentions=attentions, row_attentions=of_rows)
 
     def may_be(self, *kinds: type[OpSchedule]) -> bool:
         """Whether the function's attribute asks for no other strategies than these."""

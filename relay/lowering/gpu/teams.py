@@ -7,19 +7,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import Float32Type, i8, i16, i32
+from xdsl.dialects import arith, memref, scf
+from xdsl.dialects.builtin import Float32Type, MemRefType, i8, i16, i32
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from relay.dialects.gpu import BarrierOp
 from relay.lowering.builder import Index, Loop, LoopBuilder
 from relay.lowering.gpu.producers import Nest, Padded
-from relay.lowering.gpu.shared_memory import align, shared_memory
-from relay.lowering.indices import below, quotient, remainder
+from relay.lowering.gpu.shared_memory import shared_memory
+from relay.lowering.indices import below, minus, quotient, remainder, when
 from relay.lowering.scheduling.affine import coefficients
 from relay.lowering.scheduling.reduction import IDEMPOTENT
-from relay.lowering.shaped import is_buffer, is_vector, scalar_of
+from relay.lowering.shaped import buffer_of, is_buffer, is_vector, scalar_of
 from relay.target.costs import GpuCosts
 from relay.target.record import WARP
 
@@ -42,10 +42,12 @@ Join = type[
 
 @dataclass(frozen=True)
 class Team:
-    """So many threads for each point. `along`: those of a point are neighbours; else points are."""
+    """So many threads for each point. `along`: those of a point are neighbours; else points are. `shuffles`: the lanes
+    of a warp read each other's numbers; else threads of a point, which are neighbours, join theirs through memory."""
 
     size: int
     along: bool
+    shuffles: bool = True
 
 
 ALONE = Team(1, True)
@@ -115,11 +117,18 @@ def reductions(nest: Nest, producers: Mapping[SSAValue, Nest | Padded]) -> Itera
 
 
 class Members:
-    """What a thread does as a member of a team: emits its turns, and joins with the others'."""
+    """What a thread does as a member of a team: emits its turns, and joins with the others'. `thread`: its number in
+    its block, which has so many."""
 
-    def __init__(self, builder: LoopBuilder, team: Team, member: Index):
+    def __init__(self, builder: LoopBuilder, team: Team, member: Index, thread: Index = 0, block: int = 0):
         self.b, self.team, self.member = builder, team, member
-        self.joined = 0
+        self.thread, self.block = thread, block
+        self.used = 0
+
+    @property
+    def group(self) -> Index:
+        """The team's number in its block, where threads of a team are neighbours."""
+        return quotient(self.b, self.thread, self.team.size)
 
     @contextmanager
     def turns(self, count: int, carried: Sequence[SSAValue]) -> Generator[tuple[Index, Loop]]:
@@ -142,6 +151,12 @@ class Members:
                 state.next = list(b.add(scf.IfOp(condition, types, Region(inside), Region(rest))).results)
         if inner is not None:
             inner.results = state.results
+
+    def joined(self, values: Sequence[SSAValue], join: Join) -> list[SSAValue]:
+        """What all members have of some numbers, joined: each of them gets it."""
+        if self.team.shuffles or self.team.size == 1:
+            return [self.join(value, join) for value in values]
+        return self.in_turn(values, join)
 
     def join(self, value: SSAValue, join: Join) -> SSAValue:
         """What all members have, joined: each of them gets it."""
@@ -173,28 +188,37 @@ class Members:
     def between(self, value: SSAValue, join: Join) -> SSAValue:
         """What all warps of the block have, joined through memory."""
         b, warps, kind = self.b, self.team.size // WARP, value.type
-        start = self.joined * warps * WORD
-        self.joined += 1
-        shared = shared_memory(b, start + warps * WORD)
-        word = as_word(b, value)
-        bytes = b.bitcast(b.broadcast(word, 1), i8, WORD)
-        first = b.add(arith.CmpiOp(b.index(remainder(b, self.member, WARP)), b.index(0), "eq")).result
-        outer, inside = b.block, Block()
-        b.block = inside
-        b.vector_store(bytes, shared, [b.plus(b.times(quotient(b, self.member, WARP), WORD), start)])
-        align(b.block.last_op, WORD)
-        b.add(scf.YieldOp())
-        b.block = outer
-        b.add(scf.IfOp(first, [], Region(inside)))
+        start, words = self.words(warps)
+        first = b.compare(b.index(remainder(b, self.member, WARP)), "eq", b.index(0))
+        place = b.plus(quotient(b, self.member, WARP), start)
+        when(b, first, lambda: b.store(as_word(b, value), words, [place]))
         b.add(BarrierOp.create())
-        found: SSAValue | None = None
-        for warp in range(warps):
-            read = b.vector_load(shared, [start + warp * WORD], WORD)
-            align(read.owner, WORD)
-            other = from_word(b, b.lane(b.bitcast(read, i32, 1), 0), kind)
-            found = other if found is None else b.add(join(found, other)).results[0]
-        assert found is not None
+        found = from_word(b, b.load(words, [start]), kind)
+        for warp in range(1, warps):
+            found = b.add(join(found, from_word(b, b.load(words, [start + warp]), kind))).results[0]
         return found
+
+    def in_turn(self, values: Sequence[SSAValue], join: Join) -> list[SSAValue]:
+        """What all threads of the team have, which each of them joins in the same order."""
+        b, kind = self.b, values[0].type
+        start, words = self.words(self.block * len(values))
+        starts = [start + number * self.block for number in range(len(values))]
+        for value, start in zip(values, starts, strict=True):
+            b.store(as_word(b, value), words, [b.plus(self.thread, start)])
+        b.add(BarrierOp.create())
+        firsts = [b.plus(minus(b, self.thread, self.member), start) for start in starts]
+        found = [from_word(b, b.load(words, [first]), kind) for first in firsts]
+        with b.loop(1, self.team.size, carried=found) as (number, state):
+            others = [from_word(b, b.load(words, [b.plus(first, number)]), kind) for first in firsts]
+            state.next = [b.add(join(*pair)).results[0] for pair in zip(state.args, others, strict=True)]
+        return list(state.results)
+
+    def words(self, count: int) -> tuple[int, SSAValue]:
+        """So many words of the block's memory that nothing else uses: the first one's number, and the memory."""
+        start, self.used = self.used, self.used + count
+        shared = shared_memory(self.b, self.used * WORD)
+        type = MemRefType(i32, [self.used], memory_space=buffer_of(shared).memory_space)
+        return start, self.b.add(memref.ViewOp(shared, self.b.index(0), [], type)).result
 
 
 def as_word(b: LoopBuilder, value: SSAValue) -> SSAValue:

@@ -2,7 +2,7 @@
 
 // A row of 8 numbers is two threads', four each, as are 8 rows: the sum is joined by a shuffle, and divides them.
 // CHECK-LABEL: func.func private @rows
-// CHECK-SAME:    strategy = "rows", lanes = 4 : i64, team = 2 : i64, block = 32 : i64
+// CHECK-SAME:    strategy = "rows", lanes = 4 : i64, team = 2 : i64, shuffles = true, block = 32 : i64
 // CHECK-NOT:   memref.alloc
 // CHECK:       [[X:%.+]] = vector.load %x
 // CHECK-NOT:   vector.load

@@ -16,6 +16,7 @@ from relay.lowering.gpu.strategies.mma_blocks import MmaBlocks
 from relay.lowering.gpu.strategies.mma_pairs import MmaPairs
 from relay.lowering.gpu.strategies.plain import Copy, Fill, Single
 from relay.lowering.gpu.strategies.reduction import Reduction
+from relay.lowering.gpu.strategies.row_attention import OneRowAttention
 from relay.lowering.gpu.strategies.rows import Rows
 from relay.lowering.gpu.strategies.strategy import Decision, Kernel, Scheduled, Strategy
 from relay.lowering.gpu.strategies.weight_blocks import WeightBlocks
@@ -34,6 +35,7 @@ STRATEGIES: Sequence[type[Strategy[Any]]] = (
     MmaBlocks,
     WeightBlocks,
     OneAttention,
+    OneRowAttention,
     Rows,
     Reduction,
     Elementwise,
@@ -54,8 +56,9 @@ class Chosen(NamedTuple):
 
 def matching(op: Scheduled, kernel: Kernel) -> list[Strategy[Any]]:
     """The strategies that apply to an operation; of the last one of a chain, those that run the whole chain."""
-    chained = Rows if op in kernel.fused.rows else OneAttention if op in kernel.attentions else None
-    kinds = STRATEGIES if chained is None else (chained,)
+    of_chains = ((Rows, kernel.fused.rows), (OneAttention, kernel.attentions), (OneRowAttention, kernel.row_attentions))
+    chained = [kind for kind, found in of_chains if op in found]
+    kinds = chained[:1] or STRATEGIES
     return [strategy for kind in kinds if (strategy := kind.match(op, kernel)) is not None]
 
 

@@ -41,12 +41,13 @@ ELEMENTS = 32
 
 @dataclass(frozen=True, kw_only=True)
 class RowsSchedule(OpSchedule):
-    """`lanes`: neighbouring elements that a thread reads and writes at once; `team`: threads that share a row;
-    `block`: threads of a block."""
+    """`lanes`: neighbouring elements that a thread reads and writes at once; `team`: threads that share a row, which
+    join what they have by `shuffles`, or through memory; `block`: threads of a block."""
 
     strategy = "rows"
     lanes: int
     team: int
+    shuffles: bool
     block: int
 
 
@@ -68,7 +69,7 @@ def is_shareable(chain: Chain, target: GpuTarget) -> bool:
     joined = all(join_of(op) is not None for op in generics if is_reduction(op))
     written = (arg for op in generics if not is_reduction(op) for arg in op.body.block.args[len(op.inputs) :])
     small = chain.size <= ELEMENTS * target.costs.team_threads
-    return target.shuffles and joined and small and prod(chain.outer) > 0 and not any(any(a.uses) for a in written)
+    return joined and small and prod(chain.outer) > 0 and not any(any(a.uses) for a in written)
 
 
 @dataclass(frozen=True)
@@ -90,13 +91,18 @@ class Rows(Strategy[RowsSchedule]):
         most = self.widest(kernel.fused.producers)
         lanes = pick("lanes", powers(most), most)
         teams = [team for team in powers(costs.team_threads) if pieces(size, lanes, team) * lanes <= ELEMENTS]
-        team = pick("team", teams, best_team(rows, size, lanes, teams, costs))
+        usual = best_team(rows, size, lanes, teams, costs) if kernel.target.shuffles else teams[-1]
+        team = pick("team", teams, usual)
+        possible = (True, False) if kernel.target.shuffles else (False,)
+        shuffles = pick("shuffles", possible, kernel.target.shuffles)
         block = pick_block(kernel, pick, rows, team)
         count = sum(isinstance(op, linalg.GenericOp) for op in chain.ops)
         kept = pieces(size, lanes, team) * lanes
         why = f"{count} operations on {rows} rows of {size}, {kept} elements in registers of each of {team} threads"
         cost = transfer(self.buffers, costs)
-        return Decision(cost, RowsSchedule(lanes=lanes, team=team, block=block, cycles=cost, why=why))
+        return Decision(
+            cost, RowsSchedule(lanes=lanes, team=team, shuffles=shuffles, block=block, cycles=cost, why=why)
+        )
 
     @property
     def buffers(self) -> set[SSAValue]:
@@ -129,7 +135,8 @@ class Rows(Strategy[RowsSchedule]):
     def emit(self, emission: Emission, schedule: RowsSchedule) -> None:
         b = emission.builder
         points = PointEmitter(b, emission.fused.producers, schedule.lanes)
-        with points_of_teams(b, self.chain.outer, Team(schedule.team, True), schedule.block) as (dims, members, inside):
+        team = Team(schedule.team, True, schedule.shuffles)
+        with points_of_teams(b, self.chain.outer, team, schedule.block) as (dims, members, inside):
             RowEmitter(b, self.chain, points, members, dims, inside).emit()
 
 

@@ -20,6 +20,7 @@ from relay.lowering.gpu.attention_kernel import Attention
 from relay.lowering.gpu.matrix import Product
 from relay.lowering.gpu.points import Producer
 from relay.lowering.gpu.producers import Nest, Padded, nest_of
+from relay.lowering.gpu.row_attention import RowAttention
 from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.scheduling.in_turn import Chain
 from relay.lowering.scheduling.picks import Picks
@@ -61,6 +62,8 @@ class Kernel:
     """Those of the operations that were looked at."""
     attentions: Mapping[Operation, Attention] = field(default_factory=dict[Operation, Attention])
     """By the last operation of each."""
+    row_attentions: Mapping[Operation, RowAttention] = field(default_factory=dict[Operation, RowAttention])
+    """The same, of those without matrix units."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,141 @@
+"""Attention without matrix units: a team of threads computes the scores of a few queries, what becomes of them, and
+the sums of values by these.
+
+Scores of a query are sums that a thread has in registers, `RowEmitter` goes on with them as with any row, and what it
+gives is written to the block's memory, where all threads of the team read it for their sums of values. Queries of a
+team share what is read of keys and values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import SSAValue
+
+from relay.dialects.attributes import dtype_of
+from relay.dialects.gpu import BarrierOp
+from relay.lowering.builder import Index, LoopBuilder
+from relay.lowering.gpu.dots import DotEmitter, dot_of
+from relay.lowering.gpu.points import PointEmitter, Producer
+from relay.lowering.gpu.producers import Nest
+from relay.lowering.gpu.row_emitter import RowEmitter, reduce_rows
+from relay.lowering.gpu.shared_memory import shared_memory
+from relay.lowering.gpu.teams import WORD, Members
+from relay.lowering.indices import below, both, minus, when
+from relay.lowering.scheduling.in_turn import Chain, is_reduction
+from relay.lowering.shaped import buffer_of
+
+
+@dataclass(frozen=True)
+class RowAttention:
+    """What attention consists of: the nest of the scores, the chain on its rows, the nest that ends it, and the sums in
+    that of values by what the chain gives."""
+
+    scores: Nest
+    chain: Chain
+    last: Nest
+    sums: Nest
+
+    @property
+    def weights(self) -> SSAValue:
+        """What the chain gives."""
+        return self.chain.ops[-1].outputs[0]
+
+    def weights_bytes(self, rows: int) -> int:
+        """Memory of what the chain gives of so many rows, in whole words."""
+        size = rows * self.chain.size * dtype_of(buffer_of(self.weights).element_type).itemsize
+        return -(-size // WORD) * WORD
+
+
+class KeptRows(PointEmitter):
+    """Reads what the chain gave from the block's memory: rows of the team's queries, from `first` on."""
+
+    def __init__(self, b: LoopBuilder, producers: Mapping[SSAValue, Producer], parts: RowAttention, rows: int):
+        super().__init__(b, producers)
+        self.weights, self.size = parts.weights, parts.chain.size
+        shared = shared_memory(b, parts.weights_bytes(rows))
+        space = buffer_of(shared).memory_space
+        type = MemRefType(buffer_of(self.weights).element_type, [rows * self.size], memory_space=space)
+        self.memory = b.add(memref.ViewOp(shared, b.index(0), [], type)).result
+        self.start: Index = 0
+        self.first: Index = 0
+
+    def row(self, query: Index) -> Index:
+        """Where the row of a query starts."""
+        b = self.b
+        return b.times(b.plus(self.start, minus(b, query, self.first)), self.size)
+
+    def place(self, buffer: SSAValue, at: Sequence[Index]) -> tuple[SSAValue, Sequence[Index]]:
+        if buffer is not self.weights:
+            return super().place(buffer, at)
+        return self.memory, [self.b.plus(self.row(at[-2]), at[-1])]
+
+
+class RowAttentionKernel:
+    """Emits what one thread does for `queries` queries of its team: those from `dims` on."""
+
+    def __init__(
+        self, b: LoopBuilder, parts: RowAttention, points: KeptRows, members: Members, dims: list[Index], queries: int
+    ):
+        self.b, self.parts, self.points, self.members = b, parts, points, members
+        self.team = members.team.size
+        self.heads, group = dims[:-1], dims[-1]
+        points.first = b.times(group, queries)
+        points.start = b.times(members.group, queries)
+        self.queries = [b.plus(points.first, number) for number in range(queries)]
+
+    def emit(self, dots: int, inside: SSAValue | None) -> None:
+        """Scores, what becomes of them, and results. `dots`: products of codes at once."""
+        b, chain, members = self.b, self.parts.chain, self.members
+        source = self.parts.scores.op.outputs[0]
+        rows = [
+            RowEmitter(b, chain, self.points, members, [*self.heads, query], None, {source: []})
+            for query in self.queries
+        ]
+        for piece in rows[0].pieces:
+            for row, score in zip(rows, self.sums(self.parts.scores, piece.column, dots), strict=True):
+                row.kept[source, ""].append(score)
+        for op in chain.ops:
+            if isinstance(op, linalg.GenericOp) and is_reduction(op):
+                reduce_rows(op, rows)
+            else:
+                for row in rows:
+                    row.compute(op)
+        for query, row in zip(self.queries, rows, strict=True):
+            for piece, value in zip(row.pieces, row.kept[self.parts.weights, ""], strict=True):
+                place = [b.plus(self.points.row(query), piece.column)]
+                when(b, piece.inside, lambda value=value, place=place: b.store(value, self.points.memory, place))
+        b.add(BarrierOp.create())
+        width = self.parts.last.shape[-1]
+        for number in range(-(-width // self.team)):
+            column = b.plus(number * self.team, members.member)
+            there = None if (number + 1) * self.team <= width else below(b, column, width)
+            when(b, both(b, [inside, there]), lambda column=column: self.results(column))
+
+    def sums(self, nest: Nest, column: Index, dots: int = 0) -> list[SSAValue]:
+        """The sums of a nest at a column, for all queries."""
+        places = [nest.dims([*self.heads, query, column]) for query in self.queries]
+        starts = [self.points.starting(nest, dims)[0] for dims in places]
+        dot = dot_of(nest, self.points.producers, dots) if dots else None
+        if dot is not None:
+            return DotEmitter(self.b, self.points.producers, nest, dot, selects=True).emit(places, starts)
+        return self.points.reduce(nest, places, nest.reduction, starts)
+
+    def results(self, column: Index) -> None:
+        """A channel's results for all queries, to memory."""
+        sums, last = self.sums(self.parts.sums, column), self.parts.last
+
+        def special(points: PointEmitter, nest: Nest, dims: list[Index]) -> SSAValue | None:
+            """The sum of a query, where it is asked for."""
+            return sums[0] if nest.op is self.parts.sums.op else None
+
+        self.points.special = special
+        for query in self.queries:
+            dims = last.dims([*self.heads, query, column])
+            self.points.results(last, dims, self.points.nest(last, dims))
+            sums.pop(0)
+        self.points.special = None

@@ -1,0 +1,178 @@
+"""`attention-rows`: attention in one launch where matrix units do not take its products."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Self
+
+from xdsl.dialects import memref
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Operation
+
+from relay.lowering.gpu.dots import dot_of
+from relay.lowering.gpu.grids import points_of_teams
+from relay.lowering.gpu.row_attention import KeptRows, RowAttention, RowAttentionKernel
+from relay.lowering.gpu.row_emitter import is_read_elsewhere, pieces
+from relay.lowering.gpu.strategies.mma_pairs import pair_of
+from relay.lowering.gpu.strategies.reduction import sum_of_points
+from relay.lowering.gpu.strategies.rows import ELEMENTS
+from relay.lowering.gpu.strategies.strategy import Decision, Emission, Kernel, Scheduled, Strategy, powers, transfer
+from relay.lowering.gpu.teams import WORD, Team
+from relay.lowering.scheduling.affine import dims_of
+from relay.lowering.scheduling.in_turn import Chain, is_reduction
+from relay.lowering.scheduling.picks import Picks
+from relay.lowering.scheduling.record import OpSchedule
+from relay.lowering.shaped import is_buffer
+from relay.target import GpuTarget
+from relay.target.record import WARP
+
+QUERIES = 8
+"""Queries of a team at most, which share what is read of keys and values."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowAttentionSchedule(OpSchedule):
+    """`queries` of a team; `team`: threads that share their keys, which join what they have by `shuffles`, or through
+    memory; `dot`: codes of a score's factors that are multiplied at once; `block`: threads of a block; `shared`: bytes
+    of a block's shared memory, without what joins take."""
+
+    strategy = "attention-rows"
+    queries: int
+    team: int
+    shuffles: bool
+    dot: int
+    block: int
+    shared: int
+
+
+@dataclass(frozen=True)
+class OneRowAttention(Strategy[RowAttentionSchedule]):
+    """Two sums of products of computed factors, and the operations on rows between them."""
+
+    record = RowAttentionSchedule
+    tier = 0
+    parts: RowAttention
+
+    @classmethod
+    def match(cls, op: Scheduled, kernel: Kernel) -> Self | None:
+        parts = kernel.row_attentions.get(op)
+        return None if parts is None else cls(parts)
+
+    def decide(self, kernel: Kernel, pick: Picks) -> Decision[RowAttentionSchedule]:
+        parts, target = self.parts, kernel.target
+        chain, costs = parts.chain, target.costs
+        heads, count = prod(chain.outer[:-1]), chain.outer[-1]
+        found = dot_of(parts.scores, kernel.fused.producers) if target.dots else None
+        dot = pick("dot", (0,) if found is None else (found.lanes, 0), 0 if found is None else found.lanes)
+        teams = {q: self.teams(q, target) for q in range(1, min(count, QUERIES) + 1)}
+        possible = [(q, t) for q in teams for t in teams[q]]
+        possible = [(q, t) for q, t in possible if count % q == 0 and self.fits(q, t, costs.shared_bytes)]
+        threads = {(q, t): heads * count // q * t for q, t in possible}
+        enough = min(costs.least_threads if costs.processors > 1 else 0, max(threads.values()))
+        busy = [each for each in possible if threads[each] >= enough]
+        best = min(busy, key=lambda each: self.steps(*each, target.shuffles))
+        queries = pick("queries", sorted({q for q, _ in possible}), best[0])
+        teams = [t for q, t in possible if q == queries]
+        team = pick("team", teams, best[1] if best[1] in teams else teams[-1])
+        shuffles = pick("shuffles", (True, False) if target.shuffles else (False,), target.shuffles)
+        block = pick("block", (max(team, WARP),), max(team, WARP))
+        size = parts.weights_bytes(block // team * queries)
+        shared = pick("shared", (size,), size)
+        cost = transfer({value for op in self.ops for value in op.operands if is_buffer(value.type)}, costs)
+        why = f"{heads} times {count} queries and {chain.size} keys, {queries} queries of {team} threads"
+        schedule = RowAttentionSchedule(
+            queries=queries,
+            team=team,
+            shuffles=shuffles,
+            dot=dot,
+            block=block,
+            shared=shared,
+            cycles=cost,
+            why=why,
+        )
+        return Decision(cost, schedule)
+
+    def steps(self, queries: int, team: int, shuffles: bool) -> float:
+        """What all threads read for a query: its part of keys and values, what is joined, and what is idle."""
+        parts, chain = self.parts, self.parts.chain
+        depth = prod(parts.scores.sizes[dim] for dim in parts.scores.reduction)
+        read = [pieces(chain.size, 1, team) * team * depth, pieces(parts.last.shape[-1], 1, team) * team * chain.size]
+        joined = sum(is_reduction(op) for op in chain.ops if isinstance(op, linalg.GenericOp))
+        return sum(read) * (1 + 1 / queries) + joined * team * (2 * team.bit_length() if shuffles else team)
+
+    def teams(self, queries: int, target: GpuTarget) -> Sequence[int]:
+        """Threads that can share the keys of so many queries, whose scores stay in registers. What joins through memory
+        takes twice as many of them, as larger teams take longer then."""
+        most = ELEMENTS if target.shuffles else 2 * ELEMENTS
+        threads = powers(target.costs.team_threads)
+        return [team for team in threads if pieces(self.parts.chain.size, 1, team) * queries <= most]
+
+    def fits(self, queries: int, team: int, room: int) -> bool:
+        """Whether a block has memory for what the chain gives, and for what its threads join for each reduction."""
+        block = max(team, WARP)
+        joins = queries * sum(is_reduction(op) for op in self.parts.chain.ops if isinstance(op, linalg.GenericOp))
+        return self.parts.weights_bytes(block // team * queries) + joins * block * WORD <= room
+
+    @property
+    def ops(self) -> list[Scheduled]:
+        """All operations."""
+        return [self.parts.scores.op, *self.parts.chain.ops, self.parts.last.op]
+
+    def emit(self, emission: Emission, schedule: RowAttentionSchedule) -> None:
+        b, parts = emission.builder, self.parts
+        outer, team = [*parts.chain.outer], Team(schedule.team, True, schedule.shuffles)
+        outer[-1] //= schedule.queries
+        with points_of_teams(b, outer, team, schedule.block) as (dims, members, inside):
+            points = KeptRows(b, emission.fused.producers, parts, schedule.block // schedule.team * schedule.queries)
+            members.used = schedule.shared // WORD
+            RowAttentionKernel(b, parts, points, members, dims, schedule.queries).emit(schedule.dot, inside)
+
+
+def row_attentions_of(kernel: Kernel, launched: Sequence[Operation]) -> Iterator[tuple[Operation, RowAttention]]:
+    """Each attention whose products are not for matrix units, by its last operation."""
+    generics = [op for op in launched if isinstance(op, linalg.GenericOp)]
+    for last, chain in kernel.fused.rows.items():
+        if last not in launched or len(chain.ops[-1].outputs) != 1:
+            continue
+        read = {value for op in chain.ops for value in op.inputs} - chain.written
+        firsts = [op for op in generics if op.outputs[0] in read and kernel.fused.nest(op).reduction]
+        for op in generics:
+            if len(firsts) == 1 and op is not firsts[0]:
+                parts = attention_of(kernel, firsts[0], chain, op)
+                if parts is not None and OneRowAttention(parts).fits(1, kernel.target.costs.team_threads, room(kernel)):
+                    yield op, parts
+
+
+def room(kernel: Kernel) -> int:
+    """Shared memory that a block has without being launched differently."""
+    costs = kernel.target.costs
+    return min(costs.shared_bytes, costs.plain_shared_bytes)
+
+
+def attention_of(kernel: Kernel, first: linalg.GenericOp, chain: Chain, op: linalg.GenericOp) -> RowAttention | None:
+    """The attention that these operations are: the chain alone reads the first one's sums, and the last one alone, in
+    sums of the same rows, what the chain gives."""
+    scores, last = kernel.fused.nest(first), kernel.fused.nest(op)
+    found = sum_of_points(last, kernel.fused.producers)
+    weights, source = chain.ops[-1].outputs[0], first.outputs[0]
+    units = kernel.target.matrix_units
+    if found is None or (units and any(pair_of(each, kernel) is not None for each in (first, op))):
+        return None
+    ours = {*chain.ops, first, *(use.operation for use in source.uses if isinstance(use.operation, linalg.FillOp))}
+    alone = isinstance(source.owner, memref.AllocOp) and all(use.operation in ours for use in source.uses)
+    kept = [buffer for buffer in chain.written if buffer is not weights and is_read_elsewhere(buffer, chain)]
+    readers = [use.operation for use in weights.uses if use.operation not in chain.ops]
+    if not alone or kept or readers != [found.nest.op] or scores.started[0] is None:
+        return None
+    rows = scores.shape == [*chain.outer, chain.size] and last.shape[:-1] == list(chain.outer)
+    same = found.nest.shape == last.shape and len(first.outputs) == 1
+    place = found.nest.op.inputs[0]
+    along = dims_of(found.nest.maps[0]) == [*(found.nest.output_dims or [])[:-1], *found.nest.reduction]
+    small = pieces(chain.size, 1, kernel.target.costs.team_threads) <= ELEMENTS
+    busy = prod(chain.outer) >= kernel.target.costs.processors
+    ordered = last.output_dims == list(range(len(last.shape)))
+    if rows and same and along and small and busy and ordered and place is weights:
+        return RowAttention(scores, chain, last, found.nest)
+    return None
