@@ -112,7 +112,7 @@ DEFECTS: dict[str, Defect] = {
     "wait for one group too few": Defect("cp.async", r"(cp\.async\.wait_group\s+)(1)(;)", more(1), 0, "on its way"),
     "missing barrier of copies": Defect("cp.async", r"bar\.sync\s+0;", "", 0, "without a barrier"),
     # of single warps
-    "wrong swizzle of a copy": Defect("warps", r"xor\.b64", "or.b64", 0, f"two threads|another thread|{INTEGERS}"),
+    "wrong swizzle of a copy": Defect("warps", r"xor\.b64", "or.b64", 0, f"two threads|another|on its way|{INTEGERS}"),
     "wrong fragment index": Defect("warps", A_FRAGMENT, r"\1, \3, \2", 0, INTEGERS),
     "missing barrier": Defect("warps", r"bar\.sync\s+0;", "", 0, "without a barrier since"),
     "missing barrier before slices write": Defect("slices", r"bar\.sync\s+0;", "", -2, "may still read"),
