@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Caches(threading.local):
-    """The caches of this thread's running pipelines, innermost last: module, results by name."""
+    """The caches of the pipelines that run in this thread, innermost last: a module, and its results by name."""
 
     def __init__(self) -> None:
         self.stack: list[tuple[ModuleOp, dict[str, object]]] = []
@@ -28,7 +28,9 @@ CACHES = Caches()
 
 @dataclass(frozen=True)
 class Analysis(Generic[T]):
-    """Call it with a module. Inside a pipeline that runs on this module the result is kept; elsewhere it is computed.
+    """A function of a module whose result is kept while a pipeline runs on that module, until a pass that does not
+    preserve it has run. Outside of a pipeline it is computed at each call. A pass that changes the module must call it
+    before the first change, or call `forget`.
 
     A pass that changes the module must ask before it changes anything, or have `forget` called.
     """
@@ -47,7 +49,7 @@ class Analysis(Generic[T]):
 
 
 def forget(op: ModuleOp, preserved: Sequence[str] = ()) -> None:
-    """Drop what is kept about a module, but for the analyses named."""
+    """Drop the results that are kept about a module, except those of the analyses named."""
     for module, cache in CACHES.stack:
         if module is op:
             for name in [name for name in cache if name not in preserved]:
@@ -70,7 +72,8 @@ def _use_counts(op: ModuleOp) -> Mapping[SSAValue, int]:
 
 @dataclass(frozen=True)
 class Life:
-    """Positions of ops in a block: where a value begins (-1 for an argument), and its last use (its own if unused)."""
+    """Positions of ops in a block: `begin` is where a value is defined (-1 for an argument), `end` its last use (its
+    definition if it has no use)."""
 
     first: int
     last: int
@@ -89,7 +92,7 @@ def _liveness(op: ModuleOp) -> Mapping[SSAValue, Life]:
 
 
 def _in_block(op: Operation | None, block: Block) -> Operation | None:
-    """The op of this block that is or holds the op."""
+    """The op of this block that contains the op, or the op itself."""
     while op is not None and op.parent is not block:
         op = op.parent_op()
     return op
@@ -107,6 +110,7 @@ def _shapes(op: ModuleOp) -> Mapping[SSAValue, tuple[int, ...]]:
 use_counts: Analysis[Mapping[SSAValue, int]] = Analysis("use-counts", _use_counts)
 """How often each value is an operand."""
 liveness: Analysis[Mapping[SSAValue, Life]] = Analysis("liveness", _liveness)
-"""From where to where each value lives, in the block that defines it; uses in nested regions count for their holder."""
+"""For each value the range of positions in which it lives, in the block that defines it; a use in a nested region
+counts for the op that holds the region."""
 shapes: Analysis[Mapping[SSAValue, tuple[int, ...]]] = Analysis("shapes", _shapes)
-"""The shape of every value of a shaped type, -1 for what is not known."""
+"""The shape of every value of a shaped type; -1 for an unknown size."""

@@ -19,11 +19,12 @@ from relay.passes.info import FOREIGN, PassInfo
 from relay.passes.instruments import PassInstrument
 
 REPRODUCER = "// relay-opt -p "
-"""How the first line of a reproducer begins; the pipeline follows."""
+"""The start of the first line of a reproducer; the pipeline follows it."""
 
 
 ENTRY_OF_LOWERING = "linalg"
-"""The property of a module below `relay` ops. Its types no longer tell the model's: integers have lost their signs."""
+"""The property that a module has below `relay` ops. From there on its types are not the model's: integers have lost
+their signs."""
 
 
 def verify(mod: IRModule, when: str) -> None:
@@ -38,14 +39,15 @@ def verify(mod: IRModule, when: str) -> None:
 
 
 class Verifier:
-    """Verifies one module at the steps of a run: what goes down a stage, and what a pass that is not vetted changed."""
+    """Verifies a module while a pipeline runs: before it goes down a stage, and after each pass that is not vetted and
+    changed something."""
 
     def __init__(self, mod: IRModule, wanted: bool):
         self.mod, self.wanted = mod, wanted
         self.seen: list[object] | None = None
 
     def before(self, step: ModulePass, info: PassInfo) -> None:
-        """A pass is about to run."""
+        """Called before each pass."""
         if self.wanted and ENTRY_OF_LOWERING in info.establishes:
             verify(self.mod, f"before pass {info.name}")
         if not self.wanted or is_vetted(step):
@@ -54,7 +56,7 @@ class Verifier:
             self.seen = contents(self.mod.op)
 
     def after(self, info: PassInfo) -> None:
-        """The pass has run. Raises Malformed."""
+        """Called after each pass. Raises Malformed."""
         if self.seen is None:
             return
         now = contents(self.mod.op)
@@ -68,8 +70,8 @@ _TYPE = attrgetter("_type")
 
 
 def contents(op: Operation) -> list[object]:
-    """All that an op and those inside it are made of, as objects: two lists are of the same objects if nothing was
-    changed between. It takes a hundredth of the time of a verification."""
+    """All objects that an op, and the ops inside it, are made of. Two lists hold the same objects if and only if
+    nothing was changed in between; comparing them takes a hundredth of the time of a verification."""
     found: list[object] = [*op.properties.values(), *op.attributes.values()]
     append = found.append
     for region in op.regions:
@@ -93,7 +95,8 @@ def contents(op: Operation) -> list[object]:
 
 
 def is_vetted(step: ModulePass) -> bool:
-    """Whether what a pass leaves is taken as valid: it is ours, or one of xDSL's that `FOREIGN` lists."""
+    """Whether the result of a pass is taken as valid without a check: the pass is one of relay's, or one of xDSL's that
+    `FOREIGN` lists."""
     package = type(step).__module__.partition(".")[0]
     return package == "relay" or package == "xdsl" and step.name in FOREIGN
 
@@ -114,7 +117,7 @@ class VerifyEach(PassInstrument):
 
 
 class BisectLimit(PassInstrument):
-    """Run only the first `limit` passes that correctness can do without (-1: all), and say which ran.
+    """Run only the first `limit` optional passes (-1: all), and log which ran.
 
     Passes of level 0 that establish a property always run and are not counted; nested pipelines neither.
     """

@@ -25,11 +25,11 @@ class Key:
     default: object
     doc: str = ""
     deprecated: bool = False
-    """Taken, with a warning, and not shown."""
+    """Accepted with a warning, and not listed."""
 
     def check(self, value: object, where: str = "") -> object:
-        """The value, if it has the type; `int` is taken for `float`, a list for a tuple, but `bool` not for `int`, and
-        a mapping of fields for a dataclass."""
+        """The value, converted to the type: an `int` becomes a `float`, a list a tuple, a mapping of fields a
+        dataclass; a `bool` is not an `int`. Raises InvalidArgument for a value of another type."""
         cls = self.type
         if is_mapping(value) and isinstance(cls, type) and dataclasses.is_dataclass(cls):
             return self._make(cast(type[object], cls), value)
@@ -59,11 +59,11 @@ DECLARED = {
         "relay.verify", bool, True, "verify what passes that are not ours leave, and what is to be lowered"
     ),
 }
-"""Keys that are no option of a pass."""
+"""Keys that are not options of a pass."""
 
 
 def declare(name: str, type: object, default: object, doc: str) -> Key:
-    """Make a key known. Declaring it again in the same way changes nothing."""
+    """Add a key that is not an option of a pass. Declaring it again in the same way changes nothing."""
     key = Key(name, type, default, doc)
     if DECLARED.setdefault(name, key) != key:
         raise InvalidArgument(f"config['{name}']", "is declared already, with another type or default")
@@ -83,7 +83,7 @@ def options(cls: type[ModulePass]) -> Mapping[str, Key]:
 
 
 def all_keys() -> dict[str, Key]:
-    """Every key: the declared ones, then the options of relay's passes, of plug-ins' and of the made ones."""
+    """Every key: the declared ones, then the options of the passes of relay, of plug-ins, and of decorators."""
     return DECLARED | {key.name: key for cls in registry.ours() for key in options(cls).values()}
 
 
@@ -128,7 +128,7 @@ def check_options(step: ModulePass) -> None:
 
 
 def override(step: ModulePass, config: Mapping[str, object]) -> ModulePass:
-    """The pass with the configured values for those of its options that are left at their defaults."""
+    """The pass with the configured values in place of the options that are left at their defaults."""
     prefix = f"{step.name}."
     given = {key.removeprefix(prefix): value for key, value in config.items() if key.startswith(prefix)}
     if not given:

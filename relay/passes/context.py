@@ -78,7 +78,7 @@ class PassContext:
 
     @staticmethod
     def current() -> PassContext:
-        """The innermost context of this thread; the default one (level 2) outside of all."""
+        """The innermost context that this thread has entered; outside of all, a default one of level 2."""
         if _STACK.entered:
             return _STACK.entered[-1]
         if _STACK.default is None:
@@ -87,7 +87,7 @@ class PassContext:
 
     @property
     def is_default(self) -> bool:
-        """Whether nobody has entered it: it is the one outside of all, or one made of that for a level."""
+        """Whether no context was entered: this is the default one, or a copy of it for another level."""
         return _STACK.default is not None and self.diagnostics is _STACK.default.diagnostics
 
     @staticmethod
@@ -122,13 +122,15 @@ class PassContext:
         return other
 
     def enabled(self, info: PassInfo) -> bool:
-        """Whether a pass runs: disabled wins, then required, then the level."""
+        """Whether a pass runs: not if it is disabled; else if it is required, or its level is at most that of the
+        context."""
         if info.name in self.disabled_pass:
             return False
         return info.name in self.required_pass or info.opt_level <= self.opt_level
 
     def count(self, what: str, number: int = 1) -> None:
-        """Count something for the pass that is running: instruments are told (`OpStatistics`, `relay-opt --stats`)."""
+        """Add to a counter of the pass that is running; instruments receive it (`OpStatistics`, `relay-opt
+        --stats`)."""
         for each in self.instruments:
             each.count(what, number)
 

@@ -30,18 +30,18 @@ FunctionFunction = Callable[[FuncOp, IRModule, PassContext], FuncOp]
 
 
 class TransformsModule(Protocol):
-    """What a class under `module_pass` has."""
+    """The interface of a class that `module_pass` decorates."""
 
     def transform_module(self, mod: IRModule, ctx: PassContext, /) -> IRModule | ModuleOp:
-        """The new module, or the given one, changed."""
+        """Return a new module, or the given one after changing it."""
         ...
 
 
 class TransformsFunction(Protocol):
-    """What a class under `function_pass` has."""
+    """The interface of a class that `function_pass` decorates."""
 
     def transform_function(self, func: FuncOp, mod: IRModule, ctx: PassContext, /) -> FuncOp:
-        """The new function, or the given one, changed."""
+        """Return a new function, or the given one after changing it."""
         ...
 
 
@@ -51,15 +51,15 @@ class MadePass(Pass):
     keyword-only parameters of the function, or the parameters of the class."""
 
     bind: ClassVar[Callable[..., Callable[..., object]]]
-    """Takes the options, and returns what runs."""
+    """Takes the options, and returns the function that the pass runs."""
 
     @cached_property
     def run(self) -> Callable[..., object]:
-        """What runs, with the options."""
+        """The function that the pass runs, with the options bound."""
         return type(self).bind(**{each.name: getattr(self, each.name) for each in fields(self)})
 
     def spec(self, *, include_default: bool = False) -> ArgSpec:
-        """The options whose values pipeline text can express."""
+        """The pass as part of a pipeline's text, with those options that text can express."""
         found = super().spec(include_default=include_default)
         written = {name: value for name, value in found.parameters.items() if isa(getattr(self, name), Text)}
         return ArgSpec(found.name, written)
@@ -114,7 +114,7 @@ class MadeFunctionPass(MadePass):
 
 
 def adopt(op: ModuleOp, new: ModuleOp) -> None:
-    """Move what another module holds into this one."""
+    """Replace the contents of a module by those of another one."""
     for old in reversed(list(op.body.block.ops)):
         old.detach()
         old.erase(safe_erase=False)
@@ -126,7 +126,7 @@ def adopt(op: ModuleOp, new: ModuleOp) -> None:
 
 
 class Effects(TypedDict, total=False):
-    """What a pass does to properties and analyses, as arguments of its decorator."""
+    """Arguments of a decorator that say what the pass does to properties and analyses."""
 
     invalidates: Sequence[str] | None
     establishes: Sequence[str]
@@ -134,14 +134,14 @@ class Effects(TypedDict, total=False):
 
 
 class FunctionEffects(Effects, total=False):
-    """The same, of a pass on functions."""
+    """The arguments of `function_pass` besides."""
 
     parallel: bool
 
 
 @dataclass(frozen=True)
 class Maker:
-    """Makes a pass of a function, or a class of passes of a class; a decorator's arguments."""
+    """The arguments of a decorator, which make a pass of a function, or a class of passes of a class."""
 
     base: type[MadePass]
     decorator: str
@@ -155,7 +155,8 @@ class Maker:
     parallel: bool = False
 
     def make(self, target: Callable[..., object]) -> MadePass | Callable[..., MadePass]:
-        """The pass of a function; for a class, what makes a pass with the arguments of its constructor."""
+        """The pass of a function; for a class, a function that takes the arguments of its constructor and makes a
+        pass."""
         if not callable(target):
             raise InvalidArgument(self.decorator, f"{shown(target)} is no function", "give f(mod, ctx) or a class")
         if not isinstance(target, type):
@@ -183,7 +184,7 @@ class Maker:
         return wraps(target, updated=())(construct)
 
     def finish(self, target: Callable[..., object], bind: Callable[..., Callable[..., object]]) -> type[MadePass]:
-        """The class of a pass named and documented as the target, with its options."""
+        """The class of the pass: it has the target's name, documentation and options."""
         where = self.where(target)
         name = name_of(target) if self.name is None else text(self.name, where)
         if self.opt_level is None:
@@ -209,12 +210,12 @@ class Maker:
         )
 
     def where(self, target: Callable[..., object]) -> str:
-        """The place of an error."""
+        """The place that errors name."""
         return f"{self.decorator} {name_of(target)}"
 
 
 def _method(target: type, name: str, /, **options: Any) -> Callable[..., object]:
-    """A method of an object that is made with these arguments."""
+    """A method of an object that is constructed with these options."""
     return getattr(target(**options), name)
 
 
@@ -241,12 +242,12 @@ def options_of(target: Callable[..., object]) -> list[tuple[str, Any, Any]]:
 
 
 def name_of(target: Callable[..., object]) -> str:
-    """What a function, class or other object that can be called is called."""
+    """The name of a function, a class or another callable."""
     return str(getattr(target, "__name__", type(target).__name__))
 
 
 class ModuleDecorator(Maker):
-    """`@module_pass(opt_level=1)`."""
+    """What `module_pass(opt_level=1)` returns: a decorator."""
 
     @overload
     def __call__(self, target: Callable[P, TransformsModule]) -> Callable[P, Pass]: ...
@@ -257,7 +258,7 @@ class ModuleDecorator(Maker):
 
 
 class FunctionDecorator(Maker):
-    """`@function_pass(opt_level=1)`."""
+    """What `function_pass(opt_level=1)` returns: a decorator."""
 
     @overload
     def __call__(self, target: Callable[P, TransformsFunction]) -> Callable[P, Pass]: ...

@@ -15,7 +15,7 @@ from relay.errors import RelayError
 
 
 class Severity(Enum):
-    """How bad it is."""
+    """How severe a diagnostic is."""
 
     NOTE = "note"
     WARNING = "warning"
@@ -24,7 +24,7 @@ class Severity(Enum):
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One problem of one op."""
+    """One problem, found at one op."""
 
     severity: Severity
     place: str
@@ -37,7 +37,8 @@ class Diagnostic:
 
 
 class CollectedErrors(RelayError):
-    """All that passes have collected, shown together: `place: error: message`, the source line, a caret."""
+    """The errors that passes have reported, raised together: `place: error: message`, the source line, and a caret
+    under the column."""
 
     diagnostics: tuple[Diagnostic, ...]
 
@@ -54,7 +55,9 @@ class CollectedErrors(RelayError):
 
 
 class Reporter:
-    """Collects. The pass that reports goes on; after it, errors are raised as one `CollectedErrors`.
+    """Collects diagnostics. A pass that reports an error goes on; when it ends, its errors are raised together as
+    `CollectedErrors`. Warnings stay in `diagnostics`: those of a context until it ends, those outside of all contexts
+    until the next run.
 
     Warnings stay in `diagnostics`: those of a context until its end, those outside of all contexts until the next run.
     """
@@ -63,29 +66,29 @@ class Reporter:
         self.diagnostics: list[Diagnostic] = []
 
     def error(self, op: Operation, message: str) -> None:
-        """What the pass cannot handle."""
+        """Report something that the pass cannot handle."""
         self._add(Severity.ERROR, op, message)
 
     def warning(self, op: Operation, message: str) -> None:
-        """What the user may not want; shown with errors, and kept in `diagnostics`."""
+        """Report something that the user may not want; it is shown with errors, and kept in `diagnostics`."""
         self._add(Severity.WARNING, op, message)
 
     def note(self, op: Operation, message: str) -> None:
-        """More about the diagnostic before."""
+        """Add a note to the last diagnostic."""
         self._add(Severity.NOTE, op, message)
 
     def _add(self, severity: Severity, op: Operation, message: str) -> None:
         self.diagnostics.append(Diagnostic(severity, _place(op), message, _source(op)))
 
     def move_errors(self, error: BaseException) -> None:
-        """What was collected up to a failure of another kind becomes notes on it."""
+        """After a failure of another kind: add the errors collected so far to it as notes."""
         for diagnostic in self.diagnostics:
             if diagnostic.severity is Severity.ERROR:
                 error.add_note(str(diagnostic))
         self.diagnostics = [each for each in self.diagnostics if each.severity is not Severity.ERROR]
 
     def raise_errors(self, where: str) -> None:
-        """Raise what was collected if an error is among it; then nothing is left."""
+        """Raise the diagnostics collected so far if there is an error among them, and forget them."""
         if any(d.severity is Severity.ERROR for d in self.diagnostics):
             found = tuple(self.diagnostics)
             self.diagnostics.clear()
@@ -93,7 +96,7 @@ class Reporter:
 
 
 def _file(location: Attribute) -> FileLineColLoc | None:
-    """The place in a file, inside whatever names it."""
+    """The location in a file that is inside a named location."""
     match location:
         case FileLineColLoc():
             return location
@@ -114,7 +117,7 @@ def _place(op: Operation) -> str:
 
 
 def _source(op: Operation) -> str:
-    """The line of the text or file with a caret at the column; where there is none, the op as it is printed now."""
+    """The line of the source with a caret under the column; where no source is known, the op as it is printed now."""
     found = _file(op.location)
     line = None if found is None else line_of(found) or _line_of_file(found)
     if found is not None and line is not None:

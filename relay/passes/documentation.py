@@ -1,4 +1,4 @@
-"""What is said of a pass where passes are listed."""
+"""What lists of passes say of each pass."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Documented:
     options: tuple[str, ...]
     ours: bool
     module: str = ""
-    """Where it is defined."""
+    """The module that defines it."""
 
 
 def documented(passes: Mapping[str, Factory]) -> list[Documented]:
-    """Every pass that can be imported, by name; of one that cannot, why."""
+    """Every pass by name; of one that cannot be imported, the reason."""
     found: list[Documented] = []
     for name, factory in sorted(passes.items()):
         try:
@@ -43,7 +43,7 @@ def documented(passes: Mapping[str, Factory]) -> list[Documented]:
 
 
 def summary(cls: type[ModulePass]) -> str:
-    """The first sentence of a pass's documentation; nothing if it was generated."""
+    """The first sentence of a pass's docstring; empty if Python generated the docstring."""
     written = (cls.__doc__ or "").strip()
     sentence = SENTENCE.match(" ".join(written.partition("\n\n")[0].split()))
     return "" if sentence is None or written.startswith(f"{cls.__name__}(") else sentence[0]

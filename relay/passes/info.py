@@ -1,4 +1,4 @@
-"""What a pass says of itself (level, properties, aliases), and what is told of a pass or group that runs."""
+"""What a pass declares (level, properties, aliases), and what instruments receive about a pass or group that runs."""
 
 from __future__ import annotations
 
@@ -18,33 +18,35 @@ LEVELS = range(5)
 
 
 class DescribedPass(ModulePass, ABC):
-    """A pass that says what it needs and what it leaves; `Pass` can be called besides."""
+    """A pass that declares its level, and the properties that it needs and leaves. `Pass` adds that it can be
+    called."""
 
     name: ClassVar[str]
-    """Unique, stable, kebab-case: what is printed."""
+    """The canonical name: unique, stable, kebab-case; printed everywhere."""
     aliases: ClassVar[Sequence[str]] = ()
-    """More names under which it is found, besides the name of its class."""
+    """Further names, besides the name of its class."""
     opt_level: ClassVar[int] = 0
-    """Runs at this level of the `PassContext` and above; 0 is what correctness needs."""
+    """The least level of a `PassContext` at which it runs; 0 for what correctness needs."""
     requires: ClassVar[Sequence[str]] = ()
     """Properties that must hold before it (`legal`, ...), or names of passes that must have run."""
     establishes: ClassVar[Sequence[str]] = ()
     """Properties that hold after it; its own name is always one."""
     invalidates: ClassVar[Sequence[str] | None] = None
-    """Properties that need not hold any more after it. None: not said, so each is looked at again when needed."""
+    """Properties that may not hold after it. None: not declared, so each property is looked for again when it is
+    needed."""
     preserves: ClassVar[Sequence[str]] = ()
-    """Analyses whose results stay right."""
+    """Analyses whose results are still valid after it."""
     why: ClassVar[str] = ""
     """Why the default pipeline has it, in a few words."""
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:
-        """Whether what the pass establishes is seen to hold already. False where looking cannot tell."""
+        """Whether the module visibly has what the pass establishes. False where that cannot be seen."""
         return False
 
     @property
     def info(self) -> PassInfo:
-        """What instruments are told of it."""
+        """What instruments receive about it."""
         return info_of(self)
 
 
@@ -56,21 +58,21 @@ class PassGroup(ABC):
     @property
     @abstractmethod
     def members(self) -> Sequence[ModulePass | PassGroup]:
-        """The passes and groups that it holds itself."""
+        """The passes and groups directly in it."""
 
     @property
     @abstractmethod
     def info(self) -> PassInfo:
-        """What instruments are told of it when it is nested."""
+        """What instruments receive about it when it is nested in another one."""
 
     @abstractmethod
     def __iter__(self) -> Iterator[ModulePass]:
-        """The passes, whatever groups they are in."""
+        """The passes in it and in nested groups."""
 
 
 @dataclass(frozen=True)
 class PassInfo:
-    """What instruments are told of a pass (or of a nested pipeline) that is about to run."""
+    """What instruments receive about a pass, or a nested pipeline, that is about to run."""
 
     name: str
     opt_level: int
@@ -78,22 +80,22 @@ class PassInfo:
     establishes: tuple[str, ...]
     invalidates: tuple[str, ...] | None
     step: ModulePass | PassGroup | None
-    """What runs; None for what comes after the passes."""
+    """The pass or pipeline; None for the work after all passes."""
 
     @property
     def required(self) -> tuple[str, ...]:
-        """`requires`, as Relay spells it."""
+        """`requires`, by the name that TVM's Relay gives it."""
         return self.requires
 
     @property
     def mandatory(self) -> bool:
-        """Whether correctness needs it: bisection never leaves it out."""
+        """Whether correctness needs the pass: bisection never leaves it out."""
         return self.opt_level == 0 and bool(self.establishes)
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What is said here of a pass of xDSL's own."""
+    """What relay declares about one of xDSL's passes."""
 
     aliases: tuple[str, ...]
     opt_level: int
@@ -105,11 +107,11 @@ FOREIGN = {
     "cse": Facts(("EliminateCommonSubexpr",), 2, "merges equal ops"),
     "dce": Facts((), 1, "removes ops whose results are unused"),
 }
-"""xDSL passes that change no property of ours."""
+"""xDSL's passes that invalidate none of our properties."""
 
 
 def info_of(step: ModulePass) -> PassInfo:
-    """What is known of a pass; of a foreign one, only what `FOREIGN` says."""
+    """What a pass declares; for another package's pass, what `FOREIGN` says."""
     if isinstance(step, DescribedPass):
         invalidates = None if step.invalidates is None else tuple(step.invalidates)
         return PassInfo(step.name, step.opt_level, tuple(step.requires), tuple(step.establishes), invalidates, step)
@@ -132,13 +134,13 @@ def why_of(step: ModulePass) -> str:
 
 
 def as_module(mod: IRModule | ModuleOp) -> IRModule:
-    """Either form as a handle. Raises InvalidArgument for anything else."""
+    """The module as an `IRModule`. Raises InvalidArgument for anything else."""
     check_module(mod)
     return mod if isinstance(mod, IRModule) else IRModule(mod)
 
 
 def check_step(step: object) -> ModulePass:
-    """The pass. Raises InvalidArgument unless it is one (not its class, nor something else)."""
+    """The pass. Raises InvalidArgument for anything else, a class of passes included."""
     if isinstance(step, type):
         raise InvalidArgument("pass", f"{step.__name__} is a class", f"write {step.__name__}()")
     if not isinstance(step, ModulePass):
@@ -153,7 +155,7 @@ def check_module(mod: object) -> None:
 
 
 def check_level(opt_level: object, where: str = "") -> int:
-    """The level. Raises InvalidArgument unless it is one."""
+    """The level. Raises InvalidArgument for anything but 0 to 4."""
     if type(opt_level) is not int or opt_level not in LEVELS:
         said = f"opt_level={shown(opt_level)}"
         raise InvalidArgument(f"{where}, {said}" if where else said, "is not one of 0, 1, 2, 3, 4")

@@ -1,4 +1,4 @@
-"""`PassInstrument`: what is told of every pass that runs, and may veto it."""
+"""`PassInstrument`: called before and after every pass, and may prevent it."""
 
 from __future__ import annotations
 
@@ -17,26 +17,28 @@ class PassInstrument:
     """
 
     def enter_pass_ctx(self) -> None:
-        """A context with this instrument is entered."""
+        """Called when a context with this instrument is entered."""
 
     def exit_pass_ctx(self) -> None:
-        """The context is left, also after an exception."""
+        """Called when the context is left, also by an exception."""
 
     def should_run(self, mod: IRModule, info: PassInfo) -> bool:
-        """Whether the pass may run; it does if every instrument agrees. Not asked for what a later pass requires."""
+        """Whether the pass may run; it runs if every instrument says so. Not called for passes that a later pass
+        requires."""
         return True
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
-        """The pass is about to run."""
+        """Called before the pass runs."""
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
-        """The pass has run."""
+        """Called after the pass has run."""
 
     def run_failed_pass(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
-        """The pass, or an instrument around it, has raised; called for the instruments that were told it begins."""
+        """Called when the pass, or an instrument around it, has raised, if `run_before_pass` of this instrument was
+        called."""
 
     def count(self, what: str, number: int) -> None:
-        """The pass that runs has counted something (`PassContext.count`)."""
+        """Called when the running pass counts something (`PassContext.count`)."""
 
 
 METHODS = (

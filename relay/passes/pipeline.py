@@ -63,7 +63,7 @@ class Pipeline(PassGroup):
 
     @staticmethod
     def of(given: Pipeline | Sequence[ModulePass | Pipeline | str] | str) -> Pipeline:
-        """The pipeline given, the one of a text, or one of the passes of a list."""
+        """The given pipeline, or the pipeline that a text or a list of passes describes."""
         if isinstance(given, str):
             return Pipeline.parse(given)
         return given if isinstance(given, Pipeline) else Pipeline(given)
@@ -74,14 +74,14 @@ class Pipeline(PassGroup):
         return Pipeline(registry.parse(text))
 
     def __str__(self) -> str:
-        """xDSL's syntax, without the groups; `parse` reads it, and `relay-opt -p` runs it."""
+        """The passes in xDSL's syntax, without the groups; `parse` and `relay-opt -p` read it."""
         return ",".join(map(str, self))
 
     def __repr__(self) -> str:
         return f"Pipeline.parse({str(self)!r})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The view in a notebook."""
         from relay.universe import shown_in_notebook
 
         return shown_in_notebook(self)
@@ -92,12 +92,12 @@ class Pipeline(PassGroup):
 
     @property
     def passes(self) -> list[ModulePass]:
-        """The passes, whatever groups they are in."""
+        """The passes, those of nested groups included."""
         return list(self)
 
     @property
     def info(self) -> PassInfo:
-        """What instruments are told of it when it is nested."""
+        """What instruments receive about it when it is nested."""
         return PassInfo(self.name, self.opt_level, self.requires, (), (), self)
 
     def __iter__(self) -> Iterator[ModulePass]:
@@ -140,7 +140,7 @@ class Pipeline(PassGroup):
         return Pipeline(items, self.opt_level, self.name, self.requires)
 
     def index(self, name: str) -> int:
-        """The position of the pass, or of the first pass of the group, of this name."""
+        """The position of the pass with this name, or of the first pass of the group with this name."""
         owner, number = self._find(name)
         position = 0
         for other, place, item in self._places():
@@ -165,31 +165,31 @@ class Pipeline(PassGroup):
     run_after = insert_after
 
     def append(self, step: ModulePass | Pipeline | str) -> Self:
-        """Run it last."""
+        """Add it at the end."""
         self.items.extend(self._steps(step))
         return self
 
     def remove(self, name: str) -> Self:
-        """Take out the pass, or the group, of this name."""
+        """Remove the pass, or the group, with this name."""
         owner, number = self._find(name)
         del owner.items[number]
         return self
 
     def replace(self, name: str, step: ModulePass | Pipeline | str) -> Self:
-        """Put something else in the place of the pass named."""
+        """Replace the named pass by a pass, a pipeline, or the passes of a text."""
         owner, number = self._find(name)
         owner.items[number : number + 1] = self._steps(step)
         return self
 
     def _places(self) -> Iterator[tuple[Pipeline, int, ModulePass | Pipeline]]:
-        """Every item with the pipeline that holds it and its place there: a group, then what is in it."""
+        """Every item, with the pipeline that holds it and its index there; a group comes before its own items."""
         for number, item in enumerate(self.items):
             yield self, number, item
             if isinstance(item, Pipeline):
                 yield from item._places()
 
     def _find(self, name: str) -> tuple[Pipeline, int]:
-        """Where the one item of this name is."""
+        """The pipeline and index of the one item with this name."""
         wanted, sharp, ordinal = text(name, "pipeline", "passes are told by their names").partition("#")
         found: list[tuple[Pipeline, int]] = []
         positions: list[int] = []
@@ -217,8 +217,8 @@ class Pipeline(PassGroup):
         return found[0]
 
     def plan(self, ctx: PassContext | None = None) -> list[Planned]:
-        """What would run under the context (default: the current one), and why; requirements that no pass before
-        establishes included. Requests on a module are not known here."""
+        """What would run under the context (default: the current one), and why, including passes that others require.
+        Requests on a module (`IRModule.request_pass`) are not included."""
         return plan(self, ctx or PassContext.current())
 
     def apply(self, mod: IRModule | ModuleOp, ctx: Context | None = None) -> None:
@@ -242,7 +242,7 @@ class Pipeline(PassGroup):
         return call(self, mod, ctx)
 
     def _steps(self, step: ModulePass | Pipeline | str) -> list[ModulePass | Pipeline]:
-        """What is to be put into this pipeline, or into a group of it."""
+        """The items to insert for a pass, a pipeline or a text."""
         if isinstance(step, str):
             return [*registry.parse(step)]
         if not isinstance(step, Pipeline):
@@ -265,7 +265,7 @@ def _matches(item: ModulePass | Pipeline, name: str) -> bool:
 
 @dataclass(frozen=True)
 class Planned:
-    """One pass that would run, or would not."""
+    """A pass of a pipeline, whether it would run, and why."""
 
     step: ModulePass
     runs: bool
@@ -278,12 +278,12 @@ class Planned:
 
 
 def plan(pipeline: PassGroup, ctx: PassContext) -> list[Planned]:
-    """The passes of a pipeline under a context, in order, with what they require."""
+    """The passes of a pipeline under a context, in order, including those that others require."""
     return Planner(pipeline, ctx).planned
 
 
 class Planner:
-    """Walks the items as the runner does, but runs nothing."""
+    """Walks through the items as the runner does, without running them."""
 
     def __init__(self, pipeline: PassGroup, ctx: PassContext):
         self.ctx = ctx
@@ -319,11 +319,11 @@ class Planner:
         return "disabled" if info.name in self.ctx.disabled_pass else f"from opt_level {info.opt_level}"
 
     def required(self, step: ModulePass, needed_by: str) -> None:
-        """Plan a pass that another needs."""
+        """Add a pass that another one requires."""
         self.add(step, f"required by {needed_by}, unless the module is so already")
 
     def add(self, step: ModulePass, why: str) -> None:
-        """Note a pass that runs."""
+        """Add a pass that would run."""
         self.planned.append(Planned(step, True, why))
         self.requirements.ran(info_of(step))
 

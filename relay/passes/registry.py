@@ -25,14 +25,14 @@ Factory = Callable[[], type[ModulePass]]
 GROUP = "xdsl.universe"
 OURS = EntryPoint("relay", "relay.universe:UNIVERSE", GROUP)
 XDSL = EntryPoint("xdsl", "xdsl.universe:XDSL_UNIVERSE", GROUP)
-"""Two universes that are there without being installed; of two passes with one name the first wins."""
+"""Two universes that need no installation; where both have a pass of one name, the first wins."""
 
 MADE: dict[str, type[ModulePass]] = {}
-"""Passes that `module_pass` and `function_pass` have made, and those that a program registers, by name."""
+"""Passes by name that `module_pass` and `function_pass` have made, or that a program has registered."""
 
 
 def register(cls: type[ModulePass]) -> None:
-    """Let a made pass be found by its name; one that is made again, as in a notebook's cell, takes the place of itself.
+    """Register a pass under its name. Registering it again, as when a notebook's cell runs twice, replaces it.
 
     Raises InvalidArgument for a name (or alias) of a pass of relay's or xDSL's, or of another made pass.
     """
@@ -52,7 +52,7 @@ def _factories(point: EntryPoint) -> dict[str, Factory]:
 
 
 def plugged() -> dict[str, Factory]:
-    """The passes of other packages by name."""
+    """The passes of other installed packages, by name."""
     merged = plug_in.passes()
     for universe in universes():
         merged = universe.all_passes | merged
@@ -72,7 +72,8 @@ def _given(cls: type[ModulePass]) -> Factory:
 
 
 def ours() -> Iterator[type[DescribedPass]]:
-    """The passes of relay, of dialects of other packages, and the made ones, imported, in the order of their rows."""
+    """The classes of relay's passes, of plug-in dialects' passes, and of passes from decorators, in the order of their
+    tables."""
     for factory in (*_factories(OURS).values(), *plug_in.passes().values()):
         if issubclass(cls := factory(), DescribedPass):
             yield cls
@@ -80,7 +81,8 @@ def ours() -> Iterator[type[DescribedPass]]:
 
 
 def find(name: str, where: str = "pipeline", first: Mapping[str, Factory] | None = None) -> type[ModulePass]:
-    """The pass of this name or alias, of the table `first` if it is there. Raises InvalidArgument with the nearest."""
+    """The pass with this name or alias; one in the table `first` has priority. Raises InvalidArgument that suggests the
+    nearest names."""
     checked_text(name, where, "passes are told by their names")
     if (now := RENAMED.get(kebab(name))) is not None:
         warnings.warn(f"the pass {name} is deprecated: write {now}", DeprecationWarning, stacklevel=3)
@@ -109,7 +111,7 @@ def find(name: str, where: str = "pipeline", first: Mapping[str, Factory] | None
 
 
 def load(name: str, factory: Factory) -> type[ModulePass]:
-    """Import a pass. Raises Unsupported if that needs a package that is not there."""
+    """Import a pass. Raises Unsupported where a package that it needs is not installed."""
     try:
         return factory()
     except ModuleNotFoundError as error:
@@ -117,7 +119,7 @@ def load(name: str, factory: Factory) -> type[ModulePass]:
 
 
 def kebab(name: str) -> str:
-    """`FoldConstant` as `fold-constant`."""
+    """A name in CamelCase in kebab-case: `FoldConstant` becomes `fold-constant`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()
 
 
@@ -127,7 +129,7 @@ def canonical(name: str, where: str = "pipeline") -> str:
 
 
 def create(spec: ArgSpec, where: str = "pipeline", first: Mapping[str, Factory] | None = None) -> ModulePass:
-    """The pass that a part of a pipeline's text names, with its options."""
+    """The pass, with its options, that an element of a pipeline's text describes."""
     cls = find(spec.name, where, first)
     try:
         return cls.from_pass_spec(ArgSpec(cls.name, spec.parameters))
@@ -150,12 +152,12 @@ def parse(text: str, where: str = "pipeline", first: Mapping[str, Factory] | Non
 
 ANCHORS = ("builtin.module", "func.func", "any")
 PART = re.compile(r'"(?:[^"\\]|\\.)*"|[{}(),]|[^"{}(),]+|.')
-"""A quoted text, a sign, or what is between."""
+"""A token: a quoted text, one of `{}(),`, or the text between them."""
 
 
 def flat(text: str, where: str = "pipeline") -> list[str]:
-    """The passes of a text that nests them as upstream does, each with its options: those of
-    `builtin.module(func.func(cse),dce)` are `cse` and `dce`. A pass runs on the module, and so on all functions.
+    """The passes of a nested pipeline text, as upstream's `builtin.module(func.func(cse),dce)`, in one list, each with
+    its options. Every pass runs on the whole module.
 
     Raises InvalidArgument for another anchor, and for parentheses that do not match.
     """
@@ -182,8 +184,7 @@ def flat(text: str, where: str = "pipeline") -> list[str]:
 
 
 def check_options(text: str) -> None:
-    """Raise InvalidArgument where a pass of a well-formed text has an option twice: xDSL's parser keeps the last one,
-    and tells nobody."""
+    """Raise InvalidArgument where a pass has an option twice: xDSL's parser would silently keep the last one."""
     lexer, step, given, last = PipelineLexer(text), "", set[str](), None
     while (token := lexer.lex()).kind is not SpecTokenKind.EOF:
         if token.kind is SpecTokenKind.L_BRACE:
@@ -197,8 +198,8 @@ def check_options(text: str) -> None:
 
 
 DOTTED = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\w-])[A-Za-z_][\w-]*+(?:\.[A-Za-z_][\w-]*+)+')
-"""A quoted text, or a name with dots, which xDSL's syntax does not have: `qnn.Legalize`. It is looked for where words
-begin: else the time would grow with the square of a long name."""
+"""A quoted text, or a name with dots such as `qnn.Legalize`, which xDSL's syntax lacks. The pattern is anchored at the
+start of a word; otherwise matching a long name would take quadratic time."""
 
 
 def _without_dots(found: re.Match[str]) -> str:
@@ -207,7 +208,7 @@ def _without_dots(found: re.Match[str]) -> str:
 
 
 def provider(prop: str) -> type[ModulePass] | None:
-    """The first pass of ours, then of the made ones, that establishes a property; None if there is none."""
+    """The first pass that establishes a property: of relay, then of those from decorators; None if there is none."""
     if prop in PROVIDERS:
         return find(PROVIDERS[prop])
     return next((cls for cls in MADE.values() if issubclass(cls, DescribedPass) and prop in cls.establishes), None)

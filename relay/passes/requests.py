@@ -1,4 +1,4 @@
-"""Passes that were asked for on the module itself: see `IRModule.request_pass`."""
+"""Passes that a module itself requests: see `IRModule.request_pass`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from relay.module import REQUESTS
 
 
 def rows(op: ModuleOp) -> list[dict[str, str]]:
-    """The requests in order. Raises Malformed if the attribute is not what `request_pass` writes."""
+    """The requests in order. Raises Malformed for an attribute that `request_pass` did not write."""
     attr = op.attributes.get(REQUESTS)
     if attr is None:
         return []
@@ -28,7 +28,7 @@ def rows(op: ModuleOp) -> list[dict[str, str]]:
 
 
 def take(op: ModuleOp, when: str, names: Sequence[str]) -> str | None:
-    """Remove the first request for `when` ("before" or "after") the pass of these names, and return its text.
+    """Remove the first request that is to run before or after (`when`) the pass with these names, and return its text.
 
     A request that names no pass is one before any.
     """
@@ -53,7 +53,7 @@ def _write(op: ModuleOp, requests: Sequence[dict[str, str]]) -> None:
 
 
 def refuse_pending(op: ModuleOp, ran: Sequence[str]) -> None:
-    """Raise InvalidArgument if a request is left whose pass the pipeline does not have."""
+    """Raise InvalidArgument if a request remains whose pass is not in the pipeline."""
     for row in rows(op):
         when = "before" if "before" in row else "after"
         where = f"request_pass('{row['pass']}', {when}='{row.get(when, '')}')"

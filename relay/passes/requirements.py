@@ -1,4 +1,4 @@
-"""What holds at a point of a pipeline, and what must run so that a pass's requirements hold."""
+"""Which properties hold at a point of a pipeline, and which passes must run to meet a pass's requirements."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from relay.passes.context import PassContext
 from relay.passes.info import DescribedPass, PassInfo, info_of
 
 Providers = Mapping[str, ModulePass]
-"""Passes by the names and properties they establish, taken before the registry's."""
+"""Passes by name and by the properties that they establish; they have priority over the registry's."""
 
 
 def providers_of(passes: Sequence[ModulePass]) -> dict[str, ModulePass]:
-    """Each pass by its name and by what it establishes; the first of a property wins."""
+    """Passes by name and by property; for a property, the first pass that establishes it."""
     found: dict[str, ModulePass] = {}
     for step in passes:
         for name in (step.name, *info_of(step).establishes):
@@ -25,8 +25,8 @@ def providers_of(passes: Sequence[ModulePass]) -> dict[str, ModulePass]:
 
 
 class Requirements:
-    """Tracks which passes' properties hold. A property holds from a pass that establishes it up to one that
-    invalidates it; a pass that does not say what it invalidates leaves nothing certain, so it is looked at again."""
+    """Tracks which properties hold. A property holds from the pass that establishes it until one that invalidates it.
+    After a pass that does not declare what it invalidates, each property is looked for in the module again."""
 
     def __init__(
         self, ctx: PassContext, looks: Callable[[type[DescribedPass]], bool], providers: Providers | None = None
@@ -41,13 +41,14 @@ class Requirements:
         return any(prop in properties for properties in self.valid.values())
 
     def ran(self, info: PassInfo) -> None:
-        """A pass has run."""
+        """Record that a pass has run."""
         lost = None if info.invalidates is None else frozenset(info.invalidates)
         self.valid = {} if lost is None else {name: held for name, held in self.valid.items() if not held & lost}
         self.valid[info.name] = frozenset((info.name, *info.establishes))
 
     def satisfy(self, info: PassInfo, run: Callable[[ModulePass, str], None], chain: tuple[str, ...] = ()) -> None:
-        """Call `run(pass, who needs it)` for what must run before a pass, in order, each after its own requirements.
+        """Call `run(pass, requiring pass)` for every pass that must run before this one, in order. Raises
+        InvalidArgument for a cycle, an unknown name, and a disabled pass.
 
         Raises InvalidArgument for a cycle, an unknown name, and a disabled pass.
         """
@@ -63,7 +64,7 @@ class Requirements:
     def _satisfy(
         self, prop: str, info: PassInfo, run: Callable[[ModulePass, str], None], chain: tuple[str, ...]
     ) -> None:
-        """Make one missing property hold."""
+        """Make one property hold."""
         step = self._provider(self._canonical(prop, info), info)
         if self._seen(step, chain):
             return
@@ -78,7 +79,7 @@ class Requirements:
         run(step, info.name)
 
     def _seen(self, step: ModulePass, chain: tuple[str, ...]) -> bool:
-        """Whether what a pass establishes is seen to hold: it looks so, and so does all that the pass requires."""
+        """Whether the module visibly has what the pass establishes, and all that the pass requires."""
         info = info_of(step)
         if not isinstance(step, DescribedPass) or step.name in chain or not self.looks(type(step)):
             return False

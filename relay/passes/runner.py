@@ -29,13 +29,13 @@ def _prepared() -> Context:
 
 
 def fresh_context() -> Context:
-    """A context with our dialects, as `make_context`, in a fiftieth of the time after the first."""
+    """A context with our dialects, as `make_context` makes it; after the first call in a fiftieth of its time."""
     return _prepared().clone()
 
 
 class Runner:
-    """One run over one module, in place. `options`: values by key, `pass.option`, for passes that
-    leave them at their defaults."""
+    """Runs passes on one module, in place. `options`: values by `pass.option`, for options that are left at their
+    defaults."""
 
     def __init__(
         self,
@@ -52,13 +52,14 @@ class Runner:
         self.verifier = Verifier(self.mod, self.ctx.config.get("relay.verify") is not False)
         self.requirements = Requirements(self.ctx, self._looks, providers)
         self.served: dict[str, str] = {}
-        """Passes that ran because others require them, and the first of those."""
+        """Passes that ran because others required them, each with the first that did."""
 
     def _looks(self, cls: type[DescribedPass]) -> bool:
         return cls.holds(self.mod.op)
 
     def run(self, items: PassGroup | Sequence[ModulePass | PassGroup], *, explicit: bool = False) -> None:
-        """Run a pipeline, whatever its own level, or items; `explicit` ones run at any level."""
+        """Run a pipeline or items; the level of the outermost pipeline does not matter, and `explicit` items run at any
+        level."""
         if self.ctx.is_default and not analyses.CACHES.stack:
             self.ctx.diagnostics.diagnostics.clear()
         analyses.CACHES.stack.append((self.mod.op, {}))
@@ -71,7 +72,8 @@ class Runner:
             analyses.CACHES.stack.pop()
 
     def reach(self, goal: str, properties: Sequence[str]) -> None:
-        """Run what is missing so that these properties hold, for `goal`: what comes after the passes."""
+        """Run the passes that are needed for these properties; `goal` is the step after all passes that requires
+        them."""
         self.requirements.satisfy(PassInfo(goal, 0, tuple(properties), (), (), None), self.required)
 
     def item(self, item: ModulePass | PassGroup, explicit: bool = False) -> None:
@@ -89,7 +91,7 @@ class Runner:
                     self.item(inner)
 
     def step(self, step: ModulePass, explicit: bool = False) -> None:
-        """One pass of the pipeline, after what it requires."""
+        """Run one pass of the pipeline, after the passes that it requires."""
         info = info_of(step)
         enabled = info.name not in self.ctx.disabled_pass if explicit else self.ctx.enabled(info)
         if enabled and self.wanted(info):
@@ -103,16 +105,17 @@ class Runner:
                 raise type(error)(f"pass {info.name}", what, f"put it before {later}") from error
 
     def wanted(self, info: PassInfo) -> bool:
-        """Whether every instrument agrees; all are asked."""
+        """Whether every instrument lets the pass run; each is asked."""
         return all([instrument.should_run(self.mod, info) for instrument in self.ctx.instruments])
 
     def required(self, step: ModulePass, needed_by: str) -> None:
-        """A pass that another needs, at any level."""
+        """Run a pass that another one requires, whatever its level."""
         self.apply(step, info_of(step))
         self.served.setdefault(step.name, needed_by)
 
     def apply(self, step: ModulePass, info: PassInfo) -> None:
-        """Run it, and keep account. What goes down a stage, and what a pass that is not ours leaves, is verified."""
+        """Run a pass and record it. The module is verified where it goes down a stage, and after passes of other
+        packages."""
         step = override(step, {**self.options, **self.ctx.config})
         check_options(step)
         with Told(self.mod, info, self.ctx.instruments):
@@ -128,14 +131,15 @@ class Runner:
         analyses.forget(self.mod.op, step.preserves if isinstance(step, DescribedPass) else ())
 
     def requested(self, when: str, step: ModulePass) -> None:
-        """Run what was requested on the module before (after) this pass, in the order of the requests."""
+        """Run the passes that the module requests before (after) this pass, in the order of the requests."""
         while (text := requests.take(self.mod.op, when, names_of(type(step)))) is not None:
             for pass_ in registry.parse(text, "request_pass"):
                 self.step(pass_, explicit=True)
 
 
 class Told:
-    """`with Told(mod, info, instruments):` tells instruments before and after; of a failure, those told before."""
+    """`with Told(mod, info, instruments):` calls the instruments before and after a pass; if it fails, those that were
+    called before it."""
 
     def __init__(self, mod: IRModule, info: PassInfo, instruments: Sequence[PassInstrument]):
         self.mod, self.info, self.instruments = mod, info, list(instruments)
@@ -163,7 +167,8 @@ class Told:
             raise
 
     def failed(self, error: BaseException) -> None:
-        """Tell of the failure. What an instrument raises now is a note on the first error."""
+        """Report the failure to the instruments. An exception that one of them raises becomes a note on the first
+        one."""
         for instrument in reversed(self.told):
             try:
                 instrument.run_failed_pass(self.mod, self.info, error)
@@ -178,7 +183,7 @@ def call(
     *,
     explicit: bool = False,
 ) -> IRModule | ModuleOp | FuncOp:
-    """Clone the module or function once, run the items on the clone, and return it in the form that was given."""
+    """Clone the module or function, run the items on the clone, and return it in the form that was given."""
     if ctx is not None:
         with instance(ctx, PassContext, "pass(mod, ctx)", "give a PassContext, or leave it out"):
             return call(items, mod, explicit=explicit)
@@ -190,7 +195,8 @@ def call(
 
 
 def call_on_function(items: PassGroup | Sequence[ModulePass | PassGroup], function: FuncOp, explicit: bool) -> FuncOp:
-    """A new function, of no module. The passes see the other functions of its module as declarations."""
+    """Run the items on a function in a module of its own, in which the other functions are declarations; return the new
+    function."""
     name, holder = function.sym_name.data, function.parent_op()
     clone = function.clone()
     others = IRModule(holder).functions.values() if isinstance(holder, ModuleOp) else ()

@@ -1,4 +1,4 @@
-"""`TargetPass`: a pass that chooses by what the module is compiled for."""
+"""`TargetPass`: a pass whose choices depend on the target of the module."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from relay.target import CpuTarget, GpuTarget, Target, cpu_of, features_in, gpu_
 
 @dataclass(frozen=True)
 class TargetPass(Pass):
-    """A pass that reads the module's target, which `attach-target` sets; without one it chooses what any CPU can do.
+    """A pass that reads the module's target, which `attach-target` sets. Without a target it makes choices that any CPU
+    can run.
 
     The option `features` said before 0.2 what the target has; it still replaces the features of the module's target.
     """

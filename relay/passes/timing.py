@@ -1,4 +1,4 @@
-"""Instruments that measure: time as a tree, and ops by kind."""
+"""Instruments that measure passes: their times as a tree, and the ops that they add and remove."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ from relay.passes.instruments import PassInstrument
 
 
 def count(mod: IRModule) -> int:
-    """The ops of the module."""
+    """The number of ops in the module."""
     return sum(1 for _ in mod.op.walk())
 
 
 @dataclass
 class Entry:
-    """One pass that ran, and what ran inside it."""
+    """One run of a pass, with the passes that ran inside it."""
 
     name: str
     ops_before: int = 0
     ops_after: int = 0
     total: float = 0.0
-    """Seconds, with all that ran inside."""
+    """Seconds, nested passes included."""
     inner: list[Entry] = field(default_factory=list["Entry"])
 
     @property
     def self_time(self) -> float:
-        """Seconds without what ran inside."""
+        """Seconds, nested passes excluded."""
         return self.total - sum(entry.total for entry in self.inner)
 
 
 class PassTimingInstrument(PassInstrument):
-    """Time of every pass, by nesting, and the ops before and after. Counting the ops is not in the times."""
+    """The time of every pass, nested, and the number of ops before and after it. Counting the ops is not part of the
+    times."""
 
     def __init__(self) -> None:
         self.root = Entry("all passes")
@@ -62,7 +63,7 @@ class PassTimingInstrument(PassInstrument):
             self.root.total += entry.total
 
     def _last(self, entry: Entry) -> Entry:
-        """The entry closed last, at the depth that is open now."""
+        """The entry that was closed last at the current depth."""
         for _ in range(len(self._open)):
             entry = entry.inner[-1]
         return entry.inner[-1]
@@ -89,18 +90,18 @@ class PassTimingInstrument(PassInstrument):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The view in a notebook."""
         from relay.universe import shown_in_notebook
 
         return shown_in_notebook(self)
 
 
 class OpStatistics(PassInstrument):
-    """How many ops of each kind a pass adds and takes away, and what it counts itself (`PassContext.count`)."""
+    """How many ops of each kind a pass adds and removes, and what it counts itself (`PassContext.count`)."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[str, dict[str, int]]] = []
-        """(pass, change by op name, and what it counted), for every pass that ran."""
+        """For each pass that ran: its name, the change in number by op name, and its own counters."""
         self._before: list[Counter[str]] = []
         self._counted: list[list[tuple[str, int]]] = []
 

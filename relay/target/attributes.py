@@ -17,11 +17,11 @@ from relay.target.resolve import check_cpu
 
 ATTRIBUTE = "relay.target"
 UNKNOWN_GPU = GpuTarget(CUDA_TRIPLE, DEFAULT_CHIP, frozenset())
-"""What a module is compiled for that does not say it, where only GPUs come into question."""
+"""The target of a module without one, where only GPUs are possible."""
 
 
 def features_in(text: str) -> frozenset[str]:
-    """The features that a text names as LLVM does, separated by commas: `+avx512f,+avx512vnni`, also without `+`."""
+    """The features of a comma-separated text in LLVM's spelling: `+avx512f,+avx512vnni`; the `+` may be missing."""
     return frozenset(name for part in text.split(",") if (name := part.strip().lstrip("+")))
 
 
@@ -46,12 +46,12 @@ def _number(value: float) -> Attribute:
 
 
 KNOWN: dict[Attribute, Target] = {}
-"""Targets that `attach` has written or `from_attributes` has read: LLVM need not be asked about them again."""
+"""Targets that `attach` has written or `from_attributes` has read: LLVM has checked their features already."""
 
 
 def from_attributes(attribute: Attribute) -> Target:
-    """The target of a dictionary. Raises InvalidArgument for one that names no target that code can be made for. A CPU
-    without a triple is one that only its features are known of."""
+    """The target that a dictionary describes. Raises InvalidArgument for a dictionary that describes none for which
+    code can be made. A CPU without a triple is known by its features only."""
     found = KNOWN.get(attribute)
     return KNOWN.setdefault(attribute, _read(attribute)) if found is None else found
 
@@ -85,7 +85,7 @@ def _read(attribute: Attribute) -> Target:
 
 
 def _features(text: str) -> frozenset[str]:
-    """Those of `+a,+b`; a dictionary names what is there, so that `-a` is an error."""
+    """The features of `+a,+b`. A dictionary lists features that are present, so `-a` is an error."""
     names = text.split(",") if text else []
     for number, name in enumerate(names):
         if not re.fullmatch(r"\+[a-z0-9][a-z0-9._-]*", name.strip()):
@@ -110,7 +110,7 @@ def _numbers(costs: Attribute) -> Mapping[str, float]:
 
 
 def attach(module: ModuleOp, target: Target) -> None:
-    """Set the module's target. Raises InvalidArgument for what is no module, or no target."""
+    """Set the module's target. Raises InvalidArgument unless it is a module and a target."""
     module = instance(module, ModuleOp, "attach", "give the module, of an IRModule its op: mod.op")
     instance(target, Processor, "attach", 'write attach(module, resolve("llvm"))')
     attribute = module.attributes[ATTRIBUTE] = to_attributes(target)
@@ -118,15 +118,15 @@ def attach(module: ModuleOp, target: Target) -> None:
 
 
 def target_of(module: ModuleOp) -> Target:
-    """The module's target; `UNKNOWN` if it has none. Raises InvalidArgument for an attribute that names none, and for
-    what is no module."""
+    """The module's target; `UNKNOWN` if it has none. Raises InvalidArgument for an attribute that describes no target,
+    and for anything but a module."""
     module = instance(module, ModuleOp, "target_of", "give the module, of an IRModule its op: mod.op")
     attribute = module.attributes.get(ATTRIBUTE)
     return UNKNOWN if attribute is None else from_attributes(attribute)
 
 
 def cpu_of(module: ModuleOp, needed_by: str) -> CpuTarget:
-    """The module's target, for what compiles for CPUs only. Raises InvalidArgument if it is a GPU."""
+    """The module's target, which must be a CPU. Raises InvalidArgument if it is a GPU."""
     target = target_of(module)
     if isinstance(target, CpuTarget):
         return target
@@ -134,8 +134,7 @@ def cpu_of(module: ModuleOp, needed_by: str) -> CpuTarget:
 
 
 def gpu_of(module: ModuleOp, needed_by: str) -> GpuTarget:
-    """The module's target, for what compiles for GPUs only; `UNKNOWN_GPU` if it has none. Raises InvalidArgument if it
-    is a CPU."""
+    """The module's target, which must be a GPU; `UNKNOWN_GPU` if it has none. Raises InvalidArgument if it is a CPU."""
     target = target_of(module)
     target = UNKNOWN_GPU if ATTRIBUTE not in module.attributes else target
     if isinstance(target, GpuTarget):

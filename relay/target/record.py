@@ -21,9 +21,9 @@ from relay.target.microarchitectures import MicroArchitecture, micro_architectur
 LANES = 16
 """Numbers of 32 bits in a vector of the IR; LLVM splits it where registers are narrower."""
 FUSING = frozenset({"fma", "avx512f", "neon", "d"})
-"""With any of these, floats of both widths are multiplied and added by one instruction, rounded once."""
+"""With any of these features, one instruction multiplies and adds floats of both widths with one rounding."""
 ADDRESSES_OF_32_BITS = ("arm", "riscv32", "thumb", "wasm32")
-"""What triples of machines begin with whose addresses have 32 bits."""
+"""The starts of triples of machines with 32-bit addresses."""
 CACHED = frozenset({"sse2", "avx", "neon"})
 """Processors with any of these have several levels of caches."""
 HALF_FLOATS = ("avx512fp16", "fullfp16")
@@ -34,7 +34,7 @@ NVVM_SATURATE, NVVM_TO_NEAREST = "llvm.nvvm.saturate.f", "llvm.nvvm.f2i.rn"
 TOWARD_ZERO = {"avx512f": "llvm.x86.avx512.vfmadd.f32", "fma-rz": NVVM_TOWARD_ZERO}
 """LLVM's intrinsic of a multiply-add of f32 that rounds towards zero, by the feature it needs."""
 WARP = 32
-"""Threads of a GPU that run together: how numbers lie in registers, and shuffles, are written for as many."""
+"""Threads of a GPU that run together; layouts in registers and shuffles are written for this number."""
 REGISTERS = {"avx512f": 64, "avx": 32, "sse2": 16, "neon": 16}
 """Bytes of a register that arithmetic of numbers of 32 bits takes at once, by the feature that it needs."""
 TABLES = {
@@ -50,8 +50,8 @@ and the features that it needs."""
 
 @dataclass(frozen=True)
 class Processor(ABC):
-    """A machine as LLVM names it. Choices look at what it has, by the properties below, and at what that costs, never
-    at names of CPUs. `measured`: numbers that replace estimates of `costs`; see `with_costs`."""
+    """A machine in LLVM's terms. Choices depend on the properties below and on `costs`, never on names of CPUs.
+    `measured`: numbers that replace estimates of `costs`; see `with_costs`."""
 
     triple: str
     cpu: str
@@ -61,7 +61,7 @@ class Processor(ABC):
     @property
     @abstractmethod
     def costs(self) -> CpuCosts | GpuCosts:
-        """What instructions and memories cost: the estimates, and what was measured in their place."""
+        """The costs of instructions and memories: estimates, with measured numbers in place of some."""
 
     def with_costs(self, measured: Mapping[str, float]) -> Self:
         """The target with these numbers, by the names of `costs`' fields. Raises InvalidArgument for no mapping, for a
@@ -72,7 +72,7 @@ class Processor(ABC):
     @property
     @abstractmethod
     def feature_string(self) -> str:
-        """What LLVM is given as features."""
+        """The features as LLVM takes them."""
 
     @property
     @abstractmethod
@@ -86,7 +86,7 @@ class Processor(ABC):
 
     @property
     def abi(self) -> str:
-        """How functions call each other, where LLVM wants to be told."""
+        """The calling convention, where LLVM has to be told."""
         if not self.triple.startswith("riscv"):
             return ""
         floats = "d" if "d" in self.features else "f" if "f" in self.features else ""
@@ -111,7 +111,7 @@ class Processor(ABC):
 
     @property
     def relocation(self) -> str:
-        """Whether code is for any address, or for that which a linker gives it."""
+        """LLVM's relocation model: position-independent code, or code for the address that a linker assigns."""
         return "pic" if "linux" in self.triple else "static"
 
     @property
@@ -214,7 +214,7 @@ class Processor(ABC):
 
     @property
     def alignment(self) -> int:
-        """Bytes of which a buffer, and what a vector may touch behind it, start at a multiple."""
+        """The alignment of buffers in bytes; a vector may touch as many bytes behind one."""
         return 64 if self.has_vectors else 8
 
     @property
@@ -223,7 +223,7 @@ class Processor(ABC):
         return False
 
     def room_of(self, size: int) -> int:
-        """Bytes that a buffer of `size` takes, with those behind it that a vector load may touch."""
+        """The bytes to reserve for a buffer of `size`, including those behind it that a vector load may touch."""
         behind = self.alignment if self.has_vectors else 0
         return -(-(size + behind) // self.alignment) * self.alignment
 
@@ -273,7 +273,7 @@ class CpuTarget(Processor):
 
     @property
     def micro_architecture(self) -> MicroArchitecture:
-        """The row of `cpu`; the generic one if there is none."""
+        """The row of `cpu` in the table of micro-architectures, or the generic row."""
         return micro_architecture(self.cpu)
 
     @property
@@ -354,7 +354,7 @@ class CpuTarget(Processor):
 
     @property
     def compiled_again(self) -> bool:
-        """Whether code for it is C, whose compiler repeats what loops do by itself."""
+        """Whether the code becomes C, whose compiler unrolls loops itself."""
         return self.triple == "c"
 
     @property
@@ -384,7 +384,7 @@ class CpuTarget(Processor):
 
     @property
     def has_caches(self) -> bool:
-        """Whether it has several levels of caches, which can be asked to fetch."""
+        """Whether it has several levels of caches and instructions that prefetch into them."""
         return not self.features.isdisjoint(CACHED)
 
 
@@ -493,6 +493,6 @@ class GpuTarget(Processor):
 
 
 Target = CpuTarget | GpuTarget
-"""What code is generated for."""
+"""A CPU or a GPU."""
 UNKNOWN = CpuTarget("", "", frozenset())
-"""What a module is compiled for that does not say it: a CPU that has nothing special."""
+"""The target of a module without one: a CPU with no special features."""

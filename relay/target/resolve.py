@@ -1,4 +1,4 @@
-"""Targets from their text, and the text of targets."""
+"""Parses the text of a target, and prints it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from relay.target.record import CpuTarget, GpuTarget, Target
 
 
 def host() -> CpuTarget:
-    """The machine this runs on. Raises Unsupported elsewhere than on Linux x86-64 and aarch64."""
+    """This machine. Raises Unsupported on any but Linux on x86-64 or aarch64."""
     machine = platform.machine()
     if sys.platform != "linux" or machine not in ("x86_64", "aarch64"):
         raise Unsupported(f"host {sys.platform} {machine}", "native code is made for Linux on x86-64 and aarch64 only")
@@ -92,7 +92,7 @@ HARD_FLOAT = {"arm": frozenset({"vfp4d16sp"}), "thumbv7em": frozenset({"vfp4d16s
 
 COSTS, CHANGES = "-costs=", "-mattr="
 SPELLED: dict[str, Target] = {}
-"""Targets that `spelled` has made a text of: what reads that text in the same process need not ask LLVM again."""
+"""Targets whose text `spelled` has made: reading such a text again in this process needs no check by LLVM."""
 
 
 def resolve(target: str | Target) -> Target:
@@ -119,13 +119,13 @@ def resolve(target: str | Target) -> Target:
 
 
 def once(names: Sequence[str], kind: str, target: str) -> None:
-    """Raise InvalidArgument if a name is there twice."""
+    """Raise InvalidArgument if a name occurs twice."""
     if twice := [name for number, name in enumerate(names) if name in names[:number]]:
         raise InvalidArgument(f"target {target!r}", f"has the {kind} {twice[0]} twice", "name each once")
 
 
 def _cost(written: str) -> tuple[str, float]:
-    """`fork=3000`."""
+    """A cost as text: `fork=3000`."""
     name, _, number = written.partition("=")
     try:
         return name, float(number)
@@ -135,7 +135,7 @@ def _cost(written: str) -> tuple[str, float]:
 
 
 def _machine(target: str, words: Sequence[str]) -> Target:
-    """The target of a text, split into these words."""
+    """The target that the words of a text describe."""
     if words[:1] in (["cuda"], ["opencl"]):
         return resolve_gpu(target, words)
     if words[:1] == ["llvm"]:
@@ -175,7 +175,7 @@ def _check_arm(machine: CpuTarget, where: str) -> None:
 
 
 def names() -> list[str]:
-    """The targets that have a name of their own."""
+    """Names of targets that are accepted in place of a triple."""
     return ["llvm", "cuda", "opencl", *SHORT]
 
 
@@ -235,7 +235,7 @@ def _of_triple(triple: str, target: str) -> CpuTarget:
 
 
 def _generic(triple: str) -> CpuTarget:
-    """The machine of a triple that names no CPU."""
+    """The machine of a triple without a CPU."""
     first = triple.partition("-")[0]
     machine = CpuTarget(triple, *CROSS.get(first, ("", frozenset[str]())))
     floats = HARD_FLOAT.get(first, frozenset()) if machine.floats_in_registers else frozenset[str]()
@@ -260,7 +260,7 @@ def _with_cpu(machine: CpuTarget, cpu: str, where: str = "target") -> CpuTarget:
 
 
 def _features_of(triple: str, cpu: str) -> frozenset[str]:
-    """What a CPU that is named has, as far as LLVM can be asked."""
+    """The features of a named CPU, as far as LLVM knows them."""
     first = triple.partition("-")[0]
     return CROSS[first][1] | (features_of(triple, cpu) if first in BASELINE else frozenset[str]())
 

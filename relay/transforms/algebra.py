@@ -1,4 +1,4 @@
-"""Algebraic rules of `simplify`, as data: what is written, and what it is instead, equal to the last bit."""
+"""Algebraic rules of `simplify`, as data: a term, and the term that replaces it with results equal to the last bit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ OPS = {
 
 @dataclass(frozen=True)
 class Rule:
-    """Two terms: names of elementwise ops, called on variables. `kinds`: numpy's letters of the dtypes it is for."""
+    """A rule: two terms made of names of elementwise ops and variables. `kinds`: numpy's letters of the dtypes that it
+    holds for."""
 
     before: str
     after: str
@@ -33,12 +34,12 @@ class Rule:
 
     @cached_property
     def terms(self) -> tuple[ast.expr, ast.expr]:
-        """Both, as trees."""
+        """Both terms, as trees."""
         return ast.parse(self.before, mode="eval").body, ast.parse(self.after, mode="eval").body
 
     @property
     def root(self) -> str:
-        """The op in which it starts."""
+        """The op at the root of the first term."""
         return self.before.split("(")[0]
 
 
@@ -67,7 +68,7 @@ RULES = [
 
 
 def match(term: ast.expr, value: SSAValue, found: dict[str, SSAValue]) -> bool:
-    """Whether a value is the term; its variables are put into `found`, each one value."""
+    """Whether a value matches the term; `found` gets the values of its variables."""
     if isinstance(term, ast.Name):
         return found.setdefault(term.id, value) is value
     assert isinstance(term, ast.Call) and isinstance(term.func, ast.Name)
@@ -80,7 +81,7 @@ def match(term: ast.expr, value: SSAValue, found: dict[str, SSAValue]) -> bool:
 
 
 def build(term: ast.expr, new: Expansion, found: dict[str, SSAValue]) -> SSAValue:
-    """The value of a term."""
+    """Build the value of a term."""
     if isinstance(term, ast.Name):
         return found[term.id]
     assert isinstance(term, ast.Call) and isinstance(term.func, ast.Name)
@@ -88,7 +89,7 @@ def build(term: ast.expr, new: Expansion, found: dict[str, SSAValue]) -> SSAValu
 
 
 class Algebra(RewritePattern):
-    """The first rule of `RULES` that fits, where the type stays the same."""
+    """Applies the first rule of `RULES` that matches and keeps the type."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         for rule in BY_ROOT.get(op.name, ()):

@@ -50,12 +50,12 @@ class AlterOpLayout(Pass):
 
 
 def other_layout(op: Imaging) -> bool:
-    """Whether data or result are in another layout than NHWC."""
+    """Whether data or result have a layout other than NHWC."""
     return layout_of_operand(op) != NHWC or layout_of_result(op) != NHWC
 
 
 def foreign(op: Imaging) -> bool:
-    """Whether the op, or its kernel, has another layout than the loops read."""
+    """Whether the op, or its kernel, has a layout other than the one that loops read."""
     if isinstance(op, relay.Conv2dBase) and op.kernel_layout.data not in ("OHWI", "HWOI"):
         return True
     return other_layout(op)

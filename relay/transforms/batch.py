@@ -37,9 +37,9 @@ from relay.transforms.location import place
 from relay.transforms.shape_arithmetic import measured
 
 MAX_ELEMENTS = 1 << 40
-"""Of a tensor."""
+"""The most elements of a tensor."""
 MAX_SIZE = (1 << 31) - 1
-"""Of an axis that a property names."""
+"""The largest size of an axis that a property names."""
 MOST_PROBLEMS = 100
 
 HINT = "give relay.build the file, or relay.frontend.from_tflite a batch"
@@ -95,7 +95,7 @@ class _Batch:
         self.batched: set[SSAValue] = set(self.block.args)
 
     def rows(self, size: int) -> int:
-        """A leading axis for the new batch."""
+        """The size of a leading axis for the new batch."""
         return size // self.stored * self.batch
 
     def scaled(self, value: SSAValue) -> TensorType[Attribute]:
@@ -138,7 +138,7 @@ class _Batch:
             raise Unsupported(f"{self.file}: batch {self.batch}", "\n  ".join([count, *lines]))
 
     def mixes(self, op: TensorOp) -> str:
-        """Why images would meet in the op; empty where they do not."""
+        """Why the op would mix images; empty if it keeps them apart."""
         data = op.broadcast_operands() if op.ELEMENTWISE else op.data_operands()
         slots = [slot for slot, value in enumerate(op.operands) if value in self.batched]
         wrong = [slot for slot in slots if op.operands[slot] not in data]
@@ -201,7 +201,7 @@ class _Batch:
         self.function.properties["function_type"] = FunctionType.from_lists(types, returned.operand_types)
 
     def resize(self, op: TensorOp) -> None:
-        """Properties that name the size of the leading axis, and indices that count its rows."""
+        """Adapt properties that name the size of the leading axis, and indices that count its rows."""
         match op:
             case relay.GatherNdOp() if op.indices not in self.batched:
                 assert isinstance(old := op.indices.owner, relay.ConstantOp)
@@ -226,7 +226,7 @@ class _Batch:
         op.properties[name] = ints([first if first < 0 else self.rows(first), *others])
 
     def does_not_fit(self, op: Operation, what: str) -> Unsupported:
-        """The error for shapes that disagree for this batch only."""
+        """The error for shapes that agree for the old batch only."""
         where = f"{self.file}: {_operator(op)}"
         return Unsupported(where, f"does not take batch {self.batch}: {what}", "use the stored batch")
 
@@ -290,7 +290,7 @@ def _reason(op: TensorOp) -> str:
 
 
 def _operator(op: Operation) -> str:
-    """What the file calls the op."""
+    """The operator's name in the file."""
     match op.location:
         case NameLoc(desc=desc, location=FileLineColLoc()):
             return desc.data

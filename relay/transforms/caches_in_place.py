@@ -83,12 +83,12 @@ class CachesInPlace(Pass):
 
 
 def terms(name: str) -> list[str]:
-    """The names (and numbers) that a size is the sum of: exporters call it `past_sequence_length + sequence_length`."""
+    """The names (and numbers) whose sum a size is: exporters write `past_sequence_length + sequence_length`."""
     return [term.strip() for term in name.split("+")]
 
 
 def independent(named: Sequence[Symbol]) -> list[Symbol]:
-    """The sizes that are no sum of others."""
+    """The sizes that are not sums of others."""
     names = {symbol.name for symbol in named}
     return [
         s
@@ -98,7 +98,7 @@ def independent(named: Sequence[Symbol]) -> list[Symbol]:
 
 
 def complete(named: Sequence[Symbol], sizes: Mapping[str, int]) -> dict[str, int]:
-    """All sizes by name, in order: sums are computed."""
+    """All sizes by name, in order, with the sums computed."""
     known = {term: int(term) for symbol in named for term in terms(symbol.name) if term.isdigit()} | dict(sizes)
     return {s.name: known[s.name] if s.name in known else sum(known[term] for term in terms(s.name)) for s in named}
 

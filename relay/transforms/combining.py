@@ -32,7 +32,7 @@ def combine(module: ModuleOp, key: Callable[[Operation], Hashable | None], axis:
 
 
 def branches_of(block: Block, key: Callable[[Operation], Hashable | None]) -> list[list[Product]]:
-    """The products of one key each, in program order."""
+    """The products of a block grouped by key, in program order."""
     found: dict[Hashable, list[Product]] = {}
     for op in block.ops:
         if isinstance(op, Product) and (known := key(op)) is not None:
@@ -41,7 +41,7 @@ def branches_of(block: Block, key: Callable[[Operation], Hashable | None]) -> li
 
 
 def kernel_numbers(op: Product) -> Array | None:
-    """The kernel, where it is a constant; the shapes are known."""
+    """The numbers of the kernel, if it is a constant and all shapes are known; else None."""
     owner = op.kernel.owner
     if not isinstance(owner, relay.ConstantOp) or not is_constant(owner) or DYNAMIC in shape(op.result):
         return None
@@ -49,7 +49,7 @@ def kernel_numbers(op: Product) -> Array | None:
 
 
 def join(branches: Sequence[Product], axis: int) -> None:
-    """One product with all kernels, where the first was; a slice for each."""
+    """Replace products by one with all their kernels, at the place of the first, and a slice for each."""
     first = branches[0]
     new = Expansion(first)
     kernels = [numbers for op in branches if (numbers := kernel_numbers(op)) is not None]
@@ -66,12 +66,12 @@ def join(branches: Sequence[Product], axis: int) -> None:
 
 
 def ends(kernels: Sequence[Array]) -> list[int]:
-    """Where each kernel's outputs end."""
+    """The index behind the last output of each kernel in the joined kernel."""
     return np.cumsum([len(kernel) for kernel in kernels]).tolist()
 
 
 def scales(branches: Sequence[Product], outputs: Sequence[int]) -> Attribute:
-    """The scales of all kernels: one where they are one and equal, else one for each output."""
+    """The scales of the joined kernel: one if all are one and equal, else one for each output."""
     given = [to_numpy(op.properties["kernel_scale"]) for op in branches]
     if all(numbers.ndim == 0 and numbers == given[0] for numbers in given):
         return branches[0].properties["kernel_scale"]

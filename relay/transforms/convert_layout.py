@@ -23,7 +23,7 @@ from relay.transforms.legalization import own
 
 OPERATORS = (relay.Conv2dOp, qnn.Conv2dOp, relay.MaxPool2dOp, relay.AvgPool2dOp, relay.Resize2dOp)
 KERNELS = {"NCHW": "OIHW"}
-"""The kernel layout that goes with a layout; with others the kernels stay as they are."""
+"""The kernel layout that belongs to a data layout; for other data layouts, kernels stay as they are."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def texts(given: Mapping[object, object]) -> tuple[str, ...]:
 
 
 def each(step: ConvertLayout) -> list[ConvertLayout]:
-    """What `layouts` says, a step for each pair of layouts."""
+    """The steps that `layouts` describes, one for each pair of layouts."""
     pairs = dict[tuple[str, str], list[str]]()
     for text in step.layouts:
         name, _, rest = text.partition(":")
@@ -119,7 +119,7 @@ def each(step: ConvertLayout) -> list[ConvertLayout]:
 
 
 def blocks(module: ModuleOp) -> list[Block]:
-    """The blocks with ops of ours, in order."""
+    """The blocks that contain ops of ours, in order."""
     return list(dict.fromkeys(inner.parent for inner in own(module) if inner.parent is not None))
 
 
@@ -132,7 +132,8 @@ def image(text: str) -> Layout:
 
 
 def chosen(names: tuple[str, ...] | str) -> tuple[type[Imaging], ...]:
-    """The operators of these names, whole or their last part. Raises InvalidArgument for one that has no layout."""
+    """The operators with these names, in full or by their last part. Raises InvalidArgument for an operator that has no
+    layout."""
     found = list[type[Imaging]]()
     for name in (names,) if isinstance(names, str) else names:
         matching = [op for op in OPERATORS if op.name == name or op.name.endswith(f".{name}")]
@@ -144,7 +145,7 @@ def chosen(names: tuple[str, ...] | str) -> tuple[type[Imaging], ...]:
 
 
 def numbers(given: tuple[int, ...] | int, count: int) -> Sequence[int]:
-    """Numbers of convolutions, checked."""
+    """Numbers of convolutions, after a check."""
     found = (given,) if isinstance(given, int) else given
     for number in found:
         if not 0 <= number < count:

@@ -1,4 +1,4 @@
-"""Erasing dead ops: the one sweeper of all stages."""
+"""Erases dead ops, at all stages."""
 
 from __future__ import annotations
 

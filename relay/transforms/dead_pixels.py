@@ -21,10 +21,10 @@ from relay.transforms.dead_ops import erase_dead
 from relay.transforms.legalization import own
 
 Steps = tuple[int, int]
-"""Every how many rows and columns are read, from the first on."""
+"""Strides in which rows and columns are read, from the first one on."""
 ALL: Steps = (1, 1)
 AXES = (-3, -2)
-"""Rows and columns of NHWC data."""
+"""The axes of rows and columns in NHWC data."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class DeadPixels(Pass):
 
 
 def steps_of(block: Block) -> dict[SSAValue, Steps]:
-    """Which rows and columns of each operation's result are read."""
+    """The rows and columns of each op's result that are read."""
     wanted: dict[SSAValue, Steps] = {}
     found: dict[SSAValue, Steps] = {}
     for op in reversed(list(block.ops)):
@@ -98,7 +98,7 @@ def reads_of(op: Operation, steps: Steps) -> Sequence[Steps]:
 
 
 def at_pixels(value: SSAValue, steps: Steps) -> Steps:
-    """Steps of the axes that the value has and does not repeat."""
+    """The steps along the axes that the value has and that are not broadcast."""
     dims = (1, 1, *shape(value))[-3:-1] if rank(value) > 1 else (1, 1)
     return steps[0] if dims[0] > 1 else 0, steps[1] if dims[1] > 1 else 0
 
@@ -135,7 +135,8 @@ class Thin:
                 self.rewrite(op)
 
     def rewrite(self, op: TensorOp) -> None:
-        """The op on fewer pixels, beside the old one; in its place where its result has them all."""
+        """Rebuild the op for the pixels that are read, beside the old one; replace the old one where the result has all
+        pixels."""
         result = op.results[0]
         steps, properties = self.steps(result), dict[str, Attribute | None](op.properties)
         if isinstance(op, relay.Conv2dOp | relay.Pool2dOp):
@@ -156,7 +157,7 @@ class Thin:
             self.new[result] = thin.results[0]
 
     def at(self, value: SSAValue, wanted: Steps, before: Operation) -> SSAValue:
-        """The pixels of a value that are wanted: what was made of it, or a slice."""
+        """The wanted pixels of a value: an op rebuilt for them, or a slice."""
         given, now = self.steps(value), self.new.get(value, value)
         factors = [max(want // have, 1) for want, have in zip(wanted, given, strict=True)]
         if factors == [1, 1]:

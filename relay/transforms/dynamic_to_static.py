@@ -42,7 +42,7 @@ class DynamicToStatic(Pass):
 
 
 def give_sizes(op: ModuleOp, each: Sequence[int] | int, folds: list[Fold] | None = None) -> None:
-    """What the pass `dynamic-to-static` does; `folds` are told what was computed with sizes."""
+    """What the pass `dynamic-to-static` does; `folds` is called with everything that was computed from sizes."""
     functions = [f for f in op.body.block.ops if isinstance(f, FuncOp) and f.body.blocks and public(f)]
     named = {(function, *place): each for function in functions for each in read(function) for place in each.places}
     places = [
@@ -90,6 +90,6 @@ def public(function: FuncOp) -> bool:
 
 
 def unknown(value: SSAValue) -> list[int]:
-    """The axes whose sizes are not known."""
+    """The axes of unknown size."""
     dims = value.type.get_shape() if is_tensor(value.type) else ()
     return [axis for axis, size in enumerate(dims) if size == DYNAMIC]

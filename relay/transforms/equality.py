@@ -12,7 +12,7 @@ from relay.dialects.attributes import Array
 
 @dataclass(frozen=True)
 class Mismatch:
-    """How an array differs from the one that is wanted."""
+    """How an array differs from the expected one."""
 
     count: int
     """Elements that differ."""
@@ -21,9 +21,9 @@ class Mismatch:
     first: str
     """The index of the first that differs: `0, 3`."""
     found: object
-    """What stands there."""
+    """The element there."""
     wanted: object
-    """What should."""
+    """The expected element."""
     largest: float
     """The greatest difference of two elements; NaN where one of them is not finite."""
 
@@ -33,7 +33,8 @@ class Mismatch:
 
 
 def difference(found: Sequence[Array], wanted: Sequence[Array], tolerance: float = 0.0) -> str | None:
-    """How the results differ from the wanted ones, in words; None if they do not.
+    """How results differ from the expected ones, in words; None if they do not. Floats may differ by `tolerance` times
+    the largest finite magnitude expected; NaN equals NaN.
 
     Floats may differ by `tolerance` times the largest finite magnitude that is wanted; NaN equals NaN.
     """
@@ -48,7 +49,7 @@ def difference(found: Sequence[Array], wanted: Sequence[Array], tolerance: float
 
 
 def mismatch(found: Array, wanted: Array, tolerance: float = 0.0) -> Mismatch | None:
-    """How an array differs from one of the same type and shape; None if it does not. See `difference`."""
+    """How an array differs from an expected one of the same type and shape; None if it does not. See `difference`."""
     wrong = ~_same(found, wanted, tolerance)
     if not wrong.any():
         return None
@@ -61,7 +62,7 @@ def mismatch(found: Array, wanted: Array, tolerance: float = 0.0) -> Mismatch | 
 
 
 def _same(found: Array, wanted: Array, tolerance: float) -> Array:
-    """Element by element."""
+    """Whether elements are the same, one by one."""
     equal = np.asarray(found == wanted)
     if wanted.dtype.kind != "f":
         return equal

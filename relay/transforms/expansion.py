@@ -1,4 +1,4 @@
-"""Building the ops that replace one op: in order, with its location, without identity steps."""
+"""Builds the ops that replace one op: in order, with its location, without steps that change nothing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Expansion:
     none. `replace` puts them in place of the source."""
 
     def __init__(self, source: Operation, target: Target = UNKNOWN):
-        """`target`: for steps that choose by what it has."""
+        """`target`: the machine, for steps that depend on it."""
         self.source, self.target = source, target
         self.ops: list[Operation] = []
 
@@ -50,7 +50,7 @@ class Expansion:
     def value(
         self, kind: type[TensorOp], *operands: SSAValue, properties: Mapping[str, Attribute | None] | None = None
     ) -> SSAValue:
-        """Any op's first result."""
+        """Add an op, and return its first result."""
         return self.add(kind, operands, properties).results[0]
 
     def constant(self, numbers: npt.ArrayLike, dtype: npt.DTypeLike) -> SSAValue:
@@ -103,7 +103,7 @@ class Expansion:
         return self.value(relay.LookupOp, x, self.constant(table, dtype))
 
     def reshape(self, x: SSAValue, dims: Sequence[int]) -> SSAValue:
-        """x under another shape."""
+        """x in another shape."""
         return x if shape(x) == tuple(dims) else self.value(relay.ReshapeOp, x, properties={"newshape": ints(dims)})
 
     def transpose(self, x: SSAValue, axes: Sequence[int]) -> SSAValue:
@@ -148,14 +148,14 @@ class Expansion:
 def inserted(
     before: Operation, kind: type[TensorOp], operands: Sequence[SSAValue], properties: Mapping[str, Attribute]
 ) -> SSAValue:
-    """The result of an operation that is inserted before another one."""
+    """Insert an op before another one, and return its result."""
     op = kind.make(operands, properties, like=before)
     Rewriter.insert_op(op, InsertPoint.before(before))
     return op.results[0]
 
 
 def constant_before(before: Operation, numbers: npt.ArrayLike) -> SSAValue:
-    """A constant that is inserted before an operation."""
+    """Insert a constant before an op."""
     return inserted(before, relay.ConstantOp, [], {"value": elements(numbers)})
 
 

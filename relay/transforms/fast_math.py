@@ -19,7 +19,7 @@ from relay.transforms.legalization import settle
 DEPTH = 10
 """Levels of the continued fraction."""
 LARGEST = 7.5
-"""Beyond, tanh is 1 within the error."""
+"""For larger x, tanh(x) is 1 within the error."""
 ERROR = 1e-6
 """How far results may be off, in absolute terms: 5.9e-7 was measured for tanh over [-12, 12] in float32."""
 
@@ -39,7 +39,7 @@ def fraction() -> tuple[list[int], list[int]]:
 
 
 def polynomial(new: Expansion, coefficients: list[int], z: SSAValue) -> SSAValue:
-    """Horner's scheme."""
+    """The value of a polynomial by Horner's scheme."""
     last, *rest = reversed(coefficients)
     result = new.times(z, last)
     for number, coefficient in enumerate(rest):
@@ -50,7 +50,7 @@ def polynomial(new: Expansion, coefficients: list[int], z: SSAValue) -> SSAValue
 
 
 def fast_tanh(new: Expansion, x: SSAValue) -> SSAValue:
-    """The fraction for x clipped to where it holds."""
+    """The fraction, for x clipped to the range in which it is valid."""
     x = new.clip(x, -LARGEST, LARGEST)
     z = new.value(relay.MultiplyOp, x, x)
     numerator, denominator = (polynomial(new, row, z) for row in fraction())

@@ -73,7 +73,7 @@ def image_widths(pad: relay.PadOp, layout: str) -> tuple[int, int, int, int] | N
 
 
 def more(padding: tuple[int, ...], widths: tuple[int, ...]) -> DenseArrayBase[IntegerType]:
-    """Both together."""
+    """The sum of two paddings."""
     return ints([a + b for a, b in zip(padding, widths, strict=True)])
 
 

@@ -96,7 +96,7 @@ class ScaleBeforeProduct(RewritePattern):
 
 
 def channel(op: Product, value: SSAValue) -> int:
-    """Which axis of the result has the output channels; -1 where they are split."""
+    """The axis of the output channels in the result; -1 if they are split."""
     if isinstance(op, relay.DenseOp):
         return rank(value) - 1
     layout = Layout.parse(op.result_layout.data)
@@ -104,7 +104,7 @@ def channel(op: Product, value: SSAValue) -> int:
 
 
 def input_channel(op: Product) -> int:
-    """Which axis of the data has the input channels; -1 where they are split."""
+    """The axis of the input channels in the data; -1 if they are split."""
     if isinstance(op, relay.DenseOp):
         return rank(op.data) - 1
     layout = Layout.parse(op.data_layout.data)
@@ -165,7 +165,7 @@ def scaled_inputs(op: Product, factors: Array) -> Array | None:
 
 
 def weight(new: Expansion, op: Product, numbers: Array) -> SSAValue:
-    """A new kernel, labelled as the old one in its handle."""
+    """A new kernel, with the old one's label in its handle."""
     owner = op.kernel.owner
     old: StringAttr | None = owner.label if isinstance(owner, relay.ConstantOp) else None
     value = elements(numbers, label="weight" if old is None else old.data)

@@ -58,7 +58,7 @@ KEPT: frozenset[type[Operation]] = frozenset(
         *pooling.KEPT,
     ]
 )
-"""Ops of which a row leaves some as they are."""
+"""Ops that some rows leave as they are."""
 
 
 @dataclass(frozen=True)

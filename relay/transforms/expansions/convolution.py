@@ -23,7 +23,7 @@ from relay.transforms.expansion import Expansion
 from relay.transforms.expansions.steps import Expansions, relaid
 
 KINDS: dict[int, type[TensorOp]] = {1: relay.Conv1dOp, 2: relay.Conv2dOp, 3: relay.Conv3dOp}
-"""The convolution of so many spatial axes."""
+"""Convolutions by the number of their spatial axes."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def channels_last(new: Expansion, op: relay.ConvNd | relay.ConvTransposeNd) -> t
 
 
 def finish(new: Expansion, op: relay.ConvNd | relay.ConvTransposeNd, result: SSAValue) -> SSAValue:
-    """[n, spatial..., c] in the layout of the op's result."""
+    """Put [n, spatial..., c] into the layout of the op's result."""
     return relaid(new, result, Layout.parse(f"N{op.SPATIAL}C"), op.result_axes)
 
 
@@ -106,7 +106,7 @@ def conv3d(new: Expansion, op: relay.Conv3dOp) -> SSAValue:
 
 
 def deeper(new: Expansion, data: SSAValue, before: int, after: int, fill: int) -> SSAValue:
-    """[n, d, h, w, c] with more slices of `fill` before and after."""
+    """[n, d, h, w, c] with slices of `fill` before and behind along d."""
     if not before and not after:
         return data
     widths = ints([0, 0, before, after, 0, 0, 0, 0, 0, 0])
@@ -116,7 +116,7 @@ def deeper(new: Expansion, data: SSAValue, before: int, after: int, fill: int) -
 
 @dataclass(frozen=True)
 class Phases:
-    """One axis of a transposed convolution, seen as `stride` convolutions whose results take turns."""
+    """One axis of a transposed convolution, as `stride` convolutions whose results alternate."""
 
     taps: Array
     """[stride, taps]: which tap of the kernel stands at each of the convolution's; the kernel's size for none."""
@@ -125,11 +125,11 @@ class Phases:
     dilation: int
     padding: tuple[int, int]
     used: int
-    """How much of the data is read."""
+    """How many elements of the data are read."""
 
     @property
     def stride(self) -> int:
-        """How many convolutions take turns."""
+        """The number of convolutions whose results alternate."""
         return self.taps.shape[0]
 
 

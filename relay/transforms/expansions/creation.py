@@ -17,7 +17,7 @@ from relay.transforms.expansions.steps import Expansions
 
 
 def everywhere(number: int) -> Callable[[Expansion, relay.ZerosOp | relay.OnesOp], Sequence[SSAValue]]:
-    """A number in the wanted type and shape."""
+    """A tensor with one number everywhere, of the wanted type and shape."""
     return lambda new, op: [new.broadcast(new.constant(number, dtype_of(op.dtype)), int_values(op.shape))]
 
 
@@ -47,7 +47,7 @@ def one_hot(new: Expansion, op: relay.OneHotOp) -> Sequence[SSAValue]:
 
 
 def shifted(new: Expansion, x: SSAValue, axis: int, distance: int, filler: int) -> SSAValue:
-    """x moved up along an axis; what comes in is the filler."""
+    """x shifted along an axis; the elements that come in are `filler`."""
     type, size = tensor(x), shape(x)[axis]
     widths = [distance if a == axis and side == 0 else 0 for a in range(rank(x)) for side in (0, 1)]
     properties = {"pad_width": ints(widths), "pad_value": scalar_attr(filler, type.element_type)}
@@ -55,7 +55,7 @@ def shifted(new: Expansion, x: SSAValue, axis: int, distance: int, filler: int) 
 
 
 def cumulative(kind: type[TensorOp], neutral: int) -> Callable[[Expansion, relay.CumulativeOp], Sequence[SSAValue]]:
-    """log2(size) steps: each combines with what is 1, 2, 4, … before."""
+    """log2(size) steps: each combines an element with the one 1, 2, 4, … places before it."""
 
     def scan(new: Expansion, op: relay.CumulativeOp) -> Sequence[SSAValue]:
         axis = axis_of(op.axis.value.data, rank(op.input), op.name)

@@ -23,7 +23,7 @@ WHOLE_WORDS = 16
 
 
 def swapped(new: Expansion, x: SSAValue, wanted: bool) -> SSAValue:
-    """The last two axes exchanged, if that is wanted."""
+    """x with its last two axes exchanged, if wanted."""
     last = rank(x) - 1
     return new.transpose(x, [*range(last - 1), last, last - 1]) if wanted else x
 
@@ -62,7 +62,7 @@ def leading(new: Expansion, op: relay.MatmulOp | relay.BatchMatmulOp) -> SSAValu
 
 
 def packs(op: relay.MatmulOp | relay.BatchMatmulOp, target: Target) -> bool:
-    """Whether kernels take the second matrix as it lies: they pack it, or copy it into shared memory."""
+    """Whether kernels read the second matrix as it lies: they pack it, or copy it into shared memory."""
     (rows, inner), (_, columns) = op.matrices()
     types = [tensor(side).element_type for side in (op.tensor_a, op.tensor_b)]
     if rows < target.packed_rows(isinstance(types[0], AnyFloat)) or columns < LANES:
@@ -87,8 +87,8 @@ def has_few_rows(op: relay.MatmulOp | relay.BatchMatmulOp, target: Target) -> bo
 
 
 def before_transpose(x: SSAValue) -> SSAValue | None:
-    """What the value is with its last two axes exchanged, maybe before its leading axes were merged; None if it is
-    computed in another way, or read elsewhere."""
+    """The value before a transpose of its last two axes, perhaps also before its leading axes were merged; None if
+    there is no such transpose, or something else reads its result."""
     op = x.owner
     if isinstance(op, relay.ReshapeOp) and shape(op.input)[-2:] == shape(x)[-2:] and x.has_one_use():
         op = op.input.owner
@@ -100,7 +100,7 @@ def before_transpose(x: SSAValue) -> SSAValue | None:
 
 
 def stacked(new: Expansion, x: SSAValue, outer: tuple[int, ...]) -> SSAValue:
-    """x with these leading axes, as one."""
+    """x broadcast to these leading axes, which are merged into one."""
     matrix = shape(x)[-2:]
     return new.reshape(new.broadcast(x, [*outer, *matrix]), [prod(outer), *matrix])
 
@@ -120,7 +120,7 @@ def weight_only_dense(new: Expansion, op: relay.WeightOnlyDenseOp) -> SSAValue |
 
 
 def is_finite(codes: SSAValue) -> bool:
-    """Whether no code of a constant is an infinity or no number, as floats of few bits may be."""
+    """Whether a constant has no code that stands for an infinity or NaN, as floats of few bits may have."""
     owner = codes.owner
     return not isinstance(owner, relay.ConstantOp) or bool(np.isfinite(wider(to_numpy(owner.value))).all())
 

@@ -22,7 +22,7 @@ POOLS: dict[tuple[bool, int], type[TensorOp]] = {
     (False, 2): relay.AvgPool2dOp,
     (False, 3): relay.AvgPool3dOp,
 }
-"""The pool of so many spatial axes: of the largest, or the mean."""
+"""Pools by the number of spatial axes, for the largest element and for the mean."""
 
 
 def channels_last(new: Expansion, op: relay.SpatialOp) -> SSAValue:
@@ -31,7 +31,7 @@ def channels_last(new: Expansion, op: relay.SpatialOp) -> SSAValue:
 
 
 def finish(new: Expansion, op: relay.SpatialOp, result: SSAValue) -> SSAValue:
-    """[n, spatial..., c] in the op's layout."""
+    """Put [n, spatial..., c] into the op's layout."""
     return relaid(new, result, Layout.parse(f"N{op.SPATIAL}C"), op.axes)
 
 
@@ -97,7 +97,7 @@ def adaptive(new: Expansion, op: relay.AdaptivePoolOp) -> SSAValue:
 
 
 def sum_type(op: relay.AdaptivePoolOp) -> Attribute:
-    """What the elements are added in."""
+    """The type in which elements are summed."""
     type = tensor(op.data).element_type
     return type if isinstance(type, AnyFloat) else i32 if is_code(type) else i64
 
@@ -133,4 +133,4 @@ EXPANSIONS: Expansions = {
     relay.AdaptiveAvgPool3dOp: adaptive,
 }
 KEPT = frozenset(POOLS.values())
-"""Those that have a lowering in their plain form."""
+"""Ops that have a lowering of their own in their plain form."""

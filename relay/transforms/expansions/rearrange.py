@@ -41,7 +41,7 @@ def mirror_pad(new: Expansion, op: relay.MirrorPadOp) -> SSAValue:
 
 
 def edge(new: Expansion, x: SSAValue, axis: int, count: int) -> SSAValue | None:
-    """An axis of one, repeated."""
+    """An axis of size 1 repeated; None for no copy."""
     if not count:
         return None
     dims = list(shape(x))
@@ -50,7 +50,7 @@ def edge(new: Expansion, x: SSAValue, axis: int, count: int) -> SSAValue | None:
 
 
 def padded(new: Expansion, x: SSAValue, widths: Sequence[tuple[int, int]], value: Attribute) -> SSAValue:
-    """The first axes surrounded by a value."""
+    """The first axes padded with a value."""
     flat = [n for pair in widths for n in pair]
     if not any(flat):
         return x

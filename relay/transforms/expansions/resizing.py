@@ -17,7 +17,7 @@ from relay.transforms.expansions.steps import Expansions, relaid
 
 
 def resize(new: Expansion, data: SSAValue, sizes: Sequence[int], rule: Rule) -> SSAValue:
-    """Data channels last, with these spatial sizes."""
+    """Resize the spatial axes of data whose channels are last."""
     beyond = outside(shape(data)[1:-1], sizes, rule)
     for axis, size in enumerate(sizes, 1):
         data = along(new, data, axis, size, rule)
@@ -27,7 +27,7 @@ def resize(new: Expansion, data: SSAValue, sizes: Sequence[int], rule: Rule) -> 
 
 
 def along(new: Expansion, data: SSAValue, axis: int, size: int, rule: Rule) -> SSAValue:
-    """One axis: a weighted sum of takes, an element repeated, or what is there."""
+    """Resize one axis: a weighted sum of takes, a repetition, or nothing to do."""
     given = shape(data)[axis]
     indices, weights = taps(given, size, rule, axis - 1)
     if rule.method == "nearest_neighbor" or given == 1:
@@ -49,7 +49,7 @@ def along(new: Expansion, data: SSAValue, axis: int, size: int, rule: Rule) -> S
 
 
 def repeated(new: Expansion, data: SSAValue, axis: int, times: int) -> SSAValue:
-    """Each element of an axis so many times."""
+    """Each element of an axis repeated."""
     if times == 1:
         return data
     dims = shape(data)

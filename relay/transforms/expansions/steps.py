@@ -1,4 +1,4 @@
-"""What a row of `EXPANSIONS` is, and the steps that rows share."""
+"""The type of a row of `EXPANSIONS`, and steps that rows share."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Expansions = Mapping[type[Operation], Row]
 
 
 def relaid(new: Expansion, x: SSAValue, source: Layout, target: Layout) -> SSAValue:
-    """A tensor of one layout in another of the same letters."""
+    """A tensor converted from one layout to another with the same letters."""
     for kind, numbers in steps(shape(x), source, target):
         x = new.reshape(x, numbers) if kind == "reshape" else new.transpose(x, numbers)
     return x
 
 
 def reduced(new: Expansion, kind: type[relay.ReduceOp], x: SSAValue, axes: Sequence[int]) -> SSAValue:
-    """A reduction whose axes stay as ones."""
+    """A reduction that keeps its axes with size 1."""
     return new.value(kind, x, properties={"axis": ints(axes), "keepdims": IntegerAttr.from_bool(True)})

@@ -14,7 +14,7 @@ from relay.transforms.expansions.steps import Expansions, relaid
 
 
 def turned(new: Expansion, x: SSAValue, axes: Sequence[int]) -> SSAValue:
-    """x with the last first along these axes."""
+    """x reversed along these axes."""
     dims = shape(x)
     if 0 in dims or not axes:
         return x
@@ -24,7 +24,7 @@ def turned(new: Expansion, x: SSAValue, axes: Sequence[int]) -> SSAValue:
 
 
 def reshaped(new: Expansion, op: relay.TransformOp) -> Sequence[SSAValue]:
-    """The result's shape."""
+    """The input in the result's shape."""
     return [new.reshape(op.input, shape(op.result))]
 
 
@@ -82,7 +82,7 @@ def broadcast_to_like(new: Expansion, op: relay.BroadcastToLikeOp) -> Sequence[S
 
 
 def collapse_sum(new: Expansion, op: relay.CollapseSumToOp | relay.CollapseSumLikeOp) -> Sequence[SSAValue]:
-    """Sums over leading axes and over those that are 1 in the result."""
+    """The sum over leading axes, and over axes that have size 1 in the result."""
     given, wanted = shape(op.input), shape(op.result)
     more = len(given) - len(wanted)
     axes = [a for a, d in enumerate(given) if a < more or (wanted[a - more] == 1 and d != 1)]

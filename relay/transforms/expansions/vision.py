@@ -17,7 +17,7 @@ from relay.transforms.expansion import Expansion
 from relay.transforms.expansions.steps import Expansions
 
 NONE = -np.inf
-"""The score of what is no candidate."""
+"""The score of a box that is not a candidate."""
 
 
 def non_max_suppression(new: Expansion, op: relay.NonMaxSuppressionOp) -> Sequence[SSAValue]:
@@ -81,13 +81,13 @@ def _two(new: Expansion, kind: type[TensorOp], a: SSAValue, b: SSAValue) -> SSAV
 
 
 def _above(new: Expansion, x: SSAValue, bound: FloatAttr | float) -> SSAValue:
-    """Where x is greater."""
+    """Whether x is greater, element by element."""
     number = bound.value.data if isinstance(bound, FloatAttr) else bound
     return new.value(relay.GreaterOp, x, new.constant_like(number, x))
 
 
 def _area(new: Expansion, corners: Sequence[SSAValue], least: float | None = None) -> SSAValue:
-    """Height times width, neither of which is less than `least`."""
+    """Height times width, each at least `least`."""
     sides = [_two(new, relay.SubtractOp, high, low) for low, high in zip(corners[:2], corners[2:], strict=True)]
     if least is not None:
         sides = [_two(new, relay.MaximumOp, side, new.constant_like(least, side)) for side in sides]
@@ -95,7 +95,7 @@ def _area(new: Expansion, corners: Sequence[SSAValue], least: float | None = Non
 
 
 def _best(new: Expansion, scores: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """The first of the greatest along the last axis, and its score."""
+    """The index of the first greatest element along the last axis, and its value."""
     best = new.value(relay.ArgmaxOp, scores, properties={"axis": ints([2])})
     return new.cast(best, i32), new.value(relay.MaxOp, scores, properties={"axis": ints([2])})
 
