@@ -1,4 +1,4 @@
-"""A build that was not found in the cache: a module or a model file, compiled by public passes to an executable."""
+"""A build that is not in the cache: runs the passes on a module or a model file, and makes an executable."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ from relay.transforms.qnn_patterns.softmax import tables_of_lengths
 LLVM_EFFORT = (0, 1, 3, 3, 3)
 """LLVM's optimization level by `opt_level`."""
 SILENT_SECONDS = 1.0
-"""A build that is over by then shows no bar."""
+"""Builds that take less time show no progress bar."""
 
 
 class Building(Runner):
@@ -98,7 +98,7 @@ class Building(Runner):
             self.look_up()
 
     def look_up(self) -> None:
-        """Look for what was built of a module with the same artifacts. Raises Found."""
+        """Look in the cache for a build of a module with the same artifacts. Raises Found."""
         steps = list(self.recipe.pipeline)
         left = Pipeline(steps[[step.name for step in steps].index(CompileExternal.name) + 1 :])
         recipe = replace(self.recipe, external=None, exact=None, params={}, frontend={}, pipeline=left)
@@ -110,7 +110,7 @@ class Building(Runner):
 
 
 class Found(Exception):
-    """Ends a run: what is left to build was built before."""
+    """Ends a run because the rest of the build was found in the cache."""
 
     def __init__(self, executable: Executable):
         self.executable = executable
@@ -137,12 +137,12 @@ def _found_or_compiled(recipe: Recipe, progress: bool | None) -> tuple[Executabl
 
 
 def _named(recipe: Recipe, kept: IRModule | bytes) -> Recipe:
-    """The recipe with what is built anew, by the name that it had."""
+    """The recipe under the name of the executable that is built again."""
     return replace(recipe, model=NamedBytes(kept, name_of(recipe.model)) if isinstance(kept, bytes) else kept)
 
 
 def resolved(request: Request) -> Recipe:
-    """What a request asks for under the current context. Raises InvalidArgument."""
+    """A request resolved under the current context. Raises InvalidArgument."""
     machine = resolve(request.target)
     context = PassContext.current().at_level(request.opt_level)
     if request.records is not None:

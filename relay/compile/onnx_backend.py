@@ -18,9 +18,9 @@ from relay.module import IRModule
 from relay.runtime import Executable
 
 SMALL = 16
-"""Elements of an input, of rank 0 or 1, that may decide shapes."""
+"""The most elements of an input of rank 0 or 1 that may decide shapes."""
 MOST_PREPARED = 64
-"""Executables that a prepared model keeps."""
+"""The most executables that a prepared model keeps."""
 
 
 class PreparedModel(BackendRep):

@@ -1,5 +1,5 @@
-"""What one core can do at most: products of 8-bit codes, of bf16 and of float32, measured by code of our own; and how
-much more several processors do."""
+"""Measures the peak of a core: multiply-adds per second on 8-bit codes, bf16 and float32, by code that does nothing
+else; and the gain by several processors."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from relay.target.dots import half_dot
 
 ACCUMULATORS, TURNS, ROUNDS = 12, 1 << 19, 9
 PAIRS = 20
-"""Accumulators of products of bf16, whose latency is longer: there are 32 registers."""
+"""Independent accumulators for bf16 products, whose latency is longer; there are 32 registers."""
 TILES = 6
-"""Accumulators that are tile registers: two more of the eight have what is multiplied."""
+"""Independent accumulators in tile registers; two more of the eight hold the factors."""
 DOT = "declare <16 x i32> @llvm.x86.avx512.vpdpbusd.512(<16 x i32>, <64 x i8>, <64 x i8>)"
 PAIR_DOT = "declare <16 x float> @llvm.x86.avx512bf16.dpbf16ps.512(<16 x float>, <32 x bfloat>, <32 x bfloat>)"
 TILE, SIZE = "x86_amx", "i16 16, i16 64"
@@ -36,7 +36,7 @@ declare void {TILE_STORE}(i16, i16, ptr, i64, {TILE})"""
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction that multiplies and adds: its accumulator's and operands' types, and a call of it."""
+    """A multiply-add instruction: the types of its accumulator and operands, and a call of it."""
 
     type: str
     operand: str
@@ -47,17 +47,17 @@ class Instruction:
 
     @property
     def start(self) -> str:
-        """What accumulators start with: LLVM has no constants that are tiles."""
+        """The initial value of an accumulator; LLVM has no constants of tile types."""
         return "%a" if self.type == TILE else "zeroinitializer"
 
     def load(self, place: str) -> str:
-        """What is multiplied, out of memory; of a tile, each row is the same 64 bytes."""
+        """Load a factor from memory; all rows of a tile are the same 64 bytes."""
         if self.operand == TILE:
             return f"call {TILE} {TILE_LOAD}({SIZE}, ptr {place}, i64 0)"
         return f"load {self.operand}, ptr {place}, align 4"
 
     def store(self, value: str, place: str) -> str:
-        """An accumulator, so that something needs it; of a tile, the last row."""
+        """Store an accumulator, so that the loop is not removed; of a tile, the last row."""
         if self.type == TILE:
             return f"call void {TILE_STORE}({SIZE}, ptr {place}, i64 0, {TILE} {value})"
         return f"store {self.type} {value}, ptr {place}, align 4"
@@ -116,7 +116,7 @@ def loop(instruction: Instruction) -> str:
 
 @cache
 def library(kind: str) -> Library:
-    """The loop of one kind, compiled."""
+    """The compiled loop for one kind."""
     target = host()
     return Library(compile_text(loop(instructions(target)[kind]), target).shared_object())
 
@@ -150,7 +150,7 @@ def scaling(processors: Sequence[int]) -> float:
 
 
 def measure() -> Mapping[str, float]:
-    """Multiply-adds per second of each kind, the best of some rounds."""
+    """Multiply-adds per second by kind: the best of several rounds."""
     data = aligned_bytes(128 + 64 * PAIRS)
     found: dict[str, float] = {}
     for kind, instruction in instructions(host()).items():

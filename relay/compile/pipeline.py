@@ -1,4 +1,4 @@
-"""The passes of a build, as data: what `build` runs for a target, to be listed, edited and run without code."""
+"""The passes of a build for a target, as data: they can be listed, edited, and run without making code."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def graph_passes(target: Target) -> list[ModulePass]:
 
 
 def configured() -> str:
-    """The target that the context's configuration has modules get; empty if it names none."""
+    """The target that the context's configuration names for modules; empty if none."""
     return str(PassContext.current().config.get(TARGET_OPTION, ""))
 
 
@@ -81,12 +81,12 @@ def optimize(
 
 
 def chosen_pipeline(pipeline: Pipeline | Sequence[ModulePass] | str | None, machine: Target) -> Pipeline:
-    """The pipeline given, as passes or text; the target's default one if none is given."""
+    """The given pipeline, as passes or text; the target's default pipeline if none is given."""
     return default_pipeline(machine) if pipeline is None else Pipeline.of(pipeline)
 
 
 def attach_unless(chosen: Pipeline, module: IRModule, machine: Target) -> None:
-    """Give the module its target, unless the pipeline does."""
+    """Set the target of the module, unless the pipeline sets it."""
     if not any(isinstance(step, AttachTarget) for step in chosen):
         attach(module.op, resolve(configured() or machine))
 
@@ -101,7 +101,7 @@ def check_attached(module: IRModule, machine: Target) -> None:
 
 
 class Defaults(TypedDict):
-    """Passes that others require, and options that are not given: those of the default pipeline."""
+    """Passes that others require, and options that are not given: as in the default pipeline."""
 
     providers: Providers
     options: Mapping[str, object]

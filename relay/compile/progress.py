@@ -1,4 +1,4 @@
-"""How far long work is: a bar where the package rich is installed, else text."""
+"""Progress of long work: a bar where the package rich is installed, else lines of text."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from importlib import import_module
 from typing import Any
 
 Update = Callable[[float, str], object]
-"""Told how much is done, and what is done next."""
+"""Called with the amount of work that is done, and the name of the next step."""
 WIDTH = 79
-"""Columns of a line of text."""
+"""The columns of a line of text."""
 LINE_SECONDS = 1.0
-"""How often a line is added where none can be rewritten."""
+"""The interval between lines where a line cannot be rewritten."""
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def bar(wanted: bool | None, title: str, total: float | None, done: float = 0, a
 
 
 def unseen(finished: float, following: str) -> None:
-    """Show nothing."""
+    """Show no progress."""
 
 
 Shown = tuple[Callable[[], object], Update, Callable[[], object]]
@@ -101,12 +101,12 @@ def _lines(title: str, total: float | None, write: Callable[[str, bool], object]
 
 
 def _write_over(line: str, last: bool) -> None:
-    """One line of a terminal, rewritten."""
+    """Rewrite one line of a terminal."""
     print(f"\r{line:{WIDTH}.{WIDTH}}", end="\n" if last else "", file=sys.stderr, flush=True)
 
 
 def _write_below(line: str, last: bool) -> None:
-    """Lines of a file."""
+    """Write lines to a file."""
     print(line, file=sys.stderr, flush=True)
 
 

@@ -15,7 +15,7 @@ from relay.files import replace_file
 
 @dataclass(frozen=True)
 class Record:
-    """What was measured of a kernel: its `relay.schedule`, and seconds with it and with the default."""
+    """A measured schedule of a kernel: its `relay.schedule`, and the seconds with it and with the default."""
 
     schedule: str
     seconds: float
@@ -24,8 +24,8 @@ class Record:
 
 @dataclass(frozen=True)
 class Records:
-    """By processor, and by signature of a kernel, what was measured. `first | second` has both, and of one kernel
-    what the second says."""
+    """Measured schedules by processor and kernel signature. `first | second` joins them; for a kernel in both, the
+    second wins."""
 
     kernels: Mapping[str, Mapping[str, Record]]
 
@@ -58,5 +58,5 @@ class Records:
 
 
 def record_of(row: Any) -> Record:
-    """A row of the file. Raises KeyError, TypeError or ValueError."""
+    """Parse a row of the file. Raises KeyError, TypeError or ValueError."""
     return Record(str(row["schedule"]), float(row["seconds"]), float(row["default_seconds"]))

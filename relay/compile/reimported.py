@@ -33,7 +33,7 @@ from relay.transforms.linear import WHY
 from relay.transforms.shape_arithmetic import Fold
 
 SAMPLES = (1, 16, 128, 512)
-"""Sizes tried one after the other, where the importer must know sizes before it can say what the inputs are."""
+"""Sizes that are tried in turn, where the importer needs sizes before the inputs are known."""
 COMPUTED = "the importer needs the sizes, and what it computes of them may differ between any two"
 _SHAPES = "{'input': (1, 16000)}"
 
@@ -118,7 +118,7 @@ def reimported(recipe: Recipe, compile: Compile, left: UnknownSizes | None = Non
 
 
 def _symbols(asked: Mapping[str, object], inputs: Sequence[TensorInfo]) -> list[Symbol]:
-    """The sizes that the options name, and where they stand."""
+    """The sizes that the options name, with the axes that have them."""
     places: dict[str, list[tuple[int, int]]] = {}
     if "batch" in asked:
         places[str(asked["batch"])] = [(index, 0) for index, info in enumerate(inputs) if info.kind == "input"]
@@ -147,7 +147,7 @@ def _completed(asked: Mapping[str, object], open: Mapping[str, Sequence[int | st
 
 
 def _given(asked: Mapping[str, object], sizes: Mapping[str, int]) -> dict[str, object]:
-    """The options with numbers for names."""
+    """The options, with names replaced by numbers."""
     if "batch" in asked:
         return {"batch": sizes[str(asked["batch"])]}
     rows = {name: every(row, f"shapes[{name!r}]") for name, row in mapping(asked["shapes"], "shapes", "").items()}
@@ -178,7 +178,7 @@ def _with_constants(options: Mapping[str, object], values: Mapping[str, Array]) 
 
 
 class _Alike(dict[str, int]):
-    """One size for every name."""
+    """A mapping that gives every name the same size."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -189,7 +189,7 @@ class _Alike(dict[str, int]):
 
 
 def _insert_arguments(module: IRModule, infos: Mapping[int, TensorInfo]) -> None:
-    """Give `@main` arguments that nothing uses, at these positions."""
+    """Insert unused arguments of `@main` at these positions."""
     main = module["main"]
     inputs, outputs = signature.read(main)
     for index, info in infos.items():

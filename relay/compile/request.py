@@ -1,4 +1,4 @@
-"""What is handed from step to step of a build: the call's arguments as given, then what they were resolved to."""
+"""The arguments of a build as given (`Request`), and what they were resolved to (`Recipe`)."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class Recipe:
     external: Targets | None = None
     exact: bool | None = None
     max_variants: int | None = None
-    """Of an executable of sizes that are not known."""
+    """The most variants that an executable with open sizes keeps."""
     maximum: Mapping[str, SupportsIndex] | None = None
-    """Of sizes that are not known, by name."""
+    """The maximum of each open size, by name."""
     repeated: bool = False
     """Whether the code is to have a function for a number of blocks that is known when it runs."""
     shorter: IRModule | None = None

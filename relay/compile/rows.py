@@ -1,4 +1,5 @@
-"""Whether a model treats the rows of its inputs each on its own: then builds for few rows serve any number of them."""
+"""Decides whether a model treats the rows of its inputs independently; then a build for a few rows serves any number of
+them."""
 
 from __future__ import annotations
 
@@ -30,13 +31,13 @@ from relay.transforms.shape_arithmetic import Fold
 
 
 class At(Protocol):
-    """Gives the module for sizes by name, and tells what was folded for them."""
+    """Returns the module for sizes by name, and reports what was folded for them."""
 
     def __call__(self, sizes: Mapping[str, int], folds: list[Fold] | None = None, /) -> IRModule: ...
 
 
 BLOCKS, SINGLE = (8, 1), (1,)
-"""Rows of a block: for models whose products read most weights for few multiplications, and for others."""
+"""Rows of a block: for models whose products use each weight few times, and for others."""
 FEW = 8
 """Multiplications per weight and row. A build for 8 rows reads weights once where 8 runs read them 8 times: it takes
 half as long as they for dense layers only (1 multiplication per weight). From 19 on (digits: 5 % less time; MobileNet,
@@ -120,14 +121,15 @@ def kept_apart(
 
 
 def reuse(module: IRModule) -> float:
-    """How often each weight is multiplied on average; infinite where nothing is."""
+    """How often each weight is multiplied on average; infinite if there are no weights."""
     found = [op for op in module.op.walk() if multiplications(op)]
     weights = sum(prod(shape(op.operands[1])) for op in found)
     return sum(map(multiplications, found)) / weights if weights else inf
 
 
 def refusal(interface: Interface, recipe: Recipe) -> str:
-    """Why the symbols are not the number of rows of all inputs, or the target has no code for such; else empty."""
+    """Why the symbols are not the number of rows of all inputs, or the target cannot run such code; empty if they are
+    and it can."""
     if not isinstance(recipe.target, CpuTarget) or not recipe.target.has_threads:
         return "the target is not a CPU with an operating system"
     if recipe.external is not None:

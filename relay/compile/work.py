@@ -1,4 +1,4 @@
-"""How much the operators of a source model multiply: found as it is imported, told by profiles."""
+"""The multiply-accumulates of the operators of a source model: counted when it is imported, shown by profiles."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from relay.module import IRModule
 from relay.transforms.location import words
 
 Work = Mapping[str, tuple[int, str]]
-"""Multiply-accumulates of an operator of the source model, by its location, and of what: `int8`, `bfloat16` or
+"""By location of an operator of the source model: its multiply-accumulates, and their kind: `int8`, `bfloat16` or
 `float32`."""
 
 
 def work_of(module: IRModule) -> Work:
-    """The operators that multiply, as the module is imported."""
+    """The operators with multiply-accumulates, as the module is imported."""
     found: dict[str, tuple[int, str]] = {}
     for op in module.op.walk():
         if macs := multiplications(op):

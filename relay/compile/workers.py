@@ -32,9 +32,9 @@ Progress = Callable[[int, int], object]
 """Called with the number of jobs that are done, and of all."""
 
 MOST = 8
-"""Processes at most: no build is large enough to use more."""
+"""The most worker processes; no build is large enough for more."""
 MACHINE_CODE = re.compile(r"@llvm\.(?:aarch64|amdgcn|arm|nvvm|riscv|spv|wasm|x86)\.|\basm\b")
-"""What a text has for some machines only."""
+"""Text that only modules for particular machines contain."""
 
 
 _APART: ContextVar[dict[str, bytes] | None] = ContextVar("codes of kernels that are compiled apart", default=None)
@@ -42,7 +42,7 @@ _APART: ContextVar[dict[str, bytes] | None] = ContextVar("codes of kernels that 
 
 @contextmanager
 def kernels_apart() -> Generator[None]:
-    """Builds in here compile each kernel as a module of its own, and kernels of equal texts only once."""
+    """In this context, builds compile each kernel as its own module, and kernels with equal text once."""
     token = _APART.set({})
     try:
         yield
@@ -71,7 +71,7 @@ class Compilation:
         self.pool.__exit__(failed, error, trace)
 
     def add(self, unit: str) -> None:
-        """One more module."""
+        """Add a module."""
         job = (unit, self.machine, self.level)
         key = key_of_job(job)
         self.keys.append(key)
@@ -85,7 +85,8 @@ class Compilation:
             self.pool.add(job)
 
     def finish(self, whole: Callable[[], str], progress: Progress | None = None) -> NativeCode:
-        """The code of all modules, which are the text `whole`. `progress` is told how many are compiled."""
+        """The code of all modules. `whole` returns their joint text; `progress` is called with the number of compiled
+        modules."""
         kept = store()
         for key, code in zip(self.missing, self.pool.finish(progress), strict=True):
             self.codes[key] = code
@@ -128,7 +129,7 @@ class LlvmPool:
                 self.helpers.append(Helper(self))
 
     def add(self, job: Job) -> None:
-        """One more module to compile."""
+        """Add a module to compile."""
         with self._changed:
             self.jobs.append(job)
             self.codes.append(None)
@@ -136,8 +137,8 @@ class LlvmPool:
             self._changed.notify()
 
     def finish(self, progress: Progress | None = None) -> list[bytes]:
-        """Object code of all modules, in their order; `progress` is told how many are done. Raises what `compile`
-        raises."""
+        """The object code of all modules, in order. `progress` is called with the number of finished ones. Raises what
+        `compile` raises."""
         self._close()
         while (number := self.next()) is not None:
             self.done(number, self.compile(self.jobs[number]))
@@ -148,14 +149,14 @@ class LlvmPool:
         return [self.compile(job) if code is None else code for job, code in zip(self.jobs, self.codes, strict=True)]
 
     def next(self) -> int | None:
-        """The longest module that nobody has taken, as soon as there is one; None if there will be none."""
+        """Take the longest waiting module, waiting for one if needed; None if no more will come."""
         with self._changed:
             while self._open and not self._waiting:
                 self._changed.wait()
             return self._waiting.pop() if self._waiting else None
 
     def done(self, number: int, code: bytes | None) -> None:
-        """A module is compiled, or was not by its helper (None). The text of one that is compiled is dropped."""
+        """Record the code of a module, or None if its worker failed. The text of a compiled module is dropped."""
         self.codes[number] = code
         if code is not None:
             _, machine, level = self.jobs[number]
@@ -176,7 +177,7 @@ def processors() -> int:
 
 
 class Helper(threading.Thread):
-    """A process, and the thread that gives it jobs until there are none."""
+    """A worker process, with the thread that gives it jobs."""
 
     def __init__(self, pool: LlvmPool):
         super().__init__(daemon=True)
@@ -200,7 +201,7 @@ class Helper(threading.Thread):
 
 
 def started(errors: int) -> subprocess.Popen[bytes]:
-    """A process that does jobs; `errors` is where what LLVM says goes."""
+    """A new worker process; `errors` is the file that gets LLVM's messages."""
     paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
     return subprocess.Popen(
         [sys.executable, "-m", "relay.compile.workers"],
@@ -226,7 +227,7 @@ def emit_apart(job: Job) -> bytes:
 
 
 def main(tasks: IO[bytes], answers: IO[bytes]) -> None:
-    """Do jobs until there are no more."""
+    """The main function of a worker: do jobs until the input ends."""
     while True:
         try:
             job = cast(Job, pickle.load(tasks))

@@ -49,7 +49,7 @@ class FuseOps(Pass):
 
 
 class Outline:
-    """Makes kernels in a module, each body once."""
+    """Makes kernels of groups; groups with equal bodies share one."""
 
     def __init__(self, module: ModuleOp):
         self.module, self.target = module, target_of(module)
@@ -81,7 +81,7 @@ class Outline:
                 op.erase()
 
     def call(self, group: Group) -> CallOp:
-        """A call of the group's kernel, whose results take the place of the group's."""
+        """Call the group's kernel, and replace the group's results by those of the call."""
         outputs = group.outputs()
         block, arguments = body(group, outputs)
         kernel = self.kernel(block, group)
@@ -93,7 +93,7 @@ class Outline:
         return call
 
     def kernel(self, block: Block, group: Group) -> FuncOp:
-        """The function of this body, a new one if it is the first."""
+        """The function with this body; a new one for the first group that has it."""
         key = structure(block)
         if key in self.kernels:
             return self.kernels[key]
@@ -112,7 +112,7 @@ class Outline:
 
 
 def nested(block: Block) -> Iterator[Block]:
-    """The blocks of control flow inside."""
+    """The blocks inside of control flow."""
     for op in block.ops:
         if not isinstance(op, byoc.Body):
             for region in op.regions:
@@ -122,7 +122,7 @@ def nested(block: Block) -> Iterator[Block]:
 
 
 def body(group: Group, outputs: Sequence[SSAValue]) -> tuple[Block, list[SSAValue]]:
-    """The kernel's block, and the values its caller gives for the block's arguments."""
+    """The kernel's block, and the values that a caller passes for the block's arguments."""
     inside = set(group.ops)
     outside = list(dict.fromkeys(v for op in group.ops for v in op.operands if v.owner not in inside))
     scalars = [v for v in outside if isinstance(v.owner, relay.ConstantOp) and rank(v) == 0]
@@ -146,7 +146,7 @@ def body(group: Group, outputs: Sequence[SSAValue]) -> tuple[Block, list[SSAValu
 
 
 def structure(block: Block) -> Hashable:
-    """What two blocks have in common if they differ only in names and locations."""
+    """A description of a block that is equal for blocks that differ only in names and locations."""
     number: dict[SSAValue, int] = {}
     for value in (*block.args, *(result for op in block.ops for result in op.results)):
         number[value] = len(number)

@@ -47,11 +47,11 @@ EXPENSIVE = (
     relay.Log2Op,
     relay.Log10Op,
 )
-"""Elementwise ops that are worth a tensor in memory rather than being computed twice."""
+"""Elementwise ops whose result is written to memory rather than computed twice."""
 
 
 def fusible(op: Operation) -> bool:
-    """Whether the op goes into a kernel; constants and reshapes stay with the caller."""
+    """Whether the op becomes part of a kernel; constants and reshapes stay with the caller."""
     return (
         isinstance(op, TensorOp)
         and (op.name.startswith("relay.") or has_lowering(op))
@@ -60,19 +60,19 @@ def fusible(op: Operation) -> bool:
 
 
 def elementwise(op: Operation) -> bool:
-    """Whether each element of the result is computed from one of each operand; `relay.broadcast_to` is, as its users
-    broadcast as well."""
+    """Whether each element of the result depends on one element of each operand. `relay.broadcast_to` counts, since its
+    users broadcast as well."""
     return isinstance(op, TensorOp) and (op.ELEMENTWISE or isinstance(op, relay.BroadcastToOp)) and fusible(op)
 
 
 def bits(value: SSAValue) -> int:
-    """Bits of an element."""
+    """The bits of an element."""
     element = tensor(value).element_type
     return element.bitwidth if isinstance(element, FixedBitwidthType) else 64
 
 
 def volume(value: SSAValue) -> int:
-    """Bits of the tensor, unknown sizes as 1."""
+    """The bits of the tensor; unknown sizes count as 1."""
     size = bits(value)
     for d in shape(value):
         size *= max(d, 1)
@@ -80,12 +80,12 @@ def volume(value: SSAValue) -> int:
 
 
 def variable(op: Operation) -> list[SSAValue]:
-    """The operands that are no constants."""
+    """The operands that are not constants."""
     return [value for value in op.operands if not isinstance(value.owner, relay.ConstantOp)]
 
 
 def users(value: SSAValue) -> list[Operation]:
-    """The ops that use a value, each once."""
+    """The ops that use a value, without repetition."""
     return list(dict.fromkeys(use.operation for use in value.uses))
 
 
@@ -95,7 +95,7 @@ OF_ROWS = (relay.DenseOp, relay.WeightOnlyDenseOp, relay.BatchMatmulOp, relay.So
 """Anchors whose kernels may end in long computations on each element."""
 CODES = {i8, IntegerType(8, Signedness.UNSIGNED)}
 COPIES = 4
-"""An op with more users is computed once."""
+"""An op with more users than this is computed once."""
 
 
 def recompute(block: Block) -> None:
@@ -119,7 +119,7 @@ def recompute(block: Block) -> None:
 
 
 def of_numbers(op: Operation) -> bool:
-    """Whether the op's operands are constants and single numbers, as of a mask of the keys up to a position."""
+    """Whether the operands are constants and single numbers, as in a mask that compares keys with a position."""
     return elementwise(op) and all(prod(shape(value)) == 1 for value in variable(op))
 
 
@@ -140,12 +140,12 @@ def recomputable(op: Operation, size: int) -> bool:
 
 
 def reduces(op: Operation) -> bool:
-    """Whether the op reads elements of its operand row by row, so that the operand can be computed on the way."""
+    """Whether the op reads its operand row by row, so that the operand can be computed while it is read."""
     return isinstance(op, (relay.ReduceOp, *NORMS))
 
 
 class Group:
-    """Ops that become one kernel, or one op that stays: `anchor` is its op that is not elementwise."""
+    """Ops that become one kernel, or one op that stays. `anchor`: the op of the group that is not elementwise."""
 
     def __init__(self, op: Operation):
         self.ops = [op]
@@ -171,13 +171,14 @@ class Group:
         return rank(op.result) == 3 and runs and rows >= target.packed_rows(kinds == {f32}) and columns >= least
 
     def attends(self, target: Target) -> bool:
-        """Whether the product may stand in one kernel with a softmax: it is one of those, or of few rows of floats."""
+        """Whether the product can share a kernel with a softmax: a product of stacks of matrices, or of few rows of
+        floats."""
         op = self.anchor
         few = isinstance(op, relay.BatchMatmulOp) and rank(op.result) == 3 and has_few_rows(op, target)
         return few or self.is_product(target)
 
     def outputs(self) -> list[OpResult]:
-        """The values used outside, in the order of their ops."""
+        """The values that are used outside, in the order of their ops."""
         inside = set(self.ops)
         return [r for op in self.ops for r in op.results if any(use.operation not in inside for use in r.uses)]
 
@@ -222,7 +223,8 @@ class Fusion:
                     self.attend(op, target)
 
     def groups(self) -> list[Group]:
-        """Every group after those it needs, else in the order of their first ops; ops within a group in order."""
+        """The groups in an order in which each follows those that it needs, and otherwise their first ops; ops of a
+        group in program order."""
         groups = list(dict.fromkeys(self.of.values()))
         waiting = {group: {self.of[op] for op in self.needs[group]} - {group} for group in groups}
         consumers: dict[Group, list[Group]] = {group: [] for group in groups}
@@ -243,14 +245,14 @@ class Fusion:
         return done
 
     def producers(self, op: Operation) -> Iterator[Operation]:
-        """The ops of this block whose results the op, or an op inside it, uses."""
+        """The ops of this block whose results are used by the op, or by an op inside it."""
         for inner in op.walk():
             for value in inner.operands:
                 if isinstance(value.owner, Operation) and value.owner in self.order:
                     yield value.owner
 
     def place(self, op: Operation) -> None:
-        """Apply the rules to one op, so far in a group of its own."""
+        """Apply the rules to one op, which starts in a group of its own."""
         if elementwise(op):
             hosts = {group for value in variable(op) if (group := self.host(value, op)) is not None}
             for host in sorted(hosts, key=self.preference, reverse=True):
@@ -266,12 +268,12 @@ class Fusion:
                 self.join_all(value, op)
 
     def producing(self, value: SSAValue) -> Group | None:
-        """The group that computes a value, if it is one of kernels."""
+        """The group that computes a value, if it becomes a kernel."""
         group = self.of.get(value.owner) if isinstance(value.owner, Operation) else None
         return group if group is not None and group.fusible else None
 
     def preference(self, group: Group) -> tuple[bool, int]:
-        """Groups of an anchor first, and of those the last."""
+        """A sort key: groups with an anchor first, and among them the last one."""
         return group.anchor is not None, max(self.order[op] for op in group.ops)
 
     def host(self, value: SSAValue, op: Operation) -> Group | None:
@@ -366,7 +368,7 @@ class Fusion:
         return True
 
     def raise_level(self, group: Group, least: int = 0) -> None:
-        """Put the group at `least` and above all that it needs, and what needs it above the group."""
+        """Move the group to level `least` at least, above all that it needs; then move what needs it above it."""
         pending = [(group, least)]
         while pending:
             group, least = pending.pop()
@@ -377,7 +379,7 @@ class Fusion:
                 pending += [(other, 0) for op in group.ops for other in self.consumers(op) if other is not group]
 
     def consumers(self, op: Operation) -> Iterator[Group]:
-        """The groups, so far, that need the op."""
+        """The groups, among those made so far, that need the op."""
         for result in op.results:
             for user in users(result):
                 while user not in self.order and (parent := user.parent_op()) is not None:
@@ -389,7 +391,7 @@ class Fusion:
             yield self.of[later]
 
     def depends(self, last: Group, first: Group, through: bool = False) -> bool:
-        """Whether `last` needs a result of `first`; if `through`, whether it does by way of a third group."""
+        """Whether `last` needs a result of `first`; with `through`, whether it does so by way of a third group."""
         pending = [group for op in self.needs[last] if (group := self.of[op]) not in (first, last)]
         if not through and any(self.of[op] is first for op in self.needs[last]):
             return True

@@ -36,7 +36,7 @@ from relay.transforms.location import place
 from relay.transforms.shape_arithmetic import measured
 
 MOST = 1 << 16
-"""Elements of a tensor that is computed here."""
+"""The most elements of a tensor that is computed here."""
 RESHAPES = (relay.ReshapeOp, relay.ExpandDimsOp, relay.SqueezeOp)
 SIZED = (relay.MeasureOp, relay.ArangeOp, relay.ConstantOp)
 """Operations whose numbers were folded of sizes, or are sizes; that these are linear was seen when they were folded."""
@@ -329,7 +329,7 @@ class Growing:
         return self.axes.get(op.result) == (places if own is None else own - count + outer)
 
     def counts_from_start(self, indices: SSAValue) -> bool:
-        """Whether indices are known, and none is negative."""
+        """Whether the indices are known and none is negative."""
         same = indices not in self.axes and indices not in self.varied
         numbers = self.known.get(indices) or (self.computed(indices) if same else None)
         return numbers is not None and min(int(each.min(initial=0)) for each in numbers) >= 0
@@ -374,7 +374,7 @@ class Growing:
         return found[0].reshape(()) if found[0].size == 1 else None
 
     def number_behind(self, value: SSAValue) -> Array | None:
-        """The number that a value holds behind the last position, or everywhere; None where it is not known."""
+        """The number that a value holds behind the last position, or everywhere; None if unknown."""
         if value in self.axes:
             return self.behind.get(value)
         arrays = self.computed(value)
@@ -383,7 +383,7 @@ class Growing:
     # The function for any number
 
     def rewrite(self) -> None:
-        """Make the last function that for any number of past positions."""
+        """Rewrite the last function so that it serves any number of past positions."""
         block = self.function.body.block
         position = block.insert_arg(TensorType(i64, [1]), len(block.args))
         position.name_hint = "position"
@@ -458,7 +458,7 @@ class Growing:
             op.operands = [inserted(op, relay.WhereOp, [seen, op.data, never], {})]
 
     def describe(self, position: SSAValue) -> None:
-        """Write the function's type, and which arguments are states."""
+        """Update the function's type, and mark the arguments that are states."""
         function, block = self.function, self.function.body.block
         inputs, outputs = self.inputs, self.outputs
         for argument, result in self.given_back.items():

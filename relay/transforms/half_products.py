@@ -1,4 +1,4 @@
-"""Which products of bf16 an instruction of the target adds up in pairs: all others are computed in f32."""
+"""Which bf16 products an instruction of the target sums in pairs; all other products of bf16 are computed in f32."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from relay.target import LANES, CpuTarget, Target
 from relay.target.dots import half_dot
 
 PRODUCTS = relay.DenseOp | relay.MatmulOp | relay.BatchMatmulOp | relay.Conv1dOp | relay.Conv2dOp
-"""Ops whose kernels add up pairs."""
+"""Ops whose kernels can sum pairs."""
 
 
 def of_halves(op: Operation) -> bool:
-    """Whether the op sums products of bf16 in f32: what has a lowering."""
+    """Whether the op sums products of bf16 in f32, which has a lowering."""
     if not isinstance(op, PRODUCTS) or tensor(op.result).element_type != f32:
         return False
     return all(tensor(value).element_type == bf16 for value in op.operands)
@@ -49,7 +49,7 @@ def has_weights(op: Operation) -> bool:
 
 
 def inner_size(op: PRODUCTS) -> int:
-    """How many numbers that a result sums over lie side by side: channels, or a row."""
+    """The number of neighbouring elements that a result sums over: channels, or a row."""
     if isinstance(op, relay.DenseOp):
         return shape(op.kernel)[1]
     if isinstance(op, relay.MatmulOp | relay.BatchMatmulOp):
@@ -59,6 +59,6 @@ def inner_size(op: PRODUCTS) -> int:
 
 
 def is_computed_once(value: SSAValue) -> bool:
-    """Whether the value is a constant, or computed of constants."""
+    """Whether the value is a constant, or is computed from constants only."""
     owner = value.owner
     return isinstance(owner, TensorOp) and all(map(is_computed_once, owner.operands))

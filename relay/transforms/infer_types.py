@@ -89,7 +89,7 @@ def _retype(values: Sequence[SSAValue], types: Sequence[Attribute]) -> None:
 
 
 def _end(op: scf.ConditionOp | scf.YieldOp) -> None:
-    """Infer what follows from the values at the end of a block of `scf.if` or `scf.while`."""
+    """Infer the types that follow from the values at the end of a block of `scf.if` or `scf.while`."""
     around = op.parent_op()
     if isinstance(op, scf.ConditionOp) and isinstance(around, scf.WhileOp):
         types = op.operand_types[1:]  # behind the condition
@@ -106,7 +106,7 @@ def _end(op: scf.ConditionOp | scf.YieldOp) -> None:
 
 
 def _of_both(a: Attribute, b: Attribute) -> Attribute:
-    """The type of a value of one of two types: a size in which they differ is unknown."""
+    """The type of a value that has one of two types; a size in which they differ is unknown."""
     if a == b or not is_tensor(a) or not is_tensor(b) or len(a.get_shape()) != len(b.get_shape()):
         return a
     pairs = zip(a.get_shape(), b.get_shape(), strict=True)

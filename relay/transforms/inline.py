@@ -15,7 +15,7 @@ from relay.transforms.inlining import calls, inline
 from relay.transforms.location import place
 
 MARK = "inline"
-"""The function attribute that asks for it."""
+"""The function attribute that marks a function for this pass."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Calls of functions that are no kernels, replaced by the functions' bodies."""
+"""Replaces calls of functions that are not kernels by the bodies of the functions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Inliner:
         self.inlined: dict[FuncOp, None] = {}
 
     def flatten(self, name: str, above: tuple[str, ...]) -> None:
-        """Inline the calls in a function; `above` are those whose calls led here."""
+        """Inline the calls in a function. `above`: the functions whose calls led here, to find cycles."""
         if name in self.done:
             return
         for call in calls(self.functions[name]):
@@ -62,7 +62,7 @@ def calls(function: FuncOp) -> list[CallOp]:
 
 
 def inline(call: CallOp, callee: FuncOp) -> None:
-    """Put a copy of the function's ops in the call's place."""
+    """Replace a call by a copy of the function's ops."""
     if len(callee.body.blocks) > 1:
         raise Unsupported(place(call), f"@{callee.sym_name.data} has several blocks", "lower control flow first")
     block = callee.body.block

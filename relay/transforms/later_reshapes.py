@@ -1,4 +1,4 @@
-"""Reshapes behind what is computed from products, element by element or row by row."""
+"""Moves reshapes behind ops that are computed from products element by element or row by row."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ class LaterReshape(RewritePattern):
 
 
 def splits(op: relay.ReshapeOp) -> bool:
-    """Whether the result has more axes before the last one, which stays."""
+    """Whether the reshape splits axes before the last one, and keeps the last one."""
     before, after = shape(op.input), shape(op.result)
     return DYNAMIC not in (*before, *after) and 1 < len(before) < len(after) and before[-1] == after[-1]
 
 
 def merged(new: Expansion, value: SSAValue, reshape: relay.ReshapeOp) -> SSAValue | None:
-    """An operand for the shape before the reshape; None if it does not broadcast so."""
+    """An operand in the shape before the reshape; None if it does not broadcast there."""
     before, whole, dims = shape(reshape.input), shape(reshape.result), shape(value)
     if value is reshape.result:
         return reshape.input
@@ -120,7 +120,7 @@ def common_factors(before: Sequence[int], after: Sequence[int]) -> list[tuple[in
 
 
 def computed_from_product(value: SSAValue) -> bool:
-    """Whether only elementwise ops and those on rows lead from a product to the value."""
+    """Whether the value is computed from a product by elementwise ops and by ops on rows only."""
     waiting, seen = [value], set[SSAValue]()
     while waiting:
         value = waiting.pop()

@@ -36,7 +36,7 @@ LEGAL = ("relay", "byoc")
 """Dialects of stage 1. Their ops may have patterns too (a target's choices), and may stay."""
 EXPANDED = "%x  =>  the ops of its row in the expansions of its plug-in"
 ROUNDS = 32
-"""How often all ops are offered to the patterns before the patterns are taken to chase each other."""
+"""The most rounds; if patterns still apply then, two of them undo each other."""
 
 
 @dataclass(frozen=True)
@@ -45,20 +45,20 @@ class Legalization(RewritePattern, ABC):
     it makes of what."""
 
     REPLACES: ClassVar[frozenset[type[Operation]]] = frozenset()
-    """Ops of a dialect in `LEGAL` that the pattern leaves none of: they have no lowering."""
+    """Ops of a dialect in `LEGAL` that this pattern removes completely: they have no lowering."""
     target: Target = UNKNOWN
 
     @property
     def features(self) -> frozenset[str]:
-        """What the target has, by LLVM's names."""
+        """The target's features, by LLVM's names."""
         return self.target.features
 
     def choice(self) -> str:
-        """What the pattern chooses on its target, in words; nothing if it makes the same for all."""
+        """What the pattern chooses on its target, in words; empty if its result is the same for all targets."""
         return ""
 
     def replaces(self, op: Operation) -> bool:
-        """Whether the pattern still has to replace this op, of a dialect in `LEGAL`."""
+        """Whether the op, of a dialect in `LEGAL`, must still be replaced by this pattern."""
         return type(op) in self.REPLACES
 
 
@@ -70,7 +70,7 @@ REGISTRY: list[tuple[str, str]] = [
     ("relay", "relay.transforms.widening:PATTERNS"),
     ("relay", "relay.transforms.expansions:PATTERNS"),
 ]
-"""(dialect, where its patterns are), asked in this order."""
+"""Pairs of a dialect and the place of its patterns, in the order in which they apply."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class ExpandRows(Legalization):
             new.replace(rewriter, *([found] if isinstance(found, SSAValue) else found))
 
     def expanded(self, new: Expansion, op: Operation) -> SSAValue | Sequence[SSAValue] | None:
-        """What its row makes of an op; None if the op stays as it is."""
+        """The result of the op's row; None if the op stays."""
         elementwise = isinstance(op, TensorOp) and op.ELEMENTWISE
         return self.ROWS[type(op)](new, op) if elementwise or is_static(op) else None
 
@@ -103,12 +103,12 @@ def is_static(op: Operation) -> bool:
 
 @dataclass(frozen=True)
 class PlugInPatterns:
-    """The patterns of a dialect's plug-in, as an entry point gives those of a list."""
+    """The patterns of a plug-in's dialect, with the interface of an entry point."""
 
     name: str
 
     def load(self) -> Patterns:
-        """Its own patterns, then one that applies its expansions."""
+        """The plug-in's patterns, followed by one that applies its expansions."""
         found: list[type[Legalization]] = [*plug_in.part(self.name, "patterns")]
         if rows := plug_in.part(self.name, "expansions"):
             found.append(type("Expand", (ExpandRows,), {"ROWS": rows, "__doc__": f"{self.name}.* {EXPANDED}"}))
@@ -116,7 +116,7 @@ class PlugInPatterns:
 
 
 class Guarded(RewritePattern):
-    """A pattern of a plug-in, whose exceptions become errors that name the package."""
+    """A pattern of a plug-in; its exceptions become errors that name the plug-in."""
 
     def __init__(self, dialect: str, pattern: Legalization):
         self.dialect, self.pattern = dialect, pattern
@@ -127,14 +127,15 @@ class Guarded(RewritePattern):
 
 
 def registered() -> list[EntryPoint | PlugInPatterns]:
-    """`REGISTRY`, then those of other packages in the order of their names; nothing is imported yet."""
+    """`REGISTRY`, followed by other packages' patterns in the order of their names. Imports nothing."""
     ours = [EntryPoint(name, value, ENTRY_POINTS) for name, value in REGISTRY]
     return [*ours, *installed(ENTRY_POINTS), *(PlugInPatterns(name) for name in plug_in.DIALECTS.names())]
 
 
 @dataclass(frozen=True)
 class ListedPattern:
-    """A pattern by the name of its class: whose ops it takes, what it makes of what, and its choice on a target."""
+    """A pattern as `--list-patterns` shows it: the dialect, the name of its class, what it replaces by what, and its
+    choice on a target."""
 
     dialect: str
     name: str
@@ -184,7 +185,7 @@ def legalize(ctx: Context, module: ModuleOp, target: Target = UNKNOWN, dialects:
 
 
 def stays_not(op: Operation, targets: Collection[str]) -> bool:
-    """Whether an op is of one of these dialects, and has no lowering of its own."""
+    """Whether the op must be legalized: it is of one of these dialects, and has no lowering of its own."""
     return op.name.split(".")[0] in targets and not plug_in.has_lowering(op)
 
 
@@ -228,8 +229,8 @@ def settle(module: ModuleOp, patterns: Sequence[RewritePattern]) -> bool:
 
 @cache
 def taken_by(pattern: type[RewritePattern]) -> type[Operation]:
-    """The ops that a pattern's `op_type_rewrite_pattern` lets through, a class or a union; every op if it has none.
-    Its own check of each op takes `isinstance` of a class of xDSL, which asks `ABCMeta`."""
+    """The ops that a pattern's `op_type_rewrite_pattern` accepts, as a class or union; `Operation` if it has no such
+    decorator. Asking here saves the decorator's own slow check."""
     return getclosurevars(pattern.match_and_rewrite).nonlocals.get("expected_type", Operation)
 
 

@@ -1,8 +1,8 @@
-"""Whether the numbers that a model computes of an open size are linear in it: then two sizes tell those of all others.
+"""Decides whether the numbers that a model computes from an open size are linear in it: then two sizes determine them
+for all others.
 
-Builds that serve many sizes are made from the modules of a few. What such a module keeps is compared there; what was
-folded is gone. So the folds of three sizes are compared here: a comparison, a quotient or a clamped end of a slice may
-be the same for all three and another one for a size between or behind them.
+Builds that serve many sizes are made from the modules of a few. What such a module keeps is compared when they are
+made; what was folded is gone by then. So the folds of three sizes are compared here.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ MOVES = (
 """Ops that are linear in their first operand."""
 SHAPED = (relay.DynReshapeOp, relay.DynBroadcastToOp, relay.DynFullOp)
 ENDLESS = (1 << 31) - 1
-"""An end of a slice from here on means all elements."""
+"""An end of a slice that is at least this means the end of the axis."""
 FAR = 1 << 24
-"""A size that stands for any, where there is no maximum."""
+"""A size in place of infinity, where no maximum is given."""
 WHY = "a size decides which values are computed"
 
 
@@ -182,7 +182,7 @@ def _alike(arrays: Sequence[Array]) -> bool:
 
 
 def _on_a_line(rows: Array, sizes: Sequence[int]) -> bool:
-    """Whether the numbers of the first size follow from those of the two others; one row by itself is."""
+    """Whether the numbers for the first size follow linearly from those for the two others; a single row does."""
     if len(rows) == 1:
         return True
     if rows.dtype.kind not in "iu":
@@ -191,7 +191,7 @@ def _on_a_line(rows: Array, sizes: Sequence[int]) -> bool:
 
 
 def _at(rows: Array, sizes: Sequence[int], size: int) -> Array:
-    """The numbers for a size, by those of the last two."""
+    """The numbers for a size, extrapolated from those of the last two."""
     first, last = rows[-2:].astype(np.float64 if rows.dtype.kind == "f" else np.int64)
     return last + (last - first) * ((size - sizes[-1]) // (sizes[-1] - sizes[-2]))
 
@@ -213,7 +213,7 @@ def _keeps(numbers: Sequence[Array], dims: Array, sizes: Sequence[int], ends: Se
 
 
 def _side(number: int, size: int) -> str:
-    """Where a bound is counted from; empty where it lies outside."""
+    """The side that a bound is counted from; empty if it lies outside of the axis."""
     if number >= ENDLESS:
         return "all"
     return "front" if 0 <= number <= size else "back" if -size <= number < 0 else ""

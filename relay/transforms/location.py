@@ -1,4 +1,4 @@
-"""Where an op comes from, in words: the start of every error about it."""
+"""The location of an op in words; every error about an op starts with it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["function_of", "node_of", "place", "words"]
 
 
 def function_of(op: Operation) -> FuncOp | None:
-    """The innermost function that the op is, or is in."""
+    """The innermost function around the op, or the op itself if it is a function."""
     function: Operation | None = op
     while function is not None and not isinstance(function, FuncOp):
         function = function.parent_op()
@@ -28,6 +28,6 @@ def place(op: Operation) -> str:
 
 
 def node_of(op: Operation) -> int:
-    """The number of the operator in its model, or the line in its text; -1 if not known."""
+    """The number of the operator in its model file, or the line in its text; -1 if unknown."""
     location = op.location.location if isinstance(op.location, NameLoc) else op.location
     return location.line.data if isinstance(location, FileLineColLoc) else -1

@@ -1,4 +1,4 @@
-"""What is computed from one code alone, partly by a table, as one table."""
+"""Replaces what is computed from a single code, partly by a table, by one table."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from relay.transforms.dead_ops import erase_dead
 from relay.transforms.expansion import Expansion
 
 COSTLY = (relay.LookupOp, relay.MultiplyOp, relay.FixedPointMultiplyOp)
-"""A kernel without one of these is as fast as a table; functions of floats are too, as vectors compute them."""
+"""Only kernels with one of these ops are slower than a table; functions of floats are fast, too, by vectors."""
 MOST = 32
-"""Operations that are looked through."""
+"""The most ops that are looked through."""
 ENTRIES = 256
 
 
@@ -59,7 +59,7 @@ def kernel_as_table(kernel: FuncOp) -> None:
 
 
 def tabulate(op: relay.CastOp, code: SSAValue, ops: Sequence[Operation], rewriter: PatternRewriter) -> None:
-    """Replace the last of the operations by a table of what comes of each code."""
+    """Replace the last of the ops by a lookup in a table of its results for every code."""
     dtype = dtype_of(tensor(code).element_type)
     lowest = np.iinfo(dtype).min
     known: dict[SSAValue, Array] = {code: np.arange(lowest, lowest + ENTRIES).astype(dtype)}
@@ -71,7 +71,7 @@ def tabulate(op: relay.CastOp, code: SSAValue, ops: Sequence[Operation], rewrite
 
 
 def cone_of(op: relay.CastOp) -> tuple[SSAValue, list[Operation]] | None:
-    """The code that the operation's result depends on alone, and what computes it, in order."""
+    """The one code that the op's result depends on, and the ops that compute the result from it, in order."""
     if not is_code(op.result) or is_code(op.input):
         return None
     ops: dict[Operation, None] = {}
@@ -112,12 +112,12 @@ def is_pointwise(op: Operation) -> bool:
 
 
 def is_code(value: SSAValue) -> bool:
-    """Whether the value is a tensor of 8 bits."""
+    """Whether the value is a tensor of 8-bit integers."""
     return is_tensor(value.type) and is_byte(value.type.element_type, 8)
 
 
 def number_of(value: SSAValue, user: Operation) -> Array | None:
-    """A constant of one number, as that; or the table of a lookup."""
+    """The number of a constant with one element, or the table of a lookup."""
     constant = value.owner
     if not isinstance(constant, relay.ConstantOp) or not is_constant(constant):
         return None

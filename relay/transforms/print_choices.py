@@ -24,7 +24,7 @@ from xdsl.utils.hints import isa
 from relay.passes import Pass
 
 SILENT = ("", "false", "0", "none")
-"""Values of decisions that are left out."""
+"""Values of decisions that are not printed."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def decisions(attr: DictionaryAttr) -> str:
 
 
 def text(value: Attribute) -> str:
-    """A decision in a few characters."""
+    """A decision in few characters."""
     if isinstance(value, StringAttr):
         return value.data
     if isa(value, IntegerAttr[IntegerType]):
@@ -94,7 +94,7 @@ def text(value: Attribute) -> str:
 
 
 def said(attr: Attribute | None) -> str:
-    """The numbers of an attribute that are not 0, by name."""
+    """The nonzero numbers of an attribute, by name."""
     if not isinstance(attr, DictionaryAttr):
         return ""
     counts = {name: number.value.data for name, number in attr.data.items() if isinstance(number, IntegerAttr)}

@@ -32,14 +32,15 @@ RULES = [
     Rule(f"multiply(x, divide({GATE}, 6))", HARD_SWISH, "f"),
     Rule(f"divide(multiply(x, {GATE}), 6)", HARD_SWISH, "f"),
 ]
-"""What exports write out, and what it is: elementwise ops, `sum` and `max` along one axis, which stays, `clip`."""
+"""Terms that exporters write, and the op that each stands for: elementwise ops, `sum` and `max` along one axis that
+stays, `clip`."""
 REDUCTIONS: dict[str, type[relay.ReduceOp]] = {"max": relay.MaxOp, "sum": relay.SumOp}
 COMMUTE = (relay.AddOp, relay.MultiplyOp)
 BY_ROOT = {f"relay.{root}": [rule for rule in RULES if rule.root == root] for root in {rule.root for rule in RULES}}
 
 
 class Written:
-    """A value that may be a term: its variables, and the axis of its reductions."""
+    """A value that is matched against a term: the variables found, and the axis of its reductions."""
 
     def __init__(self) -> None:
         self.found: dict[str, SSAValue] = {}
@@ -74,7 +75,7 @@ class Written:
         )
 
     def all(self, terms: Sequence[ast.expr], values: Sequence[SSAValue]) -> bool:
-        """Whether each is its term; nothing is noted if not."""
+        """Whether each value matches its term; if not, nothing is recorded."""
         before = dict(self.found), set(self.axes)
         if all(self.match(term, value) for term, value in zip(terms, values, strict=True)):
             return True
@@ -102,13 +103,13 @@ def _number(term: ast.expr) -> float:
 
 
 def _is(constant: relay.ConstantOp, number: float) -> bool:
-    """Whether the constant is one number, this one."""
+    """Whether the constant has this one number."""
     numbers = to_numpy(constant.value)
     return numbers.size == 1 and numbers.item() == number
 
 
 class Raise(RewritePattern):
-    """The first of `RULES` that fits float32 numbers, where the type stays the same."""
+    """Applies the first of `RULES` that matches float32 values and keeps the type."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         for rule in BY_ROOT.get(op.name, ()):

@@ -1,4 +1,4 @@
-"""What shapes are computed with, once sizes are known: folded, so that ops of given properties become static ones."""
+"""Folds the computation of shapes once sizes are known, so that ops whose properties are values become static ones."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from relay.transforms.location import place
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """What became of an op when sizes were given: it was computed, or, with `dyn`, it got its properties."""
+    """What happened to an op when sizes were given: it was computed, or an op with `dyn` got its properties."""
 
     kind: type[TensorOp]
     numbers: tuple[Array, ...]
-    """Its operands; of an op with `dyn` those that give properties."""
+    """The numbers of its operands; for an op with `dyn`, of the operands that become properties."""
     result: Array | None = None
     dims: tuple[int, ...] = ()
     """The shape of the data of an op with `dyn`."""
@@ -80,7 +80,7 @@ def deciding(function: FuncOp) -> set[SSAValue]:
 
 
 def deciding_arguments(function: FuncOp) -> list[int]:
-    """The numbers of the arguments whose elements decide shapes."""
+    """The positions of arguments whose elements decide shapes."""
     found = deciding(function)
     return [argument.index for argument in function.body.block.args if argument in found]
 
@@ -119,7 +119,7 @@ def _made_static(op: relay.DynamicOp, seen: list[Fold]) -> TensorOp | None:
 
 
 def _folded(op: TensorOp, seen: list[Fold]) -> relay.ConstantOp | None:
-    """The constant that the op is; None if it is not known yet."""
+    """The constant that replaces the op; None if its operands are not known yet."""
     given: list[Array] = []
     if isinstance(op, relay.MeasureOp):
         if DYNAMIC in shape(op.input):

@@ -22,7 +22,7 @@ from relay.transforms.legalization import own
 
 UI8 = element_type(np.dtype(np.uint8))
 OFFSET = 128
-"""What an unsigned code has more than the signed one."""
+"""The difference between an unsigned code and the signed one."""
 
 ONE = IntegerAttr(1 << 30, i32), IntegerAttr(1, i32)
 """Multiplier and shift of 2^30 * 2^(1 - 31)."""
@@ -72,12 +72,12 @@ class SignedCodes(Pass):
 
 
 def unsigned(value: SSAValue) -> bool:
-    """Whether it is a tensor of unsigned codes."""
+    """Whether the value is a tensor of unsigned 8-bit codes."""
     return is_tensor(value.type) and value.type.element_type == UI8
 
 
 def changes(op: TensorOp) -> bool:
-    """Whether the op has unsigned codes and can have signed ones instead."""
+    """Whether the op has unsigned codes that can become signed."""
     if not any(map(unsigned, (*op.operands, *op.results))) or len(op.results) != 1 or isinstance(op, relay.ConstantOp):
         return False
     if isinstance(op, qnn.RequantizeOp) and (op.multiplier, op.shift) == ONE:
@@ -88,7 +88,7 @@ def changes(op: TensorOp) -> bool:
 
 
 def replace(op: TensorOp, signed: dict[SSAValue, SSAValue]) -> None:
-    """The op on signed codes, and its result as unsigned ones for whatever still wants these."""
+    """Build the op on signed codes, and convert its result back for users that still need unsigned ones."""
     new = Expansion(op)
     properties = dict[str, Attribute | None](op.properties)
     operands = list(op.operands)
@@ -115,13 +115,13 @@ def replace(op: TensorOp, signed: dict[SSAValue, SSAValue]) -> None:
 
 
 def less(attr: Attribute) -> Attribute:
-    """The zero point or bound, or what is filled in, 128 less."""
+    """A zero point, bound or fill value, decreased by 128."""
     number = to_numpy(attr)
     return scalar_attr(int(number) - OFFSET, i8 if number.dtype == np.uint8 else i32)
 
 
 def as_signed(new: Expansion, value: SSAValue) -> SSAValue:
-    """The codes 128 less."""
+    """The codes decreased by 128, as signed ones."""
     if isinstance(value.owner, Operation) and is_constant(value.owner):
         return new.constant((to_numpy(value.owner.value).astype(np.int16) - OFFSET).astype(np.int8), np.int8)
     return rescaled(new, value, -OFFSET, i8)

@@ -26,12 +26,13 @@ from relay.transforms.half_products import has_weights, takes_pairs
 from relay.transforms.legalization import own, settle
 
 DTYPES = ("f16", "bf16")
-"""What can be computed in; where a target has no instruction for it, that would only be slower, and less exact."""
+"""The types that can be computed in. A target without instructions for one would only be slower and less exact."""
 HIGHEST = 65504.0
-"""The largest number of half precision."""
+"""The largest finite number of each type."""
 ALWAYS = (relay.Conv1dOp, relay.Conv2dOp, relay.Conv3dOp, relay.DenseOp, relay.MatmulOp, relay.BatchMatmulOp)
 ARITHMETIC = (relay.AddOp, relay.SubtractOp, relay.MultiplyOp, relay.NegativeOp, relay.AbsOp, relay.BiasAddOp)
-"""This pass's choice: rounded once in half precision. Others (roots, exponentials, sums over axes) lose more."""
+"""Ops that this pass computes in half precision, each with one rounding. Others (roots, exponentials, sums over axes)
+would lose more."""
 
 
 class CastOfCast(RewritePattern):
@@ -44,7 +45,7 @@ class CastOfCast(RewritePattern):
 
 
 def narrow(value: SSAValue) -> SSAValue | None:
-    """The f16 value that this f32 value is a cast of."""
+    """The f16 value of which this f32 value is a cast; None if there is none."""
     owner = value.owner
     if not isinstance(owner, relay.CastOp) or owner.dtype != f32:
         return None
@@ -84,7 +85,7 @@ class ToMixedPrecision(TargetPass):
         erase_dead(op.walk())
 
     def check(self, target: Target) -> None:
-        """Raise InvalidArgument or Unsupported for what cannot be done."""
+        """Raise InvalidArgument or Unsupported for an option that is not possible."""
         if self.dtype not in DTYPES:
             raise InvalidArgument("to-mixed-precision", f"dtype is '{self.dtype}'", f"one of {', '.join(DTYPES)}")
         if not (target.half_floats if self.dtype == "f16" else half_dot(target.features)):
@@ -131,7 +132,7 @@ def by_pairs(op: Operation) -> None:
 
 
 def halve(op: Operation) -> None:
-    """The op on casts, and a cast of its result."""
+    """Replace the op by one on casts to half precision, and cast its result back."""
     assert isinstance(op, TensorOp)
     new = Expansion(op)
     properties = dict[str, Attribute | None](op.properties)

@@ -33,7 +33,7 @@ from relay.transforms.legalization import own
 
 UI8 = element_type(np.dtype(np.uint8))
 OFFSET = 128
-"""What an unsigned code has more than the signed one."""
+"""The difference between an unsigned code and the signed one."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class UnsignedCodes(TargetPass):
 
 
 def choose(block: Block) -> set[SSAValue]:
-    """The values to offset: made by a cast or passed on, and read only by what can take them."""
+    """The values to offset: computed by a cast or moved, and read only by ops that accept unsigned codes."""
     found: set[SSAValue] = {op.results[0] for op in block.ops if makes(op)}
     while refused := {value for value in found if not possible(value, found)}:
         found -= refused
@@ -75,14 +75,14 @@ def choose(block: Block) -> set[SSAValue]:
 
 
 def makes(op: Operation) -> bool:
-    """Whether the op's result is signed codes that could be unsigned."""
+    """Whether the op computes signed codes that could be unsigned."""
     if isinstance(op, relay.CastOp):
         return tensor(op.result).element_type == i8 and rank(op.result) > 0 and tensor(op.input).element_type == i32
     return passes_on(op) and tensor(op.results[0]).element_type == i8 and rank(op.results[0]) > 0
 
 
 def passes_on(op: Operation) -> TypeGuard[TensorOp]:
-    """Whether the op's one result holds codes as it gets them, chosen by their places or by their order."""
+    """Whether the result of the op consists of codes of its operands, chosen by place or by order."""
     if isinstance(op, relay.StridedSliceOp):  # it could; which of ResNet-50's products then change was not timed yet
         return False
     return isinstance(op, TensorOp) and op.origin in (Origin.MOVED, Origin.SELECTED) and len(op.results) == 1
@@ -98,7 +98,7 @@ def possible(value: SSAValue, found: set[SSAValue]) -> bool:
 
 
 def takes(op: Operation, index: int, found: set[SSAValue]) -> bool:
-    """Whether the op can read unsigned codes as this operand."""
+    """Whether the op can read this operand as unsigned codes."""
     if passes_on(op):
         return op.results[0] in found and op.operands[index] in op.data_operands()
     if isinstance(op, relay.CastOp):

@@ -13,18 +13,19 @@ from relay.dialects.layout import Layout, steps
 from relay.dialects.op import TensorOp, is_tensor, rank, shape
 
 Imaging = relay.Conv2dBase | relay.Pool2dOp | relay.Resize2dOp
-"""Ops that say their layout."""
+"""Ops that state the layout of their images."""
 
 REDUCTIONS = (relay.ReduceOp, qnn.MeanOp)
 
 
 def keeps(op: Operation) -> TypeGuard[TensorOp]:
-    """Whether data operands of the result's rank have the result's axes."""
+    """Whether data operands of the result's rank have the same axes as the result."""
     return isinstance(op, TensorOp) and (op.ELEMENTWISE or op.SAME_AXES)
 
 
 def aligned(op: TensorOp) -> list[SSAValue]:
-    """The operands that have the result's axes. Constants beside others have not: they are laid out anew."""
+    """The operands that have the axes of the result. Constants beside other operands do not count: they get a new
+    layout."""
     found = list(op.broadcast_operands())
     if op.ELEMENTWISE and len(found) > 1:
         found = [value for value in found if not isinstance(value.owner, relay.ConstantOp)]
@@ -41,8 +42,8 @@ def layout_of_result(op: Imaging) -> Layout:
 
 
 class Axes:
-    """The layouts of a block's values, as far as they are known. What two ops say differently stays as the first
-    in program order has it: the other is then no op to convert."""
+    """The known layouts of the values of a block. Where two ops disagree, the first in program order decides, and the
+    other is not converted."""
 
     def __init__(self, block: Block):
         self.of: dict[SSAValue, Layout] = {}
@@ -65,7 +66,7 @@ class Axes:
             self.todo.append(value)
 
     def around(self, value: SSAValue) -> Iterator[Operation]:
-        """The ops of the block that make or read a value."""
+        """The ops of the block that compute or read a value."""
         if isinstance(value.owner, Operation):
             yield value.owner
         for use in value.uses:
@@ -73,7 +74,7 @@ class Axes:
                 yield use.operation
 
     def spread(self, op: Operation) -> None:
-        """Name what follows from what is named of one op's operands and results."""
+        """Name the axes that follow from the named operands and results of one op."""
         if keeps(op):
             values = [*aligned(op), *op.results]
             known = next((self.of[value] for value in values if value in self.of), None)
@@ -97,7 +98,7 @@ class Axes:
 
 
 def reduced(op: relay.ReduceOp | qnn.MeanOp, layout: Layout) -> Layout | None:
-    """The axes that are left; None where a part of a split axis goes and the other stays."""
+    """The axes that remain; None where only a part of a split axis is reduced."""
     gone = {letter for i, letter in enumerate(layout.axes) if i in op.axes()}
     if layout.split and (layout.split in gone) != (layout.split.lower() in gone):
         return None
@@ -105,7 +106,7 @@ def reduced(op: relay.ReduceOp | qnn.MeanOp, layout: Layout) -> Layout | None:
 
 
 def whole(dims: Sequence[int], layout: Layout) -> bool:
-    """Whether a split axis is there as a whole, or not at all (ones)."""
+    """Whether all parts of a split axis are there, or none (ones)."""
     if not layout.split:
         return True
     outer, inner = dims[layout.index(layout.split)], dims[layout.index(layout.split.lower())]
@@ -113,5 +114,5 @@ def whole(dims: Sequence[int], layout: Layout) -> bool:
 
 
 def regroups(packed: SSAValue, plain: SSAValue, layout: Layout) -> bool:
-    """Whether a reshape is what packs or unpacks."""
+    """Whether the reshape packs or unpacks channels."""
     return [*steps(shape(packed), layout, layout.plain)] == [("reshape", shape(plain))]

@@ -1,7 +1,8 @@
-"""Gives some ops of a block another layout, and every other op the one with which the least is transposed.
+"""Converts some ops of a block to another layout, and chooses for every other op the layout with which the least is
+transposed.
 
-Each op is on one of two sides: as it is, or in the wanted layout. Some have no choice; for the others a minimum cut
-finds the sides with which the fewest bits are moved between layouts. Where a split only regroups, nothing is moved.
+Each op is on one of two sides: unchanged, or in the wanted layout. For some ops the side is fixed; for the others a
+minimum cut finds the sides with which the fewest bits move between layouts. Where a split only regroups, nothing moves.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from relay.transforms.layouts.moving import Mover
 from relay.transforms.layouts.rules import Rules
 
 REGROUPED = 1
-"""What it costs to see the same bytes under another shape."""
+"""The cost of reading the same bytes in another shape."""
 
 
 def cost(value: SSAValue, source: Layout, target: Layout) -> int:
-    """Bits that are moved to give a value another layout."""
+    """The bits that move when a value gets another layout."""
     if isinstance(value.owner, relay.ConstantOp):
         return 0
     if not any(kind == "transpose" for kind, _ in steps(shape(value), source, target)):
@@ -74,7 +75,7 @@ def divide(block: Block, rules: Rules, chosen: Collection[Operation], kept: Coll
 
 
 def divide_value(cut: Cut, maker: int, readers: Collection[int], price: int) -> None:
-    """The value is given the other layout at most once, however many read it so."""
+    """Add the cost of one value: it is converted at most once, however many ops read it converted."""
     some, every = cut.node(), cut.node()
     cut.cost(maker, some, price)
     cut.cost(every, maker, price)
@@ -84,7 +85,7 @@ def divide_value(cut: Cut, maker: int, readers: Collection[int], price: int) -> 
 
 
 class Rewriting:
-    """Rebuilds a block in its order."""
+    """Rebuilds a block op by op."""
 
     def __init__(self, block: Block, rules: Rules, converted: Collection[Operation]):
         self.block, self.rules, self.converted = block, rules, converted
@@ -111,7 +112,7 @@ class Rewriting:
             op.erase()
 
     def stay(self, op: Operation) -> None:
-        """An op as it is, on operands as they were."""
+        """Keep an op, on its old operands."""
         for inner in op.walk():
             for index, value in enumerate(inner.operands):
                 if value in self.values and (known := self.rules.axes.of.get(value)) is not None:

@@ -14,7 +14,7 @@ DEPTHWISE = Layout.parse("OIHW")
 
 
 def channels(op: relay.Conv2dBase) -> int:
-    """How many channels the data has."""
+    """The number of channels of the data."""
     return Layout.parse(op.data_layout.data).sizes(shape(op.data))["C"]
 
 
@@ -31,7 +31,7 @@ def set_kernel_layout(op: relay.Conv2dBase, wanted: str) -> None:
 
 
 def separable(op: relay.Conv2dBase) -> bool:
-    """Whether each input channel is convolved by itself."""
+    """Whether each input channel is convolved separately (depthwise)."""
     groups = op.groups.value.data
     return op.depthwise or (groups > 1 and channels(op) in (groups, DYNAMIC))
 

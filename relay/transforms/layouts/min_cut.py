@@ -1,4 +1,4 @@
-"""The cheapest way to divide things in two: a minimum cut. Source: E. A. Dinic's algorithm, 1970."""
+"""A minimum cut: divides nodes between two sides at least cost. Source: E. A. Dinic's algorithm, 1970."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ ENDLESS = 1 << 60
 
 
 class Cut:
-    """Nodes are numbers; 0 is on the one side, 1 on the other."""
+    """A graph whose nodes are numbers; node 0 is on one side, node 1 on the other."""
 
     def __init__(self) -> None:
         self.edges: list[list[int]] = [[], []]
@@ -16,12 +16,12 @@ class Cut:
         self.room: list[int] = []
 
     def node(self) -> int:
-        """A new node."""
+        """Add a node."""
         self.edges.append([])
         return len(self.edges) - 1
 
     def cost(self, first: int, second: int, amount: int) -> None:
-        """It costs so much if the first node is on the side of 0 and the second on that of 1."""
+        """Add a cost for the case that the first node is on the side of node 0 and the second on that of node 1."""
         for tail, head, room in ((first, second, amount), (second, first, 0)):
             self.edges[tail].append(len(self.head))
             self.head.append(head)
@@ -36,7 +36,7 @@ class Cut:
         return [level < 0 for level in self.levels()]
 
     def levels(self) -> list[int]:
-        """How many edges with room lead to each node from node 0; -1 where none do."""
+        """The distance of each node from node 0, over edges with remaining capacity; -1 if it cannot be reached."""
         levels = [-1] * len(self.edges)
         levels[0] = 0
         queue = deque([0])
@@ -49,7 +49,7 @@ class Cut:
         return levels
 
     def push(self, levels: list[int], used: list[int]) -> int:
-        """Send what fits along one path that climbs a level at each edge; how much that was."""
+        """Send flow along one path on which levels rise; return how much."""
         path = list[int]()
         tail = 0
         while tail != 1:

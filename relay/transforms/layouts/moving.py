@@ -1,4 +1,4 @@
-"""Values in other layouts: reshapes and transposes, computed now where they are of constants."""
+"""Converts values to other layouts by reshapes and transposes, at compile time for constants."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from relay.transforms.location import place
 
 
 def moved(array: Array, changes: Sequence[Step]) -> Array:
-    """An array after these steps."""
+    """An array after these reshapes and transposes."""
     for kind, numbers in changes:
         array = array.reshape(numbers) if kind == "reshape" else array.transpose(numbers)
     return np.ascontiguousarray(array)
@@ -32,19 +32,20 @@ def spread(dims: Sequence[int], axis: int, width: int) -> tuple[int, ...]:
 
 
 def narrowed(dims: Sequence[int]) -> tuple[int, ...]:
-    """A shape without the ones in front."""
+    """A shape without leading ones."""
     first = next((i for i, size in enumerate(dims) if size != 1), len(dims) - 1)
     return tuple(dims[first:])
 
 
 def along(dims: Sequence[int]) -> int | None:
-    """The only axis that is not one; None if there are several, or none."""
+    """The only axis whose size is not 1; None if there are several or none."""
     found = [i for i, size in enumerate(dims) if size != 1]
     return found[0] if len(found) == 1 else None
 
 
 def needed(dims: Sequence[int], changes: Sequence[Step]) -> list[Step]:
-    """The steps with one reshape for several in a row, and none to what a tensor of these dims is then already."""
+    """The steps that are needed: successive reshapes become one, and steps that change nothing for these sizes are
+    dropped."""
     found, shapes = list[Step](), [tuple(dims)]
     for kind, numbers in changes:
         if kind == "reshape" and found and found[-1][0] == "reshape":
@@ -57,7 +58,7 @@ def needed(dims: Sequence[int], changes: Sequence[Step]) -> list[Step]:
 
 
 class Mover:
-    """Adds ops to a block before one of its ops."""
+    """Inserts ops before the current op of a block."""
 
     def __init__(self, block: Block):
         self.block = block
@@ -101,7 +102,8 @@ class Mover:
         return value
 
     def operand(self, value: SSAValue, source: Layout, target: Layout, at: Operation) -> SSAValue:
-        """What broadcasts against a tensor of one layout, so that it does against one of the other."""
+        """A value that broadcasts against a tensor in one layout, changed so that it broadcasts against the tensor in
+        the other layout."""
         width = len(source.axes)
         if rank(value) == 0 or prod(shape(value)) == 1:
             return self.move(value, [("reshape", ())], at) if rank(value) else value
@@ -127,7 +129,7 @@ class Mover:
 
 
 def attribute(array: Array, axis: int, source: Layout, target: Layout) -> tuple[Array, int]:
-    """The same of the numbers of an attribute."""
+    """The same for the numbers of an attribute."""
     if array.ndim == 0:
         return array, -1
     if array.ndim == 1 and not source.split and not target.split:

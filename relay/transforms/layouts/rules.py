@@ -1,4 +1,4 @@
-"""What each kind of op needs to compute in another layout: whether it can, and the op that does."""
+"""Rules for each kind of op: whether it can compute in another layout, and the op that does."""
 
 from __future__ import annotations
 
@@ -25,17 +25,18 @@ from relay.transforms.layouts.axes import (
 from relay.transforms.layouts.moving import Mover, attribute, spread
 
 Get = Callable[[SSAValue, Layout], SSAValue]
-"""A value in a layout."""
+"""Returns a value in a layout."""
 
 
 class Rules:
-    """Ops of one block and the layout that is wanted."""
+    """The ops of a block, and the wanted layout."""
 
     def __init__(self, axes: Axes, wanted: Layout):
         self.axes, self.wanted = axes, wanted
 
     def target(self, value: SSAValue) -> Layout:
-        """The layout that a value of known axes gets: the wanted one, unsplit where C is no multiple."""
+        """The layout for a value with known axes: the wanted one, without the split if C is not a multiple of the
+        block."""
         known = self.axes.of[value]
         if not known.letters <= self.wanted.letters:
             return known
@@ -79,7 +80,8 @@ class Rules:
         return self.target(op.input) == self.target(op.result)
 
     def can_reduce(self, op: relay.ReduceOp | qnn.MeanOp) -> bool:
-        """Integers, maxima and minima; an index only along an axis that stays whole."""
+        """Whether a reduction can: of integers, or a maximum or minimum; an index only along an axis that is not
+        split."""
         known = self.axes.of.get(op.input)
         if known is None or reduced(op, known) != self.axes.of[op.results[0]]:
             return False
@@ -92,7 +94,7 @@ class Rules:
         return left == self.target(op.results[0])
 
     def can_keep(self, op: TensorOp, known: Layout, target: Layout) -> bool:
-        """Ops whose result has its operands' axes."""
+        """Whether an op can whose result has the axes of its operands."""
         match op:
             case relay.PadOp() | relay.StridedSliceOp():
                 loose = {letter for i, letter in enumerate(known.axes) if not op.independent_along(i)}
@@ -114,7 +116,7 @@ class Rules:
     # The op that does
 
     def convert(self, op: Operation, get: Get, mover: Mover) -> Sequence[SSAValue]:
-        """The op in the wanted layout: its results."""
+        """The results of the op, built in the wanted layout."""
         assert isinstance(op, TensorOp)
         properties = dict[str, Attribute | None](op.properties)
         if isinstance(op, Imaging):
@@ -145,7 +147,7 @@ class Rules:
         get: Get,
         mover: Mover,
     ) -> Sequence[SSAValue]:
-        """Ops whose result has its operands' axes."""
+        """The results of an op whose result has the axes of its operands."""
         order = [known.index(letter) if letter in known.axes else -1 for letter in target.axes]
         match op:
             case relay.PadOp():
@@ -187,7 +189,7 @@ class Rules:
         get: Get,
         mover: Mover,
     ) -> Sequence[SSAValue]:
-        """What has a number per index of an axis moves with it."""
+        """The properties and operands, where those with a number for each index of an axis follow the axis."""
         axis, where, operands = axis_of(axis_property(op), len(known.axes), op.name), -1, list[SSAValue]()
         for name, numbers in along_axis(op):
             if isinstance(numbers, SSAValue):
@@ -228,7 +230,7 @@ def fits(dims: Sequence[int], axis: int, known: Layout) -> bool:
 
 
 def axis_property(op: Operation) -> int:
-    """The op's `axis`."""
+    """The `axis` property of the op."""
     attr = op.properties["axis"]
     assert isinstance(attr, IntegerAttr)
     return attr.value.data

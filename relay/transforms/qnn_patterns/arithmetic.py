@@ -39,7 +39,7 @@ def end(new: Expansion, op: qnn.QnnBinaryOp, x: SSAValue) -> SSAValue:
 
 
 def everywhere(new: Expansion, x: SSAValue, result: SSAValue) -> SSAValue:
-    """8-bit codes that are not constant, in the result's shape."""
+    """Codes of 8 bits, if not constant, broadcast to the result's shape."""
     constant, narrow = isinstance(x.owner, relay.ConstantOp), dtype_of(tensor(x).element_type).itemsize == 1
     if constant or shape(x) == shape(result) or DYNAMIC in shape(result) or not narrow:
         return x

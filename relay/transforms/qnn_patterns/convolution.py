@@ -23,7 +23,7 @@ PLAIN: dict[type[Operation], type[TensorOp]] = {
     qnn.BatchMatmulOp: relay.BatchMatmulOp,
 }
 PIECES = 16
-"""Parts that a reduction may be split in."""
+"""The most parts into which a reduction is split."""
 
 
 class Product(Legalization):
@@ -55,7 +55,7 @@ class Product(Legalization):
 
 
 def constant_weights(op: Products) -> npt.NDArray[np.generic] | None:
-    """The kernel, if it is a constant."""
+    """The numbers of the kernel, if it is constant."""
     owner = op.operands[1].owner
     return to_numpy(owner.value) if isinstance(owner, relay.ConstantOp) else None
 
@@ -87,7 +87,7 @@ def parts_that_fit(op: Products, weights: npt.NDArray[np.generic]) -> list[tuple
 
 
 def inner_axes(op: Products) -> tuple[int, ...]:
-    """The axes of the kernel that are summed over."""
+    """The axes of the kernel over which the product sums."""
     match op:
         case qnn.BatchMatmulOp():
             return (-1,) if op.transpose_b.value.data else (-2,)
@@ -101,7 +101,7 @@ def inner_axes(op: Products) -> tuple[int, ...]:
 
 
 def kept(op: Operation) -> dict[str, Attribute | None]:
-    """The properties without scales and without zero points of 0."""
+    """The properties, without scales and without zero points that are 0."""
     return {
         name: attr
         for name, attr in op.properties.items()

@@ -55,7 +55,7 @@ def rescale_i64(new: Expansion, x: SSAValue, multiplier: npt.ArrayLike, shift: n
 
 
 def code_bounds(low: IntegerAttr | None, high: IntegerAttr | None, type: Attribute) -> tuple[int, int]:
-    """The bounds where given, within the type's."""
+    """The given bounds, limited to the type's range."""
     least, most = limits(type)
     bottom = least if low is None else min(max(low.value.data, least), most)
     return bottom, most if high is None else min(max(high.value.data, least), most)
@@ -98,7 +98,7 @@ class Requantize(Legalization):
 
 
 def real_multiplier(op: qnn.RequantizeOp) -> npt.NDArray[np.float64]:
-    """`real_multiplier`, or the quotient of the scales."""
+    """The property `real_multiplier`, or the quotient of the scales."""
     if op.real_multiplier is not None:
         return to_numpy(op.real_multiplier).astype(np.float64)
     return to_numpy(op.input_scale).astype(np.float64) / to_numpy(op.output_scale).astype(np.float64)
@@ -134,7 +134,7 @@ def to_even(new: Expansion, x: SSAValue) -> SSAValue:
 
 
 def clip_numbers(new: Expansion, x: SSAValue, low: float, high: float) -> SSAValue:
-    """The floats within bounds; what is no number becomes the lower one, as in the reference compiled for x86."""
+    """The floats clipped to bounds; NaN becomes the lower bound, as in the reference compiled for x86."""
     least = new.constant_like(low, x)
     raised = new.value(relay.WhereOp, new.value(relay.GreaterOp, x, least), x, least)
     return new.value(relay.MinimumOp, raised, new.constant_like(high, x))
