@@ -49,9 +49,9 @@ RESULTS = {"conv2d_1": 674, "conv2d_9": 722, "conv2d_10": 375, "conv2d_18": 747}
 last three with a residual sum."""
 
 
-TURNS = {"conv2d_1": 570, "conv2d_9": 863, "conv2d_10": 736, "conv2d_18": 859} | {
-    "conv2d_12": 842, "conv2d_21": 1423, "conv2d_32": 1419} | {
-    "conv2d_3": 734, "conv2d_11": 928, "conv2d_20": 969}  # fmt: skip
+TURNS = {"conv2d_1": 532, "conv2d_9": 805, "conv2d_10": 675, "conv2d_18": 802} | {
+    "conv2d_12": 804, "conv2d_21": 1365, "conv2d_32": 1362} | {
+    "conv2d_3": 715, "conv2d_11": 919, "conv2d_20": 971}  # fmt: skip
 """The same by groups in turns, for 128 results of a thread, 64 in conv2d_1, conv2d_3 and conv2d_12, with what prepares
 barriers and asks for copies; the last three are 3 x 3 convolutions, whose windows the device finds."""
 

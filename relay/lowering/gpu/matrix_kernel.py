@@ -128,11 +128,12 @@ class MatrixKernel:
         b, t, (offsets,), run = self.b, self.t, self.offsets, 4 * self.tile.run
         place = b.plus(b.times(b.plus(t.first_column, t.warp_column), 2), b.times(t.rem(t.lane, QUAD), run))
         found = list[SSAValue]()
-        for part in range(self.tile.column_steps // self.tile.run):
-            vector = read(b, offsets, b.plus(place, part * QUAD * run), run, QUAD)
+        for table, part in product(range(self.tile.starts), range(self.tile.column_steps // self.tile.run)):
+            start = table * 2 * self.m.packed_columns + part * QUAD * run
+            vector = read(b, offsets, b.plus(place, start), run, QUAD)
             found += [b.lane(vector, n) for n in range(run)]
         self.offsets = []
-        return found * self.tile.row_steps
+        return found * (self.tile.row_steps // self.tile.starts)
 
     def starting_of_rows(self, offsets: SSAValue) -> list[SSAValue]:
         """The same where windows of a thread's rows reach outside of their images: each row has its own."""

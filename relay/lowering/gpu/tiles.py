@@ -107,6 +107,12 @@ class Tile:
         """Barriers in shared memory, where the device copies stages."""
         return self.stages
 
+    @property
+    def starts(self) -> int:
+        """Tables of what sums start from: one for each of a thread's rows that are multiplied by themselves, in whose
+        registers it is read."""
+        return 1
+
     def useful_stages(self, steps: int) -> int:
         """Stages at most that a block of so many steps can fill."""
         return min(self.stages, steps)
@@ -205,6 +211,10 @@ class TurnTile(BulkTile):
     @property
     def barriers(self) -> int:
         return 2 * self.stages + GROUPS
+
+    @property
+    def starts(self) -> int:
+        return self.row_steps
 
     def useful_stages(self, steps: int) -> int:
         return self.stages

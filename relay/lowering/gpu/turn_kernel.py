@@ -50,7 +50,17 @@ class Slot(NamedTuple):
 
     def values(self, b: LoopBuilder) -> list[SSAValue]:
         """Both as values that a loop carries."""
-        return [b.index(self.stage), b.index(self.parity)]
+        return [word(b, self.stage), word(b, self.parity)]
+
+    @staticmethod
+    def of(b: LoopBuilder, values: Sequence[SSAValue]) -> Slot:
+        """The slot of such values."""
+        return Slot(*(b.add(arith.IndexCastOp(value, INDEX)).result for value in values))
+
+
+def word(b: LoopBuilder, number: Index) -> SSAValue:
+    """A number in 32 bits, of which LLVM and the assembler compute no upper half."""
+    return b.add(arith.IndexCastOp(b.index(number), i32)).result
 
 
 class Ring(BulkCopies):
@@ -170,7 +180,7 @@ class TurnKernel(MatrixKernel):
         with b.loop(block, self.m.blocks, self.blocks, carried=slot.values(b)) as (item, tiles):
             tile = self.tile_of(ring, item, ring.t.number)
             with b.loop(0, self.m.steps, carried=tiles.args) as (step, steps):
-                slot = Slot(*steps.args)
+                slot = Slot.of(b, steps.args)
                 tile.fill(slot, step)
                 steps.next = tile.after(slot, 1).values(b)
             self.rolled()
@@ -184,15 +194,16 @@ class TurnKernel(MatrixKernel):
         first, other = b.plus(block, b.times(group, self.blocks)), minus(b, 1, group)
         second = b.compare(b.index(group), "eq", b.index(1))
         skipped = ring.after(Slot(0, 0), self.m.steps).values(b)
-        slot = [b.select(second, later, b.index(0)) for later in skipped]
-        with b.loop(first, self.m.blocks, GROUPS * self.blocks, carried=[*slot, b.index(other)]) as (item, tiles):
+        slot = [b.select(second, later, b.constant(0, i32)) for later in skipped]
+        with b.loop(first, self.m.blocks, GROUPS * self.blocks, carried=[*slot, word(b, other)]) as (item, tiles):
             *slot, parity = tiles.args
+            parity = self.number(parity)
             tile = self.tile_of(ring, item, number)
             self.t = tile.t
             if isinstance(self.t.first_column, int):
                 self.t.first_column = self.zero()
-            sums, after = self.multiplied(tile, Slot(*slot), tile.turn(group), parity, tile.turn(other))
-            tiles.next = [*tile.after(after, self.m.steps).values(b), binary(b, arith.XOrIOp, parity, 1)]
+            sums, after = self.multiplied(tile, Slot.of(b, slot), tile.turn(group), parity, tile.turn(other))
+            tiles.next = [*tile.after(after, self.m.steps).values(b), word(b, binary(b, arith.XOrIOp, parity, 1))]
             self.finish_tile(sums, (), unravel)
         self.rolled()
 
@@ -205,19 +216,23 @@ class TurnKernel(MatrixKernel):
         sums = self.starting() or [b.constant(0, self.kind)] * self.tile.sums
         count = self.tile.sums
         ring.wait(own, parity)
-        with b.loop(0, self.m.steps, carried=[*sums, *slot.values(b), b.index(0)]) as (step, state):
-            now = Slot(*state.args[count : count + 2])
+        with b.loop(0, self.m.steps, carried=[*sums, *slot.values(b), word(b, 0)]) as (step, state):
+            now = Slot.of(b, state.args[count : count + 2])
             ring.wait(ring.barrier(now.stage), now.parity)
             found = units.begin(b.times(now.stage, self.tile.stage_bytes // UNIT), state.args[:count])
             instruction(b, WAIT.format(left=1))
             if not isinstance(step, int):
-                ring.done(state.args[-1], b.compare(step, "ne", b.index(0)))
-            state.next = [*found, *ring.after(now, 1).values(b), b.index(now.stage)]
+                ring.done(self.number(state.args[-1]), b.compare(step, "ne", b.index(0)))
+            state.next = [*found, *ring.after(now, 1).values(b), word(b, now.stage)]
         self.rolled()
         ring.say(other)
         sums = tied(b, WAIT.format(left=0), state.results[:count])
-        ring.done(state.results[-1])
-        return sums, Slot(*state.results[count : count + 2])
+        ring.done(self.number(state.results[-1]))
+        return sums, Slot.of(b, state.results[count : count + 2])
+
+    def number(self, value: SSAValue) -> Index:
+        """The number that a word is."""
+        return self.b.add(arith.IndexCastOp(value, INDEX)).result
 
     def rolled(self) -> None:
         """The loop that was added last is not written out."""

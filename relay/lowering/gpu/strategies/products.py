@@ -267,7 +267,7 @@ def packed(m: Matrix, given: GivenConstants) -> list[SSAValue]:
         elif m.splits == 1:
             for pack in packs:  # two sums of a thread's row, and the same two of its other row, side by side
                 both = np.repeat(pack[1].reshape(-1, 2), 2, axis=0).reshape(-1)
-                pack[1] = interleave(both, 4 * m.tile.run, QUAD)
+                pack[1] = np.tile(interleave(both, 4 * m.tile.run, QUAD), m.tile.starts)
     return given.replace(argument, weights, packs)
 
 
