@@ -12,25 +12,26 @@ from relay.dialects.op import is_tensor
 
 
 class Bufferizer(Protocol):
-    """What converts the ops of a function, before `at` of `block`; `buffers` has the memref of each tensor."""
+    """Converts the ops of a function from tensors to memrefs; new ops go before `at` in `block`, and `buffers` has the
+    memref of each tensor."""
 
     block: Block
     at: Operation
     buffers: dict[SSAValue, SSAValue]
 
     def allocate(self, value: SSAValue) -> SSAValue:
-        """A new buffer for a tensor."""
+        """Allocate a buffer for a tensor."""
         ...
 
     def copy(self, source: SSAValue, target: SSAValue) -> None:
         """Copy one buffer to another."""
 
     def dense(self, value: SSAValue) -> SSAValue:
-        """The buffer of a tensor, without gaps."""
+        """The buffer of a tensor as a contiguous one."""
         ...
 
     def insert(self, op: Operation) -> object:
-        """Put an op before `at`."""
+        """Insert an op before `at`."""
 
     def convert(self, op: Operation) -> None:
         """Convert one op of the function."""
@@ -68,7 +69,8 @@ def convert_while(b: Bufferizer, op: scf.WhileOp) -> None:
 
 
 def convert_turn(b: Bufferizer, block: Block, outputs: Sequence[SSAValue]) -> None:
-    """One block of a loop; what it gives is copied at its end, all read before any is written."""
+    """Convert one block of a loop; at its end the values that it passes on are copied, all of them read before any is
+    written."""
     outer, at, end = b.block, b.at, block.last_op
     assert isinstance(end, scf.YieldOp | scf.ConditionOp) and block.first_op is not None
     b.block, b.at = block, block.first_op

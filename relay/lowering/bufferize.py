@@ -64,7 +64,7 @@ class Bufferize(Pass):
 
 
 def check_signature(function: func.FuncOp) -> None:
-    """Raise Unsupported for a number that is no tensor: users give and get arrays."""
+    """Raise Unsupported for an argument or result that is not a tensor: callers pass arrays."""
     for what, types in (("takes", function.function_type.inputs), ("gives", function.function_type.outputs)):
         for type in types:
             if not is_tensor(type):
@@ -83,7 +83,8 @@ def buffer_for(type: Type) -> Buffer:
 
 
 class FunctionBufferizer:
-    """Rewrites one function. `buffers` maps tensors to memrefs, `destination` those that must lie in a given one."""
+    """Rewrites one function. `buffers` maps tensors to memrefs, `destination` maps a tensor to the memref in which it
+    must lie."""
 
     def __init__(self, function: func.FuncOp):
         self.function = function
@@ -125,7 +126,7 @@ class FunctionBufferizer:
         function.properties.pop("res_attrs", None)
 
     def convert_block(self, end: Operation, outputs: Sequence[SSAValue], new_end: Operation) -> None:
-        """Convert the ops of the current block; what its terminator gives lies in `outputs`, and another ends it."""
+        """Convert the ops of the current block; the values that its terminator yields are written to `outputs`."""
         block = self.block
         for op in list(block.ops):
             self.at = op
@@ -139,7 +140,7 @@ class FunctionBufferizer:
         self.drop(block, end)
 
     def outermost(self, op: Operation) -> Operation:
-        """The op of the function's block that this op is, or is in."""
+        """The op of the function's own block that contains this op, or this op itself."""
         while op.parent is not self.entry:
             holder = op.parent_op()
             assert holder is not None
@@ -159,7 +160,7 @@ class FunctionBufferizer:
     # Where results lie
 
     def assign(self, value: SSAValue, buffer: SSAValue) -> None:
-        """Let the tensor be computed in this buffer, if an operation of ours computes it."""
+        """Make an op compute the tensor directly in this buffer, if possible."""
         op = value.owner
         if isinstance(op, Block) or op.parent is not self.block or value in self.destination:
             return
@@ -179,7 +180,7 @@ class FunctionBufferizer:
                 pass
 
     def fresh(self, value: SSAValue) -> SSAValue:
-        """The buffer a tensor must lie in, or a new one."""
+        """The buffer in which a tensor must lie, or a new one."""
         if (known := self.destination.get(value)) is not None:
             return known
         return self.allocate(value)
@@ -199,7 +200,7 @@ class FunctionBufferizer:
         self.insert(memref.CopyOp(source, target))
 
     def held(self, value: SSAValue) -> SSAValue:
-        """The tensor's buffer; one that nothing writes, as it has no elements or only gives a shape, gets one now."""
+        """The tensor's buffer. A tensor that no op writes, because it is empty or only gives a shape, gets one here."""
         if value not in self.buffers and isinstance(value.owner, tensor.EmptyOp):
             self.buffers[value] = self.fresh(value)
         return self.buffers[value]
@@ -261,7 +262,7 @@ class FunctionBufferizer:
                     raise Unsupported(f"bufferize: {op.name}", "is no operation that relay-to-linalg makes")
 
     def convert_fill(self, op: linalg.FillOp) -> None:
-        """A fill that only starts reductions is done by them, each in its own buffer."""
+        """Convert a fill; one that only initializes reductions is done by these, each in its own buffer."""
         result = op.results[0]
         users = [use.operation for use in result.uses]
         if result in self.destination or not all(
@@ -272,7 +273,7 @@ class FunctionBufferizer:
             self.buffers[result] = buffer
 
     def init(self, value: SSAValue, result: SSAValue) -> SSAValue:
-        """A buffer for a generic's result that starts with the init tensor's contents."""
+        """A buffer for the result of a generic op, initialized with the init tensor."""
         owner = value.owner
         if isinstance(owner, tensor.EmptyOp):
             return self.fresh(result)
@@ -351,7 +352,8 @@ class FunctionBufferizer:
             self.buffers[result] = buffer
 
     def convert_if(self, op: scf.IfOp) -> None:
-        """Each branch writes the results; numbers that are no tensors stay results of the `scf.if`."""
+        """Convert an `scf.if`: both branches write the results to buffers; results that are not tensors remain
+        results."""
         tensors = [result for result in op.results if is_tensor(result.type)]
         outputs = [self.fresh(result) for result in tensors]
         for region in op.regions:
@@ -369,7 +371,7 @@ class FunctionBufferizer:
             op.erase()
 
     def convert_branch(self, block: Block, outputs: Sequence[SSAValue]) -> None:
-        """The ops of a branch, where they stand."""
+        """Convert the ops of a branch in place."""
         outer, at, end = self.block, self.at, block.last_op
         assert isinstance(end, scf.YieldOp) and block.first_op is not None
         self.block, self.at = block, block.first_op
@@ -380,7 +382,7 @@ class FunctionBufferizer:
         self.block, self.at = outer, at
 
     def drop(self, block: Block, end: Operation) -> None:
-        """Erase the old end of a block, and the operations whose results were tensors."""
+        """Erase the old terminator of a block, and the ops whose results were tensors."""
         end.detach()
         end.erase()
         for op in reversed(list(block.ops)):
@@ -392,13 +394,13 @@ class FunctionBufferizer:
 def subview(
     buffer: SSAValue, offsets: Sequence[SSAValue | int], sizes: Sequence[int], strides: Sequence[int]
 ) -> Operation:
-    """A view of a part; offsets may be computed."""
+    """A view of a part of a buffer; its offsets may be computed."""
     result = memref.SubviewOp.infer_result_type(buffer_of(buffer), offsets, sizes, strides)
     return memref.SubviewOp.get(buffer, offsets, sizes, strides, result)
 
 
 def reshaped(buffer: SSAValue, like: Type, reassociation: Attribute) -> Operation:
-    """The buffer with more or fewer dimensions, as the tensor type has."""
+    """The buffer in the shape of the tensor type, which has more or fewer dimensions."""
     type = buffer_for(like)
     properties: dict[str, Attribute] = {"reassociation": reassociation}
     if type.get_num_dims() < buffer_of(buffer).get_num_dims():

@@ -1,4 +1,4 @@
-"""A small builder for loop nests: indices fold while they are numbers, loops nest as Python blocks."""
+"""A builder for loop nests: constant indices are folded, and loops nest as `with` blocks."""
 
 from __future__ import annotations
 
@@ -51,32 +51,32 @@ INDEPENDENT = "relay.independent"
 say what several cores move that one core would not (`sharing`)."""
 
 SHARED = "relay.shared"
-"""The attribute of a loop around one `scf.parallel`, whose turns threads share once: each runs its range of them in all
-turns of this loop. What else is inside has no effects."""
+"""The attribute of a loop around one `scf.parallel` whose threads start once for all turns of the loop: each runs its
+range in every turn. Other ops inside the loop have no effects."""
 
 ROLLED = "relay.rolled"
-"""Of a loop of a GPU's kernel: its turns are not written out."""
+"""The attribute of a loop in a GPU's kernel that is not to be unrolled."""
 TURNS = "relay.turns"
-"""The attribute of a loop whose end is known at run time only: how often it turns at most."""
+"""The attribute of a loop with an end known at run time only: its most turns."""
 
 Index = SSAValue | int
-"""A loop index or an offset: a number until it depends on a loop."""
+"""A loop index or an offset: a Python number until it depends on a loop."""
 
 
 @lru_cache(maxsize=4096)
 def numbers(type: IntegerType, values: tuple[int, ...]) -> Attribute:
-    """A dense array, made once: each number in it is checked as it is made."""
+    """A dense array attribute; cached, since each number in it is checked when it is made."""
     return DenseArrayBase.from_list(type, values)
 
 
 @lru_cache(maxsize=1024)
 def text(value: str) -> StringAttr:
-    """An attribute of a text, made once."""
+    """A cached string attribute."""
     return StringAttr(value)
 
 
 class LoopBuilder:
-    """Appends operations to a block; `loop` opens a block inside. Constants stand at the start of the function."""
+    """Appends ops to a block; `loop` opens a nested block. Constants are at the start of the function."""
 
     def __init__(self, entry: Block):
         self.entry = self.block = entry
@@ -89,14 +89,14 @@ class LoopBuilder:
         """The length, where the function computes it instead of taking it as an argument."""
 
     def add(self, op: OperationInvT) -> OperationInvT:
-        """Append an operation."""
+        """Append an op."""
         if self.location is not None:
             op.location = self.location
         self.block.add_op(op)
         return op
 
     def constant(self, value: float | int, type: Attribute) -> SSAValue:
-        """An `arith.constant` at the start of the function; equal ones are one."""
+        """An `arith.constant` at the start of the function, without duplicates."""
         return self.constant_attr(scalar_attr(value, type), type)
 
     def constant_attr(self, attr: Attribute, type: Attribute) -> SSAValue:
@@ -119,7 +119,7 @@ class LoopBuilder:
     # Index arithmetic
 
     def index(self, value: Index) -> SSAValue:
-        """The index as a value; of an extent, its maximum."""
+        """The index as an SSA value; of an extent, its maximum."""
         if not isinstance(value, int):
             return value
         value = int(value)
@@ -142,7 +142,7 @@ class LoopBuilder:
         return found if extent.factor == 1 else self._integers(arith.MuliOp, found, extent.factor)
 
     def plus(self, a: Index, b: Index) -> Index:
-        """`a + b`, as a number where both are."""
+        """`a + b`; a number if both are."""
         if isinstance(a, int) and isinstance(b, int):
             return int(a) + int(b)
         if a == 0:
@@ -152,7 +152,7 @@ class LoopBuilder:
         return self._integers(arith.AddiOp, a, b)
 
     def times(self, a: Index, b: Index) -> Index:
-        """`a * b`, as a number where both are."""
+        """`a * b`; a number if both are."""
         if isinstance(a, int) and isinstance(b, int):
             return int(a) * int(b)
         for x, y in ((a, b), (b, a)):
@@ -230,7 +230,7 @@ class LoopBuilder:
     # Memory
 
     def flatten(self, buffer: SSAValue) -> SSAValue:
-        """The buffer as one dimension."""
+        """The buffer with one dimension."""
         type = buffer_of(buffer)
         dims = type.get_shape()
         if len(dims) == 1:
@@ -242,19 +242,19 @@ class LoopBuilder:
         return self._collapse(buffer, result, [range(len(dims))])
 
     def matrix(self, buffer: SSAValue) -> SSAValue:
-        """The buffer as two dimensions, of which the second is its last one."""
+        """The buffer with two dimensions, the second being its last one."""
         type = buffer_of(buffer)
         dims, outer = type.get_shape(), len(type.get_shape()) - 1
         result = memref_type(type.element_type, elements(dims[:-1]), dims[-1])
         return self._collapse(buffer, result, [range(outer), [outer]])
 
     def _collapse(self, buffer: SSAValue, result: Attribute, groups: Sequence[Sequence[int]]) -> SSAValue:
-        """A view of fewer dimensions, each of some of the buffer's."""
+        """A view in which groups of dimensions are merged."""
         named = ArrayAttr([ArrayAttr([IntegerAttr(i, i64) for i in group]) for group in groups])
         return self.add(created(memref.CollapseShapeOp, [buffer], [result], {"reassociation": named})).results[0]
 
     def view(self, buffer: SSAValue, shape: Sequence[int]) -> SSAValue:
-        """The buffer's elements, in their order, as another shape."""
+        """A view of the elements, in order, in another shape."""
         flat = self.flatten(buffer)
         groups = ArrayAttr([ArrayAttr([IntegerAttr(i, i64) for i in range(len(shape))])])
         type = memref_type(buffer_of(buffer).element_type, *shape)
@@ -262,21 +262,21 @@ class LoopBuilder:
         return self.add(created(memref.ExpandShapeOp, [flat], [type], properties)).results[0]
 
     def load(self, buffer: SSAValue, indices: Sequence[Index]) -> SSAValue:
-        """One element."""
+        """Load one element."""
         return self.add(memref.LoadOp.get(buffer, [self.index(i) for i in indices])).res
 
     def store(self, value: SSAValue, buffer: SSAValue, indices: Sequence[Index]) -> None:
-        """Write one element."""
+        """Store one element."""
         self.add(memref.StoreOp.get(value, buffer, [self.index(i) for i in indices]))
 
     def vector_load(self, buffer: SSAValue, indices: Sequence[Index], lanes: int) -> SSAValue:
-        """Consecutive elements from these indices on."""
+        """Load consecutive elements, starting at these indices."""
         type = vector_of(buffer_of(buffer).element_type, lanes)
         operands = [buffer, *map(self.index, indices)]
         return self.add(created(vector.LoadOp, operands, [type], TEMPORAL)).results[0]
 
     def vector_store(self, value: SSAValue, buffer: SSAValue, indices: Sequence[Index]) -> None:
-        """Write the lanes to consecutive elements."""
+        """Store the lanes to consecutive elements."""
         operands = [value, buffer, *map(self.index, indices)]
         self.add(created(vector.StoreOp, operands, (), TEMPORAL))
 
@@ -291,7 +291,7 @@ class LoopBuilder:
             self.vector_store(part, buffer, [*indices[:-1], self.plus(indices[-1], first)])
 
     def broadcast(self, value: SSAValue, lanes: int) -> SSAValue:
-        """A scalar, or a vector of one, in every lane."""
+        """A vector with a scalar, or the element of a vector of one, in every lane."""
         type = vector_of(scalar_of(value.type), lanes)
         return self.add(created(vector.BroadcastOp, [value], [type])).results[0]
 
@@ -301,7 +301,7 @@ class LoopBuilder:
         return self.add(created(vector.BitcastOp, [value], [type])).results[0]
 
     def lane(self, value: SSAValue, number: int) -> SSAValue:
-        """A number of a vector, or a row of a vector of two dimensions."""
+        """An element of a vector, or a row of a two-dimensional one."""
         assert is_vector(value.type)
         rest = value.type.get_shape()[1:]
         type = VectorType(value.type.element_type, rest) if rest else value.type.element_type
@@ -309,41 +309,41 @@ class LoopBuilder:
         return self.add(created(vector.ExtractOp, [value], [type], place)).results[0]
 
     def with_lane(self, value: SSAValue, number: int, lane: SSAValue) -> SSAValue:
-        """The vector with another number in a lane."""
+        """The vector with one lane replaced."""
         place = {"static_position": numbers(i64, (number,))}
         return self.add(created(vector.InsertOp, [lane, value], [value.type], place)).results[0]
 
     def packed(self, lanes: Sequence[SSAValue]) -> SSAValue:
-        """Some numbers as one vector."""
+        """A vector of these numbers."""
         value = self.broadcast(lanes[0], len(lanes))
         for number, lane in enumerate(lanes[1:], 1):
             value = self.with_lane(value, number, lane)
         return value
 
     def fields(self, struct: SSAValue) -> list[SSAValue]:
-        """What a struct consists of."""
+        """The members of a struct."""
         assert isinstance(struct.type, llvm.LLVMStructType)
         places = [(DenseArrayBase.from_list(i64, [n]), type) for n, type in enumerate(struct.type.types)]
         return [self.add(llvm.ExtractValueOp(place, struct, type)).res for place, type in places]
 
     def compare(self, a: SSAValue, predicate: str, c: SSAValue) -> SSAValue:
-        """A comparison of numbers, or lane by lane."""
+        """Compare numbers, or vectors lane by lane."""
         kind = CmpfOp if isinstance(scalar_of(a.type), AnyFloat) else CmpiOp
         attr = scalar_attr(kind.PREDICATES.index(predicate), i64)
         op = created(kind, [a, c], [truth_of(a.type)], {"predicate": attr})
         return self.add(op).result
 
     def select(self, truth: SSAValue, a: SSAValue, c: SSAValue) -> SSAValue:
-        """One of two, or lane by lane."""
+        """Select one of two values, or lane by lane."""
         return self.add(created(SelectOp, [truth, a, c], [a.type])).results[0]
 
     def shuffle(self, first: SSAValue, second: SSAValue, lanes: Sequence[int]) -> SSAValue:
-        """Elements of two vectors, one behind the other, by number."""
+        """A vector of elements chosen from two concatenated vectors."""
         type, mask = vector_of(scalar_of(first.type), len(lanes)), {"mask": numbers(i64, tuple(lanes))}
         return self.add(created(vector.ShuffleOp, [first, second], [type], mask)).results[0]
 
     def joined(self, parts: Sequence[SSAValue]) -> SSAValue:
-        """Vectors one behind the other: 1, 2, 4 ... of the same size."""
+        """Concatenate 1, 2, 4, ... vectors of one size."""
         parts = list(parts)
         while len(parts) > 1:
             type = parts[0].type
@@ -353,22 +353,22 @@ class LoopBuilder:
         return parts[0]
 
     def dot(self, accumulator: SSAValue, data: SSAValue, weights: SSAValue, unsigned: bool) -> SSAValue:
-        """A dot product: a call of a function of the module; `unsigned` tells of the data."""
+        """A dot product, as a call of a function of the module; `unsigned` refers to the data."""
         kind = HalfProduct if scalar_of(accumulator.type) == f32 else DotProduct
         return self.product(kind, accumulator, data, weights, unsigned)
 
     def matrix_product(self, accumulator: SSAValue, data: SSAValue, weights: SSAValue, unsigned: bool) -> SSAValue:
-        """A product of two rows of data, called in the same way."""
+        """A product of two rows of data with columns of weights, as such a call."""
         return self.product(MatrixProduct, accumulator, data, weights, unsigned)
 
     def nibble_product(self, accumulator: SSAValue, data: SSAValue, weights: SSAValue) -> SSAValue:
-        """A product of the lowest 4 bits of data by signed weights, called in the same way."""
+        """A product of the lowest 4 bits of data with signed weights, as such a call."""
         return self.product(NibbleProduct, accumulator, data, weights, unsigned=True)
 
     def product(
         self, kind: type[DotProduct], accumulator: SSAValue, data: SSAValue, weights: SSAValue, unsigned: bool
     ) -> SSAValue:
-        """A call of the module's function for products of a kind."""
+        """Call the module's function for products of this kind."""
         sums, codes = accumulator.type, data.type
         assert is_vector(sums) and is_vector(codes)
         key = (kind, id(sums), id(codes), unsigned)
@@ -382,7 +382,7 @@ class LoopBuilder:
         return self.add(call).results[0]
 
     def intrinsic(self, name: str, operands: Sequence[SSAValue], type: Attribute) -> SSAValue:
-        """A call of an LLVM intrinsic."""
+        """Call an LLVM intrinsic."""
         call = created(
             llvm.CallIntrinsicOp,
             operands,
@@ -398,7 +398,7 @@ class LoopBuilder:
 
 
 class Before(LoopBuilder):
-    """Puts operations before one."""
+    """Inserts ops before a given one."""
 
     def __init__(self, op: Operation):
         block = op.parent
@@ -407,14 +407,15 @@ class Before(LoopBuilder):
         self.anchor, self.location = op, op.location
 
     def add(self, op: OperationInvT) -> OperationInvT:
-        """Insert an operation."""
+        """Insert an op."""
         op.location = self.anchor.location
         self.block.insert_op_before(op, self.anchor)
         return op
 
 
 class Loop:
-    """The values a loop carries: `args` as a turn starts, `next` (set by the body) as it ends, `results` after."""
+    """The values carried by a loop: `args` at the start of a turn, `next` (set by the body) at its end, `results` after
+    the loop."""
 
     def __init__(self, args: list[SSAValue]):
         self.args = args

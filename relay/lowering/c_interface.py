@@ -1,4 +1,4 @@
-"""A model as an object file and a header for C: weights inside, no table, nothing to start, nothing to free."""
+"""A model as an object file and a C header: weights inside, no tables to pass, no initialization, nothing to free."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ TYPES = {
 TILES = f"""
    The code is for a processor with AMX, whose tile registers Linux gives to a process that asked for them:
    syscall(SYS_arch_prctl, {REQUEST:#x}, {TILE_DATA}) == 0, once, before the first call."""
-"""What a header says where kernels may use tile registers."""
+"""A note for the header of a model whose kernels may use tile registers."""
 
 
 @dataclass(frozen=True)
 class Interface:
-    """What C sees of a model: `graph` as the runtime knows it, names with `name` before them."""
+    """The C interface of a model: `graph` as the runtime knows it; names are prefixed with `name`."""
 
     name: str
     graph: Mapping[str, Any]
@@ -57,13 +57,13 @@ class Interface:
 
     @property
     def tensors(self) -> list[tuple[str, Mapping[str, Any]]]:
-        """Inputs and outputs with the names of their parameters."""
+        """Inputs and outputs, with the names of their parameters."""
         groups = (("input", self.graph["inputs"]), ("output", self.graph["outputs"]))
         return [(f"{group}_{number}", row) for group, rows in groups for number, row in enumerate(rows)]
 
     @property
     def initial(self) -> dict[str, Array]:
-        """What states start with, by the name in C."""
+        """The initial values of states, by their name in C."""
         return {
             f"{self.name}_initial_{parameter.removeprefix('input_')}": self.params[row["initial"]]
             for parameter, row in self.tensors
@@ -72,11 +72,11 @@ class Interface:
 
     @property
     def entry(self) -> str:
-        """The function that C calls, or that what external compilers made calls."""
+        """The function that C calls; if external compilers made functions, the one that calls it with them."""
         return f"{self.name}_host" if self.regions.functions else f"{self.name}_run"
 
     def constants(self) -> Array:
-        """All weights, each where the plan put it."""
+        """All weights, each at its planned offset."""
         blob = np.zeros(int(self.graph["constants_bytes"]), np.uint8)
         for row in self.graph["constants"]:
             array = np.ascontiguousarray(self.params[row["name"]]).reshape(-1).view(np.uint8)
@@ -112,7 +112,7 @@ class Interface:
 
     @property
     def parameters(self) -> str:
-        """Of the function that C calls, behind the arena."""
+        """The parameters of the function that C calls, after the arena."""
         return ", ".join(
             f"{'' if parameter.startswith('output') else 'const '}{TYPES[row['dtype']]} *{parameter}"
             for parameter, row in self.tensors
@@ -178,7 +178,7 @@ int32_t {name}_run(void *arena, {self.parameters});
 """
 
     def described(self, parameter: str, row: Mapping[str, Any]) -> str:
-        """A tensor: words, and macros with its sizes."""
+        """The description of a tensor: a comment, and macros with its sizes."""
         macro = f"{self.name}_{parameter}".upper()
         shape = "x".join(map(str, row["shape"])) or "scalar"
         known = row.get("scale") is not None
@@ -239,7 +239,7 @@ def export(
 
 
 def data(array: Array) -> str:
-    """An array of bytes as LLVM IR spells it, type and value."""
+    """An array of bytes in LLVM IR: type and value."""
     raw = np.ascontiguousarray(array).tobytes() or b"\0"
     return f'[{len(raw)} x i8] c"{"".join(map(BYTES.__getitem__, raw))}"'
 
@@ -248,6 +248,6 @@ BYTES: Sequence[str] = [f"\\{code:02X}" for code in range(256)]
 
 
 def literal(value: float) -> str:
-    """A float of C."""
+    """A float as a C literal."""
     text = repr(float(np.float32(value)))
     return f"{text}f" if "." in text or "e" in text else f"{text}.0f"

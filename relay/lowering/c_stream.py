@@ -7,24 +7,24 @@ from typing import NamedTuple
 
 
 class Parameter(NamedTuple):
-    """A tensor as the function that runs the model takes it."""
+    """A parameter of the function that runs the model."""
 
     name: str
     """`input_0` ..., `output_0` ...: NAME_INPUT_0_COUNT is the number of its elements."""
     type: str
-    """In C."""
+    """Its C type."""
     kind: str
     """"input", "output" or "state"."""
     tensor: str
-    """What the model calls it; a state's input and output have the same."""
+    """The tensor's name in the model; the input and output of a state have the same name."""
     initial: str | None = None
-    """The array that a state starts with; None: zeros."""
+    """The initial value of a state; None: zeros."""
     in_place: bool = False
-    """Of a state's input: whether the output's place may hold it, and the input be null."""
+    """For the input of a state: whether the model may update it in the place of the output, with a null input."""
 
 
 def states_of(parameters: Sequence[Parameter]) -> dict[str, tuple[Parameter, Parameter]]:
-    """The states that a stream keeps, as input and output, by the input's name."""
+    """The states of a stream, as pairs of input and output, by the name of the input."""
     outputs = {each.tensor: each for each in parameters if each.name.startswith("output") and each.kind == "state"}
     return {
         each.name: (each, outputs[each.tensor])
@@ -34,7 +34,7 @@ def states_of(parameters: Sequence[Parameter]) -> dict[str, tuple[Parameter, Par
 
 
 def taken(parameters: Sequence[Parameter]) -> list[Parameter]:
-    """What a step takes: all but the states."""
+    """The inputs of a step: all but the states."""
     kept = {each.name for pair in states_of(parameters).values() for each in pair}
     return [each for each in parameters if each.name not in kept]
 

@@ -1,4 +1,4 @@
-"""The calls of every function of a module: who calls it, and what each call gives for an argument."""
+"""The calls of every function of a module, and what each call passes for an argument."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from relay.passes.analyses import Analysis
 
 
 class CallGraph:
-    """The calls among these ops, each with all its regions: `CallGraph(walked(module))`.
+    """The calls among these ops, nested regions included: `CallGraph(walked(module))`. A pass makes it once, before it
+    changes anything. Operands of calls may change later; a call that is replaced by another one is not updated.
 
     Made once by a pass, before it changes anything. Calls may get other operands; a call that another one replaces is
     not followed.
@@ -30,7 +31,8 @@ class CallGraph:
         return self.by_callee.get(function.sym_name.data, ())
 
     def given(self, argument: BlockArgument) -> list[SSAValue]:
-        """What each call gives for an argument of a function; nothing if no call is known, or the block is no body."""
+        """The values that calls pass for an argument of a function; empty if no call is known, or the block is not the
+        body of a function."""
         function = argument.owner.parent_op()
         calls = self.of(function) if isinstance(function, FuncOp) else ()
         return [call.arguments[argument.index] for call in calls]
@@ -43,4 +45,4 @@ class CallGraph:
 
 
 calls_in: Analysis[CallGraph] = Analysis("calls", lambda module: CallGraph(walked(module)))
-"""The calls of a module, for what is asked of one value at a time."""
+"""The calls of a module, for a single query."""

@@ -1,4 +1,4 @@
-"""LLVM: text to optimised object code, by llvmlite."""
+"""LLVM by way of llvmlite: optimises text and makes object code."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from relay.target import Target
 
 LINKED = ("x86_64", "aarch64")
-"""Machines of which shared objects are made."""
+"""Machines for which shared objects are made."""
 
 
 class Machine(NamedTuple):
-    """What LLVM is told of a target. Worker processes unpickle it without importing the compiler."""
+    """The parameters of an LLVM target machine. Worker processes unpickle it without importing the compiler."""
 
     triple: str
     cpu: str
@@ -34,21 +34,21 @@ class Machine(NamedTuple):
 
 
 Job = tuple[str, Machine, int]
-"""Text of a module, machine, level of optimization."""
+"""The text of a module, the machine, and the optimization level."""
 LLVM_LOCK = threading.RLock()
 """One thread at a time calls LLVM, and `fork` waits for it: a child has neither the thread nor what it had begun."""
 _READY: list[bool] = []
 
 
 def is_linked(target: Target) -> bool:
-    """Whether shared objects for it are made here."""
+    """Whether shared objects are made for the machine."""
     words = target.triple.split("-")
     return words[0] in LINKED and "linux" in words
 
 
 @dataclass(frozen=True)
 class NativeCode:
-    """A program compiled: relocatable object code of its units, and its text, which is joined when it is asked for."""
+    """The object code of a compiled program, in units, and its text, which is joined on request."""
 
     objects: tuple[bytes, ...]
     text: Callable[[], str] = field(compare=False)
@@ -57,13 +57,13 @@ class NativeCode:
 
     @property
     def code(self) -> bytes:
-        """The object code of a program that was compiled whole."""
+        """The object code of a program that was compiled as one unit."""
         (code,) = self.objects
         return code
 
     @cached_property
     def ir(self) -> str:
-        """The optimised text of the whole, made anew."""
+        """The optimised LLVM IR of the whole program, made on request."""
         with LLVM_LOCK:
             return str(_optimised(self.text(), machine_of(self.target), self.level))
 
@@ -73,13 +73,13 @@ class NativeCode:
         return link(self.objects) if is_linked(self.target) else b""
 
     def assembly(self) -> str:
-        """The assembly of the whole, made from the optimised text."""
+        """The assembly of the whole program, made from its optimised LLVM IR."""
         with LLVM_LOCK:
             return _created(machine_of(self.target), self.level).emit_assembly(llvm.parse_assembly(self.ir))
 
 
 def machine_of(target: Target) -> Machine:
-    """What LLVM is told of a CPU."""
+    """A CPU's parameters for LLVM."""
     return Machine(target.llvm_triple, target.cpu, target.feature_string, target.relocation, target.abi)
 
 
@@ -99,20 +99,20 @@ def compile_text(text: str, target: Target, level: int = 3) -> NativeCode:
 
 
 def key_of_job(job: Job) -> str:
-    """What the object code of a job is kept under."""
+    """The cache key of the object code of a job."""
     text, machine, level = job
     return key_of("object", text, machine.triple, machine.cpu, machine.features, llvmlite.__version__, str(level))
 
 
 def emit(job: Job) -> bytes:
-    """Object code of a text for a machine, with LLVM's effort of a level."""
+    """The object code of a text, optimised at a level."""
     text, machine, level = job
     with LLVM_LOCK:
         return _created(machine, level).emit_object(_optimised(text, machine, level))
 
 
 def _optimised(text: str, machine: Machine, level: int) -> llvm.ModuleRef:
-    """The text's module after LLVM's passes of this level."""
+    """The text's module after LLVM's passes at this level."""
     _start()
     try:
         module = llvm.parse_assembly(text)

@@ -18,14 +18,15 @@ from relay.passes import Pass
 from relay.target import cpu_of
 
 FEWEST = 4
-"""Turns of a loop at least that are worth working on at once."""
+"""The least number of turns that make a loop worth dividing."""
 ROOM = 1024
-"""Numbers of one value at most that are on the stack between two loops: of more, the loops are of as many turns."""
+"""The most elements of a value that are kept on the stack between the two loops; larger ones are divided into blocks of
+turns."""
 PURE = frozenset(
     "llvm.call_intrinsic memref.load vector.bitcast vector.broadcast vector.extract vector.insert vector.load "
     "vector.shuffle".split()
 )
-"""What a turn may consist of besides `arith` and `math`, but for the stores at its end."""
+"""Ops that a turn may contain besides `arith` and `math`, stores at its end excepted."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class DistributeLoops(Pass):
 
 
 def bounds_of(loop: scf.ForOp) -> range | None:
-    """The turns of a loop that does nothing but store what it computes; None of any other."""
+    """The bounds of a loop that only stores what it computes; None for any other loop."""
     owners = [value.owner for value in (loop.lb, loop.ub, loop.step)]
     known = [owner.value for owner in owners if isinstance(owner, arith.ConstantOp)]
     numbers = [int(attr.value.data) for attr in known if isinstance(attr, IntegerAttr)]
@@ -80,8 +81,7 @@ class Cut:
 
 
 def varying(block: Block, stored: set[SSAValue]) -> tuple[set[Operation], set[Operation]]:
-    """The operations that are not the same in every turn of a loop, and those of them that say where things are: each
-    loop computes these by itself."""
+    """The ops that differ from turn to turn, and among them those that compute indices, which both loops repeat."""
     varies, places = set[Operation](), set[Operation]()
     for op in list(block.ops)[:-1]:
         sources = {value.owner for value in op.operands}
@@ -95,7 +95,7 @@ def varying(block: Block, stored: set[SSAValue]) -> tuple[set[Operation], set[Op
 
 
 def cut_of(loop: scf.ForOp, longest: int) -> Cut | None:
-    """Where to cut a turn with long chains so that few vectors are left; None where there is no place."""
+    """A cut through a turn with long chains that leaves few vectors; None if there is none."""
     block = loop.body.block
     stored = {root(op.base) for op in block.ops if isinstance(op, vector.StoreOp)}
     varies, places = varying(block, stored)
@@ -130,12 +130,13 @@ def cut_of(loop: scf.ForOp, longest: int) -> Cut | None:
 
 
 def reads(op: Operation, stored: set[SSAValue]) -> bool:
-    """Whether an operation loads from such memory."""
+    """Whether an op loads from this memory."""
     return isinstance(op, memref.LoadOp | vector.LoadOp) and root(op.operands[0]) in stored
 
 
 def divide(loop: scf.ForOp, bounds: range, cut: Cut) -> None:
-    """Make two loops of one, or of every so many turns of it; what is the same in every turn goes before it."""
+    """Replace a loop by two loops, for all its turns or block by block; what is the same in every turn is moved before
+    them."""
     before, marked = Before(loop), INDEPENDENT in loop.attributes
     for op in cut.same:
         op.detach()
@@ -186,6 +187,6 @@ def two_loops(b: LoopBuilder, loop: scf.ForOp, cut: Cut, start: Index, step: int
 
 
 def lanes_of(value: SSAValue) -> int:
-    """How many numbers a vector has."""
+    """The number of lanes of a vector."""
     assert is_vector(value.type)
     return value.type.get_shape()[0]

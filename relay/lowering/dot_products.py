@@ -37,7 +37,7 @@ from relay.dialects.vector import ContractionOp, IteratorTypeAttr, ShapeCastOp
 from relay.lowering.shaped import Vector, is_vector, vector_of
 
 ROWS = 2
-"""Rows of data, and columns of weights, that are multiplied at once by each other."""
+"""The rows of data, and the columns of weights, of one matrix product."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class DotProduct:
 
     @property
     def lanes(self) -> int:
-        """How many sums."""
+        """The number of sums."""
         return self.sums.get_shape()[0]
 
     @property
@@ -68,7 +68,7 @@ class DotProduct:
 
     @property
     def group(self) -> int:
-        """Products of a sum."""
+        """The number of products in a sum."""
         return self.codes.get_shape()[0] // self.lanes
 
     @property
@@ -84,7 +84,7 @@ class DotProduct:
 
     @property
     def maps(self) -> tuple[str, str, str]:
-        """What data, weights and sums depend on: letters of dimensions, k being summed over."""
+        """The dimensions of data, weights and sums, as letters; k is summed over."""
         return "ik", "ik", "i"
 
     def factors(self, k: int) -> tuple[Sequence[int], Sequence[int]]:
@@ -93,12 +93,12 @@ class DotProduct:
         return lanes, lanes
 
     def taken(self, data: SSAValue, weights: SSAValue) -> tuple[Sequence[Operation], Sequence[Operation]]:
-        """What makes of data, and of weights, what is multiplied, if they are not that."""
+        """Ops that extract from data and weights what is multiplied; empty if it is all of them."""
         return [], []
 
     @property
     def extensions(self) -> Sequence[type[ExtUIOp | ExtSIOp | arith.ExtFOp]]:
-        """What makes of data, and of weights, numbers of the type of the sums."""
+        """Ops that extend data and weights to the type of the sums."""
         return ExtUIOp if self.unsigned else ExtSIOp, ExtSIOp
 
     def function(self) -> FuncOp:
@@ -147,7 +147,7 @@ class MatrixProduct(DotProduct):
 
     @property
     def blocks(self) -> int:
-        """How many pairs of columns."""
+        """The number of pairs of columns."""
         return self.lanes // (ROWS * ROWS)
 
     @property
@@ -218,12 +218,12 @@ class HalfProduct(DotProduct):
 
 
 def selection(dimensions: Sequence[str], letters: str) -> AffineMap:
-    """The map from all dimensions to some of them."""
+    """The affine map from all dimensions to some of them."""
     return AffineMap(len(dimensions), 0, tuple(AffineDimExpr(dimensions.index(letter)) for letter in letters))
 
 
 def declared(module: ModuleOp, dot: DotProduct) -> SymbolRefAttr:
-    """The name of the module's function that computes this; one is added if the module has none."""
+    """The name of the module's function that computes this product, which is added if it is missing."""
     new = dot.function()
     for number in count():
         name = dot.name if number == 0 else f"{dot.name}_{number}"

@@ -137,7 +137,7 @@ def expand_function(function: FuncOp, calls: CallGraph, target: Target, literal:
 
 
 def multiply_by_inverses(function: FuncOp) -> None:
-    """Every float that is divided by a constant and becomes a clipped integer."""
+    """Replace divisions of floats by constants by multiplications, where the result becomes a clipped integer."""
     divisions = [op for op in function.walk() if isinstance(op, arith.DivfOp)]
     proved = [quotient for op in divisions if (quotient := find_quotient(op)) is not None]
     inverses = [(op, inverse) for op in divisions if (inverse := find_inverse(op)) is not None]
@@ -151,12 +151,12 @@ def multiply_by_inverses(function: FuncOp) -> None:
 
 
 def counted(counts: Counter[str]) -> DictionaryAttr:
-    """The channels of each form, as an attribute."""
+    """The number of channels of each form, as an attribute."""
     return DictionaryAttr({form: IntegerAttr(counts[form], i64) for form in FORMS})
 
 
 def channels(op: ApplyScaleOp, calls: CallGraph) -> int:
-    """How many multipliers the op stands for: channels of every call, 1 where they are not known."""
+    """The number of multipliers that the op stands for: channels of every call, 1 if unknown."""
     return sum(array.size for array in scalars(op.multiplier, calls) or [np.ones(1)])
 
 
@@ -196,7 +196,7 @@ def expand(op: ApplyScaleOp, constants: Emitter, upper: SSAValue | int | None = 
 
 
 def by_constant(e: Emitter, product: SSAValue, shift: int, twice: bool) -> SSAValue:
-    """A shift that is known: halves up once, or at bit 31 and then halves away from zero in i32."""
+    """The rounding for a known shift."""
     if twice and shift > 31:
         return rounding_right_shift(e, high_half(e, product), e.constant(shift - 31, i32))
     rounded = e(arith.AddiOp(product, e.constant(1 << (shift - 1), i64)))
@@ -204,7 +204,7 @@ def by_constant(e: Emitter, product: SSAValue, shift: int, twice: bool) -> SSAVa
 
 
 def high_half(e: Emitter, product: SSAValue) -> SSAValue:
-    """`(product + 2^30) >> 31`, of which i32 keeps all that matters."""
+    """`(product + 2^30) >> 31` in i32, which keeps all bits that matter."""
     rounded = e(arith.AddiOp(product, e.constant(1 << 30, i64)))
     return e(arith.TruncIOp(e(arith.ShRSIOp(rounded, e.constant(31, i64))), i32))
 

@@ -18,19 +18,19 @@ from relay.errors import Unsupported
 from relay.lowering.externals import compiled
 
 ROW = 20
-"""Bytes in a line."""
+"""Bytes per line."""
 
 
 @dataclass(frozen=True)
 class Regions:
-    """The external functions of a model called `name`, in the order of their numbers, by the names of the module."""
+    """The external functions of a model called `name`, in their numbered order, by their names in the module."""
 
     name: str
     by_name: Mapping[str, CompiledFunction]
 
     @classmethod
     def of(cls, module: ModuleOp, name: str) -> Regions:
-        """Those of a module. Raises Unsupported if no C functions run one."""
+        """The external functions of a module. Raises Unsupported if one cannot be run by C functions."""
         found = compiled(module)
         if missing := next((made for made in found.values() if not made.device), None):
             what = f"was compiled by '{missing.compiler}', which names no C functions that run it"
@@ -40,7 +40,7 @@ class Regions:
 
     @property
     def functions(self) -> list[CompiledFunction]:
-        """By their numbers."""
+        """The functions by number."""
         return list(self.by_name.values())
 
     @property
@@ -49,7 +49,7 @@ class Regions:
         return list(dict.fromkeys(made.device for made in self.functions))
 
     def header(self) -> str:
-        """What a program sees of them; empty where there are none."""
+        """Declarations for programs; empty if there are none."""
         name, macro = self.name, self.name.upper()
         if not self.functions:
             return ""
@@ -86,7 +86,7 @@ void {name}_destroy(void);
         )
 
     def code(self, include: str) -> str:
-        """The C file, after what includes the header."""
+        """The C file, after its includes."""
         parts = [f"/* What external compilers made of parts of {self.name}. */\n{include}#include <stddef.h>\n"]
         parts += map(prototypes, self.devices)
         rows: list[str] = []
@@ -105,7 +105,7 @@ void {name}_destroy(void);
         return "\n".join([*parts, self.start()])
 
     def start(self) -> str:
-        """`init` and `destroy`."""
+        """The functions `init` and `destroy`."""
         name, made, stops = self.name, "", ""
         for number, each in enumerate(self.functions):
             state = f"{name}_regions[{number}]"
@@ -160,7 +160,7 @@ int32_t {name}_run(void *arena, {parameters})
 
 
 def prototypes(device: str) -> str:
-    """The functions of a device that are called."""
+    """Prototypes of the device's functions that are called."""
     return (
         f"int32_t {device}_init(const void *artifact, uint64_t size, const void *const *constants, void **state);\n"
         f"int32_t {device}_execute(void *state, void **tensors);\n"
@@ -169,7 +169,7 @@ def prototypes(device: str) -> str:
 
 
 def blob(name: str, array: Array) -> str:
-    """The bytes of an array, little-endian, aligned to 8."""
+    """A byte array, little-endian, aligned to 8 bytes."""
     words = [str(byte) for byte in np.ascontiguousarray(array).reshape(-1).view(np.uint8).tolist()] or ["0"]
     lines = "".join(f"    {', '.join(words[i : i + ROW])},\n" for i in range(0, len(words), ROW))
     union = f"static const union {{ uint8_t bytes[{len(words)}]; uint64_t alignment; }}"
@@ -182,6 +182,6 @@ def quoted(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Text that ends no comment, and no line."""
+    """Text in which nothing ends a comment or a line."""
     shown = "".join(character if character.isprintable() else "?" for character in text)
     return shown.replace("\\", "|").replace("*/", "* /").replace("/*", "/ *")

@@ -1,4 +1,4 @@
-"""What stands beside exported code besides its header: a README in Markdown, and a library for CMake."""
+"""Files beside exported code: a README in Markdown, and a library for CMake."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ ABIS = {
     "softfp": f"{FLOATS} for integers: programs of `-mfloat-abi=soft` can link it, too. A unit for floats is used.",
     "soft": f"{FLOATS} for integers: programs of `-mfloat-abi=softfp` can link it, too. No unit for floats is used.",
 }
-"""What `-mfloat-abi` says."""
+"""The values of `-mfloat-abi`."""
 
 
 def float_abi(target: CpuTarget) -> str:
-    """The key of `ABIS` for an Arm of 32 bits; empty for others."""
+    """The key of `ABIS` for 32-bit Arm; empty for other machines."""
     if not target.triple.startswith(("arm", "thumb")):
         return ""
     return "hard" if target.floats_in_registers else "softfp" if target.computes_floats else "soft"
@@ -163,10 +163,10 @@ What each kernel needs of the arena while it runs, in their order:
 
 
 def number(scale: float | None) -> str:
-    """A scale; nothing where numbers are no codes."""
+    """A scale; empty if the tensor has no codes."""
     return "" if scale is None else f"{scale:.9g}"
 
 
 def cell(text: str) -> str:
-    """A model's own name in a table of Markdown."""
+    """A model's name, escaped for a table in Markdown."""
     return plain(text).replace("|", "\\|")

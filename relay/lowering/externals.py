@@ -26,7 +26,9 @@ VIEWS = memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp
 
 
 def called(module: ModuleOp) -> dict[str, FuncOp]:
-    """The external functions that are called, by name, in the module's order: that of the table.
+    """The external functions that are called, by name, in the order of the module, which is that of the table. Raises
+    Unsupported for a call of a declaration that no compiler made, and for a call of an external function inside a
+    kernel.
 
     Raises Unsupported for a call of a function that is only declared and that no compiler made, and for one of an
     external function inside of a kernel.
@@ -77,12 +79,12 @@ def describe(module: ModuleOp, params: dict[str, Array]) -> list[dict[str, Any]]
 
 
 def artifacts(module: ModuleOp) -> dict[str, bytes]:
-    """What the compilers made, by symbol."""
+    """The compilers' artifacts, by symbol."""
     return {made.symbol: made.data.tobytes() for made in compiled(module).values()}
 
 
 def sources(module: ModuleOp) -> dict[str, Callable[[], str]]:
-    """The texts that the compilers gave with it, as `SYMBOL.KIND`."""
+    """The compilers' texts, as `SYMBOL.KIND`."""
     found: dict[str, Callable[[], str]] = {}
     for made in compiled(module).values():
         for kind, text in made.sources.items():
@@ -101,14 +103,14 @@ def compiled(module: ModuleOp) -> dict[str, artifact.CompiledFunction]:
 
 
 def _form(type: Attribute) -> list[Any]:
-    """Shape and dtype of a tensor, as the graph tells them."""
+    """The shape and dtype of a tensor, as the graph has them."""
     if not is_tensor(type):
         raise Unsupported(f"external function: {type}", "is no tensor")
     return [list(type.get_shape()), str(dtype_of(type.element_type))]
 
 
 def _keep(params: dict[str, Array], name: str, array: Array) -> str:
-    """The name under which the executable keeps a constant: equal ones of a name once."""
+    """The name under which the executable keeps a constant; equal constants of one name are kept once."""
     count = 0
     while (key := f"{name}#{count}" if count else name) in params:
         known = params[key]

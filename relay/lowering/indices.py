@@ -1,4 +1,4 @@
-"""Arithmetic on indices that kernels need besides the builder's, and what is done only where a condition holds."""
+"""Arithmetic on indices that the builder lacks, and conditional code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from relay.lowering.builder import INDEX, Index, LoopBuilder
 
 
 def binary(b: LoopBuilder, op: type[Operation], x: Index, y: Index) -> SSAValue:
-    """An operation on indices that the builder does not fold."""
+    """An op on indices, without folding."""
     return b.add(created(op, [b.index(x), b.index(y)], [INDEX])).results[0]
 
 
@@ -40,7 +40,7 @@ def below(b: LoopBuilder, x: Index, bound: Index) -> SSAValue:
 
 
 def both(b: LoopBuilder, conditions: Sequence[SSAValue | None]) -> SSAValue | None:
-    """All conditions at once; None for none."""
+    """The conjunction of conditions; None if there are none."""
     found: SSAValue | None = None
     for condition in conditions:
         if condition is not None:
@@ -51,7 +51,7 @@ def both(b: LoopBuilder, conditions: Sequence[SSAValue | None]) -> SSAValue | No
 def when(
     b: LoopBuilder, condition: SSAValue | None, do: Callable[[], None], otherwise: Callable[[], None] | None = None
 ) -> None:
-    """Do something if the condition holds; without one, always."""
+    """Run code under a condition; always if it is None."""
     if condition is None:
         do()
         return
@@ -68,7 +68,7 @@ def when(
 def either(
     b: LoopBuilder, condition: SSAValue, do: Callable[[], SSAValue], otherwise: Callable[[], SSAValue]
 ) -> SSAValue:
-    """One of two values, of which only that which is chosen is computed."""
+    """One of two values; only the chosen one is computed."""
     outer, bodies, values = b.block, [Block(), Block()], list[SSAValue]()
     for body, part in zip(bodies, (do, otherwise), strict=True):
         b.block = body
@@ -79,7 +79,7 @@ def either(
 
 
 def unravelled(b: LoopBuilder, number: Index, shape: Sequence[int]) -> list[Index]:
-    """The point of a shape that has this number, row-major."""
+    """The coordinates of the element with this row-major number."""
     found = list[Index]()
     for position, size in enumerate(reversed(shape)):
         if size == 1:

@@ -1,4 +1,4 @@
-"""Constants inside kernels as arguments, so that weights are in one place."""
+"""Turns constants inside kernels into arguments, so that all weights are in one place."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from relay.dialects.op import is_tensor
 
 
 def hoist_constants(function: func.FuncOp, calls: Sequence[func.CallOp]) -> None:
-    """Make the tensor constants of a kernel arguments, given by every caller: new calls take the place of the old."""
+    """Replace the tensor constants of a kernel by arguments, which every call passes."""
     block = function.body.block
     constants = [op for op in function.walk() if isinstance(op, arith.ConstantOp) and is_tensor(op.result.type)]
     if not constants:

@@ -37,7 +37,7 @@ FROM_TYPES = ("function_type", "operandSegmentSizes")
 
 
 Tables = Mapping[bytes, Callable[[int], Array]]
-"""Constants that operators make of the length of their rows: what each is for a length; by bytes for the maximum."""
+"""For constants that depend on the length of rows: the numbers for each length, by the bytes for the maximum."""
 
 
 def mark(module: ModuleOp, shorter: ModuleOp, maximum: int, tables: Tables = MappingProxyType({})) -> None:
@@ -79,12 +79,12 @@ def mark(module: ModuleOp, shorter: ModuleOp, maximum: int, tables: Tables = Map
 
 
 def functions_of(module: ModuleOp) -> dict[str, FuncOp]:
-    """The functions that have a body, by name."""
+    """The functions with a body, by name."""
     return {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp) and op.body.blocks}
 
 
 def replace_number(constant: arith.ConstantOp, offset: int) -> None:
-    """Have a number follow the length at this distance."""
+    """Replace a number by the length plus this distance."""
     function = function_of(constant)
     assert function is not None
     b, type = Before(constant), constant.result.type
@@ -157,7 +157,7 @@ class Comparison:
         self.same: dict[SSAValue, SSAValue] = {}
 
     def has_numbers(self, function: FuncOp) -> bool:
-        """Whether a number of the function follows the length."""
+        """Whether a number in the function depends on the length."""
         return any(isinstance(op, arith.ConstantOp) and op in self.numbers for op in function.walk())
 
     def function(self, one: FuncOp, other: FuncOp) -> None:
@@ -211,7 +211,7 @@ class Comparison:
                     raise Unsupported(place(one), f"its {key} follows from the length")
 
     def shapes(self, one: Attribute | None, other: Attribute | None) -> bool:
-        """Whether two shapes differ as types may."""
+        """Whether two shapes differ only as types may."""
         if not isa(one, DenseArrayBase[IntegerType]) or not isa(other, DenseArrayBase[IntegerType]):
             return False
         return all(a == b or self.is_length(a, b) for a, b in zip(int_values(one), int_values(other), strict=True))
@@ -220,7 +220,7 @@ class Comparison:
         return (one, other) == (self.maximum, self.maximum - 1)
 
     def axes(self, one: SSAValue, other: SSAValue) -> list[int]:
-        """The axes of a value that are as long."""
+        """The axes of a value that grow with the length."""
         a, b = one.type, other.type
         if a == b:
             return []
@@ -257,14 +257,14 @@ class Comparison:
 
 
 def shaped(type: Attribute) -> tuple[tuple[bool, Attribute], tuple[int, ...]] | None:
-    """The kind and the shape of a memref or a tensor."""
+    """The kind and the shape of a memref or tensor."""
     if is_buffer(type) or is_tensor(type):
         return (is_buffer(type), type.element_type), type.get_shape()
     return None
 
 
 def same_bits(one: Array, other: Array) -> bool:
-    """Whether two arrays hold the same, NaNs included."""
+    """Whether two arrays are equal bit by bit, NaNs included."""
     a, b = np.ascontiguousarray(one), np.ascontiguousarray(other)
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
@@ -273,7 +273,7 @@ def same_bits(one: Array, other: Array) -> bool:
 
 
 def opened(function: FuncOp) -> bool:
-    """Whether the function is for any length."""
+    """Whether the function takes any length."""
     return AXES in function.attributes
 
 
@@ -299,7 +299,7 @@ def set_extents(value: SSAValue, axes: Attribute) -> None:
 
 
 def close_extents(function: FuncOp) -> None:
-    """Make all sizes numbers again."""
+    """Replace all extents by plain numbers."""
     for value in list(values_of(function)):
         if is_buffer(type := value.type) and any(isinstance(size, Extent) for size in type.get_shape()):
             retype(value, [int(size) for size in type.get_shape()])

@@ -29,7 +29,7 @@ ELEMENTWISE: dict[str, type[Operation]] = {
     "arith.mulf": linalg.MulOp,
     "arith.muli": linalg.MulOp,
 }
-"""Nests of one operation on two tensors of one type."""
+"""Named ops for one op on two tensors of one type."""
 POOLS = {
     "arith.maxsi": named.PoolingNhwcMaxOp,
     "arith.maximumf": named.PoolingNhwcMaxOp,
@@ -69,7 +69,7 @@ class Factor:
 
 
 def specialize(generic: linalg.GenericOp) -> None:
-    """Put the named op in the place of a nest of tensors, if it has a name."""
+    """Replace a nest of tensors by a named op, if there is one."""
     if len(generic.inputs) != 2 or len(generic.res) != 1 or len(generic.outputs) != 1:
         return
     maps = [linear(each.data) for each in generic.indexing_maps]
@@ -101,12 +101,12 @@ def linear(map: AffineMap) -> Array | None:
 
 
 def selects(matrix: Array, dims: Sequence[int]) -> bool:
-    """Whether a map's results are these dimensions."""
+    """Whether the results of a map are these dimensions."""
     return np.array_equal(matrix, np.eye(matrix.shape[1], dtype=int)[list(dims)])
 
 
 def elementwise(generic: linalg.GenericOp, made: Operation, maps: Sequence[Array]) -> Operation | None:
-    """One operation of the two tensors, element by element."""
+    """The named op of one elementwise op on two tensors."""
     kind, block = ELEMENTWISE.get(made.name), generic.body.block
     same = all(selects(map, range(map.shape[1])) for map in maps)
     if (
@@ -205,7 +205,7 @@ def rebuilt(
     zero_points: Sequence[SSAValue | None],
     properties: Mapping[str, Attribute],
 ) -> Operation:
-    """The named op of the nest's operands and body; zero points, 0 where there is none, are inputs too."""
+    """The named op with the nest's operands; zero points, 0 if missing, are inputs too."""
     body = generic.body.clone()
     values: list[SSAValue] = []
     for number, point in enumerate(zero_points, 2):

@@ -34,7 +34,7 @@ ENTRY = "relay_main"
 """The symbol of `@main` behind one pointer to a table of pointers."""
 
 WRITERS: dict[str, Writer] = SCALAR | MEMORY | CONTROL | TILES
-"""What is not a row of `relay.lowering.llvm.rows`."""
+"""Writers of ops that are not rows of `relay.lowering.llvm.rows`."""
 
 
 @dataclass(frozen=True)

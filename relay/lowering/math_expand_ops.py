@@ -1,4 +1,4 @@
-"""`math-expand-ops`: functions that processors have no instruction for, as arithmetic."""
+"""`math-expand-ops`: expands functions without a machine instruction into arithmetic."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SHORT: dict[str, Callable[[Arithmetic, SSAValue, Attribute], SSAValue]] = {
 """Functions that are computed in f32."""
 
 READ = ONE, HALF, ROOT, INVERSE_ROOT = 1.0, 0.5, sqrt(2), sqrt(0.5)
-"""The numbers by which a GELU is recognised."""
+"""The constants by which a GELU is recognised."""
 
 WIDE: dict[str, Callable[..., SSAValue]] = {
     "math.sin": angles.sin,
@@ -63,7 +63,7 @@ LONG: dict[str, Callable[..., SSAValue]] = {
     "math.cos": angles.cos_long,
     "math.powf": wide.power,
 }
-"""Functions of f64 on devices."""
+"""Functions of f64, on devices."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class MathExpandOps(TargetPass):
 
 
 def expansion(op: Operation, target: Target = UNKNOWN) -> Callable[[], SSAValue] | None:
-    """What computes the operation's value before it; None where it stays."""
+    """Emit the computation of the op before it, and return the value; None if the op stays."""
     if op.name == arith.DivfOp.name and isinstance(op, arith.DivfOp):
         return inverse_root(op, target) or over_constant(op, target)
     if op.name not in SHORT and op.name not in WIDE and op.name != "arith.truncf":
@@ -197,7 +197,7 @@ def is_over_root_of_two(value: SSAValue, x: SSAValue) -> bool:
 
 
 def is_number(value: SSAValue, number: float) -> bool:
-    """Whether a value is a constant, the float32 nearest to a number or one beside it, in all lanes."""
+    """Whether a value is a constant with this number, or one of its float32 neighbours, in all lanes."""
     if not isinstance(constant := value.owner, arith.ConstantOp):
         return False
     return all(is_near(each, number) for each in np.unique(to_numpy(constant.value)))
@@ -209,13 +209,13 @@ def is_near(value: float, number: float) -> bool:
 
 
 def arithmetic(op: Operation, target: Target) -> Arithmetic:
-    """Emits scalars or vectors, as an operation's first result is, before it."""
+    """An `Arithmetic` that inserts before the op, for its type: scalars or vectors."""
     type = op.results[0].type
     return Arithmetic(op, lanes(type) if is_vector(type) else 0, target)
 
 
 def on_device(op: Operation) -> bool:
-    """Whether the operation is inside a `gpu.module`."""
+    """Whether the op is inside a `gpu.module`."""
     parent = op.parent_op()
     while parent is not None and parent.name != "gpu.module":
         parent = parent.parent_op()

@@ -1,4 +1,5 @@
-"""How far before an input a kernel's result has to lie, so that nothing is written where something is still read."""
+"""By how many bytes the result of a kernel must precede an input that it overlaps, so that nothing is overwritten
+before it is read."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from relay.lowering.walking import walked
 READS = ("memref.load", "vector.load", "vector.maskedload")
 WRITES = ("memref.store", "vector.store", "vector.maskedstore")
 OVERLAPPING = "relay.overlapping"
-"""Of a kernel: arguments of which one may overlap another, `array<i64: ...>`."""
+"""A kernel's attribute: arguments that may overlap others, `array<i64: ...>`."""
 
 
 def overlapping(function: Operation) -> frozenset[int]:
@@ -33,13 +34,13 @@ def overlapping(function: Operation) -> frozenset[int]:
 
 @dataclass(frozen=True)
 class Linear:
-    """`constant` and the sum of induction variables, each times its number."""
+    """A linear form: `constant` plus multiples of induction variables."""
 
     constant: int
     terms: Mapping[SSAValue, int]
 
     def plus(self, other: Linear, factor: int = 1) -> Linear:
-        """The sum with the other one times a factor."""
+        """The sum with a multiple of another form."""
         terms = dict(self.terms)
         for variable, times in other.terms.items():
             terms[variable] = terms.get(variable, 0) + factor * times
@@ -94,7 +95,7 @@ def overlap(function: FuncOp, reads: Collection[int], writes: Collection[int]) -
 
 
 def runs(loop: scf.ForOp) -> bool:
-    """Whether the loop is known to have turns."""
+    """Whether the loop is known to run at least once."""
     low, high = number(loop.lb), number(loop.ub)
     return low is not None and high is not None and low < high
 
@@ -122,7 +123,7 @@ def behind(write: Access, read: Access) -> Iterator[int]:
 
 
 def most(loop: scf.ForOp, times: int) -> int:
-    """The loop's variable times a number, at most."""
+    """The largest value of the loop variable times a number."""
     first, last, _ = turns(loop)
     return max(times * first, times * last)
 
@@ -162,8 +163,7 @@ def accesses(argument: SSAValue, numbers: Mapping[Operation, int], kind: Sequenc
 
 
 def place(op: Operation, buffer: SSAValue) -> tuple[Linear, int]:
-    """The first byte that an operation touches of a buffer, from the start of the argument that it is a view of, and
-    how many; all of the buffer's where it is not known."""
+    """The first byte of the argument that an op touches, and the number of bytes; the whole buffer if unknown."""
     type = buffer_of(buffer)
     strides, offset = layout(type)
     size = dtype_of(type.element_type).itemsize
@@ -183,12 +183,12 @@ def place(op: Operation, buffer: SSAValue) -> tuple[Linear, int]:
 
 
 def scalar_bits(type: Attribute) -> int:
-    """Bits of a number; those of smaller ones than a byte, which may lie in one together, are not bytes."""
+    """The bits of an element; elements of less than a byte may share one."""
     return type.width.data if is_integer(type) else 8 * dtype_of(type).itemsize
 
 
 def linear(value: SSAValue) -> Linear | None:
-    """An index as a sum of induction variables of loops whose bounds are known; None if it is something else."""
+    """An index as a linear form of induction variables with known bounds; None for anything else."""
     if isinstance(value, BlockArgument):
         loop = value.block.parent_op()
         known = isinstance(loop, scf.ForOp) and value.index == 0 and number(loop.lb) is not None

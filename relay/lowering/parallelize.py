@@ -22,7 +22,8 @@ from relay.passes import Pass
 from relay.target import CpuCosts, cpu_of
 
 PURE = frozenset({arith.AddiOp.name, arith.MuliOp.name, scf.YieldOp.name})
-"""What may stand beside a loop that threads share for all turns of the one around it: each thread does it."""
+"""Ops that may stand beside a loop which threads share for all turns of the loop around it: each thread repeats
+them."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class Parallelize(Pass):
         return saved, found
 
     def best(self, loop: scf.ForOp, costs: Costs) -> tuple[float, list[Shared]]:
-        """What the loop costs at best, with which loops of it shared."""
+        """The least cost of the loop, and which loops inside it are shared then."""
         threads, fork = costs.costs.planned_threads, costs.costs.fork if self.fork is None else self.fork
         alone = costs.of(loop)
         options: list[tuple[float, list[Shared]]] = [(alone, [])]
@@ -117,7 +118,8 @@ class Parallelize(Pass):
 
 @dataclass(frozen=True)
 class Shared:
-    """A loop whose turns threads share, and the one around it for all turns of which they share it once; or itself."""
+    """A loop whose turns threads share, and the outer loop for all of whose turns they start once, or the loop
+    itself."""
 
     around: scf.ForOp
     loop: scf.ForOp

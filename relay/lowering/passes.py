@@ -1,4 +1,4 @@
-"""The passes of a build for a CPU, in order: to kernels of `relay` ops, and from these to loops with planned memory."""
+"""The passes of a build for a CPU, in order: to kernels of `relay` ops, then to loops with planned memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`plan-memory`: every buffer at a fixed offset of one arena, every constant at one of one blob."""
+"""`plan-memory`: gives every buffer an offset in one arena, and every constant an offset in one blob."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ class PlanMemory(Pass):
 
 
 def bytes_type(size: int) -> Buffer:
-    """A memref of bytes."""
+    """The type of a memref of bytes."""
     return memref_type(i8, size)
 
 
 def view(base: SSAValue, offset: int, type: Buffer, before: Operation) -> SSAValue:
-    """The buffer of this type at an offset of a memref of bytes."""
+    """A buffer of this type at an offset in a memref of bytes."""
     at = created(arith.ConstantOp, (), [INDEX], {"value": IntegerAttr(offset, INDEX)})
     viewed = memref_type(type.element_type, *type.get_shape())
     new = created(memref.ViewOp, [base, at.result], [viewed])
@@ -81,13 +81,13 @@ def view(base: SSAValue, offset: int, type: Buffer, before: Operation) -> SSAVal
 
 
 def erase(op: Operation) -> None:
-    """Take the operation out of its block, for good."""
+    """Erase the op."""
     op.detach()
     op.erase()
 
 
 def replace(op: Operation, value: SSAValue) -> None:
-    """Let the value take the place of the operation's result."""
+    """Replace the op's result by the value."""
     op.results[0].replace_all_uses_with(value)
     erase(op)
 
@@ -109,15 +109,14 @@ def hoist_scratch(function: func.FuncOp, target: Target) -> int:
 
 
 def set_type(function: func.FuncOp) -> None:
-    """Make the signature that of the entry block."""
+    """Set the function's type to that of its entry block and results."""
     inputs = [a.type for a in function.body.block.args]
     function.properties["function_type"] = FunctionType.from_lists(inputs, [])
 
 
 @dataclass
 class Piece:
-    """A piece of the arena, of which `room` bytes are its: alive from the operation number `first` to `last`, both
-    included."""
+    """A piece of the arena with `room` bytes, live from the op number `first` to `last`, both included."""
 
     name: str
     size: int
@@ -128,11 +127,11 @@ class Piece:
 
     @property
     def end(self) -> int:
-        """Where the next piece may start."""
+        """The offset behind the piece."""
         return self.offset + self.room
 
     def row(self) -> DictionaryAttr:
-        """The piece as `relay.buffers` tells it."""
+        """The piece as a row of `relay.buffers`."""
         numbers = {"offset": self.offset, "size": self.size, "first": self.first, "last": self.last}
         return DictionaryAttr(
             {"name": StringAttr(self.name), **{key: IntegerAttr(number, i64) for key, number in numbers.items()}}
@@ -140,7 +139,8 @@ class Piece:
 
 
 TRIES = 16
-"""Orders in which pieces are placed where results may overlap inputs: more found no smaller arena in six models."""
+"""Orders in which pieces are placed where results may overlap inputs; more orders found no smaller arena for six
+models."""
 Distances = Mapping[tuple[str, str], int]
 """By the names of a result and of an input that dies with the call that makes it: by how many bytes the one has to
 start before the other, at least, where they overlap."""
@@ -197,7 +197,7 @@ def plan(
     scratch: Mapping[str, int],
     target: Target,
 ) -> None:
-    """Plan one public function; `scratch` is the size that each of the module's functions asks for."""
+    """Plan one public function; `scratch`: the bytes of scratch memory that each function of the module needs."""
     block = function.body.block
     buffers = lives(block, target)
     temporary: dict[func.CallOp, Piece] = {}
@@ -287,7 +287,7 @@ def lives(block: Block, target: Target) -> dict[memref.AllocOp, Piece]:
 
 
 def loops(order: Sequence[Operation]) -> list[tuple[int, int]]:
-    """The first and last number of what each loop holds, inner loops first."""
+    """The first and last op number of each loop, inner loops first."""
     number = {op: i for i, op in enumerate(order)}
     found = [
         (i, max(number[inner] for inner in op.walk() if inner in number))

@@ -1,4 +1,4 @@
-"""A program in LLVM IR: text as one module, or in units that are compiled apart."""
+"""A program in LLVM IR: its text as one module, or in units that are compiled separately."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 UNIT_SIZE = 64 * 1024
-"""How long a module that is compiled apart is at least: each costs LLVM some milliseconds."""
+"""The least length of a unit: each costs LLVM some milliseconds."""
 USED = re.compile(r"@([\w.$-]+)")
-"""Functions that a text names."""
+"""Matches functions that a text names."""
 
 ROLLED_LOOP = "!0"
 """The metadata of loops that LLVM does not unroll."""
 
 
 def with_metadata(text: str) -> str:
-    """A module, and the metadata that its loops name."""
+    """A module with the metadata nodes that its loops name."""
     if f"!llvm.loop {ROLLED_LOOP}" not in text:
         return text
     return f'{text}\n{ROLLED_LOOP} = distinct !{{{ROLLED_LOOP}, !{{!"llvm.loop.unroll.disable"}}}}'
@@ -36,20 +36,21 @@ class FunctionText:
         return len(self.tasks) + len(self.body)
 
     def text(self, linkage: str) -> str:
-        """All of it. `linkage` is `internal`, or `hidden` where other modules call it."""
+        """The whole function. `linkage` is `internal`, or `hidden` if other units call it."""
         attributes = "noinline " if self.private else ""
         head = f"define {linkage} void @{self.name}({', '.join(self.arguments)}) {attributes}#0 {{"
         return "\n".join([*([self.tasks] if self.tasks else []), head, self.body])
 
     @property
     def declaration(self) -> str:
-        """What another module says of it."""
+        """The declaration of the function for other units."""
         return f"declare hidden void @{self.name}({', '.join(arg.rsplit(' %')[0] for arg in self.arguments)}) #0"
 
 
 @dataclass(frozen=True)
 class Program:
-    """LLVM IR of a module: functions by name in order, what is behind them, and what they use of LLVM."""
+    """LLVM IR of a module: functions by name in order, the text behind them, and the declarations of LLVM that they
+    use."""
 
     functions: Mapping[str, FunctionText]
     entries: Sequence[str]
@@ -58,12 +59,12 @@ class Program:
 
     @property
     def text(self) -> str:
-        """All of it as one module."""
+        """The whole program as one module."""
         functions = [function.text("internal") for function in self.functions.values()]
         return self._module([*functions, *self.entries], self.declarations.values())
 
     def part(self, own: Sequence[FunctionText], entries: Sequence[str] = ()) -> str:
-        """Some functions as a module that is compiled apart: it declares what it uses of the others."""
+        """A unit of some functions, with declarations of the others that they use."""
         texts = [*(function.text("hidden") for function in own), *entries]
         used = dict.fromkeys(name for text in texts for name in USED.findall(text))
         names = {function.name for function in own}
@@ -89,7 +90,7 @@ class Units:
         self.told = 0
 
     def add(self, function: FunctionText) -> None:
-        """The next function, which the program has by now, as it has the declarations of what it uses of LLVM."""
+        """Add the next function, which is in the program by now."""
         if not function.private or not self.names.isdisjoint(USED.findall(function.body + function.tasks)):
             self.last.append(function)
             return
@@ -102,7 +103,7 @@ class Units:
             self.told += 1
 
     def finish(self) -> None:
-        """There are no more functions, and the program is whole."""
+        """The program is complete: emit the last unit."""
         self.ready(
             self.program.part([*self.group, *self.last], self.program.entries) if self.told else self.program.text
         )

@@ -80,7 +80,7 @@ class RelayToLinalg(Pass):
 
 
 class FunctionLowering:
-    """Builds a new body beside the old one, from the old one's types; values are lowered when they are first needed."""
+    """Builds a new body beside the old one; values are lowered when they are first needed."""
 
     def __init__(self, function: func.FuncOp, tables_apart: bool, transposes_apart: bool):
         self.function = function
@@ -111,7 +111,7 @@ class FunctionLowering:
         old.erase(safe_erase=False)
 
     def alone(self, op: Operation) -> bool:
-        """Whether an elementwise op is not joined with others."""
+        """Whether an elementwise op is not grouped with others."""
         if isinstance(op, relay.TransposeOp):
             return self.transposes_apart and int_values(op.axes)[-1:] != (rank(op.input) - 1,)
         if not self.tables_apart or not isinstance(op, relay.LookupOp):
@@ -119,7 +119,7 @@ class FunctionLowering:
         return shape(op.table) == (256,) and dtype_of(tensor(op.table).element_type).itemsize == 1
 
     def lower_ops(self, block: Block) -> None:
-        """The ops of a block, in order; constants where they are needed."""
+        """Lower the ops of a block in order; constants only when needed."""
         ops = list(block.ops)
         for op in ops:
             check(op)
@@ -129,14 +129,14 @@ class FunctionLowering:
                 self.lower(op)
 
     def value(self, old: SSAValue) -> SSAValue:
-        """The lowered value; what computes it is emitted if it is not there yet."""
+        """The lowered value, computed here if it is not yet."""
         if old not in self.values:
             assert isinstance(old.owner, Operation)
             self.lower(old.owner)
         return self.values[old]
 
     def lower(self, op: Operation) -> None:
-        """Emit the op, or the group that it is in, once."""
+        """Emit the op, or its group, once."""
         if op.results and op.results[0] in self.values:
             return
         if (group := self.groups.get(op)) is not None:
@@ -153,7 +153,7 @@ class FunctionLowering:
             self.values[before] = after
 
     def results(self, e: Emitter, op: Operation, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        """Emit an op that is no part of a group."""
+        """Emit an op that is not part of a group."""
         if (lowering := LOWERINGS.get(type(op))) is not None:
             return lowering(e, op, operands)
         if isinstance(op, scf.IfOp | scf.WhileOp):
@@ -203,7 +203,7 @@ class FunctionLowering:
 
 DYNAMIC = "give the inputs a static shape, or relay.build a batch=N for tensor<?x...>, or names: shapes={'x': ('n', 4)}"
 MOST = 1 << 40
-"""Elements of a tensor: fewer are addressed without overflow, whatever their type."""
+"""The most elements of a tensor; with fewer, addresses do not overflow for any type."""
 
 
 def check_arguments(function: func.FuncOp) -> None:
@@ -230,7 +230,7 @@ def check(op: Operation) -> None:
 
 
 def problem_of(type: Attribute) -> tuple[str, str] | None:
-    """Why there is no memory to be had for the type, and what to do."""
+    """Why no memory can hold a tensor of the type, and what to do; empty if it can."""
     if not isa(type, TensorType):
         return None
     if DYNAMIC_INDEX in type.get_shape():

@@ -35,7 +35,7 @@ class Narrow:
 
 
 def match_narrow(op: TruncIOp | arith.TruncIOp) -> Narrow | None:
-    """What is narrowed from 32 to 8 bits, if it is clamped to codes."""
+    """The narrowing from 32 to 8 bits that clamps to codes; None for anything else."""
     value, low, high, zero = op.operands[0], -(2**31), 2**31 - 1, 0
     type = op.results[0].type
     if not is_vector(type) or type.get_shape()[0] % 8 or scalar_of(type) != i8 or scalar_of(value.type) != i32:
@@ -81,7 +81,7 @@ def clamped(
 
 
 def narrow(op: TruncIOp | arith.TruncIOp, found: Narrow) -> None:
-    """Put the narrowing in place of the operation."""
+    """Replace the op by the narrowing."""
     b = Before(op)
     type = op.results[0].type
     assert is_vector(type)

@@ -26,7 +26,7 @@ from relay.target import CpuTarget
 from relay.transforms.dead_ops import erase_dead
 
 EMITTED = scf.ForOp | memref.StoreOp | vector.StoreOp
-"""What a function has that was scheduled before."""
+"""Ops that a scheduled function contains."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,8 @@ class Schedule(TargetPass):
 
 
 class FunctionScheduler:
-    """Rewrites one function's body: decides about all operations, says so in `relay.schedule`, and emits them."""
+    """Rewrites the body of one function: decides about all ops, writes the decisions to `relay.schedule`, then emits
+    loops."""
 
     def __init__(
         self,
@@ -131,7 +132,7 @@ class FunctionScheduler:
             return None
 
     def emit_all(self, ops: Sequence[Operation]) -> None:
-        """Some operations in turn."""
+        """Emit several ops in order."""
         for op in ops:
             self.builder.location = op.location
             if (unit := self.found.units.get(op)) is not None:

@@ -16,12 +16,12 @@ from relay.errors import Unsupported
 Buffer = MemRefType[Attribute]
 Vector = VectorType[Attribute]
 VIEWS = memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp
-"""What gives a part of a buffer, or all of it, another type."""
+"""Ops that give a buffer, or a part of it, another type."""
 KINDS_OF_VIEWS = frozenset(get_args(VIEWS))
 
 
 class UnknownSize(Unsupported):
-    """A size that is known at run time only was used as a number."""
+    """Raised where a size that is known only at run time is used as a number."""
 
 
 class Extent(int):
@@ -62,7 +62,7 @@ class Extent(int):
 
 
 def at_most(size: int) -> int:
-    """The size, of one that is known at run time only its maximum."""
+    """The size; for one known at run time only, its maximum."""
     return int(size)
 
 
@@ -84,13 +84,13 @@ def leads(shape: tuple[int, ...]) -> bool:
 
 @cache
 def vector_of(element: Attribute, lanes: int) -> Vector:
-    """The type of a vector of one dimension, made once: making it costs as much as making an operation."""
+    """The type of a one-dimensional vector, cached: making it costs as much as an op."""
     return VectorType(element, [lanes])
 
 
 @cache
 def memref_type(element: Attribute, *shape: int) -> Buffer:
-    """The type of a memref without a layout, made once."""
+    """The type of a memref without a layout, cached."""
     return MemRefType(element, shape)
 
 
@@ -113,7 +113,7 @@ def buffer_of(value: SSAValue) -> Buffer:
 
 
 def root(value: SSAValue) -> SSAValue:
-    """The buffer that the value is a reshape or view of."""
+    """The buffer of which the value is a view or reshape."""
     while (op := value.owner).__class__ in KINDS_OF_VIEWS and isinstance(op, VIEWS):
         value = op.operands[0]
     return value
@@ -139,5 +139,5 @@ def shape_of(value: SSAValue) -> tuple[int, ...]:
 
 
 def scalar_of(type: Attribute) -> Attribute:
-    """The element type of a vector; any other type as it is."""
+    """The element type of a vector; any other type unchanged."""
     return type.element_type if is_vector(type) else type

@@ -37,15 +37,15 @@ from relay.transforms.dead_ops import erase_dead
 from relay.transforms.location import function_of
 
 NUMBERS = (f32, f64, i8, i16, i32, i64)
-"""Types of numbers that a kernel may read instead: those of sizes and places stay in its text."""
+"""Types of numbers that a kernel may read instead of containing them; sizes and places stay in its text."""
 Arguments = Mapping[BlockArgument, Sequence[SSAValue]]
-"""What calls give for each argument of a kernel."""
+"""What the calls pass for each argument of a kernel."""
 Codes = tuple[int, int]
-"""The least and the greatest code of 8 bits."""
+"""The least and the greatest 8-bit code."""
 
 
 class Numbers:
-    """Which numbers of kernels may differ: all of these types."""
+    """Decides which numbers of kernels may differ: here all of these types."""
 
     def known(self, op: Operation, index: int, given: Arguments) -> Hashable:
         """What kernels have in common that differ in the constant that an operation takes; the constant itself if they
@@ -136,7 +136,7 @@ class Kernel:
         return True
 
     def alike(self, one: Operation, two: Operation) -> bool:
-        """Whether the operations have equal attributes, but for the names of the functions."""
+        """Whether the attributes of two ops are equal, names of functions excepted."""
         for a, b in ((one.properties, two.properties), (one.attributes, two.attributes)):
             if not a and not b:
                 continue
@@ -150,7 +150,7 @@ class Kernel:
 
 
 def equal(these: Sequence[Attribute], those: Sequence[Attribute]) -> bool:
-    """Whether the attributes are equal, one by one."""
+    """Whether attributes are equal, one by one."""
     return len(these) == len(those) and all(a is b or a == b for a, b in zip(these, those, strict=True))
 
 
@@ -202,13 +202,13 @@ def share_alike(op: ModuleOp, rule: Numbers) -> None:
 
 
 def in_public(call: CallOp) -> bool:
-    """Whether the call is in a function whose constants have a place in memory."""
+    """Whether the call is in a public function: its constants have a place in memory."""
     function = function_of(call)
     return function is not None and function.sym_visibility is None
 
 
 def share(kernel: Kernel, rule: Numbers) -> None:
-    """Have the calls of all kernels that differ in numbers only be calls of this one."""
+    """Redirect the calls of all kernels that differ only in numbers to this one."""
     kernels, block = [kernel, *kernel.same], kernel.function.body.block
     columns: dict[Attribute, dict[bytes, Array]] = {}
     places: list[tuple[Operation, int, Codes | None, tuple[Attribute, bytes]]] = []
@@ -243,7 +243,7 @@ def share(kernel: Kernel, rule: Numbers) -> None:
 
 
 class Given:
-    """Loads numbers that calls give at the start of a kernel, from one more argument for each type of them."""
+    """Loads the numbers that calls pass, at the start of a kernel, from one more argument for each of their types."""
 
     def __init__(self, block: Block, columns: Mapping[Attribute, Mapping[bytes, Array]]):
         self.block, self.start = block, block.first_op
@@ -257,7 +257,7 @@ class Given:
                 self.known[type, key] = self.add(memref.LoadOp.get(argument, [index]))
 
     def add(self, op: Operation) -> SSAValue:
-        """One more operation before what the kernel had."""
+        """Insert an op before the old body of the kernel."""
         assert self.start is not None
         self.block.insert_op_before(op, self.start)
         return op.results[0]

@@ -30,7 +30,7 @@ FACTORS = frozenset({arith.MulfOp.name, math.FmaOp.name, math.CopySignOp.name})
 CLIPS = frozenset({arith.MinimumfOp.name, arith.MaximumfOp.name, arith.CmpfOp.name, arith.SelectOp.name})
 SATURATED = FACTORS | CLIPS | {arith.AddiOp.name}
 EDGES = (0, 128, -128)
-"""Zero points that ask for fewer sums of codes than others."""
+"""Zero points for which fewer sums of codes are needed than for others."""
 FLAGS: Mapping[Codes, Attribute] = {codes: flags for flags, codes in RANGES.items() if flags is not None}
 
 
@@ -53,7 +53,7 @@ class ShareLayers(Pass):
 
 
 class FreeNumbers(Numbers):
-    """Those that no schedule depends on."""
+    """The numbers on which no schedule depends."""
 
     def known(self, op: Operation, index: int, given: Arguments) -> Hashable:
         constant = op.operands[index].owner
@@ -111,7 +111,7 @@ def clamped(block: Block) -> tuple[Hashable, ...] | None:
 
 
 def is_clip(op: Operation) -> bool:
-    """Whether the operation is part of a clip between two constants."""
+    """Whether the op is part of a clip between two constants."""
     while not isinstance(op, arith.MinimumfOp):
         users = [use.operation for result in op.results for use in result.uses]
         if op.name not in CLIPS or len(users) != 1:

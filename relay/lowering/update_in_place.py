@@ -17,7 +17,8 @@ from relay.passes.target_pass import TargetPass
 from relay.target import CpuTarget
 
 IN_PLACE = "relay.in_place"
-"""Of a public function: inputs with the results in whose place they may be, `array<i64: argument, argument>` each."""
+"""An attribute of public functions: inputs with the results in whose place they may lie, `array<i64: argument,
+argument>` each."""
 VIEWS = memref.CollapseShapeOp | memref.ExpandShapeOp
 
 
@@ -77,7 +78,7 @@ def updated(argument: BlockArgument, functions: dict[str, func.FuncOp]) -> tuple
 
 
 def users(buffer: SSAValue) -> Iterator[tuple[Operation, int]]:
-    """What reads or writes a buffer, itself or a reshape of it, and as which operand."""
+    """The ops that read or write a buffer or a reshape of it, with the number of the operand."""
     for use in buffer.uses:
         if isinstance(use.operation, VIEWS):
             yield from users(use.operation.results[0])

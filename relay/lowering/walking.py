@@ -1,4 +1,4 @@
-"""All operations inside of one, for passes over whole modules of loops."""
+"""Walks all ops inside an op, for passes over whole modules."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from xdsl.ir import Block, Operation
 
 
 def walked(op: Operation) -> list[Operation]:
-    """The operation and all inside of it, in the order of the text, as `op.walk()` yields them: that passes each one
-    through three generators for each level of nesting."""
+    """The op and all ops inside it, in program order, like `op.walk()`, which passes each op through three generators
+    per level of nesting."""
     return [op, *inside(block for region in op.regions for block in region.blocks)]
 
 
 def inside(blocks: Iterable[Block]) -> list[Operation]:
-    """All operations inside of blocks."""
+    """All ops inside of blocks."""
     found: list[Operation] = []
     for block in blocks:
         op = block.first_op

@@ -12,7 +12,7 @@ from relay.lowering.linalg import contraction, indexing, matmul, movement, pool,
 from relay.lowering.linalg.emitter import Emitter
 
 Lowering = Callable[[Emitter, Any, Sequence[SSAValue]], Sequence[SSAValue]]
-"""Emits an op for its lowered operands; the new values of its results."""
+"""Emits an op for its lowered operands, and returns the new values of its results."""
 
 LOWERINGS: dict[type[Operation], Lowering] = {
     relay.ConstantOp: movement.constant,
@@ -49,4 +49,4 @@ LOWERINGS: dict[type[Operation], Lowering] = {
     relay.ArgsortOp: sort.argsort,
     relay.TopkOp: sort.topk,
 }
-"""Ops that are no part of an elementwise group."""
+"""The lowerings of ops that are not part of an elementwise group."""

@@ -18,7 +18,7 @@ from relay.lowering.linalg import narrow
 from relay.lowering.linalg.emitter import Body, Emitter, axes, dims, over, sliding
 
 CODES = IntegerType(8, Signedness.UNSIGNED)
-"""The type of weights' codes that count from a zero point."""
+"""The type of weight codes with a zero point."""
 DATA_BITS = "relay.data_bits"
 """The attribute of a product for `data_bits` of `relay.nn.weight_only_dense`."""
 
@@ -60,7 +60,7 @@ def contract(
     shape: Sequence[int],
     reductions: int,
 ) -> SSAValue:
-    """The sum of products into a new tensor of zeros over the leading dimensions."""
+    """A sum of products into a new tensor of zeros over the leading dimensions."""
     accumulator = e.filled(shape, op.out_dtype, 0)
     output = axes(len(shape) + reductions, *range(len(shape)))
     return e.generic([data, kernel], [(accumulator, output)], reductions, multiply_add(op))[0]

@@ -1,4 +1,4 @@
-"""Scalar code of quotients, remainders and powers: what is guarded, and what takes several steps."""
+"""Scalar code of quotients, remainders and powers, with the guards that they need."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ class Words:
         self.a, self.b = (self.widened(x) for x in xs) if self.short else xs
 
     def widened(self, x: SSAValue) -> SSAValue:
-        """The same number in 32 bits."""
+        """The number in 32 bits."""
         if (known := number(x)) is not None:
             mask = (1 << self.width) - 1
             return self.e.constant(known if self.of == "signed" else int(known) & mask, i32)
         return self.e((arith.ExtSIOp if self.of == "signed" else arith.ExtUIOp)(x, i32))
 
     def narrowed(self, x: SSAValue) -> Sequence[SSAValue]:
-        """A result in the operands' type."""
+        """A result in the type of the operands."""
         return [self.e(arith.TruncIOp(x, IntegerType(self.width))) if self.short else x]
 
     def quotient(self) -> SSAValue:
-        """Truncated; 0 if b is."""
+        """The truncated quotient; 0 for b = 0."""
         e, a, b = self.e, self.a, self.b
         if not self.short:
             return integer_divide(e, a, b, self.of == "signed")
@@ -66,7 +66,7 @@ def rest_of(e: Emitter, a: SSAValue, b: SSAValue, quotient: SSAValue) -> SSAValu
 
 
 def width_of(type: Attribute) -> int:
-    """Bits of an integer; 0 of a float."""
+    """The bits of an integer; 0 for a float."""
     return type.width.data if isa(type, IntegerType) else 0
 
 

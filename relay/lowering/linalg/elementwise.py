@@ -26,11 +26,11 @@ EPILOGUES: dict[type[Operation], tuple[Prologue, Scalar]] = {
     relay.LayerNormOp: (norm.operands, norm.normalise),
     relay.RmsNormOp: (norm.operands, norm.normalise_by_root),
 }
-"""Ops that end in a loop nest over their result: what comes before it, and its scalar code on that."""
+"""Ops that end in a loop nest over their result: the ops before the nest, and the scalar code inside it."""
 
 
 def fusible(op: Operation) -> bool:
-    """Whether the op can be a member of a group."""
+    """Whether the op can be part of a group."""
     return is_scalar(op) or type(op) in EPILOGUES
 
 
@@ -39,7 +39,8 @@ def result_shape(op: Operation) -> tuple[int, ...]:
 
 
 def reads(op: Operation) -> Sequence[AffineMap | None]:
-    """Where each operand is read for a position of the result; None for one that is read as a whole."""
+    """The map by which each operand is read at a position of the result; None for an operand that is read as a
+    whole."""
     width = len(result_shape(op))
     match op:
         case relay.LookupOp():

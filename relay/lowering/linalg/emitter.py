@@ -38,19 +38,19 @@ from relay.lowering.linalg.reassociation import attribute, reassociation
 INDEX = IndexType()
 PARALLEL, REDUCTION = IteratorTypeAttr.parallel(), IteratorTypeAttr.reduction()
 OGT = IntegerAttr(2, i64)
-"""The predicate of `arith.cmpf` that one number is greater than another, and both are numbers."""
+"""The predicate of `arith.cmpf` for "greater than, and neither is NaN"."""
 
 Kind = Literal["float", "signed", "unsigned"]
 
 Operand = tuple[SSAValue, AffineMap]
-"""A tensor and where an iteration reads or writes it."""
+"""A tensor, and the map by which an iteration reads or writes it."""
 
 Body = Callable[["Emitter", Sequence[SSAValue]], Sequence[SSAValue]]
-"""Emits the scalar code of a `linalg.generic` for its block's arguments; returns what it yields."""
+"""Emits the scalar code of a `linalg.generic` for the arguments of its block, and returns the values to yield."""
 
 
 def kind(type: Attribute) -> Kind:
-    """How the elements of a level-1 type compute. `i1` is unsigned."""
+    """How elements of a type compute: signed, unsigned or float. `i1` is unsigned."""
     if isinstance(type, StoredType):
         return kind(type.storage)
     if isinstance(type, AnyFloat):
@@ -103,12 +103,12 @@ def identity(rank: int) -> AffineMap:
 
 
 def over(rank: int, expressions: Sequence[AffineExpr | int]) -> AffineMap:
-    """A map of `rank` dimensions to these expressions; numbers are constants."""
+    """The map from `rank` dimensions to these expressions; numbers are constants."""
     return AffineMap(rank, 0, tuple(AffineExpr.constant(x) if isinstance(x, int) else x for x in expressions))
 
 
 def axes(rank: int, *positions: int) -> AffineMap:
-    """A map of `rank` dimensions to some of them."""
+    """The map from `rank` dimensions to some of them."""
     return over(rank, [AffineExpr.dimension(p) for p in positions])
 
 
@@ -141,7 +141,7 @@ class Clip:
 
 
 def clip_of(op: Operation) -> Clip | None:
-    """The clip that a minimum ends; None where its operand is no maximum of a float and a constant."""
+    """The clip that ends in a minimum; None if its operand is not a maximum of a float and a constant."""
     if not isinstance(op, arith.MinimumfOp):
         return None
     lower, high = op.lhs.owner, number(op.rhs)
@@ -158,7 +158,8 @@ def clip_of(op: Operation) -> Clip | None:
 
 
 class Emitter:
-    """Appends ops of one source location to a block. Constants go to the function's block and are shared there."""
+    """Appends ops with one source location to a block. Constants go to the block of the function, without
+    duplicates."""
 
     def __init__(
         self, block: Block, location: LocationAttr, root: Emitter | None = None, before: Operation | None = None
@@ -170,11 +171,11 @@ class Emitter:
         self._constants: dict[Attribute, SSAValue] = {}
 
     def at(self, location: LocationAttr) -> Emitter:
-        """The same block, for another source location."""
+        """An emitter for the same block and another source location."""
         return Emitter(self.block, location, self.root, self.before)
 
     def __call__(self, op: Operation) -> SSAValue:
-        """Append an op (or insert it before `before`); its first result."""
+        """Append an op (or insert it before `before`), and return its first result."""
         op.location = self.location
         if self.before is None:
             self.block.add_op(op)
@@ -214,7 +215,7 @@ class Emitter:
         return self(tensor.EmptyOp([], ranked_type(element, tuple(shape))))
 
     def filled(self, shape: Sequence[int], element: Attribute, value: float | int) -> SSAValue:
-        """A tensor of one number."""
+        """A tensor with one number everywhere."""
         scalar, empty = self.constant(value, element), self.empty(shape, element)
         return self(FillOp([scalar], [empty], [empty.type]))
 
@@ -243,7 +244,7 @@ class Emitter:
     def map(
         self, inputs: Sequence[Operand], shape: Sequence[int], elements: Sequence[Attribute], body: Body
     ) -> Sequence[SSAValue]:
-        """A parallel `linalg.generic` that makes new tensors of one shape; nothing for those without elements."""
+        """A parallel `linalg.generic` that makes new tensors of one shape; empty tensors need none."""
         outputs = [(self.empty(shape, element), identity(len(shape))) for element in elements]
         if 0 in shape:
             return [value for value, _ in outputs]
