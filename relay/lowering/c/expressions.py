@@ -17,7 +17,7 @@ from relay.dialects.attributes import to_numpy
 from relay.lowering.c.types import bits, float_literal, integer_literal, range_of, type_name
 
 ATOM, PRODUCT, SUM, OTHER = range(4)
-"""How tightly an expression is bound: OTHER needs parentheses in any other."""
+"""Levels of precedence; OTHER always needs parentheses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Expression:
     low: int = 0
     high: int = 0
     loads: bool = False
-    """Whether it reads memory, and so must stand before what writes any."""
+    """Whether it reads memory, so that it must come before any write."""
 
     def within(self, level: int) -> str:
         """Its text as a part of an expression of this level."""
@@ -42,18 +42,18 @@ Helpers = dict[str, str]
 
 
 def full(text: str, type: Attribute, level: int = ATOM) -> Expression:
-    """Any number of the type."""
+    """The range of all numbers of the type."""
     return Expression(text, level, *(range_of(type) if bits(type) else (0, 0)))
 
 
 def ranged(text: str, level: int, low: int, high: int, type: Attribute) -> Expression:
-    """A number between these, if the type has them all; else any."""
+    """This range, if the type can hold it; else the range of the type."""
     lowest, highest = range_of(type)
     return Expression(text, level, low, high) if lowest <= low and high <= highest else full(text, type, level)
 
 
 def corners(a: Expression, b: Expression, of: Callable[[int, int], int]) -> tuple[int, int]:
-    """The range of a function that is monotonic in each operand."""
+    """The range of a function that is monotonic in each operand, from the corners."""
     every = [of(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
     return min(every), max(every)
 
@@ -179,7 +179,7 @@ def extend(helpers: Helpers, op: Operation, given: Given) -> Expression:
 
 
 def narrow(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """Fewer bits."""
+    """A conversion to fewer bits."""
     (a,) = given
     type = op.results[0].type
     if bits(type) == 1:
@@ -260,7 +260,7 @@ FLOAT_SIGNS = {
 
 
 def float_arithmetic(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """In the order of the operations, each rounded."""
+    """An op on floats, rounded once, in program order."""
     a, b = given
     sign, level = FLOAT_SIGNS[op.name]
     return Expression(f"{a.within(level)} {sign} {b.within(ATOM)}", level)
@@ -276,11 +276,11 @@ ROUNDINGS = {
     "math.round": "(rest >= 0.5) - (rest <= -0.5)",
     "math.roundeven": "(rest > 0.5 || (rest == 0.5 && whole & 1)) - (rest < -0.5 || (rest == -0.5 && whole & 1))",
 }
-"""What is added to a number that was rounded to zero, which leaves a rest."""
+"""What is added to a number after truncation, depending on the remainder."""
 
 
 def only_converted(op: Operation) -> bool:
-    """Whether a float is rounded for integers alone: then math.h is not needed."""
+    """Whether a float is rounded only to become an integer: then math.h is not needed."""
     return op.name in ROUNDINGS and all(use.operation.name == "arith.fptosi" for use in op.results[0].uses)
 
 
@@ -355,7 +355,7 @@ def float_extreme(helpers: Helpers, op: Operation, given: Given) -> Expression:
 
 
 def leading_zeros(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """Those of 0 are all."""
+    """The number of leading zeros; for 0 the width."""
     width, c = bits(op.results[0].type), type_name(op.results[0].type)
     test = f"count < {width} && ((value >> ({width - 1} - count)) & 1) == 0"
     body = f"{c} count = 0;\n    while ({test})\n        ++count;\n    return count;"
@@ -364,7 +364,7 @@ def leading_zeros(helpers: Helpers, op: Operation, given: Given) -> Expression:
 
 
 def absolute(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """The lowest number has no positive counterpart and stays as it is."""
+    """The absolute value; the lowest number stays as it is."""
     type, c = op.results[0].type, type_name(op.results[0].type)
     u = f"uint{bits(type)}_t"
     name = helper(
@@ -400,4 +400,4 @@ ROWS: Mapping[str, Row] = {
     "math.ctlz": leading_zeros,
     "math.absi": absolute,
 }
-"""Operations without effects."""
+"""Ops without side effects."""

@@ -18,11 +18,11 @@ from relay.lowering.shaped import buffer_of, layout
 from relay.transforms.location import place
 
 LONGEST = 72
-"""Characters of an expression that is part of another one; a longer one is a variable."""
+"""The most characters of an expression inside another one; longer ones become variables."""
 LOOPS = "ijklmn"
 POINTER = re.compile(r" *\w+ \*const (\w+) = ")
 ENDS = ("scf.yield", "scf.condition", "func.return")
-"""Operations that end a block."""
+"""Ops that end a block."""
 
 
 class FunctionWriter:
@@ -42,7 +42,7 @@ class FunctionWriter:
         self.depth, self.loops, self.counter = 1, 0, 0
 
     def write(self) -> str:
-        """All of it."""
+        """Write the whole function."""
         arguments = self.function.body.block.args
         for number, argument in enumerate(arguments):
             self.pointers[argument] = f"a{number}", f"a{number}"
@@ -54,7 +54,7 @@ class FunctionWriter:
 
     @property
     def head(self) -> str:
-        """Its declaration, without the semicolon."""
+        """The declaration, without a semicolon."""
         shared = overlapping(self.function)
         parameters = [
             f"{'' if name in self.written else 'const '}{memory_name(buffer_of(value).element_type)} "
@@ -67,7 +67,7 @@ class FunctionWriter:
     # Statements
 
     def used_lines(self) -> list[str]:
-        """The lines, without pointers that nothing uses."""
+        """The lines, without unused pointers."""
         kept: list[str] = []
         used: set[str] = set()
         for line in reversed(self.lines):
@@ -100,7 +100,7 @@ class FunctionWriter:
             raise Unsupported(f"c: {place(op)}", "has no translation", "run the passes up to plan-memory first")
 
     def taken(self, operands: Sequence[SSAValue]) -> list[Expression]:
-        """The operands as expressions; they no longer wait."""
+        """The operands as expressions, which stop waiting."""
         for value in operands:
             self.waiting.pop(value, None)
         return [self.values[value] for value in operands]
@@ -121,7 +121,7 @@ class FunctionWriter:
             self.waiting[result] = None
 
     def variable(self, value: SSAValue) -> None:
-        """Write a value now."""
+        """Write a value to a variable now."""
         found = self.values[value]
         name = self.name("t")
         self.line(f"const {type_name(value.type)} {name} = {found.text};")
@@ -129,7 +129,7 @@ class FunctionWriter:
         self.waiting.pop(value, None)
 
     def settle(self) -> None:
-        """Write what reads memory, before memory changes."""
+        """Write the waiting values that read memory, before memory changes."""
         for value in list(self.waiting):
             self.variable(value)
 
@@ -140,7 +140,7 @@ class FunctionWriter:
         self.depth -= 1
 
     def assign(self, names: Sequence[str], values: Sequence[SSAValue]) -> None:
-        """Give variables their next numbers, all at once."""
+        """Assign new numbers to variables, as if all at once."""
         self.depth += 1
         found = self.taken(values)
         for number, (name, value) in enumerate(zip(names, values, strict=True)):
@@ -154,7 +154,7 @@ class FunctionWriter:
         self.depth -= 1
 
     def carried(self, values: Sequence[SSAValue], arguments: Sequence[SSAValue]) -> list[str]:
-        """Variables that turns of a loop hand on, with their first numbers."""
+        """Variables for the values that a loop carries, with their initial numbers."""
         names: list[str] = []
         for value, argument in zip(self.taken(values), arguments, strict=True):
             names.append(name := self.name("v"))
@@ -212,7 +212,7 @@ def write_store(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_view(w: FunctionWriter, op: Operation) -> None:
-    """A part of an array of bytes."""
+    """A part of the byte array."""
     assert isinstance(op, memref.ViewOp)
     w.alias(op.result, op.source, w.taken([op.byte_shift])[0].text)
 
@@ -229,7 +229,7 @@ def write_address(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_alloca(w: FunctionWriter, op: Operation) -> None:
-    """An array of the block."""
+    """A local array of the block."""
     assert isinstance(op, memref.AllocaOp)
     type = buffer_of(op.memref)
     name, size = w.name("s"), 1
@@ -328,4 +328,4 @@ WRITERS: Mapping[str, Callable[[FunctionWriter, Operation], None]] = {
     "scf.if": write_if,
     "scf.while": write_while,
 }
-"""Operations that are statements."""
+"""Ops that become statements."""

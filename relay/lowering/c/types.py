@@ -1,4 +1,4 @@
-"""How C spells types and numbers."""
+"""The spelling of types and numbers in C."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INDEX_BITS = 32
 
 
 def bits(type: Attribute) -> int:
-    """Those of an integer or an index; 0 of a float."""
+    """The bits of an integer or index; 0 for a float."""
     return INDEX_BITS if isinstance(type, IndexType) else type.width.data if is_integer(type) else 0
 
 

@@ -27,9 +27,9 @@ LOAD, DYNAMIC, STACK = 1, 2, 0x6474E551
 READ = 4
 """A segment may be read; EXECUTE and WRITE are 1 and 2 there."""
 NEEDED = ("libm.so.6", "libc.so.6")
-"""Where imported functions are looked for, beside what the process has loaded."""
+"""Libraries in which the loader looks for imported functions, besides those that the process has loaded."""
 ANDROID = ("libm.so", "libc.so")
-"""The same of Android."""
+"""The same on Android."""
 ASKED = {"memcpy": "memmove"}
 """Functions that are imported under another name. The C library has two `memcpy`, and gives who names no version, as
 here, the old one, which is slower; of `memmove`, which does the same and more, it has one."""
@@ -58,7 +58,7 @@ class Part:
         return len(self.data) + self.zeros
 
     def reserve(self, size: int, alignment: int) -> int:
-        """Room for a piece; returns its offset."""
+        """Reserve room for a piece, and return its offset."""
         self.alignment = max(self.alignment, alignment)
         start = -(-len(self.data) // alignment) * alignment
         self.data.extend(bytes(start + size - len(self.data)))
@@ -105,7 +105,7 @@ class Linker:
         self.names = bytearray(b"\0")
 
     def link(self) -> bytes:
-        """All of it."""
+        """Link all objects."""
         self.define()
         self.place()
         return self.write()
@@ -113,7 +113,7 @@ class Linker:
     # What there is
 
     def define(self) -> None:
-        """Collect global symbols, and what no object defines."""
+        """Collect global symbols, and symbols that no object defines."""
         for number, each in enumerate(self.objects):
             for symbol in each.symbols:
                 if symbol.section is not None and not symbol.local:
@@ -156,7 +156,7 @@ class Linker:
                             self.stubs[symbol.name] = self.text.reserve(STUB_BYTES, STUB_BYTES)
 
     def part_of(self, section: Section) -> Part:
-        """Where a section goes: what the loader changes is writable."""
+        """The part that a section belongs to; what the loader changes must be writable."""
         if section.data is None:
             return self.bss
         if section.flags & EXECUTE:
@@ -167,7 +167,7 @@ class Linker:
     # Addresses
 
     def address(self, number: int, symbol: Symbol) -> int | None:
-        """Where a symbol is; None if it is imported."""
+        """A symbol's address; None if it is imported."""
         if symbol.section is None:
             if symbol.name not in self.globals:
                 return None
@@ -222,12 +222,12 @@ class Linker:
     # The file
 
     def name(self, text: str) -> int:
-        """The offset of a name among the names that the loader sees."""
+        """The offset of a name in the table of names that the loader reads."""
         self.names += text.encode() + b"\0"
         return len(self.names) - len(text.encode()) - 1
 
     def write(self) -> bytes:
-        """The file. Parts are sized before they have addresses, and filled after."""
+        """Write the file. Parts get sizes before addresses, and contents after."""
         exports = sorted(name for name in self.globals if name.startswith(self.exported))
         needed = [(1, self.name(name)) for name in self.needed] if self.imports else []
         needed += [(14, self.name(self.soname))] if self.soname else []

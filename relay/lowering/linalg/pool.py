@@ -32,7 +32,7 @@ from relay.lowering.linalg.emitter import (
 )
 
 EXACT = 1 << 24
-"""Integers up to here are floats."""
+"""Integers up to this are exact as float32."""
 
 
 @dataclass(frozen=True)
@@ -95,13 +95,13 @@ def average_operands(e: Emitter, op: Operation, operands: Sequence[SSAValue]) ->
 
 
 def wide(type: Attribute) -> IntegerType:
-    """Holds the sum of a window of these codes."""
+    """The type that holds the sum of a window of these codes."""
     assert isa(type, IntegerType)
     return i32 if type.width.data <= 16 else i64
 
 
 def cells(op: relay.AvgPoolBase) -> Array:
-    """How many cells of each window [y, ...] are inside the image; 1 where none is."""
+    """The number of cells of each window [y, ...] that are inside the image; 1 where there is none."""
     counts = np.ones((), np.int64)
     for axis, size, result in zip(windows(op), shape(op.data)[1:-1], shape(op.result)[1:-1], strict=True):
         start = np.arange(result) * axis.stride - axis.before

@@ -26,7 +26,7 @@ COMBINE: dict[type[Operation], type[relay.BinaryOp]] = {
 """The elementwise op that a reduction repeats."""
 
 NEUTRAL: dict[type[Operation], int] = {relay.SumOp: 0, relay.ProdOp: 1, relay.AllOp: 1, relay.AnyOp: 0}
-"""What changes nothing in a reduction, where that does not depend on the type."""
+"""The neutral element of a reduction, where it does not depend on the type."""
 
 PREDICATE: dict[type[Operation], type[relay.CompareOp]] = {
     relay.ArgmaxOp: relay.GreaterOp,
@@ -36,7 +36,7 @@ PREDICATE: dict[type[Operation], type[relay.CompareOp]] = {
 
 
 def start(op: type[Operation], type: Attribute) -> float | int:
-    """What a reduction starts from."""
+    """The initial value of a reduction."""
     if (neutral := NEUTRAL.get(op)) is not None:
         return neutral
     return lowest(type) if op in (relay.MaxOp, relay.ArgmaxOp) else highest(type)
@@ -66,7 +66,7 @@ def reduce(e: Emitter, op: relay.ReduceOp, operands: Sequence[SSAValue]) -> Sequ
 
 
 KEYED = 256
-"""Elements of an axis of which the index of the best is found by keys."""
+"""The longest axis for which the index of the best element is found by keys."""
 
 
 def arg(e: Emitter, op: relay.ArgOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -103,8 +103,8 @@ def code_key(e: Emitter, op: relay.ArgOp, code: SSAValue) -> SSAValue:
 
 
 def float_key(e: Emitter, op: relay.ArgOp, number: SSAValue) -> SSAValue:
-    """An integer in the order of float32 numbers, equal for both zeros; what is no number is as the worst infinity, so
-    that the first index stays. The bits of a number count up from zero, those of its magnitude if it is negative."""
+    """An integer with the order of float32 numbers, equal for both zeros. NaN counts as the worst infinity, so that it
+    never replaces an index. The bits of a nonnegative number are its key; those of a negative one count down."""
     worst = lowest(f32) if isinstance(op, relay.ArgmaxOp) else highest(f32)
     number = e(arith.AddfOp(number, e.constant(0.0, f32)))
     number = e(arith.SelectOp(e(arith.CmpfOp(number, number, "ord")), number, e.constant(worst, f32)))

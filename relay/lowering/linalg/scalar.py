@@ -106,7 +106,7 @@ def sign(e: Emitter, op: relay.SignOp, xs: Sequence[SSAValue]) -> Sequence[SSAVa
 
 
 def flip(e: Emitter, op: relay.BitwiseNotOp | relay.LogicalNotOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """Every bit."""
+    """All bits inverted."""
     return [e(arith.XOrIOp(xs[0], e.constant(-1, xs[0].type)))]
 
 
@@ -228,7 +228,7 @@ OTHERS: dict[type[Operation], Scalar] = {
     relay.BroadcastToOp: unchanged,
     relay.TransposeOp: unchanged,
 }
-"""What is more than one op, or depends on more than the kind of number."""
+"""Scalar code of ops that take more than one op, or that depends on more than the kind of number."""
 
 
 def is_scalar(op: Operation) -> bool:
@@ -238,7 +238,7 @@ def is_scalar(op: Operation) -> bool:
 
 
 def of_plug_in(op: Operation) -> Scalar | None:
-    """The scalar code that the plug-in of an op's dialect has for it."""
+    """The scalar code that the plug-in of the op's dialect provides; None if there is none."""
     if not isinstance(op, TensorOp) or not op.ELEMENTWISE or op.name.startswith("relay."):
         return None
     return row(op, "scalars")

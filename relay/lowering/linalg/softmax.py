@@ -17,9 +17,9 @@ from relay.lowering.linalg.reduce import combine, start
 from relay.transforms.location import place
 
 EITHER = "relay.either"
-"""The attribute of a maximum that may be either of a number and what is none."""
+"""The attribute of a maximum whose result may be either operand if one is NaN."""
 SHORT = 16
-"""Rows of less are not exponentiated one by one, but all elements together."""
+"""For rows shorter than this, exponentials are computed for all elements together instead of row by row."""
 
 
 def operands(e: Emitter, op: Operation, values: Sequence[SSAValue]) -> Sequence[Operand]:

@@ -17,7 +17,7 @@ from relay.lowering.linalg.emitter import Emitter, axes, element, kind, signless
 from relay.lowering.linalg.merging import merged
 
 RANKED = 64
-"""Axes up to this length are sorted by ranks."""
+"""The longest axis that is sorted by ranks."""
 
 
 def less(e: Emitter, a: SSAValue, b: SSAValue, type: Attribute) -> SSAValue:
@@ -30,7 +30,8 @@ def less(e: Emitter, a: SSAValue, b: SSAValue, type: Attribute) -> SSAValue:
 
 
 def ranks(e: Emitter, op: relay.SortingOp, source: SSAValue, ascend: bool) -> SSAValue:
-    """How many elements along the axis go before each: smaller ones (larger ones), and equal ones further ahead."""
+    """For each element, the number of elements along the axis that go before it: smaller (or larger) ones, and equal
+    ones with a smaller index."""
     dims, axis, type = shape(op.input), op.sorted_axis(), tensor(op.input).element_type
     width = len(dims)
     own = axes(width + 1, *range(width))
@@ -71,7 +72,7 @@ def by_rank(e: Emitter, op: relay.SortingOp, rank: SSAValue, count: int, source:
 def ordered(
     e: Emitter, op: relay.SortingOp, source: SSAValue, ascend: bool, count: int, wanted: Sequence[IntegerType | None]
 ) -> list[SSAValue]:
-    """The first elements in order for None, their indices for a type."""
+    """The first elements in order (None), or their indices (a type)."""
     type, axis = tensor(op.input).element_type, op.sorted_axis()
 
     def before(e: Emitter, a: SSAValue, b: SSAValue) -> SSAValue:
@@ -94,7 +95,7 @@ def argsort(e: Emitter, op: relay.ArgsortOp, operands: Sequence[SSAValue]) -> Se
 
 
 def topk(e: Emitter, op: relay.TopkOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """Both results by one order."""
+    """Both results from one order."""
     if 0 in shape(op.found[0]):
         return [e.empty(shape(result), signless(tensor(result).element_type)) for result in op.found]
     wanted: dict[str, IntegerType | None] = {"values": None, "indices": op.dtype}

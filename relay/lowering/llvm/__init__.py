@@ -1,1 +1,1 @@
-"""LLVM IR text: how types are spelled, and one function per kind of operation."""
+"""LLVM IR text: the spelling of types, and one writer for each kind of op."""

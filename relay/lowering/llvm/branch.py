@@ -1,4 +1,4 @@
-"""Branches."""
+"""Writes branches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from relay.lowering.llvm.function import FunctionWriter
 
 
 def write_if(w: FunctionWriter, op: Operation) -> None:
-    """`scf.if` as a branch; its results are phis where the branches meet."""
+    """Write an `scf.if` as a branch; its results become phis where the branches join."""
     assert isinstance(op, IfOp)
     w.counter += 1
     end = f"end{w.counter}"

@@ -1,4 +1,4 @@
-"""Calls, returns and loops."""
+"""Writes calls, returns and loops."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def write_call(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_return(w: FunctionWriter, op: Operation) -> None:
-    """The end of the function."""
+    """Write the end of the function."""
     w.line("ret void")
 
 
@@ -91,7 +91,7 @@ def write_for(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_while(w: FunctionWriter, op: Operation) -> None:
-    """`scf.while` as a block that tests and one that goes on; numbers that it carries are phis of the first."""
+    """Write an `scf.while`: a block that tests, and one for the rest; numbers that it carries are phis of the first."""
     assert isinstance(op, WhileOp)
     first, second = op.before_region.block, op.after_region.block
     test, end = first.last_op, second.last_op

@@ -1,4 +1,5 @@
-"""`@main` with the processor's counter read around each call of a kernel: the kernels' own text stays as it is."""
+"""Writes `@main` so that it reads the processor's counter around each call of a kernel; the kernels stay as they
+are."""
 
 from __future__ import annotations
 
@@ -11,17 +12,17 @@ from relay.lowering.program import FunctionText
 
 CALL = re.compile(r"  call void (@[\w.$-]+|%\w+)\(")
 NOTES = "%notes"
-"""Numbers that grow by the ticks of each call, in their order; behind them, where the counter stood at the end."""
+"""The counters: each grows by the ticks of one call, in order; behind them is the time at the end."""
 READ = {
     "x86_64": "call i64 @llvm.readcyclecounter()",
     "aarch64": 'call i64 asm sideeffect "mrs $0, cntvct_el0", "=r"()',
 }
-"""What reads a counter that runs at one speed and that programs may read, by the first word of the triple."""
+"""The instruction that reads a counter of constant rate, by the first word of the triple."""
 DECLARATION = "declare i64 @llvm.readcyclecounter()"
 
 
 def counted(main: FunctionText, kernels: Collection[str], triple: str) -> FunctionText:
-    """The function with a further argument, the notes. Raises Unsupported."""
+    """The function with the counters as a further argument. Raises Unsupported."""
     machine = triple.partition("-")[0]
     if machine not in READ:
         raise Unsupported("profile", f"no counter of {machine} is known", "profile on x86-64 or aarch64")

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from relay.dialects.gpu import FuncOp as GpuFuncOp
 
 EXTERNALS = "%externals"
-"""The table of external functions in a public function."""
+"""The name of the table of external functions in a public function."""
 
 TEAM = "%team"
 """The team of threads, or null, in a function that has parallel loops or calls one that has."""
 
 ENDS = ("scf.yield", "scf.reduce", "scf.condition")
-"""Operations that end the body of a loop."""
+"""Ops that end the body of a loop."""
 
 
 class FunctionWriter:
@@ -68,7 +68,7 @@ class FunctionWriter:
         self.label = "entry"
 
     def write(self) -> FunctionText:
-        """The function."""
+        """Write the function."""
         block = self.function.body.block
         arguments: list[str] = []
         private = self.function.sym_visibility is not None
@@ -88,13 +88,13 @@ class FunctionWriter:
         return FunctionText(self.function.sym_name.data, tuple(arguments), private, "\n".join(self.tasks), body)
 
     def task_writer(self, shared: Operation) -> FunctionWriter:
-        """A writer for a part of the function that becomes one of its own: of some turns of the shared loop."""
+        """A writer for a part of this function that becomes a function of its own: some turns of a shared loop."""
         inner = FunctionWriter(self.function, self.writers, self.declarations, self.externals, self.threaded)
         inner.shared = shared
         return inner
 
     def body(self, block: Block) -> None:
-        """Every operation of the block but the end of a loop's."""
+        """Write every op of the block, without the terminator of a loop."""
         self.stack.append([])
         for op in block.ops:
             if op.name not in ENDS:
@@ -103,7 +103,7 @@ class FunctionWriter:
             self.spare.setdefault(text, []).append(name)
 
     def operation(self, op: Operation) -> None:
-        """One operation. Raises Unsupported if it has no translation."""
+        """Write one op. Raises Unsupported if it has no translation."""
         if (name := BINARY.get(op.name)) is not None:
             lhs, rhs = op.operands
             self.define(op.results[0], f"{name} {self.typed(lhs)}, {self.names[rhs]}")
@@ -120,50 +120,50 @@ class FunctionWriter:
     # Lines
 
     def line(self, text: str) -> None:
-        """An instruction without a result."""
+        """Write an instruction without a result."""
         self.lines.append(f"  {text}")
 
     def labels(self, *words: str) -> list[str]:
-        """Names of new blocks."""
+        """Names for new basic blocks."""
         self.counter += 1
         return [f"{word}{self.counter}" for word in words]
 
     def begin(self, label: str) -> None:
-        """The block that the next lines belong to."""
+        """Start the basic block with this label."""
         self.lines.append(f"{label}:")
         self.label = label
 
     def emit(self, text: str) -> str:
-        """An instruction; returns its result's name."""
+        """Write an instruction, and return the name of its result."""
         self.counter += 1
         name = f"%v{self.counter}"
         self.lines.append(f"  {name} = {text}")
         return name
 
     def define(self, result: SSAValue, text: str) -> None:
-        """An instruction whose result is this value."""
+        """Write an instruction that defines this value."""
         self.names[result] = self.emit(text)
 
     def reserve(self, text: str) -> str:
-        """An instruction at the function's start; returns its result's name."""
+        """Write an instruction at the function's start, and return the name of its result."""
         name = self.fresh()
         self.start.append(f"  {name} = {text}")
         return name
 
     def on_stack(self, text: str) -> str:
-        """Memory until the end of the block that is being written: what blocks before it had is used again."""
+        """Allocate stack memory until the end of the current block; memory of blocks that have ended is reused."""
         free = self.spare.get(text)
         name = free.pop() if free else self.reserve(text)
         self.stack[-1].append((text, name))
         return name
 
     def fresh(self) -> str:
-        """A name that is not used yet."""
+        """An unused name."""
         self.counter += 1
         return f"%v{self.counter}"
 
     def of(self, value: SSAValue) -> str:
-        """The value's name, or the literal that it is."""
+        """The value's name, or its literal if it is a constant."""
         return self.names[value]
 
     def typed(self, value: SSAValue) -> str:
@@ -171,7 +171,7 @@ class FunctionWriter:
         return f"{self.type(value)} {self.names[value]}"
 
     def type(self, value: SSAValue) -> str:
-        """The LLVM spelling of the value's type. Types are known by their identity: comparing them takes longer."""
+        """The value's type in LLVM IR. Types are looked up by identity, which is faster than comparing them."""
         type = value.type
         found = self.types.get(id(type))
         if found is None:
@@ -218,7 +218,7 @@ class FunctionWriter:
         )
 
     def memory(self, type: Buffer) -> tuple[list[int], int, str]:
-        """Strides, offset, and the spelling of elements in memory, of a memref that is known by its identity."""
+        """Strides, offset, and the element type in memory, of a memref that is looked up by identity."""
         found = self.layouts.get(id(type))
         if found is None:
             strides, offset = layout(type)
@@ -226,13 +226,13 @@ class FunctionWriter:
         return found
 
     def hints(self, loop: Operation) -> str:
-        """Metadata behind the branch that goes back to a loop's start."""
+        """The metadata of the branch back to the start of a loop."""
         return f", !llvm.loop {ROLLED_LOOP}" if ROLLED in loop.attributes else ""
 
     def pointer(self, buffer: SSAValue) -> str:
-        """The type of pointers to the memory of a buffer."""
+        """The pointer type for the memory of a buffer."""
         return "ptr"
 
 
 Writer = Callable[[FunctionWriter, Operation], None]
-"""Writes one operation."""
+"""Writes one op."""

@@ -1,4 +1,4 @@
-"""Memory: loads, stores and views. A memref is a pointer; its static type gives every address as one GEP."""
+"""Writes loads, stores and views. A memref is a pointer; its static type turns every address into one GEP."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def write_store(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_view(w: FunctionWriter, op: Operation) -> None:
-    """A pointer to a byte of the arena."""
+    """Write the address of a byte of the arena."""
     assert isinstance(op, memref.ViewOp)
     shift = w.of(op.byte_shift)
     if shift == "0":
@@ -48,13 +48,13 @@ def write_view(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_address(w: FunctionWriter, op: Operation) -> None:
-    """The address of a buffer as a number."""
+    """Write the address of a buffer as an integer."""
     assert isinstance(op, memref.ExtractAlignedPointerAsIndexOp)
     w.define(op.aligned_pointer, f"ptrtoint ptr {w.of(op.source)} to {w.index}")
 
 
 def write_alloca(w: FunctionWriter, op: Operation) -> None:
-    """Memory on the stack, until the end of the block."""
+    """Allocate stack memory until the end of the block."""
     assert isinstance(op, memref.AllocaOp)
     type = buffer_of(op.memref)
     size = prod(type.get_shape()) * dtype_of(type.element_type).itemsize
@@ -68,7 +68,7 @@ def write_alias(w: FunctionWriter, op: Operation) -> None:
 
 
 def alignment_of(op: Operation, vector: SSAValue) -> int:
-    """What a vector's access may assume, in bytes."""
+    """The alignment in bytes that an access to a vector may assume."""
     if not op.attributes:
         return alignment(vector.type)
     known = op.attributes.get("alignment")
@@ -120,7 +120,7 @@ def write_masked_load(w: FunctionWriter, op: Operation) -> None:
 
 
 def only_lane(mask: SSAValue) -> int | None:
-    """The lane of a constant mask that has just one."""
+    """The lane of a constant mask with a single lane; None for other masks."""
     if not isinstance(mask.owner, arith.ConstantOp):
         return None
     chosen = to_numpy(mask.owner.value).reshape(-1).nonzero()[0]

@@ -31,12 +31,12 @@ RANGE = "i64 %first, i64 %end"
 
 
 def names(ops: Iterable[Operation]) -> set[str]:
-    """The functions that the ops are in."""
+    """The functions that contain the ops."""
     return {function.sym_name.data for op in ops if (function := function_of(op)) is not None}
 
 
 def threaded(module: ModuleOp) -> frozenset[str]:
-    """The functions that have parallel loops, and those that call them."""
+    """The functions that contain parallel loops, and the functions that call them."""
     ops = walked(module)
     calls = CallGraph(ops).by_callee
     found: set[str] = set()
@@ -61,7 +61,7 @@ def write_parallel(w: FunctionWriter, op: Operation) -> None:
 
 
 def count_of(w: FunctionWriter, op: ParallelOp) -> str:
-    """How many turns the loop has."""
+    """The number of turns of the loop."""
     start, stop, step = (w.of(values[0]) for values in (op.lowerBound, op.upperBound, op.step))
     distance = w.emit(f"sub nsw i64 {stop}, {start}")
     rounded = w.emit(f"add nsw i64 {distance}, {w.emit(f'sub nsw i64 {step}, 1')}")
@@ -104,7 +104,7 @@ def write_shared(w: FunctionWriter, op: ParallelOp | ForOp, loop: ParallelOp) ->
 
 @dataclass(frozen=True)
 class Captured:
-    """What a loop reads of the function around it: values, views of them in order, and constants."""
+    """The values of the surrounding function that a loop reads: values, views of them in order, and constants."""
 
     values: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
     views: dict[Operation, None] = field(default_factory=dict[Operation, None])
@@ -127,16 +127,16 @@ class Captured:
 
     @property
     def fields(self) -> str:
-        """The type of the context."""
+        """The struct type of the context."""
         return f"{{ {', '.join(type_name(value.type) for value in self.values)} }}"
 
     def address(self, context: str, number: int) -> str:
-        """The instruction for the address of a value in the context."""
+        """The instruction that computes the address of a value in the context."""
         return f"getelementptr inbounds {self.fields}, ptr {context}, i32 0, i32 {number}"
 
 
 def captures(op: ParallelOp | ForOp) -> Captured:
-    """What the loop reads of the function around it."""
+    """The values of the surrounding function that the loop reads."""
     inner_ops = inside(op.body.blocks)
     blocks = [*op.body.blocks, *(block for inner in inner_ops for region in inner.regions for block in region.blocks)]
     made = {result for inner in inner_ops for result in inner.results} | {arg for block in blocks for arg in block.args}
@@ -174,7 +174,7 @@ def write_task(w: FunctionWriter, op: Operation, loop: ParallelOp, name: str, ca
 
 
 def write_turns(w: FunctionWriter, op: ParallelOp, first: str, end: str) -> None:
-    """Turns number `first` to `end`, one after the other."""
+    """Write the turns from number `first` to `end`, one after the other."""
     block = op.body.block
     start, step = w.of(op.lowerBound[0]), w.of(op.step[0])
     head, inside, after = w.labels("head", "body", "after")

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 
 REPEAT = "relay_repeat"
 TEAM, ARENAS, STRIDE, NEXT, END, TENSORS = range(1, 7)
-"""Numbers of the table's words."""
+"""Indices of the words of the table."""
 
 
 def repeat_text(entry: str, sizes: Sequence[int], forking: bool) -> str:

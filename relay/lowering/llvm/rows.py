@@ -1,4 +1,4 @@
-"""Operations that are one instruction or one intrinsic: a row each."""
+"""Ops that become one instruction or one intrinsic: a row for each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BINARY: dict[str, str] = {
     "arith.divf": "fdiv",
     "arith.remf": "frem",
 }
-"""Instructions of two operands."""
+"""Instructions with two operands."""
 
 CASTS: dict[str, str] = {
     "arith.extsi": "sext",
@@ -36,7 +36,7 @@ CASTS: dict[str, str] = {
     "arith.bitcast": "bitcast",
     "vector.bitcast": "bitcast",
 }
-"""Instructions that convert."""
+"""Conversion instructions."""
 
 INTRINSICS: dict[str, str] = {
     "arith.maxsi": "llvm.smax",

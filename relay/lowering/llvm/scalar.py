@@ -1,4 +1,4 @@
-"""Numbers and vectors: constants, comparisons, and what takes more than one instruction."""
+"""Writes constants, comparisons, and ops on numbers and vectors that take several instructions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def write_constant(w: FunctionWriter, op: Operation) -> None:
 
 
 def splat(number: str, element: str) -> str:
-    """A vector of one number."""
+    """A vector with one number in all lanes."""
     return f"splat ({element} {number})"
 
 
@@ -79,7 +79,7 @@ def write_rsqrt(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_fptosi(w: FunctionWriter, op: Operation) -> None:
-    """Towards zero; of a number just rounded to even, one instruction that rounds and converts."""
+    """Convert towards zero; of a number that was just rounded to even, one instruction rounds and converts."""
     source, result = op.operands[0], op.results[0]
     rounded = source.owner
     if isinstance(rounded, Operation) and rounded.name == "math.roundeven" and source.has_one_use():
@@ -92,7 +92,7 @@ def write_fptosi(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_ctlz(w: FunctionWriter, op: Operation) -> None:
-    """Leading zeros; those of 0 are the width."""
+    """Count leading zeros; for 0 the result is the width."""
     w.intrinsic(op.results[0], "llvm.ctlz", op.operands, "false")
 
 
@@ -121,7 +121,7 @@ def write_shuffle(w: FunctionWriter, op: Operation) -> None:
 
 @lru_cache(maxsize=1024)
 def shuffle_mask(mask: DenseArrayBase[IntegerType]) -> str:
-    """`<2 x i32> <i32 0, i32 poison>`; kept, as a kernel shuffles by few masks, and a mask has up to 128 numbers."""
+    """A mask as text, `<2 x i32> <i32 0, i32 poison>`; cached, since a kernel uses few masks of up to 128 numbers."""
     lanes = ", ".join("i32 poison" if lane < 0 else f"i32 {lane}" for lane in mask.get_values())
     return f"<{len(mask)} x i32> <{lanes}>"
 

@@ -31,10 +31,10 @@ TEAM, MEMBER = 512, 128
 """Bytes."""
 MOST_UNITS = 4096
 FUTEX_WAIT, FUTEX_WAKE = 128, 129
-"""Of this process only."""
+"""Futex operations that are private to this process."""
 
 PAUSES = {"x86_64": ("llvm.x86.sse2.pause", "", ""), "aarch64": ("llvm.aarch64.hint", "i32 1", "i32 immarg")}
-"""What a waiting thread does, by machine: an intrinsic, its arguments, its parameters."""
+"""The intrinsic by which a waiting thread pauses, by machine, with its arguments and parameters."""
 
 
 def begin_text(team: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Tiles: LLVM's intrinsics take their shapes, in rows and bytes; it configures the tile registers by itself."""
+"""Writes AMX tile ops: the intrinsics take shapes in rows and bytes, and LLVM configures the tile registers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from relay.lowering.shaped import buffer_of
 
 LOAD, STORE = "llvm.x86.tileloadd64.internal", "llvm.x86.tilestored64.internal"
 PRODUCTS = {(False, False): "ssd", (False, True): "sud", (True, False): "usd", (True, True): "uud"}
-"""How the intrinsic is called, by whether codes of the data, and of the weights, are unsigned."""
+"""The intrinsic, by whether data and weights are unsigned."""
 
 
 def tile_of(value: SSAValue) -> TileType:
@@ -21,12 +21,12 @@ def tile_of(value: SSAValue) -> TileType:
 
 
 def shape(type: TileType) -> str:
-    """Rows and bytes of a row, as arguments."""
+    """The shape as arguments: rows, and bytes per row."""
     return f"i16 {type.rows}, i16 {type.row_bytes}"
 
 
 def place(w: FunctionWriter, op: TileLoadOp | TileStoreOp) -> str:
-    """Address and bytes from row to row, as arguments."""
+    """The place as arguments: address, and bytes between rows."""
     assert op.stride is not None
     size, stride = dtype_of(buffer_of(op.base).element_type).itemsize, w.of(op.stride)
     if size != 1:

@@ -1,4 +1,4 @@
-"""How LLVM IR spells types and numbers, and how memrefs lie in memory."""
+"""The spelling of types and numbers in LLVM IR, and the layout of memrefs in memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FLOATS: dict[type[Attribute], tuple[str, str]] = {
     Float32Type: ("float", "f32"),
     Float64Type: ("double", "f64"),
 }
-"""The name of a type, and what it is called in the names of intrinsics."""
+"""A float type's name, and its name in intrinsics."""
 
 
 def type_name(type: Attribute) -> str:

@@ -16,10 +16,10 @@ from relay.lowering.math.functions import rounded
 from relay.lowering.math.polynomials import COS_LONG, SIN_LONG
 
 TWO_BY_PI = 0xA2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBB
-"""The first 240 bits of 2 / pi behind the point."""
+"""The first 240 fractional bits of 2 / pi."""
 Turned = Callable[[Arithmetic, SSAValue], tuple[SSAValue, SSAValue]]
 PIECE = 26
-"""So many bits of it times the 24 bits of an f32 are exact in f64."""
+"""The number of these bits whose product with an f32 is exact in f64."""
 STEPS = tuple(2.0 ** (51 + PIECE * n) for n in range(3))
 """From such a number on, products with one more piece are whole turns."""
 QUARTER = (pi / 2, 6.123233995736766e-17)
@@ -72,12 +72,12 @@ def sine_and_cosine(b: Arithmetic, r: SSAValue) -> tuple[SSAValue, SSAValue]:
 
 
 def bit(b: Arithmetic, n: SSAValue, number: int) -> SSAValue:
-    """A bit of a word."""
+    """One bit of a word."""
     return b.cast(wide.TruncIOp, b.add(arith.ShRUIOp(n, b.number(number, i64))) if number else n, i1)
 
 
 def after(b: Arithmetic, sine: SSAValue, cosine: SSAValue, n: SSAValue) -> SSAValue:
-    """The sine after so many quarters of a turn."""
+    """The sine after a rotation by this number of quarter turns."""
     found = b.select(bit(b, n, 0), cosine, sine)
     return b.select(bit(b, n, 1), b.minus(b.number(-0.0, f64), found), found)
 
@@ -109,5 +109,5 @@ def tan(b: Arithmetic, x: SSAValue) -> SSAValue:
 
 
 def zero_itself(b: Arithmetic, x: SSAValue, found: SSAValue) -> SSAValue:
-    """What was found; of a zero that same zero."""
+    """The result; for a zero, that zero."""
     return b.select(b.compare(x, "oeq", b.number(0.0, f64)), x, found)

@@ -18,11 +18,11 @@ from relay.target import Target
 SCALED = 16
 """Lanes of floats that AVX-512 multiplies by powers of two, or inverts nearly."""
 CURRENT_ROUNDING = 4
-"""As all other operations round."""
+"""The rounding mode of all other ops."""
 
 
 class Arithmetic:
-    """Emits scalar operations, or vectors of so many lanes, before an operation, for a target."""
+    """Emits scalar ops, or ops on vectors of these lanes, before an op, for a target."""
 
     def __init__(self, before: Operation, lanes: int, target: Target):
         self.b, self.lanes, self.target = Before(before), lanes, target
@@ -32,7 +32,7 @@ class Arithmetic:
         return vector_of(element, self.lanes) if self.lanes else element
 
     def add(self, op: Operation) -> SSAValue:
-        """Emit an operation."""
+        """Emit an op."""
         return self.b.add(op).results[0]
 
     def number(self, value: float, element: Attribute) -> SSAValue:

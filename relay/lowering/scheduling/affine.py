@@ -1,4 +1,4 @@
-"""Reading affine maps: coefficients of sums of dimensions."""
+"""Reads affine maps: the coefficients of sums of dimensions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def is_identity(map: AffineMap, rank: int) -> bool:
 
 
 def dims_of(map: AffineMap) -> list[int | None]:
-    """Per result: the dimension it is, or None if it is something else."""
+    """For each result, its dimension; None where it is anything else."""
     return [r.position if isinstance(r, AffineDimExpr) else None for r in map.results]
 
 

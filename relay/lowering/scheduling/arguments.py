@@ -1,4 +1,4 @@
-"""What the arguments of a kernel are: constants of its callers, padded images."""
+"""Finds what a kernel's arguments are: constants of its callers, or padded images."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def is_border(padding: Padding, conv: Convolution) -> bool:
 
 
 def argument_of(value: SSAValue) -> BlockArgument | None:
-    """The function argument that the value is, or is a reshape of."""
+    """The function argument of which the value is a reshape, or that it is itself."""
     while not isinstance(value, BlockArgument):
         op = value.owner
         if not isinstance(op, memref.CollapseShapeOp | memref.ExpandShapeOp) or not value.has_one_use():
@@ -32,7 +32,7 @@ def argument_of(value: SSAValue) -> BlockArgument | None:
 
 
 def constant_of(value: SSAValue) -> arith.ConstantOp | None:
-    """The constant whose buffer the value is."""
+    """The constant in whose buffer the value is."""
     op = value.owner
     if isinstance(op, bufferization.ToBufferOp) and isinstance(op.tensor.owner, arith.ConstantOp):
         return op.tensor.owner
@@ -40,12 +40,12 @@ def constant_of(value: SSAValue) -> arith.ConstantOp | None:
 
 
 def packed_constant(call: func.CallOp, weight: arith.ConstantOp, array: Array, kind: str) -> SSAValue:
-    """A new constant and its buffer before the call, named after the weight it was made from."""
+    """Insert a packed constant and its buffer before the call, named after the weight."""
     return constant_buffer(call, array, f"{weight.result.name_hint or 'constant'}.{kind}", weight.location)
 
 
 def constant_buffer(call: func.CallOp, array: Array, name: str, location: LocationAttr) -> SSAValue:
-    """A new constant and its buffer before the call."""
+    """Insert a constant and its buffer before the call."""
     attr = elements(spilled(array), label=name).resource()
     constant = arith.ConstantOp.create(result_types=[attr.type], properties={"value": attr}, location=location)
     constant.result.name_hint = name

@@ -106,18 +106,18 @@ class Attention(Strategy[AttentionSchedule]):
 
     @property
     def batch(self) -> int:
-        """Pairs of matrices: heads of all batches."""
+        """The number of pairs of matrices: heads of all batches."""
         return self.products[0].batch
 
     @property
     def scores(self) -> SSAValue:
-        """What the first product and its epilogue leave."""
+        """The buffer that the first product and its epilogue write."""
         conv, epilogue = self.products[0].conv, self.products[0].epilogue
         return conv.out if epilogue is None else epilogue.outputs[0]
 
     @property
     def kept(self) -> list[SSAValue]:
-        """Buffers that this writes but for the last one."""
+        """The buffers that this writes, without the last one."""
         writers = [self.sums[0], self.products[0].epilogue, *self.rows.chain, self.sums[1]]
         found = [buffer for op in writers if op is not None for buffer in op.outputs]
         return found if self.products[1].epilogue is not None else found[:-1]
@@ -148,7 +148,7 @@ class Attention(Strategy[AttentionSchedule]):
         )  # fmt: skip
 
     def best_rows(self, chosen: Sequence[TileSchedule], target: CpuTarget) -> int:
-        """As many tiles of queries as have their scores in the first-level cache, and at least one."""
+        """As many tiles of queries as fit with their scores into the first-level cache, at least one."""
         conv, tile = self.products[0].conv, max(each.tile[0] for each in chosen)
         tiles = target.costs.scratch_bytes // (tile * at_most(conv.outputs) * itemsize(self.scores))
         return min(max(tiles, 1) * tile, at_most(conv.columns))
@@ -252,7 +252,7 @@ class AttentionEmitter:
                     self.room[buffer] = room_of(buffer, number, op)
 
     def copied(self, emitter: ProductEmitter) -> SSAValue | None:
-        """Room for a block of a product's data, where the micro-kernel takes it in another form."""
+        """Memory for a block of a product's data, if the micro-kernel takes it in another form."""
         schedule, conv = emitter.schedule, emitter.conv
         if schedule.sign_flip == "none" and not schedule.widen:
             if not slack(conv, schedule) or conv.data.value is self.weights:
@@ -268,7 +268,7 @@ class AttentionEmitter:
         copies: Sequence[SSAValue | None],
         constants: list[list[SSAValue]],
     ) -> None:
-        """`count` queries of a head from one on."""
+        """Emit `count` queries of a head, starting at one."""
         b, rows = self.b, self.schedule.rows
         queries = b.flatten(self.attention.products[0].conv.data.value)
         row = b.plus(b.times(head, self.count), start)

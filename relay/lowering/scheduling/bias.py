@@ -1,4 +1,4 @@
-"""A bias that is added to the accumulators first can be what they start with."""
+"""Finds a bias that is added to the accumulators first, so that they can start with it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Bias:
     accumulator: BlockArgument
 
     def drop(self) -> None:
-        """Leave the addition out of the epilogue."""
+        """Remove the addition from the epilogue."""
         self.sum.result.replace_all_uses_with(self.accumulator)
         self.sum.detach()
         self.sum.erase()
 
 
 def find_bias(epilogue: linalg.GenericOp | None, accumulator: SSAValue) -> Bias | None:
-    """The bias, if the first thing that happens to the accumulators is its addition."""
+    """The bias, if the epilogue starts with its addition."""
     if epilogue is None or accumulator not in tuple(epilogue.operands):
         return None
     args, maps = epilogue.body.block.args, [m.data for m in epilogue.indexing_maps]
@@ -49,8 +49,7 @@ def find_bias(epilogue: linalg.GenericOp | None, accumulator: SSAValue) -> Bias 
 
 
 def add_bias(packed: Packed, bias: Array) -> Packed:
-    """The constants of a call with its bias in the initial accumulators (of every kind of border, where there are
-    several)."""
+    """Add the bias of a call to its initial accumulators (for every kind of border, where there are several)."""
     vector = padded(bias.reshape(-1))
     initial = packed.initial.reshape(-1, vector.size) + vector.astype(packed.initial.dtype)
     return Packed(packed.weights, initial.reshape(-1), packed.more)

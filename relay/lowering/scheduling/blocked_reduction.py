@@ -55,7 +55,7 @@ class BlockedReductionSchedule(OpSchedule):
 
     @property
     def vectors(self) -> int:
-        """Vectors of 16 channels of a tile."""
+        """The vectors of 16 channels in a tile."""
         return self.tile[1] // LANES
 
 
@@ -89,7 +89,7 @@ def taps_of(conv: Convolution, padding: Padding | None) -> Taps:
 
 
 def meeting(size: int, before: int, outputs: int, taps: int, stride: int, dilation: int) -> list[int]:
-    """For each tap of an axis, the number of results for which it is inside of an image of this size."""
+    """For each tap along an axis, the number of results for which it lies inside of an image of this size."""
     starts = [position * stride - before for position in range(outputs)]
     return [sum(0 <= start + tap * dilation < size for start in starts) for tap in range(taps)]
 
@@ -163,12 +163,12 @@ class BlockedReduction(OfWeights[BlockedReductionSchedule]):
 
 
 def even(count: int, most: int) -> int:
-    """The size of parts of `count`, of at most `most` and nearly equal."""
+    """The size of nearly equal parts of `count`, at most `most`."""
     return -(-count // -(-count // most))
 
 
 def cycles(problem: Problem, costs: CpuCosts, tile: tuple[int, int], taps: Taps, steps: int) -> float:
-    """What the contraction takes with blocks of so many steps."""
+    """The cycles of the contraction with blocks of this many steps."""
     (pixels, channels), blocks = tile, -(-taps.run // steps)
     vectors, part = channels // LANES, replace(problem, steps=taps.run / blocks)
     count = sum(-(-each // pixels) for each in taps.pixels) * blocks
@@ -234,7 +234,7 @@ class BlockedReductionEmitter:
                 self.block(tables, first, Block(number, b.times(number, width), group.vectors, last))
 
     def tables(self, first: Index, count: int) -> Tables:
-        """What is known of the pixels of a strip."""
+        """The tables for the pixels of a strip."""
         b, conv, (rows, columns) = self.b, self.conv, self.taps.image
         pixels = self.schedule.tile[0]
         room = count + pixels - 1
@@ -270,7 +270,7 @@ class BlockedReductionEmitter:
         return Tables(count, room, places, lists, counts)
 
     def numbers(self, count: int) -> SSAValue:
-        """Memory for so many indices."""
+        """Memory for this many indices."""
         return self.b.add(memref.AllocaOp.get(i32, 64, [count])).memref
 
     def keep(self, number: Index, table: SSAValue, at: Index) -> None:
@@ -355,6 +355,6 @@ class BlockedReductionEmitter:
 
 
 def parts(count: int, size: int) -> list[tuple[int, int, int]]:
-    """Parts of `size` of `count`, and one of what is left: (size, how many, where they begin)."""
+    """A division of `count` into parts of `size` and a rest: (size, number of parts, start)."""
     whole, rest = divmod(count, size)
     return [(size, whole, 0), *([(rest, 1, whole * size)] if rest else [])]

@@ -32,9 +32,9 @@ LIFTED_INTRINSICS = {
 lane is computed by itself. Constants of another type than the result stay scalars."""
 
 EXPANDED = ("math.exp", "math.expm1", "math.log", "math.tanh", "math.erf")
-"""Functions that become polynomials of floats in as many lanes."""
+"""Functions that become polynomials on as many lanes."""
 EXPANSION = 20
-"""Operations that one of them becomes, nearly."""
+"""The approximate number of ops that such a function becomes."""
 
 
 def can_lift(block: Block) -> bool:
@@ -61,13 +61,13 @@ class Lifter:
         return vector_of(scalar, self.lanes)
 
     def splat(self, op: arith.ConstantOp) -> SSAValue:
-        """A scalar constant as a vector, at the start of the function."""
+        """A constant as a vector, at the start of the function."""
         if (known := self.constants.get(op)) is None:
             self.constants[op] = known = splat_constant(self.builder, op, self.lanes)
         return known
 
     def spread(self, value: SSAValue, owner: Operation) -> SSAValue:
-        """A scalar of the function's block as a vector, behind what computes it."""
+        """A scalar of the function's block as a vector, inserted after its definition."""
         if (known := self.scalars.get(value)) is None:
             wide = created(vector.BroadcastOp, [value], [self.type(value.type)])
             self.builder.entry.insert_op_after(wide, owner)
@@ -130,7 +130,7 @@ class Lifter:
         raise ValueError("the region has no linalg.yield")
 
     def intrinsic(self, op: llvm.CallIntrinsicOp, operands: Sequence[SSAValue]) -> SSAValue:
-        """An intrinsic of scalars in all lanes; operands that are no vectors are for every lane."""
+        """An intrinsic for scalars applied to all lanes; operands that are not vectors apply to every lane."""
         b, scalar = self.builder, op.results[0].type
         name, width = LIFTED_INTRINSICS[op.intrin.data]
         if not name or self.lanes % width:

@@ -1,4 +1,4 @@
-"""What weights' codes of few bits stand for: steps from a zero point, or floats of 4 to 8 bits."""
+"""The meaning of weight codes of few bits: steps from a zero point, or floats of 4 to 8 bits."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from relay.target import LANES
 
 
 def code_type(block: Block) -> Attribute | None:
-    """The type of the codes of a product by weights of few bits, by its body; None of any other body."""
+    """The type of the weight codes of a product, found from its body; None for any other body."""
     found = steps(block)
     return next((type for type in (CODES, *signed_floats()) if found == expected(type)), None)
 
 
 @cache
 def expected(type: Attribute) -> list[object]:
-    """What the body of a product by codes of a type computes."""
+    """The body of a product with codes of a type, for comparison."""
     block = Block(arg_types=[f32, i8, f32, i8, f32])
     e = Emitter(block, UnknownLoc())
     block.add_op(linalg.YieldOp(*weight_only_body(type)(e, block.args)))
@@ -49,7 +49,7 @@ def steps(block: Block) -> list[object]:
 
 
 def numbers_of(type: ReducedPrecisionFloatType) -> list[float]:
-    """What the codes of 4 bits stand for."""
+    """The numbers that the 16 codes of 4 bits stand for."""
     return np.arange(LANES, dtype=np.uint8).view(dtype_of(type)).astype(np.float32).tolist()
 
 

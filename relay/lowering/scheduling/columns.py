@@ -42,7 +42,7 @@ class Columns:
 
     @property
     def bytes(self) -> int:
-        """The memory that all terms take."""
+        """The memory for all terms."""
         return sum(dtype_of(term.value.type).itemsize for term in self.terms) * self.width * self.size
 
 
@@ -52,7 +52,7 @@ def columns_of(
     loads: Sequence[memref.LoadOp],
     late: Sequence[Operation],
 ) -> Columns | None:
-    """The terms of an operation; None where there are none, or they do not pay."""
+    """The terms of an op; None if there are none, or they do not pay."""
     sizes, block = extents(op), op.body.block
     across = len(sizes) - 2
     if across < 0:
@@ -89,12 +89,12 @@ def columns_of(
 
 
 def by_column(load: memref.LoadOp, varying: set[SSAValue]) -> bool:
-    """Whether of the places of a row only the last depends on the place in the line."""
+    """Whether, of the coordinates of a row, only the last depends on the position in the line."""
     return load.indices[-2] in varying and varying.isdisjoint(load.indices[:-2])
 
 
 def depends(value: SSAValue, varying: set[SSAValue], late: Sequence[Operation]) -> bool:
-    """Whether a value is none of the line: it varies along it, or is made of more than one row."""
+    """Whether a value varies along the line, or depends on more than one row."""
     return value in varying or value.owner in late
 
 

@@ -62,7 +62,7 @@ class Convolution:
 
     @property
     def pitch(self) -> int:
-        """Elements from one pixel to the next."""
+        """The distance between pixels in elements."""
         return at_most(self.channels) + self.others
 
     @property
@@ -113,7 +113,7 @@ def recognise(op: linalg.GenericOp) -> Convolution | None:
 
 
 def kinds_of(op: linalg.GenericOp) -> str:
-    """A letter per loop: p of parallel ones, r of reductions."""
+    """A letter for each loop: p for parallel, r for reduction."""
     return "".join("p" if t.data is IteratorType.PARALLEL else "r" for t in op.iterator_types)
 
 
@@ -152,7 +152,7 @@ def window_of(
 
 
 SCALARS = (memref.LoadOp.name, "arith.extsi", "arith.extui")
-"""What a number is made by that each call of a kernel gives."""
+"""Ops that may compute a scalar which calls of a kernel give."""
 Side = tuple[bool, int, SSAValue | None]
 """As of an `Operand`: unsigned, zero point, the zero point where it is given."""
 
@@ -225,7 +225,7 @@ class Groups:
 
     @property
     def epilogue(self) -> linalg.GenericOp | None:
-        """The one elementwise operation that reads the result."""
+        """The only elementwise op that reads the result."""
         return None if self.view is None else epilogue_of(self.view.result)
 
     def kernel_of(self, array: Array) -> Array:

@@ -47,7 +47,7 @@ class Weighted:
 
     @property
     def covers(self) -> Sequence[Operation]:
-        """The fill, the contraction and what follows."""
+        """The fill, the contraction, and the op after it."""
         return (self.fill, self.op, *([] if self.epilogue is None else [self.epilogue]))
 
     @property
@@ -57,7 +57,7 @@ class Weighted:
 
     @cached_property
     def row(self) -> Convolution | None:
-        """The same for images of one column as images of one row, if that is possible."""
+        """The same with images of one column as images of one row, if possible."""
         return as_row(self.conv) if self.by_points and self.groups is None else None
 
     def form(self, one_row: bool) -> tuple[Convolution, Sequence[Array]]:
@@ -67,13 +67,13 @@ class Weighted:
         return self.row, [kernel_of_row(kernel) for kernel in self.kernels]
 
     def flat(self, conv: Convolution) -> Sequence[bool]:
-        """Whether all pixels can be one row, the best first."""
+        """Whether all pixels can form one row: the options, the best first."""
         if conv.pointwise and len(shape_of(self.conv.out)) == 2:
             return (True,)
         return (True, False) if conv.pointwise and self.by_points else (False,)
 
     def around(self, conv: Convolution, target: CpuTarget, padding: Padding | None) -> Around:
-        """What the schedule of the convolution depends on."""
+        """The context on which the schedule of the convolution depends."""
         if self.epilogue is None:
             return Around(self.flat(conv), padding is not None)
         clamp = match_clamp(self.epilogue.body.block)
@@ -85,7 +85,7 @@ class Weighted:
         return Around(self.flat(conv), padding is not None, epilogue=length, packs=packs)
 
     def start(self, emission: Emission, masks: bool) -> Epilogue:
-        """What follows, without the bias; `masks` as in schedules."""
+        """The epilogue, without the bias; `masks` as in schedules."""
         if self.bias is not None:
             self.bias.drop()
         sums = self.conv.out
@@ -121,7 +121,7 @@ def weighted_of(fill: Operation, kernel: Kernel) -> Weighted | None:
 
 
 def recognise_weighted(fill: linalg.FillOp, kernel: Kernel) -> Weighted | None:
-    """As `weighted_of`."""
+    """See `weighted_of`, which caches it."""
     started, given = started_by(fill), kernel.given
     if started is None or started[1] != 0 or not given.calls:
         return None
@@ -188,19 +188,19 @@ def kernel_of_row(kernel: Array) -> Array:
 
 
 def copies(conv: Convolution, schedule: TileSchedule) -> bool:
-    """Whether the data is copied: in another form, or with room behind it."""
+    """Whether the data is copied: into another form, or with room behind it."""
     room = schedule.codes_per_step > 1 and slack(conv, schedule) > 0
     return schedule.sign_flip == "copy" or schedule.widen or room
 
 
 def pick_padding(pick: Picks, conv: Convolution, schedule: TileSchedule, padding: Padding | None) -> bool:
-    """Whether the copy of the data pads it, too."""
+    """Whether copying the data also pads it."""
     can = copies(conv, schedule) and padding is not None and padding.of_image
     return pick("pad_in_copy", (True, False) if can else (False,), can)
 
 
 def emit_data(emission: Emission, conv: Convolution, schedule: TileSchedule, *, pads: bool) -> SSAValue:
-    """The data as one row, in the form that the schedule wants."""
+    """Emit the data as one row, in the form that the schedule wants."""
     b, data = emission.builder, conv.data.value
     padding = emission.paddings.get(data) if pads else None
     if not pads:
@@ -213,7 +213,7 @@ def emit_data(emission: Emission, conv: Convolution, schedule: TileSchedule, *, 
 
 @dataclass(frozen=True)
 class OfWeights(Strategy[S]):
-    """A way to run a contraction whose weights are constants."""
+    """A strategy for contractions whose weights are constants."""
 
     op: linalg.GenericOp
     found: Weighted

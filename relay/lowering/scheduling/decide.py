@@ -1,4 +1,4 @@
-"""What each operation of a kernel becomes: decided in the order of emission, before anything is emitted."""
+"""Decides how each op of a kernel runs, in the order of emission, before anything is emitted."""
 
 from __future__ import annotations
 
@@ -37,14 +37,15 @@ class Decisions:
 
 
 class Chooser:
-    """Chooses what takes least, and what is best. Others choose otherwise: to explore what is possible."""
+    """Chooses the cheapest strategy and the best value of each decision. Subclasses choose differently, to explore what
+    is possible."""
 
     def picks(self, where: str, given: Given) -> Picks:
-        """What answers decisions about an operation."""
+        """The object that answers decisions about an op."""
         return Picks(where, given)
 
     def unit(self, units: Sequence[Unit]) -> Unit:
-        """One of the strategies that apply to an operation."""
+        """One of the strategies that apply to an op."""
         return min(units, key=lambda unit: unit.schedule.cycles)
 
 
@@ -60,7 +61,7 @@ def decide(
 
 
 class Decider:
-    """Decides about one function's operations."""
+    """Decides about all ops of one function."""
 
     def __init__(self, function: func.FuncOp, given: GivenConstants, target: CpuTarget, tile: str, chooser: Chooser):
         self.block, self.given, self.chooser = function.body.block, given, chooser
@@ -74,7 +75,7 @@ class Decider:
         self.pending: dict[Operation, Operation] = {}
 
     def run(self) -> Decisions:
-        """Everything."""
+        """Decide about everything."""
         self.decide(list(self.block.ops))
         if self.entries:
             raise self.unused(self.entries[0])
@@ -82,7 +83,7 @@ class Decider:
         return self.found
 
     def decide(self, ops: Sequence[Operation]) -> None:
-        """Some operations in turn."""
+        """Decide about several ops in order."""
         for op in ops:
             if op in self.pending:
                 self.choose(self.pending[op], op)
@@ -90,7 +91,7 @@ class Decider:
                 self.visit(op)
 
     def visit(self, op: Operation) -> None:
-        """An operation that nothing before has taken."""
+        """Decide about an op that is not part of an earlier decision."""
         if isinstance(op, memref.ExpandShapeOp) and self.is_split(op):
             self.found.done.add(op)
             return
@@ -146,7 +147,7 @@ class Decider:
         return any(entry.strategy == "nest" and entry.op in numbers for entry in self.entries)
 
     def unit(self, options: Sequence[Strategy[Any]]) -> Unit:
-        """The strategy that the attribute names, else the one that takes least, and what it decides."""
+        """The strategy that the attribute names, or the cheapest, with its decisions."""
         number, entry = self.numbers[options[0].op], self.entry_for(options, consume=True)
         where = f"{self.where}: op {number}" if len(self.numbers) > 1 else self.where
         given: Given = {}
@@ -182,7 +183,7 @@ class Decider:
         return None
 
     def unused(self, entry: Entry) -> InvalidArgument:
-        """The error of an entry that is for no operation."""
+        """The error for an entry that applies to no op."""
         what = "names no strategy" if entry.strategy is None else f"strategy {entry.strategy} applies to no operation"
         if entry.op is not None:
             what = f"op {entry.op} is not scheduled by itself"
@@ -213,9 +214,9 @@ def is_emitted_at(option: Strategy[Any], op: Operation, at: Operation) -> bool:
 
 
 def users_of(value: SSAValue, *others: Operation) -> list[Operation]:
-    """What reads or writes the value, but for some operations."""
+    """The ops that read or write the value, without some."""
     return [use.operation for use in value.uses if use.operation not in others]
 
 
 TILED = frozenset({"contraction", "groups", "parts"})
-"""Strategies that `relay.tile` is for."""
+"""Strategies to which `relay.tile` applies."""

@@ -84,7 +84,7 @@ def depthwise_cycles(kernel: Kernel, op: linalg.GenericOp, conv: Convolution, gr
 
 
 def takes_pairs(conv: Convolution, target: CpuTarget) -> bool:
-    """Whether taps are taken two at a time."""
+    """Whether two taps are multiplied at a time."""
     codes = conv.data.element == conv.kernel.element == i8
     return codes and conv.kernel_rows * conv.kernel_columns > 1 and target.dot(2) is not None
 
@@ -140,7 +140,7 @@ class DepthwiseEmitter:
                 self.pixel(image, y, x, channel, lanes)
 
     def pixel(self, image: Index, y: Index, x: Index, channel: Index, lanes: int) -> None:
-        """All taps of one output pixel for 16 channels."""
+        """Emit all taps of one output pixel for 16 channels."""
         conv, b = self.conv, self.b
         total = b.vector_load(self.initial, [channel], LANES)
         row = b.plus(b.times(image, conv.rows), b.times(y, conv.strides[0]))
@@ -171,7 +171,7 @@ class DepthwiseEmitter:
         self.epilogue.apply(total, [image, y, x], channel, lanes)
 
     def by_pairs(self, total: SSAValue, base: Index, block: Index, lanes: int) -> SSAValue:
-        """All taps, two at a time."""
+        """Emit all taps, two at a time."""
         b, conv = self.b, self.conv
         places = [
             (i * conv.dilation[0] * conv.columns + j * conv.dilation[1]) * conv.channels

@@ -141,7 +141,7 @@ class DepthwiseDotEmitter:
                         Row(self, section, (n, b.plus(first, step)), channel, start).emit()
 
     def join(self, pieces: Sequence[SSAValue]) -> SSAValue:
-        """Vectors of one size, one behind the other."""
+        """Concatenate vectors of one size."""
         if len(pieces) == 1:
             return pieces[0]
         half = len(pieces) // 2
@@ -203,12 +203,12 @@ class Row:
             self.lines.append([b.plus(self.number(entry, number), image) for number in numbers])
 
     def number(self, entry: Index, ahead: int) -> Index:
-        """A number of the table."""
+        """A number from the table."""
         b = self.b
         return b.add(arith.IndexCastOp(b.load(self.p.tables, [b.plus(entry, ahead)]), INDEX)).result
 
     def emit(self) -> None:
-        """All pixels, in runs with the same columns of taps inside the image."""
+        """Emit all pixels, in runs whose columns of taps inside the image are the same."""
         b, conv = self.b, self.conv
         operands = self.operands() if self.layout.parts == VECTORS and self.epilogue.packs() else None
         for kind, (first, end, left, right) in enumerate(self.layout.column_kinds):
@@ -278,7 +278,7 @@ class Row:
             self.finish(totals, self.b.plus(x, m), operands)
 
     def accumulate(self, totals: list[SSAValue], codes: Sequence[SSAValue], unit: int) -> None:
-        """The dot products with one unit of weights: four vectors."""
+        """Emit the dot products with one group of weights: four vectors."""
         b, width = self.b, self.layout.width
         for s, code in enumerate(codes):
             at = b.plus(self.weights_at, (unit * VECTORS + s) * width)
@@ -340,5 +340,5 @@ class Row:
 
 
 def tile_of(width: int) -> int:
-    """Pixels per turn: a divisor of the width, if a good one exists."""
+    """The pixels per turn: a divisor of the width, if there is a good one."""
     return next((t for t in (4, 5, 3, 6, 7, 2) if width % t == 0), min(4, width))

@@ -25,12 +25,12 @@ from relay.target import LANES, CpuCosts, CpuTarget
 
 GROUP = 4
 VECTORS = 4
-"""Vectors of accumulators of a block."""
+"""The vectors of accumulators in a block."""
 
 
 @dataclass(frozen=True)
 class Image:
-    """What the convolution reads, without its padding."""
+    """The image as the convolution reads it, without padding."""
 
     rows: int
     columns: int
@@ -59,11 +59,11 @@ class Section:
 
     @property
     def channels(self) -> int:
-        """Channels of a block."""
+        """The channels of a block."""
         return self.width // self.rows
 
     def part(self, number: int) -> tuple[int, int]:
-        """The row and the first channel of one part of 16 lanes."""
+        """The row and the first channel of a part of 16 lanes."""
         return number * LANES // self.channels, number * LANES % self.channels
 
 
@@ -98,7 +98,7 @@ class Layout:
 
     @property
     def parts(self) -> int:
-        """Parts of 128 bits of a register of codes."""
+        """The 128-bit parts of a register of codes."""
         return self.width // LANES
 
     @property
@@ -123,7 +123,7 @@ class Layout:
 
     @property
     def column_kinds(self) -> tuple[tuple[int, int, int, int], ...]:
-        """The same of columns."""
+        """The same for columns."""
         conv, image = self.conv, self.image
         return spans(
             image.columns, conv.kernel_columns, conv.strides[1], conv.dilation[1], image.left, conv.out_columns
@@ -156,17 +156,17 @@ class Layout:
         return (self.groups * self.conv.kernel_columns + len(self.second)) * GROUP * self.width
 
     def record(self, section: Section) -> int:
-        """Numbers per turn in the tables."""
+        """The numbers per turn in the tables."""
         return 2 + section.rows * (1 + self.conv.kernel_rows)
 
     def table_of(self, section: Section) -> int:
-        """Where the section's table starts."""
+        """The start of the section's table."""
         every = self.sections
         return sum(self.strips * self.steps(s) * self.record(s) for s in every[: every.index(section)])
 
 
 def width_of(conv: Convolution, target: CpuTarget) -> int:
-    """Lanes of a block; 0 where the target lacks the instructions, or other ones are faster."""
+    """The lanes of a block; 0 if the target lacks the instructions, or other instructions are faster."""
     if target.packs and target.whole_dots:
         return 64
     dot = target.dot(GROUP)

@@ -34,7 +34,7 @@ from relay.target import LANES, CpuTarget
 
 
 def extents(op: linalg.GenericOp) -> list[int]:
-    """The size of each loop, read off the operands' shapes."""
+    """The size of each loop, from the operands' shapes."""
     maps = [m.data for m in op.indexing_maps]
     result = [0] * maps[0].num_dims
     for map, value in zip(maps, op.operands, strict=True):
@@ -123,7 +123,7 @@ def pick_lanes(
 
 
 def vectors_of(size: int, lanes: Sequence[int], most: int) -> int:
-    """How many registers, of `most` elements, the vectors of these widths of a row are."""
+    """The number of registers, of `most` elements, for a row in vectors of these widths."""
     count = 0
     for width in lanes:
         count, size = count + size // width * -(-width // most), size % width
@@ -190,14 +190,14 @@ def has_whole_vectors(block: Block) -> bool:
 
 
 def apart(op: linalg.GenericOp) -> bool:
-    """Whether the operation reads nothing that it writes: elements may be computed twice."""
+    """Whether the op reads none of the buffers that it writes, so that elements may be computed twice."""
     read = {root(value) for value in op.inputs}
     written = op.body.block.args[len(op.inputs) :]
     return read.isdisjoint(root(value) for value in op.outputs) and not any(argument.uses for argument in written)
 
 
 class Elementwise:
-    """Emits one elementwise operation. `block` is what yields its results."""
+    """Emits one elementwise op. `block` computes its results."""
 
     def __init__(self, builder: LoopBuilder, op: linalg.GenericOp, block: Block, schedule: ElementwiseSchedule):
         self.b, self.block = builder, block
@@ -212,7 +212,7 @@ class Elementwise:
         self.lifters = {lanes: Lifter(builder, lanes) for lanes in (*self.widths, LANES)}
 
     def flatten(self, rank: int) -> None:
-        """See everything as vectors of one dimension."""
+        """View all operands as one-dimensional."""
         for number, (value, map) in enumerate(zip(self.operands, self.maps, strict=True)):
             if is_buffer(value.type) and shape_of(value):
                 self.operands[number] = self.b.flatten(value)
@@ -236,7 +236,7 @@ class Elementwise:
             in_vectors(self.b, self.sizes[-1], self.widths, vector, overlap=most, independent=True)
 
     def neighbours(self, dims: Sequence[Index], lanes: int) -> None:
-        """So many elements from a place on."""
+        """Emit this many elements, starting at a place."""
         block = self.block
 
         def values(first: int, lanes: int) -> list[SSAValue]:
@@ -264,7 +264,7 @@ class Elementwise:
         ]
 
     def write(self, results: Sequence[SSAValue], dims: Sequence[Index], lanes: int) -> None:
-        """Store what the body yields."""
+        """Store the results of the body."""
         b = self.b
         for result, target, map in zip(results, self.operands[self.inputs :], self.maps[self.inputs :], strict=True):
             buffer, at = self.place(target, map, dims)
@@ -274,7 +274,7 @@ class Elementwise:
                 b.store_parts(result, buffer, at)
 
     def place(self, value: SSAValue, map: AffineMap, dims: Sequence[Index]) -> tuple[SSAValue, list[Index]]:
-        """The buffer, and the indices in it, of an operand's element."""
+        """The buffer and the indices of an element of an operand."""
         return value, [self.b.apply(r, dims) for r in map.results]
 
     def read(self, value: SSAValue, map: AffineMap, dims: Sequence[Index], lanes: int) -> SSAValue:

@@ -1,4 +1,5 @@
-"""What follows a contraction: an elementwise `linalg.generic` applied to accumulators while they are in registers."""
+"""The epilogue of a contraction: an elementwise `linalg.generic` applied to accumulators while they are in
+registers."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ class Access:
 
 
 def accesses_of(op: linalg.GenericOp) -> list[Access]:
-    """How the operation reads and writes its operands."""
+    """The accesses of the op to its operands."""
     maps = [m.data for m in op.indexing_maps]
     used = [any(a.uses) for a in op.body.block.args]
     return [Access(v, m, u) for v, m, u in zip(op.operands, maps, used, strict=True)]
@@ -66,7 +67,7 @@ def by_points(accesses: Sequence[Access], rank: int) -> bool:
 
 
 def pieces(lanes: int) -> list[tuple[int, int]]:
-    """(first, count) of powers of two that fewer than 16 lanes are."""
+    """A division of fewer than 16 lanes into powers of two: (first, count)."""
     return [(lanes & -(2 * count), count) for count in (8, 4, 2, 1) if lanes & count]
 
 
@@ -102,7 +103,7 @@ class Epilogue:
 
     @property
     def itemsize(self) -> int:
-        """Bytes of an element of the result."""
+        """The bytes of an element of the result."""
         return dtype_of(buffer_of(self.outputs[0].value).element_type).itemsize
 
     @staticmethod
@@ -189,7 +190,7 @@ class Epilogue:
         return replace(access, map=AffineMap(rank, 0, AffineMap.constant_map(0).results * count))
 
     def mask(self, lanes: Index) -> SSAValue:
-        """The first `lanes` of 16."""
+        """The mask of the first `lanes` of 16."""
         b = self.builder
         if not isinstance(lanes, int):
             numbers = b.constant_attr(dense_vector(range(LANES), i32), vector_of(i32, LANES))
@@ -198,7 +199,7 @@ class Epilogue:
         return b.constant_attr(attr, vector_of(i1, LANES))
 
     def load(self, value: SSAValue, at: Sequence[Index], lanes: Index) -> SSAValue:
-        """16 elements, or the first `lanes` and zeros."""
+        """Load 16 elements, or the first `lanes` and zeros."""
         b = self.builder
         if lanes == LANES:
             return b.vector_load(value, at, LANES)
@@ -314,13 +315,13 @@ class Epilogue:
 
 
 def operations_of(op: linalg.GenericOp | None) -> int:
-    """How many operations an epilogue is, functions counted as what they become."""
+    """The number of ops in an epilogue; functions count as their expansions."""
     ops = [] if op is None else list(op.body.block.ops)
     return len(ops) + (EXPANSION - 1) * sum(each.name in EXPANDED for each in ops)
 
 
 def epilogue_of(out: SSAValue, *writers: Operation) -> linalg.GenericOp | None:
-    """The one elementwise operation that reads the accumulators, if nothing else does."""
+    """The only op that reads the accumulators, if it is elementwise; else None."""
     users = {use.operation for use in out.uses} - {*writers}
     if isinstance(out, BlockArgument) or len(users) != 1:
         return None

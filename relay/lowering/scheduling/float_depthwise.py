@@ -28,16 +28,16 @@ from relay.lowering.scheduling.strategy import Emission, Kernel
 from relay.target import LANES
 
 KINDS = 5
-"""Kinds of border rows, or columns, that code is written for."""
+"""The most kinds of border rows, or columns, for which code is emitted."""
 MOST_TAPS = 128
-"""Taps that code is written for: all of them, of each kind of row and column."""
+"""The most taps for which code is emitted: all taps, for each kind of row and column."""
 MOST_PIXELS = 16
-"""Pixels of a tile that may be asked for."""
+"""The most pixels of a tile."""
 
 
 @dataclass(frozen=True)
 class Borders:
-    """How windows of a convolution meet its image without the padding."""
+    """How the windows of a convolution overlap the image without padding."""
 
     conv: Convolution
     image: Image
@@ -50,7 +50,7 @@ class Borders:
 
     @property
     def column_spans(self) -> tuple[Span, ...]:
-        """Output columns that do."""
+        """Output columns whose windows meet the image with the same taps."""
         conv, size = self.conv, self.image
         return spans(size.columns, conv.kernel_columns, conv.strides[1], conv.dilation[1], size.left, conv.out_columns)
 

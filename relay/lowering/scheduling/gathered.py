@@ -31,9 +31,9 @@ from relay.lowering.shaped import Extent, at_most, is_buffer
 from relay.target import LANES
 
 WIDEST = 64
-"""Elements that are only moved."""
+"""The most elements of a vector that is only moved."""
 LEAST = 4
-"""Elements of a row, at least."""
+"""The fewest elements of a row."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class GatheredSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class GatheredRows(Strategy[GatheredSchedule]):
-    """Rows at computed places, a vector at a time."""
+    """Rows at computed places, one vector at a time."""
 
     record = GatheredSchedule
     any_length = True
@@ -160,7 +160,7 @@ class Rows:
             self.results(outer, columns.late, [(value, rooms[term], [at]) for value, term, at in columns.uses])
 
     def common(self, outer: Sequence[Index], wanted: Callable[[SSAValue], bool]) -> None:
-        """What elements of a row have in common, as far as it is wanted here."""
+        """The values that elements of a row share, as far as they are needed here."""
         b, known = self.b, self.known
         for argument, value, map in zip(self.block.args, self.op.inputs, self.op.indexing_maps, strict=False):
             if wanted(argument):

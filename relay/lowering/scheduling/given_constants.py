@@ -22,8 +22,8 @@ start from. Files have these names."""
 
 
 class GivenConstants:
-    """What the calls of a function give as constants. Arguments whose constants were packed are retired: calls do not
-    give them any more, the function has them until `erase_retired`."""
+    """The constants that calls of a function pass. An argument whose constants were packed is retired: calls no longer
+    pass it, and `erase_retired` removes it from the function."""
 
     def __init__(self, block: Block, calls: Sequence[func.CallOp]):
         self.block, self.calls = block, list(calls)
@@ -31,17 +31,17 @@ class GivenConstants:
         self.copied: list[BlockArgument] = []
 
     def constant(self, argument: BlockArgument) -> bool:
-        """Whether every call gives a constant for the argument."""
+        """Whether every call passes a constant for the argument."""
         at = self.position(argument)
         return all(constant_of(call.arguments[at]) is not None for call in self.calls)
 
     def constants_of(self, argument: BlockArgument) -> list[arith.ConstantOp]:
-        """The constants that the calls give for the argument."""
+        """The constants that calls pass for the argument."""
         at = self.position(argument)
         return [constant for call in self.calls if (constant := constant_of(call.arguments[at]))]
 
     def position(self, argument: BlockArgument) -> int:
-        """Where calls have the argument."""
+        """The argument's position in calls."""
         return sum(before not in self.retired for before in self.block.args[: argument.index])
 
     def replace(
@@ -51,7 +51,7 @@ class GivenConstants:
         packed: Sequence[Sequence[Array]],
         suffixes: Sequence[str] = SUFFIXES,
     ) -> list[SSAValue]:
-        """Have calls give packed constants, a row for each call, in place of an argument; returns the new ones."""
+        """Replace an argument by packed constants, one row for each call; return the new arguments."""
         new = self.beside(argument, weights, packed, suffixes)
         self.retire(argument)
         return new
@@ -63,7 +63,7 @@ class GivenConstants:
         packed: Sequence[Sequence[Array]],
         suffixes: Sequence[str],
     ) -> list[SSAValue]:
-        """Have calls give packed constants, a row for each call, after an argument; returns the new ones."""
+        """Add packed constants after an argument, one row for each call; return the new arguments."""
         self.copied.append(argument)
         position = self.position(argument) + 1
         new: list[SSAValue] = []
@@ -80,21 +80,21 @@ class GivenConstants:
         return new
 
     def retire_unread(self, among: Iterable[BlockArgument] | None = None) -> None:
-        """Have calls give no more what the function does not read, of all arguments or of some."""
+        """Retire arguments that the function does not read, among all arguments or some."""
         for argument in tuple(self.block.args if among is None else among):
             if not any(argument.uses) and argument not in self.retired:
                 self.retire(argument)
 
     def retire(self, argument: BlockArgument) -> None:
-        """Have calls give an argument no more."""
+        """Remove an argument from all calls."""
         position = self.position(argument)
         for call in self.calls:
             call.operands = [operand for at, operand in enumerate(call.operands) if at != position]
         self.retired.append(argument)
 
     def narrow(self) -> None:
-        """Have calls give words of 32 bits whose numbers fit into 8 or 16 as such, where the function only loads them:
-        shifts, and most numbers that sums start from."""
+        """Pass 32-bit numbers that fit into 8 or 16 bits as such, where the function only loads them: shifts, and most
+        initial sums."""
         for argument in [each for each in self.block.args if each not in self.retired]:
             type, loads = argument.type, [use.operation for use in argument.uses]
             if not (is_buffer(type) and type.element_type == i32 and type.get_shape() and loads):
@@ -113,7 +113,7 @@ class GivenConstants:
                     break
 
     def erase_retired(self) -> None:
-        """Take retired arguments off the function."""
+        """Remove retired arguments from the function."""
         for argument in self.retired:
             self.block.erase_arg(argument)
 

@@ -94,7 +94,7 @@ class GroupsInTurn(OfWeights[GroupsSchedule]):
 
 
 def place_of(b: LoopBuilder, groups: Groups, schedule: TileSchedule, number: Index) -> Place:
-    """Where group `number` is, of constants that `pack_groups` made."""
+    """The place of group number `number` among the constants that `pack_groups` made."""
     conv, blocks, group = groups.conv, len(blocks_of(groups.conv.outputs, schedule.vectors)), schedule.codes_per_step
     lanes = -(-conv.outputs // LANES) * LANES
     return Place(
@@ -107,7 +107,7 @@ def place_of(b: LoopBuilder, groups: Groups, schedule: TileSchedule, number: Ind
 
 
 def joined_to(groups: Groups, count: int) -> Groups:
-    """Neighbours as one, so that there are `count`."""
+    """Neighbouring groups joined so that `count` remain."""
     conv, size = groups.conv, groups.count // count
     channels = conv.channels * size
     new = replace(conv, channels=channels, outputs=conv.outputs * size, others=conv.pitch - channels)
@@ -115,7 +115,7 @@ def joined_to(groups: Groups, count: int) -> Groups:
 
 
 def cycles(groups: Groups, target: CpuTarget, flat: bool) -> float:
-    """What all groups cost."""
+    """The cycles of all groups."""
     conv, costs = groups.conv, target.costs
     last = conv.outputs % LANES
     finish = conv.outputs // LANES * costs.vector_store + (costs.partial_store if last else 0.0)
@@ -136,7 +136,7 @@ def joined_kernel(kernel: Array, size: int, zero_point: int) -> Array:
 
 
 def pack_groups(groups: Groups, schedule: TileSchedule, kernel: Array, bias: Array | None) -> Packed:
-    """The numbers of all groups, [g, o, i, j, c], one behind the other."""
+    """The packed numbers of all groups, [g, o, i, j, c], concatenated."""
     every = [pack_constants(groups.conv, schedule, one) for one in kernel]
     if bias is not None:
         parts = bias.reshape(groups.count, -1)

@@ -53,7 +53,7 @@ from relay.lowering.shaped import Extent, at_most, buffer_of, is_buffer, root, s
 from relay.target import LANES
 
 JOINS = (*IDEMPOTENT, arith.AddfOp, arith.AddiOp)
-"""What reductions along a row join by."""
+"""The ops by which reductions along a row combine elements."""
 Scheduled = linalg.GenericOp | linalg.FillOp
 
 
@@ -208,7 +208,8 @@ class Chain:
         return cls(tuple(sizes[:-1]), sizes[-1]) if len(sizes) > 1 and sizes[-1] >= least else None
 
     def take(self, op: Scheduled) -> bool:
-        """Add an operation, if it runs on the rows and reads no others of what is written here."""
+        """Add an op to the chain, if it runs on the same rows and reads only those among the buffers that the chain
+        writes."""
         if isinstance(op, linalg.FillOp):
             fits = shape_of(op.outputs[0]) == self.outer and contiguous(op.outputs[0].type)
         else:
@@ -280,7 +281,7 @@ def is_reduction(op: linalg.GenericOp) -> bool:
 
 
 Kept = Mapping[SSAValue, tuple[SSAValue, Index]]
-"""Buffers whose row at hand is in scratch memory instead: in which, and where the row starts."""
+"""Buffers whose current row is in scratch memory: which memory, and the start of the row."""
 
 
 class Row:
@@ -310,11 +311,11 @@ class Row:
             self.whole(op)
 
     def number(self, value: SSAValue, map: AffineMap) -> SSAValue:
-        """An operand's number for the row."""
+        """The number of an operand for this row."""
         return self.numbers[value] if value in self.numbers else read(self.b, value, map, list(self.dims))
 
     def whole(self, op: linalg.GenericOp) -> None:
-        """A row of results."""
+        """Emit a row of results."""
         given = self.schedule
         schedule = ElementwiseSchedule(flat=False, lanes=given.lanes, overlap=apart(op), saturate=given.saturate)
         emitter = OfRow(self.b, op, op.body.block, schedule, self)

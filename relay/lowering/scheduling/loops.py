@@ -49,7 +49,7 @@ def store(builder: LoopBuilder, value: SSAValue, target: SSAValue, places: Seque
 def over(
     b: LoopBuilder, count: int, size: int, body: Callable[[Index, int], None], *, independent: bool = False
 ) -> None:
-    """Run the body on tiles of `size` of a row of `count`, and on what is left: on their starts and sizes."""
+    """Emit the body for tiles of `size` and for the rest of a row of `count`; it gets start and size of each."""
     size = max(min(size, count), 1)
     whole = count // size * size
     with b.loop(0, whole, size, independent=independent) as (start, _):

@@ -36,8 +36,8 @@ FLIP = -0x7F7F7F80
 
 @dataclass(frozen=True)
 class Block:
-    """A block of channels in a loop over blocks: its number and first channel, its vectors, and how many channels its
-    last vector has."""
+    """A block of channels inside a loop over blocks: its number, its first channel, its vectors, and the channels of
+    its last vector."""
 
     number: Index
     channel: Index
@@ -121,7 +121,7 @@ class MatmulEmitter:
             self.over_blocks(group, all_pixels)
 
     def over_blocks(self, group: Group | OpenGroup, body: Callable[[Block], None]) -> None:
-        """A loop over blocks of channels."""
+        """Loop over blocks of channels."""
         b, width = self.b, self.schedule.vectors * LANES
         inside = self.schedule.channels_inside
         apart = None if inside else sharing.of_blocks(self.conv, width, self.epilogue.itemsize)
@@ -243,7 +243,7 @@ class MatmulEmitter:
         self.finish(accumulators, [*self.place.outer, *point, x], pixels, at)
 
     def start(self, initial: Index, pixels: int, vectors: int) -> list[SSAValue]:
-        """What the accumulators of a tile start with."""
+        """The initial accumulators of a tile."""
         b = self.b
         start = [b.vector_load(self.initial, [b.plus(initial, v * LANES)], LANES) for v in range(vectors)]
         if self.matrix:
@@ -255,11 +255,11 @@ class MatmulEmitter:
         return carried
 
     def codes_before(self, step: Index) -> Index:
-        """Codes of a run before those of a step."""
+        """The codes of a run that precede those of a step."""
         return self.b.times(step, self.group)
 
     def ask_ahead(self, point: Sequence[Index], x: Index, pixels: int, block: Block, step: Index) -> None:
-        """Ask for what one step of a tile should of the next block's weights."""
+        """Prefetch one step's share of the next block's weights."""
         b, conv = self.b, self.conv
         size = block.vectors * LANES * self.group * self.depth
         points = prefetch.points_of(conv)
@@ -338,7 +338,7 @@ class MatmulEmitter:
         self.epilogue.apply(accumulators, [*outer, b.plus(x, m)], b.plus(block.channel, ahead), lanes)
 
     def correct(self, value: SSAValue, total: SSAValue) -> SSAValue:
-        """Take the kernel's zero point times the sum of the data off."""
+        """Subtract the kernel's zero point times the sum of the data."""
         left = zero_points.plus(self.b, self.conv.kernel, -kernel_offset(self.conv))
         factor = zero_points.spread(self.b, zero_points.times(self.b, left, -1), LANES)
         product = self.b.add(arith.MuliOp(total, factor)).result
@@ -427,7 +427,7 @@ class MatmulEmitter:
         return self.b.add(ExtSIOp(self.b.shuffle(codes, codes, [number] * LANES), vector_of(i32, LANES))).result
 
     def spread(self, word: SSAValue) -> SSAValue:
-        """Four codes, or two of 16 bits, in each of 16 lanes."""
+        """Four codes, or two of 16 bits, broadcast to 16 lanes."""
         element = i16 if self.group == 2 else i8
         return self.b.bitcast(self.b.broadcast(word, LANES), element, self.group * LANES)
 

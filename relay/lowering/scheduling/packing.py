@@ -1,4 +1,4 @@
-"""Weights as the micro-kernels read them: packed once, when compiling, in numpy."""
+"""Packs weights in the order in which micro-kernels read them: at compile time, in numpy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from relay.target import LANES
 
 
 def blocks_of(outputs: int, vectors: int) -> list[tuple[int, int]]:
-    """Output channels as (first channel, vectors of 16): blocks of `vectors`, then one of what is left."""
+    """Output channels in blocks of `vectors`, then a block for the rest: (first channel, vectors)."""
     whole = -(-outputs // LANES)
     full = [(b * vectors * LANES, vectors) for b in range(whole // vectors)]
     return full + ([(len(full) * vectors * LANES, whole % vectors)] if whole % vectors else [])
@@ -61,7 +61,7 @@ def rows_of_codes(conv: Convolution, kernel: Array, size: int) -> Array:
 
 
 def run_length(conv: Convolution) -> int:
-    """How many data elements, contiguous in memory, meet contiguous kernel elements."""
+    """The number of contiguous data elements that meet contiguous kernel elements."""
     joined = (conv.dilation[1] == 1 and not conv.others) or conv.kernel_columns == 1
     return conv.kernel_columns * conv.channels if joined else conv.channels
 
@@ -83,7 +83,7 @@ def padded(vector: Array) -> Array:
 
 
 def wrap_i32(value: Array) -> Array:
-    """int64 as int32, wrapping."""
+    """int64 as int32, with wrapping."""
     return value.astype(np.int64).astype(np.int32)
 
 

@@ -22,7 +22,7 @@ from relay.lowering.shaped import Extent, at_most, leads, shape_of, vector_of
 from relay.target import CpuCosts
 
 Extend = type[ExtSIOp] | type[ExtUIOp]
-"""How codes become 16 bits."""
+"""The way in which codes are widened to 16 bits."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def emit_padding(b: LoopBuilder, padding: Padding) -> None:
 
 
 CHUNK = 64
-"""Bytes copied at once."""
+"""The bytes copied at once."""
 
 
 def copy_codes(
@@ -178,7 +178,7 @@ def emit_codes(
 
 
 Span = tuple[int, int, int, int]
-"""Output positions and the taps that meet the image there: (first, end, first tap, end tap)."""
+"""Output positions, and the taps that meet the image there: (first, end, first tap, end tap)."""
 
 
 @lru_cache(maxsize=256)

@@ -29,9 +29,9 @@ from relay.lowering.scheduling.tiles import choose
 from relay.target import LANES, CpuCosts
 
 STEP = 4
-"""Codes that a step takes, at most."""
+"""The most codes of a step."""
 MOST = 16
-"""Blocks of channels that code is written for: a bound of its size."""
+"""The most blocks of channels for which code is emitted, which bounds its size."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def products(conv: Convolution) -> int:
 
 
 def pack_parts(parts: Sequence[Part], plans: Sequence[TileSchedule], kernel: Array, bias: Array | None) -> list[Packed]:
-    """The numbers of each part."""
+    """The packed numbers of each part."""
     every = [pack_constants(part.conv, plan, part.kernel_of(kernel)) for part, plan in zip(parts, plans, strict=True)]
     if bias is None:
         return every
@@ -159,12 +159,12 @@ def pack_parts(parts: Sequence[Part], plans: Sequence[TileSchedule], kernel: Arr
 
 
 def together(packed: Sequence[Packed]) -> Packed:
-    """The numbers of all parts, one behind the other."""
+    """The numbers of all parts, concatenated."""
     return Packed(np.concatenate([one.weights for one in packed]), np.concatenate([one.initial for one in packed]))
 
 
 def places_of(parts: Sequence[Part], packed: Sequence[Packed]) -> list[Place]:
-    """Where the parts' pixels, numbers and results start."""
+    """The places at which the pixels, numbers and results of each part start."""
     weights = np.cumsum([0, *(one.weights.size for one in packed)]).tolist()
     initial = np.cumsum([0, *(one.initial.size for one in packed)]).tolist()
     return [

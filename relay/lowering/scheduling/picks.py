@@ -1,4 +1,4 @@
-"""Decisions one after the other: each has a name, what is possible, and what is best if nothing else is given."""
+"""Decisions about an op, one after the other: each has a name, possible values, and a best value."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from relay.lowering.scheduling.record import Given, Value
 
 T = TypeVar("T", bound=Value)
 SHOWN = 12
-"""Values that an error lists."""
+"""The most values that an error lists."""
 
 
 class Tuples(Sequence[tuple[int, ...]]):
-    """All tuples of numbers, each out of a range of its own."""
+    """All tuples of numbers, each from a range of its own."""
 
     def __init__(self, *ranges: range):
         self.ranges = ranges
@@ -95,11 +95,11 @@ class Picks:
         return found
 
     def part(self, where: str, given: Given) -> Picks:
-        """The same for a part of the operation."""
+        """The decisions about a part of the op."""
         return Picks(where, given)
 
     def finish(self) -> None:
-        """All decisions were asked for. Raises InvalidArgument where something else is given."""
+        """Check that every given decision was asked for. Raises InvalidArgument otherwise."""
         for name in self.given:
             if name not in self.names:
                 raise InvalidArgument(self.where, f"{name} is not decided here", f"decisions: {', '.join(self.names)}")
@@ -111,7 +111,7 @@ def has_truth(value: Value) -> bool:
 
 
 def listed(values: Sequence[Value]) -> str:
-    """What is possible, in a few words."""
+    """The possible values, in a few words."""
     if isinstance(values, Tuples):
         return str(values)
     if isinstance(values, range):

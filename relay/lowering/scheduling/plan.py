@@ -1,4 +1,4 @@
-"""How a contraction runs: each decision, from its shape, its codes, what follows and the target."""
+"""Decides how a contraction runs, from its shape, its codes, its epilogue and the target."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from relay.target import LANES, CpuTarget
 from relay.target.dots import BY_LANE, Dot, half_dot
 
 MATRIX = 8
-"""Codes of a step of products of two pixels."""
+"""The codes of a step of a product of two pixels."""
 LARGEST = 28
-"""Pixels, or vectors, of a tile that may be asked for."""
+"""The most pixels, and vectors, of a tile."""
 TILES = Tuples(range(1, LARGEST + 1), range(LANES, LARGEST * LANES + 1, LANES))
 STRIDES = (32, 64, 128, 256)
-"""Bytes from one prefetch to the next that may be asked for."""
+"""The possible distances between prefetches, in bytes."""
 
 
 def parse_tile(text: str, where: str) -> tuple[int, int]:
@@ -91,12 +91,12 @@ class TileSchedule(OpSchedule):
 
     @property
     def vectors(self) -> int:
-        """Vectors of 16 channels of a whole block."""
+        """The vectors of 16 channels in a whole block."""
         return self.tile[1] // LANES
 
     @property
     def pixels(self) -> tuple[int, ...]:
-        """Pixels of a tile of so many vectors."""
+        """The pixels of a tile with this many vectors."""
         return (0, *self.narrow, self.tile[0])
 
 
@@ -224,12 +224,12 @@ def needs_sums(conv: Convolution) -> bool:
 
 
 def kernel_offset(conv: Convolution) -> int:
-    """What the dot product's signed kernel codes lack: 128 for unsigned weights."""
+    """What is subtracted from the kernel's codes for a dot product with signed weights: 128 if they are unsigned."""
     return 128 if conv.kernel.unsigned else 0
 
 
 def data_offset(conv: Convolution, schedule: TileSchedule) -> int:
-    """What the codes that the dot product takes have too much."""
+    """What is added to the data's codes before the dot product."""
     if schedule.sign_flip == "none":
         return 0
     return -128 if conv.data.unsigned else 128
@@ -241,7 +241,7 @@ def takes_unsigned(conv: Convolution, schedule: TileSchedule) -> bool:
 
 
 def slack(conv: Convolution, schedule: TileSchedule) -> int:
-    """Bytes that the last step may read behind the data."""
+    """The bytes behind the data that the last step may read."""
     last = behind(conv, 4) if schedule.outlier_steps else 0
     return max(behind(conv, schedule.codes_per_step), last)
 
@@ -294,7 +294,7 @@ def tile_rows(conv: Convolution, *, flat: bool) -> int:
 
 
 def steps_of(conv: Convolution, group: int) -> int:
-    """Steps of the whole reduction."""
+    """The steps of the whole reduction."""
     run = at_most(run_length(conv))
     return conv.kernel_rows * (conv.kernel_columns * at_most(conv.channels) // run) * -(-run // group)
 
@@ -324,7 +324,7 @@ def instruction_of(conv: Convolution, target: CpuTarget, group: int) -> Dot | No
 
 
 def extension_of(conv: Convolution) -> type[ExtSIOp] | type[ExtUIOp]:
-    """How the data's codes become wider."""
+    """The way in which the data's codes are widened."""
     return ExtUIOp if conv.data.unsigned else ExtSIOp
 
 

@@ -21,7 +21,7 @@ from relay.lowering.shaped import Extent, at_most, buffer_of
 from relay.target import CpuTarget
 
 SECOND_LEVEL = 2
-"""The hint of locality for the second-level cache: a block is too large for the first."""
+"""The locality hint for the second-level cache: a block is too large for the first."""
 
 
 FEW_PLACES, PLACES = 4, 8
@@ -72,7 +72,7 @@ def share_of(size: int, points: int, pixels: int, steps: int) -> Share:
 
 
 def ask(b: LoopBuilder, weights: SSAValue, at: Index, share: Share, stride: int) -> None:
-    """Ask for one step's share, every `stride` bytes of it."""
+    """Prefetch one step's share, every `stride` bytes of it."""
     for line in range(0, share.step, max(stride // dtype_of(buffer_of(weights).element_type).itemsize, 1)):
         b.add(PrefetchOp.make(weights, [b.index(b.plus(at, line))], SECOND_LEVEL))
 

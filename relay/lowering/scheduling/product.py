@@ -149,7 +149,7 @@ class ProductEmitter:
         self.size = self.width * self.steps * self.group
 
     def emit(self) -> None:
-        """Pack all, then multiply all."""
+        """Pack all matrices, then multiply all."""
         b, conv, product = self.b, self.conv, self.product
         self.allocate()
         with b.loop(0, product.batch, independent=True) as (number, _):
@@ -168,7 +168,7 @@ class ProductEmitter:
             emitter_of(self.schedule)(b, conv, self.schedule, data, constants, epilogue, place).emit()
 
     def allocate(self) -> None:
-        """Room for all packed matrices."""
+        """Memory for all packed matrices."""
         b, conv, batch = self.b, self.conv, self.product.batch
         element = i16 if self.group == 2 else buffer_of(conv.kernel.value).element_type
         self.source = b.flatten(conv.kernel.value)
@@ -176,7 +176,7 @@ class ProductEmitter:
         self.initial = b.add(memref.AllocOp.get(conv.accumulator, 64, [batch * self.width])).memref
 
     def pack_matrix(self, number: Index) -> None:
-        """One matrix."""
+        """Pack one matrix."""
         b, outputs = self.b, self.conv.outputs
         if isinstance(outputs, Extent):
             for group in open_groups(b, outputs, self.schedule.vectors):
@@ -322,7 +322,7 @@ class ProductEmitter:
             b.store(self.taken(code), self.packed, [b.plus(target, r)])
 
     def none(self, lanes: int) -> SSAValue:
-        """The code that counts as 0, as a scalar or in all lanes."""
+        """The code that stands for 0, as a scalar or in all lanes."""
         b, kernel = self.b, self.conv.kernel
         if self.group == 2 and kernel.given is not None:
             code = b.add(arith.TruncIOp(kernel.given, i8)).result

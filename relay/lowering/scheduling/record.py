@@ -51,12 +51,12 @@ class OpSchedule:
 
     @property
     def decisions(self) -> dict[str, Value]:
-        """The fields of this strategy alone, in order."""
+        """The fields that this strategy adds, in order."""
         general = {field.name for field in fields(OpSchedule)}
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in general}
 
     def attribute(self, *, numbered: bool = False) -> DictionaryAttr:
-        """This as an attribute; with the operation's number where the kernel has several."""
+        """The record as an attribute; with the number of the op where the kernel has several."""
         first: dict[str, Value] = {"strategy": self.strategy, **({"op": self.op} if numbered else {})}
         last: dict[str, Value] = {"cycles": self.cycles, "why": self.why}
         return DictionaryAttr({name: encode(value) for name, value in {**first, **self.decisions, **last}.items()})
@@ -131,7 +131,7 @@ def schedules_in(function: FuncOp, kinds: Mapping[str, type[OpSchedule]]) -> lis
 
 
 def place_of(function: FuncOp) -> str:
-    """Where errors about the function's schedule are."""
+    """The place that errors about the function's schedule name."""
     return f"@{function.sym_name.data}: {ATTRIBUTE}"
 
 
@@ -163,7 +163,7 @@ def threads_of(function: FuncOp) -> list[SharedLoop] | None:
 
 
 def write(function: FuncOp, ops: Sequence[OpSchedule]) -> None:
-    """Give the function the attribute; what it says of threads stays."""
+    """Set the attribute of the function; its threads are kept."""
     old = function.attributes.get(ATTRIBUTE)
     threads = old.data.get("threads") if isinstance(old, DictionaryAttr) else None
     if len(ops) == 1:
