@@ -29,16 +29,17 @@ from relay.universe import shown_in_notebook
 __all__ = ["Choice", "Choices", "Edit", "Exploration", "Latency", "Trial", "Written", "explore"]
 
 ROUNDS = 9
-"""How often latency is measured; what the user measures is measured once unless `rounds` says otherwise."""
+"""How often latency is measured; a user's own measurement runs once unless `rounds` is given."""
 
 
 @dataclass(frozen=True)
 class Exploration(Mapping[str, Trial]):
-    """Every alternative by name, in the order they were given, and the best of them."""
+    """The measured alternatives by name, in the given order, and the best of them."""
 
     trials: Mapping[str, Trial]
     best: Trial
-    """The one of the smallest value, or of the smallest first number of a tuple; the first of equals."""
+    """The name of the alternative with the smallest value, or the smallest first number of a tuple; the first of
+    equals."""
     module: IRModule
     choices: Mapping[str, Choice]
 
@@ -63,7 +64,7 @@ class Exploration(Mapping[str, Trial]):
 
     @property
     def ties(self) -> list[Trial]:
-        """Trials that the measurements do not tell from the best one."""
+        """Trials that the measurements cannot tell from the best one."""
         return [t for t in self.trials.values() if t.medians and t is not self.best and t.ties(self.best)]
 
     def table(self) -> list[list[str]]:
@@ -161,7 +162,7 @@ def explore(
 
 
 def _subject(mod: IRModule, inputs: Inputs | None, measure: Measure) -> dict[str, str]:
-    """What a log is about. A module's text names large weights by their hash."""
+    """Identifies the subject of a log. The text of a module names large weights by their hash."""
     by: object = getattr(measure, "__qualname__", type(measure).__qualname__)
     return {"module": _digest(str(mod).encode()), "inputs": _digest_of(inputs), "measure": str(by)}
 
@@ -191,7 +192,7 @@ def _finished(log: Log, known: Mapping[str, Choice], check: bool) -> dict[str, T
 
 
 def _reference(first: Choice, mod: IRModule, inputs: Inputs | None) -> list[Array]:
-    """The results that all others must have."""
+    """The results that every alternative must reproduce."""
     try:
         return [np.asarray(result) for result in results_of(first.build(mod), inputs)]
     except RelayError as error:

@@ -49,36 +49,36 @@ PLAIN = (
     Schedule(),
     PlanMemory(),
 )
-"""The way down with as little choice as there is."""
+"""A pipeline to loops that makes as few choices as possible."""
 COMPILED = 1e-4
-"""How far floats of compiled code may be from the interpreter's, relative to the largest magnitude."""
+"""The tolerance for floats of compiled code against the interpreter's, relative to the largest magnitude."""
 Run = Callable[[IRModule, Sequence[Array]], Sequence[Array]]
-"""Runs a module's `main`."""
+"""Runs a module's `@main`."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a search has found."""
+    """The result of a search."""
 
     culprit: ModulePass | None
     """The first pass after which the numbers differ; None if there is none."""
     position: int
-    """How many passes ran before it."""
+    """The number of passes before it."""
     before: IRModule | None
-    """The module that the culprit was given."""
+    """The module before the culprit."""
     checked: tuple[str, ...]
-    """The passes after which the numbers were compared and equal."""
+    """The passes after which the numbers were equal."""
     unchecked: tuple[str, ...]
-    """The passes from the first whose output could not be run."""
+    """The passes from the first one after which the module could not be run."""
     reason: str = ""
-    """Why that could not be run."""
+    """Why it could not be run."""
     operators: tuple[str, ...] = ()
     """The operators of the source model whose kernel is the first in the order of execution that gives other numbers:
     `operator 3 ADD 'x' (model.tflite:3:0)`. Empty where only the results of `@main` differ, or nothing does."""
     kernel: str = ""
     """That kernel, or op, in the module before the culprit: `@conv2d_0`."""
     mismatch: str = ""
-    """In how many elements its result differs, how far, and where first."""
+    """How many elements of its result differ, by how much, and the first of them."""
 
     @property
     def equal(self) -> bool:
@@ -156,7 +156,7 @@ def find_culprit(
 
 
 def first(numbers: range, bad: Callable[[int], bool]) -> int:
-    """The first number that is bad, by bisection, or the end; all after a bad one are taken to be bad."""
+    """The first bad number, by bisection, or the end; all numbers after a bad one are assumed to be bad."""
     low, high = numbers.start, numbers.stop
     if low < high and not bad(high - 1):
         return high
@@ -212,7 +212,7 @@ class Search:
         return Finding(None, len(names), None, names[: end - 1], names[end - 1 :], reason)
 
     def observe(self, module: IRModule) -> Observation:
-        """What the module computes, with intermediate values where `run` can give them."""
+        """The results of the module, with intermediate values where `run` can return them."""
         try:
             more, points = observed(module)
             return Observation(module, points, self.run(more, self.inputs))
@@ -297,7 +297,7 @@ class Search:
 
 
 def far(different: Mismatch) -> str:
-    """How an array differs, and how far."""
+    """By how much an array differs, and where."""
     return f"{different}; at most by {different.largest:.6g}"
 
 
@@ -332,7 +332,7 @@ class Lowered:
     tolerance: float
     right: Sequence[Array] = ()
     reasons: dict[int, str] = field(default_factory=dict[int, str])
-    """Why the results of a module are not known."""
+    """Why the results of a module are unknown."""
     found: dict[int, Sequence[Array]] = field(default_factory=dict[int, Sequence[Array]])
     """The results of the modules that were run."""
 

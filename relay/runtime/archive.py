@@ -23,8 +23,8 @@ Part = TypeVar("Part")
 
 
 class Saved(NamedTuple):
-    """The parts of an executable; `constants` are those of `params` that native code reads, each where the graph says,
-    and are views of the same bytes as they are; None if they are elsewhere."""
+    """The parts of an executable. `constants`: the bytes that native code reads, in which `params` are views at the
+    planned offsets; None if the params are elsewhere."""
 
     graph: dict[str, Any]
     code: bytes
@@ -32,7 +32,7 @@ class Saved(NamedTuple):
     constants: Array | None
     artifacts: dict[str, bytes]
     claims: bytes = b""
-    """What `relay.validation` checks; empty where nothing is claimed."""
+    """The claims that `relay.validation` checks; empty if there are none."""
 
 
 def pack(saved: Saved) -> bytes:
@@ -41,7 +41,7 @@ def pack(saved: Saved) -> bytes:
 
 
 def pieces(saved: Saved) -> list[bytes | memoryview]:
-    """The bytes of the file in pieces: constants are not copied."""
+    """The bytes of the file in pieces, without copying constants."""
     offsets = {row["name"]: int(row["offset"]) for row in saved.graph["constants"]}
     parts: dict[str, container.Part] = {
         "graph.json": json.dumps(saved.graph).encode(),
@@ -57,7 +57,7 @@ def pieces(saved: Saved) -> list[bytes | memoryview]:
 
 
 def path_of(path: object) -> str:
-    """The path. Raises InvalidArgument for what names no file."""
+    """The path. Raises InvalidArgument for anything that is not a path."""
     if not isinstance(path, str | PathLike):
         raise InvalidArgument("path", f"{path!r} is none", "give the name of a file")
     named = os.fsdecode(cast("str | PathLike[str]", path))
@@ -67,11 +67,11 @@ def path_of(path: object) -> str:
 
 
 Source = str | PathLike[str] | bytes | bytearray | memoryview | IO[bytes]
-"""A saved executable: a path, its bytes, or what is open for bytes."""
+"""A saved executable: a path, its bytes, or a binary file object."""
 
 
 def aligned(data: bytes | bytearray | memoryview | mmap) -> Array:
-    """The bytes as `unpack` takes them: a copy, but of what can be read only and starts at a multiple of 64."""
+    """The bytes at a multiple of 64, as `unpack` needs them; copied unless they are read-only and aligned already."""
     given = np.frombuffer(data, np.uint8)
     if not given.flags.writeable and address(given) % ALIGNMENT == 0:
         return given
@@ -134,7 +134,7 @@ def saved(parts: Mapping[str, memoryview], where: str, here: bool = True) -> Sav
 
 
 def json_of(part: memoryview, kind: type[Part]) -> Part:
-    """A part of the file that is JSON of this kind."""
+    """A JSON part of the file, which must be of this type."""
     value = json.loads(bytes(part))
     if not isinstance(value, get_origin(kind) or kind):
         raise ValueError(f"a part is no {kind}")
@@ -148,8 +148,8 @@ def check_host(graph: Mapping[str, Any], where: str) -> None:
 
 
 def foreign(graph: Mapping[str, Any], where: str) -> str | None:
-    """Why this machine cannot run the code; None if it can, or if it is for a GPU, which is looked for when it runs.
-    Raises Malformed if the graph does not say what can."""
+    """Why this machine cannot run the code; None if it can, or if the code is for a GPU, which is looked for at the
+    first run. Raises Malformed if the graph does not name the machine."""
     if "device" in graph:
         return None
     try:

@@ -11,24 +11,24 @@ import numpy as np
 from relay.errors import InvalidArgument
 
 LEAST = 3
-"""Runs that are timed at least."""
+"""The fewest runs that are timed."""
 MOST = 1_000_000
 
 
 @dataclass(frozen=True)
 class BenchmarkResult:
-    """Seconds of each run that was timed; `print` it."""
+    """The times of all timed runs in seconds; `print` shows it."""
 
     results: tuple[float, ...]
 
     @property
     def median(self) -> float:
-        """Seconds that half of the runs took at most."""
+        """The median in seconds."""
         return self.percentile(50)
 
     @property
     def mean(self) -> float:
-        """Seconds, all runs together divided by their number."""
+        """The mean in seconds."""
         return float(np.mean(self.results))
 
     @property
@@ -47,11 +47,11 @@ class BenchmarkResult:
         return max(self.results)
 
     def percentile(self, share: float) -> float:
-        """Seconds that this share of the runs, in percent, took at most."""
+        """The time in seconds that this percentage of the runs did not exceed."""
         return float(np.percentile(self.results, share))
 
     def to_json(self) -> dict[str, float]:
-        """Seconds by name, and the number of runs."""
+        """The statistics in seconds by name, and the number of runs."""
         return {
             "runs": len(self.results),
             "median": self.median,

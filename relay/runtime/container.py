@@ -17,17 +17,17 @@ from relay.errors import Malformed
 from relay.mapping import pieces as pieces_of
 
 MAGIC = b"\x93RELAY\r\n"
-"""The first byte is no text; the last two show whether line ends were changed on the way."""
+"""The first bytes of the file. The first one is not text; the last two show whether line ends were converted."""
 VERSION = 2
 HEADER = struct.Struct("<8sII32s")
 ALIGNMENT = 64
 LONGEST_TABLE = 1 << 24
 WRONG = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What JSON that nobody here wrote raises: numbers out of bounds, other types, missing keys, endless brackets."""
+"""Exceptions that malformed JSON raises: numbers out of range, wrong types, missing keys, nesting too deep."""
 
 
 Part = bytes | Sequence[bytes | memoryview]
-"""The bytes of a part, or pieces of them in their order."""
+"""The bytes of a part, or pieces of them in order."""
 
 
 def pack(parts: Mapping[str, Part]) -> bytes:
@@ -60,7 +60,7 @@ def pieces(parts: Mapping[str, Part]) -> list[bytes | memoryview]:
 
 
 def _digest(row: Sequence[bytes | memoryview]) -> bytes:
-    """The SHA-256 of what is in pieces."""
+    """The SHA-256 of pieces."""
     digest = sha256()
     for part in row:
         for piece in pieces_of(part):

@@ -1,4 +1,4 @@
-"""NVIDIA's driver, by ctypes: what a model needs of it, with the driver's own names of errors."""
+"""NVIDIA's driver by ctypes: the functions that a model needs, with the driver's names of errors."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from relay.store import key_of, store
 LIBRARY = "libcuda.so.1"
 load_library = ctypes.CDLL
 Handle = int
-"""A pointer of the driver's, or an address on the device."""
+"""A handle of the driver, or an address on the device."""
 
 LOG_BYTES = 8192
 ERROR_LOG, ERROR_LOG_BYTES = 5, 6
 MAJOR, MINOR = 75, 76
 """Attributes of a device: its compute capability."""
 PROCESSORS = 16
-"""The attribute that tells the multiprocessors."""
+"""The attribute with the number of multiprocessors."""
 NON_BLOCKING = 1
 NO_TIMING = 2
 NOT_READY = 600
 PTX = 1
 DLPACK = 2
-"""What DLPack calls this kind of device."""
+"""DLPack's code for this kind of device."""
 MAX_DYNAMIC_SHARED = 8
 MAP_BYTES, MAP_ALIGNMENT = 128, 64
-"""Of a map of a matrix."""
+"""The size and alignment of a tensor map."""
 BYTES, PROMOTED = 0, 2
-"""What a map tells the device: numbers of 8 bits, and lines of 128 bytes in its cache."""
+"""Settings of a tensor map: elements of 8 bits, and cache lines of 128 bytes."""
 SWIZZLES = {128: 3, 64: 2, 32: 1}
-"""What the driver calls them."""
+"""The driver's codes for swizzling modes."""
 SHARED_BYTES = 48 << 10
-"""A kernel that wants more shared memory must ask for it."""
+"""Kernels with more shared memory have to request it."""
 
 
 class CudaError(RelayError):
-    """The driver refused something."""
+    """An error of the driver."""
 
 
 class Device(Protocol):
-    """What a device is told by."""
+    """Identifies a device."""
 
     @property
     def name(self) -> str: ...
@@ -77,20 +77,20 @@ class CudaDriver:
         self.dlpack = DLPACK
 
     def declare(self, name: str, arguments: Sequence[Any]) -> None:
-        """Find a function of the driver. Raises Unsupported where it has none of that name."""
+        """Look up a function of the driver. Raises Unsupported if it is missing."""
         function = getattr(self.library, name, None)
         if function is None:
             raise Unsupported("cuda", f"the driver has no {name}", "install a driver for CUDA 12 or later")
         function.argtypes, function.restype = arguments, c_int
 
     def call(self, name: str, *arguments: object) -> None:
-        """Call a function. Raises CudaError with the driver's name of what it gives."""
+        """Call a function. Raises CudaError with the driver's name of the error."""
         code = int(getattr(self.library, name)(*arguments))
         if code:
             raise CudaError(f"cuda: {name}", f"failed: {self.error(code)}")
 
     def error(self, code: int) -> str:
-        """What the driver calls an error."""
+        """The driver's name of an error."""
         words: list[str] = []
         for function in ("cuGetErrorName", "cuGetErrorString"):
             text = c_char_p()
@@ -99,13 +99,13 @@ class CudaDriver:
         return f"{words[0] or code} ({words[1]})" if words[1] else words[0] or str(code)
 
     def new(self, name: str, *arguments: object) -> Handle:
-        """The handle that a function writes to its first argument."""
+        """Call a function, and return the handle that it writes to its first argument."""
         handle = c_void_p()
         self.call(name, byref(handle), *arguments)
         return handle.value or 0
 
     def __enter__(self) -> None:
-        """Let this thread use the device, until `__exit__`: what other libraries chose for it comes back."""
+        """Make the device current in this thread until `__exit__`, which restores another library's choice."""
         self.call("cuCtxPushCurrent_v2", self.context)
 
     def __exit__(self, *error: object) -> None:
@@ -113,7 +113,7 @@ class CudaDriver:
 
     @property
     def name(self) -> str:
-        """What the device is called."""
+        """The name of the device."""
         text = ctypes.create_string_buffer(256)
         self.call("cuDeviceGetName", text, 256, self.device)
         return text.value.decode(errors="replace")
@@ -138,34 +138,34 @@ class CudaDriver:
         return address.value
 
     def free(self, address: Handle) -> None:
-        """Give memory of the device back."""
+        """Free memory of the device."""
         self.call("cuMemFree_v2", address)
 
     def allocate_host(self, size: int) -> Handle:
-        """Memory of the host that the device copies from and to by itself."""
+        """Allocate page-locked memory of the host."""
         return self.new("cuMemAllocHost_v2", max(size, 1))
 
     def free_host(self, address: Handle) -> None:
-        """Give memory of the host back."""
+        """Free page-locked memory."""
         self.call("cuMemFreeHost", address)
 
     def upload(self, to: Handle, start: int, size: int, stream: Handle) -> None:
-        """Copy to the device, in the stream's order."""
+        """Copy to the device, in stream order."""
         if size:
             self.call("cuMemcpyHtoDAsync_v2", to, start, size, stream)
 
     def copy(self, to: Handle, start: Handle, size: int, stream: Handle) -> None:
-        """Copy on the device, in the stream's order."""
+        """Copy on the device, in stream order."""
         if size:
             self.call("cuMemcpyDtoDAsync_v2", to, start, size, stream)
 
     def download(self, to: int, start: Handle, size: int, stream: Handle) -> None:
-        """Copy to the host, in the stream's order."""
+        """Copy to the host, in stream order."""
         if size:
             self.call("cuMemcpyDtoHAsync_v2", to, start, size, stream)
 
     def encode(self, address: Handle, row: Mapping[str, Any]) -> bytes:
-        """The map of a matrix of bytes on the device, or of images, as the device reads it."""
+        """A tensor map of a matrix of bytes on the device, or of images."""
         name = "cuTensorMapEncodeIm2col" if "corners" in row else "cuTensorMapEncodeTiled"
         self.declare(name, LATER[name])
         raw = ctypes.create_string_buffer(2 * MAP_BYTES)
@@ -184,8 +184,8 @@ class CudaDriver:
     # Code
 
     def load(self, code: bytes) -> Handle:
-        """Kernels from PTX, which becomes machine code once for a driver and a kind of device. Raises CudaError with
-        what the driver's compiler says."""
+        """Load kernels from PTX; the machine code is cached for each driver and kind of device. Raises CudaError with
+        the messages of the driver's compiler."""
         version = c_int()
         self.call("cuDriverGetVersion", byref(version))
         kept, key = store(), key_of("cubin", code, str(version.value), str(self.capability))
@@ -200,7 +200,7 @@ class CudaDriver:
         return module
 
     def assemble(self, code: bytes) -> bytes:
-        """Machine code for this device, from PTX."""
+        """Machine code for this device from PTX."""
         log = ctypes.create_string_buffer(LOG_BYTES)
         names = (c_int * 2)(ERROR_LOG, ERROR_LOG_BYTES)
         values = (c_void_p * 2)(ctypes.addressof(log), LOG_BYTES)
@@ -217,11 +217,11 @@ class CudaDriver:
             self.call("cuLinkDestroy", linker)
 
     def unload(self, module: Handle) -> None:
-        """Give kernels back."""
+        """Unload kernels."""
         self.call("cuModuleUnload", module)
 
     def function(self, module: Handle, name: str, shared: int) -> Handle:
-        """A kernel by its name, which may use so much shared memory."""
+        """A kernel by name, with this much shared memory."""
         found = self.new("cuModuleGetFunction", module, name.encode())
         if shared > SHARED_BYTES:
             self.call("cuFuncSetAttribute", found, MAX_DYNAMIC_SHARED, shared)
@@ -236,7 +236,7 @@ class CudaDriver:
         stream: Handle,
         buffers: Sequence[Handle],
     ) -> None:
-        """Launch a kernel on these buffers, in the stream's order."""
+        """Launch a kernel with these buffers, in stream order."""
         values = (c_uint64 * max(len(buffers), 1))(*buffers)
         start = ctypes.addressof(values)
         pointers = (c_void_p * max(len(buffers), 1))(*(start + 8 * number for number in range(len(buffers))))
@@ -245,48 +245,48 @@ class CudaDriver:
     # Streams and graphs
 
     def stream(self) -> Handle:
-        """An order of its own."""
+        """Create a stream."""
         return self.new("cuStreamCreate", NON_BLOCKING)
 
     def free_stream(self, stream: Handle) -> None:
-        """Give a stream back."""
+        """Destroy a stream."""
         self.call("cuStreamDestroy_v2", stream)
 
     def wait(self, stream: Handle) -> None:
-        """Until all that was asked for in the stream is done."""
+        """Wait until all work in the stream is done."""
         self.call("cuStreamSynchronize", stream)
 
     def event(self, timing: bool = False) -> Handle:
-        """A mark that streams are given; with `timing`, `elapsed` tells the time between two."""
+        """Create an event; with `timing`, `elapsed` measures between two of them."""
         return self.new("cuEventCreate", 0 if timing else NO_TIMING)
 
     def free_event(self, event: Handle) -> None:
-        """Give a mark back."""
+        """Destroy an event."""
         self.call("cuEventDestroy_v2", event)
 
     def record(self, event: Handle, stream: Handle) -> None:
-        """Mark what was asked for in the stream so far."""
+        """Record an event in a stream."""
         self.call("cuEventRecord", event, stream)
 
     def reached(self, event: Handle) -> bool:
-        """Whether all that was marked is done."""
+        """Whether the work before the event is done."""
         code = int(self.library.cuEventQuery(event))
         if code not in (0, NOT_READY):
             raise CudaError("cuda: cuEventQuery", f"failed: {self.error(code)}")
         return not code
 
     def wait_event(self, event: Handle) -> None:
-        """Until all that was marked is done."""
+        """Wait for an event."""
         self.call("cuEventSynchronize", event)
 
     def elapsed(self, first: Handle, last: Handle) -> float:
-        """Milliseconds between two marks."""
+        """The milliseconds between two events."""
         found = c_float()
         self.call("cuEventElapsedTime", byref(found), first, last)
         return found.value
 
     def follow(self, stream: Handle, other: Handle) -> None:
-        """Let the stream wait for what was asked for in another one so far."""
+        """Make a stream wait for the work submitted to another one so far."""
         if stream != other:
             event = self.event()
             try:
@@ -296,11 +296,11 @@ class CudaDriver:
                 self.free_event(event)
 
     def begin(self, stream: Handle) -> None:
-        """Write down what is asked for, instead of doing it; only this thread's calls."""
+        """Start capturing this thread's calls in the stream as a graph."""
         self.call("cuStreamBeginCapture_v2", stream, 1)
 
     def end(self, stream: Handle) -> Handle:
-        """What was written down, to be done as a whole."""
+        """End capturing, and return the graph."""
         graph = self.new_last("cuStreamEndCapture", stream)
         try:
             return self.new("cuGraphInstantiateWithFlags", graph, 0)
@@ -308,23 +308,23 @@ class CudaDriver:
             self.call("cuGraphDestroy", graph)
 
     def new_last(self, name: str, *arguments: object) -> Handle:
-        """The handle that a function writes to its last argument."""
+        """Call a function, and return the handle that it writes to its last argument."""
         handle = c_void_p()
         self.call(name, *arguments, byref(handle))
         return handle.value or 0
 
     def replay(self, graph: Handle, stream: Handle) -> None:
-        """Do what was written down."""
+        """Launch a captured graph."""
         self.call("cuGraphLaunch", graph, stream)
 
     def free_graph(self, graph: Handle) -> None:
-        """Give what was written down back."""
+        """Destroy a graph."""
         self.call("cuGraphExecDestroy", graph)
 
 
 @cache
 def driver(device: int) -> CudaDriver:
-    """The driver for a device, the same one each time."""
+    """The driver of a device; cached."""
     return CudaDriver(device=device)
 
 

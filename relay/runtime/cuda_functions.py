@@ -1,4 +1,4 @@
-"""The functions of NVIDIA's driver that are called, with their arguments."""
+"""The functions of NVIDIA's driver that are called, with their argument types."""
 
 from __future__ import annotations
 
@@ -59,4 +59,4 @@ LATER = {
         *[c_uint32, c_uint32, NUMBERS, *[c_int] * 4],
     ],
 }
-"""Functions that only some models need: those for chips from sm_90a on."""
+"""Functions that only some models need, for chips from sm_90a on."""

@@ -1,5 +1,5 @@
-"""Kernels for a GPU: a library that is no native code, and what runs it on the devices that there are. Drivers are
-loaded by the first run: what was built for a GPU can be saved, and looked at, where there is none."""
+"""Kernels for a GPU: a library without native code, and the objects that run it on a device. Drivers are loaded by the
+first run: a model built for a GPU can be saved and inspected without one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from relay.runtime.library import Library
 
 
 class DeviceLibrary(Library):
-    """PTX or SPIR-V, and the graph that says what is launched."""
+    """PTX or SPIR-V, and the graph of its launches."""
 
     def __init__(
         self,
@@ -31,13 +31,13 @@ class DeviceLibrary(Library):
 
 
 class OpenDevice(Driver, Protocol):
-    """A driver of one device, and what DLPack calls it."""
+    """A driver of one device, with DLPack's code for the device."""
 
     dlpack: int
 
 
 def open_device(graph: Mapping[str, Any], number: int) -> OpenDevice:
-    """The device that code is for. Raises Unsupported where there is none, or it does not run the code."""
+    """Open the device for which code is made. Raises Unsupported if there is none, or if it cannot run the code."""
     if graph["device"]["kind"] == "cuda":
         from relay.runtime import cuda_driver
 
@@ -50,7 +50,7 @@ def open_device(graph: Mapping[str, Any], number: int) -> OpenDevice:
 
 
 class Devices:
-    """An executable's models, by device; each is loaded when it is first needed."""
+    """The models of an executable by device, each loaded on first use."""
 
     def __init__(self, code: bytes, graph: Mapping[str, Any], constants: int, externals: Call | None = None):
         """`constants` and `externals`: see `Model`."""
@@ -68,11 +68,11 @@ class Devices:
             return driver, self.models[number]
 
     def have(self, values: Sequence[object]) -> bool:
-        """Whether one of these arrays lies on a device."""
+        """Whether one of these arrays is on a device."""
         return any(device_of(value) is not None for value in values)
 
     def __call__(self, table: int) -> None:
-        """One run on the first device: the table has the host's addresses of inputs and outputs."""
+        """Run once on the first device; the table has the host addresses of inputs and outputs."""
         if self.program is None:
             model = self.model()[1]
             with self.lock:

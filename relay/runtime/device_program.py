@@ -19,13 +19,13 @@ from relay.errors import RelayError
 Call = Callable[[int, int], None]
 ALIGNMENT = 256
 MAP_BYTES = 256
-"""From a map to the next: each starts at a multiple of 64."""
+"""The distance of tensor maps; each starts at a multiple of 64."""
 GRAPHS = 8
-"""How many bindings of addresses a program keeps graphs for."""
+"""The most sets of addresses for which a program keeps graphs."""
 
 
 class Driver(AbstractContextManager[None], Protocol):
-    """What is needed of a driver, inside of its `with`; see `relay.runtime.cuda_driver.CudaDriver`."""
+    """The driver interface that programs need, used inside its `with`; see `relay.runtime.cuda_driver.CudaDriver`."""
 
     def allocate(self, size: int) -> int: ...
     def free(self, address: int) -> None: ...
@@ -63,7 +63,7 @@ class Driver(AbstractContextManager[None], Protocol):
 
 
 class Model:
-    """A model's kernels and constants on a device, for all programs there."""
+    """The kernels and constants of a model on a device, shared by all its programs there."""
 
     def __init__(
         self, driver: Driver, code: bytes, graph: Mapping[str, Any], constants: int, externals: Call | None = None
@@ -100,7 +100,7 @@ class Model:
 
 
 def give_back(driver: Driver, memory: Sequence[int], module: int) -> None:
-    """A model's code and constants."""
+    """Free a model's code and constants."""
     with driver:
         for address in memory:
             driver.free(address)
@@ -109,15 +109,14 @@ def give_back(driver: Driver, memory: Sequence[int], module: int) -> None:
 
 @dataclass(frozen=True)
 class Binding:
-    """Where a run's inputs lie on the device, and where its outputs go. 0: in the program's staging memory, on the
-    host."""
+    """The device addresses of a run's inputs and outputs; 0 means the program's staging memory on the host."""
 
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 
 
 class Program:
-    """A model's runs in a stream, one after the other: its arena, and its graphs."""
+    """Runs of a model in one stream, one after the other, with their arena and graphs."""
 
     def __init__(self, model: Model, stream: int | None = None):
         self.model, self.driver = model, model.driver
@@ -164,13 +163,13 @@ class Program:
         self.download(binding, self.stream)
 
     def places(self, binding: Binding) -> list[int]:
-        """The addresses on the device of inputs, outputs, constants, and the arena."""
+        """The device addresses of inputs, outputs, constants, and the arena."""
         model = self.model
         bound = zip((*binding.inputs, *binding.outputs), model.offsets, strict=True)
         return [*(given or self.tensors + offset for given, offset in bound), model.constants, self.arena]
 
     def upload(self, binding: Binding, stream: int) -> None:
-        """What is in staging memory; all at once if everything is."""
+        """Upload the inputs in staging memory, in one copy if all inputs are there."""
         model = self.model
         if not any(binding.inputs):
             self.driver.upload(self.tensors, self.staging, model.given, stream)
@@ -180,7 +179,7 @@ class Program:
                 self.driver.upload(self.tensors + offset, self.staging + offset, size, stream)
 
     def download(self, binding: Binding, stream: int) -> None:
-        """The outputs that go to staging memory; all at once if all do."""
+        """Download the outputs to staging memory, in one copy if all go there."""
         model, first = self.model, self.model.given
         if not any(binding.outputs):
             if model.total > first:
@@ -192,7 +191,7 @@ class Program:
                 self.driver.download(self.staging + offset, self.tensors + offset, size, stream)
 
     def replay(self, binding: Binding, places: Sequence[int], first: int, last: int, whole: bool = False) -> None:
-        """These launches, as one graph, which is written down the first time; `whole` with its copies."""
+        """Run these launches as one graph, which is captured the first time; `whole`: with the copies."""
         graph = self.graphs.pop((binding, first), 0)
         if not graph:
             while len(self.graphs) >= GRAPHS * len(self.model.steps):
@@ -221,7 +220,7 @@ class Program:
         self.driver.replay(graph, self.stream)
 
     def in_place(self, row: Mapping[str, Any], places: Sequence[int]) -> bool:
-        """Whether the launch copies a cache to where it lies already."""
+        """Whether the launch would copy a cache to the place where it already is."""
         moved, slots = self.model.in_place, [int(slot) for slot, _ in row["arguments"]]
         return any(slot in moved and places[slot] == places[moved[slot]] for slot in slots)
 
@@ -242,7 +241,7 @@ class Program:
         return address
 
     def free(self, address: int) -> None:
-        """Give maps back, once what reads them is over; nothing where there are none."""
+        """Free tensor maps once the work that reads them is done."""
         if not address:
             return
         self.driver.wait(self.stream)
@@ -263,7 +262,7 @@ class Program:
     def steps(
         self, steps: Sequence[Mapping[str, Any]], binding: Binding, places: Sequence[int], bits: dict[int, bool]
     ) -> None:
-        """Launches, and what is decided or called between them; `bits` are the conditions, by number."""
+        """Run launches, and the decisions and calls between them; `bits` are the conditions by number."""
         for step in steps:
             if "launches" in step:
                 self.replay(binding, places, *step["launches"])
@@ -284,18 +283,18 @@ class Program:
 
     @staticmethod
     def bit(value: bool | int, bits: Mapping[int, bool]) -> bool:
-        """A condition that is known, or has a number."""
+        """A condition: a known value, or one with a number."""
         return value if isinstance(value, bool) else bits[value]
 
     def byte(self, address: int) -> bool:
-        """A condition that kernels computed: waits for them."""
+        """A condition that kernels computed; waits for it."""
         found = ctypes.c_uint8()
         self.driver.download(ctypes.addressof(found), address, 1, self.stream)
         self.driver.wait(self.stream)
         return bool(found.value)
 
     def call(self, step: Mapping[str, Any], places: Sequence[int]) -> None:
-        """An external function: its inputs come to the host, its outputs go back."""
+        """Call an external function: copy its inputs to the host, and its outputs back."""
         rows: list[tuple[int, int, int]] = [*step["inputs"], *step["outputs"]]
         addresses = [self.exchange + offset for offset in offsets_of([size for _, _, size in rows])[0]]
         here = list(zip(addresses, rows, strict=True))
@@ -319,7 +318,7 @@ def external_steps(steps: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, 
 
 
 def sizes_of(step: Mapping[str, Any]) -> list[int]:
-    """What a call's tensors need, aligned."""
+    """The aligned sizes of a call's tensors."""
     return [-(-max(size, 1) // ALIGNMENT) * ALIGNMENT for _, _, size in (*step["inputs"], *step["outputs"])]
 
 
@@ -329,7 +328,7 @@ def bytes_of(row: Mapping[str, Any]) -> int:
 
 
 def offsets_of(sizes: Sequence[int]) -> tuple[list[int], int]:
-    """Where tensors lie behind each other, and where the last one ends."""
+    """The offsets of tensors that lie one behind the other, and the end."""
     found: list[int] = []
     end = 0
     for size in sizes:
@@ -341,7 +340,7 @@ def offsets_of(sizes: Sequence[int]) -> tuple[list[int], int]:
 def release(
     driver: Driver, graphs: Mapping[tuple[Binding, int], int], device: Sequence[int], host: Sequence[int], stream: int
 ) -> None:
-    """Give everything back. A stream of the caller's may be gone by now: to free memory, drivers wait for what uses
+    """Free everything. A caller's stream may be gone by then: to free memory, drivers wait for the work that uses
     it."""
     with driver:
         driver.wait(stream)

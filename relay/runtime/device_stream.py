@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Buffer:
-    """Memory of the device."""
+    """Memory on the device."""
 
     def __init__(self, driver: OpenDevice, size: int):
         with driver:
@@ -29,7 +29,7 @@ class Buffer:
 
 
 def give_back(driver: OpenDevice, address: int) -> None:
-    """Memory that no stream has any more: their runs are over."""
+    """Free memory that no stream uses; its runs are done."""
     with driver:
         driver.free(address)
 
@@ -79,7 +79,7 @@ class DeviceStream(Stream):
     __call__ = run
 
     def _binding(self) -> Binding:
-        """Where this turn's states are read and written."""
+        """The addresses at which this run reads and writes states."""
         model = self._program.model
         read, written = [0] * model.inputs, [0] * (len(model.sizes) - model.inputs)
         for state, buffers in zip(self._states, self._memory, strict=True):

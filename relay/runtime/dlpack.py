@@ -31,12 +31,12 @@ from relay.errors import InvalidArgument, Unsupported
 from relay.runtime.memory import Array, dtype_named
 
 CPU, CUDA, PINNED, MANAGED = 1, 2, 3, 13
-"""Kinds of devices that arrays lie on; the host reads the first and the third."""
+"""Kinds of memory; the host can read the first and the third."""
 LEGACY_STREAM = 1
 """What both protocols call CUDA's default stream, which the driver calls 0."""
 NAME, USED = b"dltensor", b"used_dltensor"
 CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
-"""Kinds of elements: numpy's and DLPack's."""
+"""DLPack's codes of numpy's kinds of elements."""
 KINDS = {code: kind for kind, code in CODES.items()}
 NAMES = {
     4: "bfloat16",
@@ -53,21 +53,21 @@ NAMES = {
 
 
 class Dlpack(Protocol):
-    """An array of another library."""
+    """The protocol of an array of another library."""
 
     def __dlpack__(self, *, stream: int | None = None) -> object: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
 
 class CudaArray(Protocol):
-    """One on a device of NVIDIA's."""
+    """The protocol of an array on NVIDIA's devices."""
 
     @property
     def __cuda_array_interface__(self) -> Mapping[str, Any]: ...
 
 
 Given = npt.ArrayLike | Dlpack | CudaArray
-"""What an input may be."""
+"""The types that an input may have."""
 
 
 class Device(Structure):
@@ -107,7 +107,7 @@ Destructor = PYFUNCTYPE(None, c_void_p)
 
 @dataclass(frozen=True)
 class View:
-    """An array on a device whose memory somebody else has, and holds while `keep` lives."""
+    """An array in memory of another owner, who keeps it while `keep` lives."""
 
     address: int
     shape: tuple[int, ...]
@@ -116,8 +116,7 @@ class View:
 
 
 def device_of(value: object) -> tuple[int, int] | None:
-    """The kind and number of the device that an array says it lies on; None if it does not say, or the host reads
-    it."""
+    """The kind and number of the device on which an array is; None if it does not say, or the host can read it."""
     if isinstance(value, np.ndarray):
         return None
     if (asked := getattr(value, "__dlpack_device__", None)) is not None:
@@ -127,7 +126,7 @@ def device_of(value: object) -> tuple[int, int] | None:
 
 
 def on_host(value: Any, where: str) -> object:
-    """The value for `numpy.asarray`: what only has DLPack is an array now. Raises InvalidArgument for what lies on a
+    """The value for `numpy.asarray`; objects with DLPack only are converted. Raises InvalidArgument for arrays on a
     device."""
     if (place := device_of(value)) is not None:
         hint = "copy it to the host, or build the model for that device"
@@ -169,7 +168,7 @@ def view_of(value: Any, device: tuple[int, int], stream: int, where: str) -> tup
 
 
 def of_capsule(capsule: object, where: str) -> View:
-    """What a capsule tells of. It stays unused: what it holds is given back with it."""
+    """The contents of a capsule. It stays unconsumed: its owner frees the memory with it."""
     address = pointer_of(id(capsule), NAME) if is_valid(id(capsule), NAME) else None
     if not address:
         raise InvalidArgument(where, "gives no capsule of DLPack")
@@ -185,7 +184,7 @@ def of_capsule(capsule: object, where: str) -> View:
 
 
 def of_interface(row: Mapping[str, Any], owner: object, where: str) -> tuple[View, int | None]:
-    """What `__cuda_array_interface__` tells of."""
+    """The contents of `__cuda_array_interface__`."""
     shape, dtype = tuple(int(d) for d in row["shape"]), np.dtype(row["typestr"])
     dense(shape, row.get("strides"), dtype, where)
     stream = row.get("stream")
@@ -204,7 +203,7 @@ def dense(shape: Sequence[int], strides: Sequence[int] | None, dtype: np.dtype[A
 
 
 EXPORTED: dict[int, tuple[Managed, object, object]] = {}
-"""What was given away, by address: with its shape, and what holds its memory."""
+"""Exported arrays by address, with their shape and the owner of their memory."""
 
 
 @Deleter
@@ -223,7 +222,7 @@ def drop(capsule: int) -> None:
 def capsule_of(
     address: int, shape: Sequence[int], dtype: np.dtype[Any], device: tuple[int, int], keep: object
 ) -> object:
-    """A capsule of DLPack with this array, whose memory is there while `keep` lives."""
+    """A DLPack capsule of this array, whose memory lives as long as `keep`."""
     codes = {name: code for code, name in NAMES.items()}
     code = CODES.get(dtype.kind) if dtype.isbuiltin == 1 else codes.get(dtype.name)
     if code is None:

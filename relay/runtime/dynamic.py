@@ -1,4 +1,4 @@
-"""`DynamicExecutable`: a model of sizes that are not known; for each that it sees, an executable of its own."""
+"""`DynamicExecutable`: a model with open sizes, with an executable for each set of sizes that it sees."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class DynamicExecutable(Executable):
         max_variants: int = MAX_VARIANTS,
         saved: Mapping[Key, Callable[[], Executable]] | None = None,
     ):
-        """`saved`: how those are made that were saved."""
+        """`saved`: how the saved variants were made."""
         self.interface, self._specialise = interface, specialise
         self.inputs, self.outputs = interface.inputs, interface.outputs
         self.library = Library(b"")
@@ -75,7 +75,7 @@ class DynamicExecutable(Executable):
         self._results: tuple[Array, ...] | None = None
 
     def unlock(self) -> None:
-        """Make all locks anew: in a child of `fork`, who held one is not there to give it back."""
+        """Make all locks anew, in the child of a `fork`: threads that held one do not exist there."""
         self._lock = threading.Lock()
         self._building: dict[Key, threading.Lock] = {}
 
@@ -83,16 +83,16 @@ class DynamicExecutable(Executable):
 
     @property
     def sizes(self) -> list[Symbol]:
-        """The sizes that are not known: their names and ranges."""
+        """The open sizes: names and ranges."""
         return list(self.interface.symbols)
 
     @property
     def variants(self) -> list[dict[str, Any]]:
-        """The sizes (and numbers that decide shapes) that run without a build: those prepared and those last used."""
+        """The sizes (and inputs that decide shapes) that run without a build."""
         return [{**self.interface.sizes(key), **self.interface.values(key)} for key in self._all()]
 
     def variant(self, **sizes: int | Array) -> Executable:
-        """The executable for these sizes; it is built if it is not there."""
+        """The executable for these sizes, built if necessary."""
         return self._variant(self._keys({name: [value] for name, value in sizes.items()})[0])
 
     def prepare(self, **sizes: Iterable[int | Sequence[int] | Array]) -> DynamicExecutable:
@@ -104,7 +104,7 @@ class DynamicExecutable(Executable):
         return self
 
     def keep(self, key: Key, executable: Executable) -> None:
-        """Keep what was built for sizes until the executable goes."""
+        """Keep the variant for these sizes as long as this object."""
         with self._lock:
             self._prepared[key] = executable
             self._recent.pop(key, None)
@@ -229,7 +229,7 @@ class DynamicExecutable(Executable):
         return self._lengths
 
     def _for(self, given: Mapping[int, object]) -> Executable | Rows | Lengths:
-        """What runs these inputs, which are checked before an executable is built."""
+        """The executable that runs these inputs, which are checked first."""
         key = self.interface.key(given)
         found = self._live(key)
         if found is not None:
@@ -248,7 +248,7 @@ class DynamicExecutable(Executable):
         return self._variant(key)
 
     def _by_rows(self, inputs: tuple[Any, ...]) -> Executable | Rows | None:
-        """What runs arrays of one number of rows, sooner found than by a key; None where there is more to look at."""
+        """The executable for arrays with one number of rows, found faster than by a key; None if that is not enough."""
         try:
             rows = inputs[0].shape[0]
             for each in inputs:
@@ -264,7 +264,7 @@ class DynamicExecutable(Executable):
         return self._rows if rows > 0 and (maximum is None or rows <= maximum) else None
 
     def _in_blocks(self) -> Rows:
-        """Runs of any number of rows."""
+        """Runs for any number of rows."""
         threads = self._threads
         blocks = {size: self._variant(Key((size,))) for size in self.interface.blocks}
         rows = Rows(self.interface, blocks, threads)
@@ -367,7 +367,7 @@ class DynamicExecutable(Executable):
 
     @property
     def graph(self) -> dict[str, Any]:
-        """What is known of all sizes; see `to_json`."""
+        """Facts that hold for all sizes; see `to_json`."""
         return self.to_json()
 
     def _all(self) -> list[Key]:
@@ -415,7 +415,7 @@ class DynamicExecutable(Executable):
 
 
 def loaded(parts: Mapping[str, memoryview], where: str) -> DynamicExecutable:
-    """The executable of a file's parts, without a compiler. Raises Malformed, InvalidArgument."""
+    """The executable of the parts of a file, without the compiler. Raises Malformed, InvalidArgument."""
     interface, saved = variants.unpack(parts, where)
     made = {key: partial(_executable_of, parts_of) for key, parts_of in saved.items()}
     return DynamicExecutable(interface, None, saved=made)

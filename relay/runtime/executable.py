@@ -42,18 +42,18 @@ if TYPE_CHECKING:
     from relay.runtime.stream import Stream
 
 STAGED_BYTES = 16 << 10
-"""Inputs and outputs up to this size are copied to and from arrays of the frame: sooner done than to ask an array for
-its address."""
+"""The largest inputs and outputs that are copied to and from the frame's arrays: that is faster than asking an array
+for its address."""
 
 
 EXPORTED = ("o", "a", "so")
-"""What `export` writes: an object, a static library, a shared one."""
+"""Kinds of files that `export` writes: an object, a static library, a shared library."""
 MOST_BYTES = 1 << 47
-"""What a process can address."""
+"""The largest address."""
 
 
 EXECUTABLES: WeakSet[Executable] = WeakSet()
-"""Whose locks a child of `fork` makes anew."""
+"""All executables: their locks are made anew in the child of a `fork`."""
 
 
 class Executable:
@@ -68,8 +68,8 @@ class Executable:
         constants: Array | None = None,
         claims: bytes = b"",
     ):
-        """`constants`: those of `params` that native code reads, where the graph says, if they lie so already.
-        `claims`: what `relay.validation` checks."""
+        """`constants`: the bytes that native code reads, if `params` are views of them already. `claims`: checked by
+        `relay.validation`."""
         self._params = dict(params)
         self.library, self.claims = library, claims
         try:
@@ -120,12 +120,13 @@ class Executable:
         self._pointer = 0  # the table of the bound frame, once every input is bound
 
     def unlock(self) -> None:
-        """Make the lock of the bound run anew: in a child of `fork`, who held it is not there to give it back."""
+        """Make the lock of the bound run anew, in the child of a `fork`: the thread that held it does not exist
+        there."""
         self._lock = threading.RLock()
         self._acquire, self._release = self._lock.acquire, self._lock.release
 
     def _assemble(self) -> Array:
-        """The constants, each where the plan put it, and `params` as views of them."""
+        """Copy the constants to their planned offsets, with `params` as views."""
         size = int(self._graph["constants_bytes"])
         if (blob := room(size)) is None:
             blob = aligned_bytes(size)
@@ -144,17 +145,17 @@ class Executable:
 
     @property
     def constants(self) -> Array:
-        """The constants that native code reads, each where the graph says."""
+        """The bytes of all constants, at their planned offsets."""
         return self._constants
 
     def constants_digest(self) -> bytes:
-        """SHA-256 of the constants that native code reads, and where they lie."""
+        """The SHA-256 of the constants and their offsets."""
         digest = sha256(json.dumps(self._graph["constants"]).encode())
         digest.update(self._constants.data)
         return digest.digest()
 
     def share_constants(self, other: Executable) -> None:
-        """Read the constants of another executable, which are the same, before the first run."""
+        """Use the equal constants of another executable, before the first run."""
         if self._devices is None:
             self._constants = other._constants
             shared = {row["name"] for row in self._graph["constants"]}
@@ -179,7 +180,7 @@ class Executable:
         return self._params[name]
 
     def _initial_states(self) -> dict[int, Array]:
-        """What states are that nobody gives, by input."""
+        """The initial values of states by input."""
         found: dict[int, Array] = {}
         for index, (entry, spec) in enumerate(zip(self._graph["inputs"], self.inputs, strict=True)):
             if entry.get("initial") is not None:
@@ -345,12 +346,12 @@ class Executable:
             raise Unsupported("run", f"there is no memory for outputs of {size} bytes") from None
 
     def _more(self) -> list[Array | None]:
-        """What the table has behind the arena: external functions, and room for a team of threads."""
+        """The entries of the table behind the arena: external functions, and memory for a team of threads."""
         more: list[Array | None] = [] if self._externals is None else [self._externals.copied()]
         return [*more, *([] if self._team_functions is None else [None]), *self._notes]
 
     def _by_number(self, inputs: tuple[Given, ...], named: Mapping[str, Given]) -> dict[int, Given]:
-        """The inputs that are given."""
+        """The given inputs by number."""
         if len(inputs) > len(self.inputs):
             raise InvalidArgument("run", f"got {len(inputs)} inputs; the model has {len(self.inputs)}")
         values: dict[int, Given] = dict(enumerate(inputs))
@@ -362,7 +363,7 @@ class Executable:
         return values
 
     def arrange(self, inputs: tuple[Given, ...], named: Mapping[str, Given]) -> list[Given]:
-        """The inputs in the model's order, states that are not given from their start."""
+        """The inputs in order; states that are not given have their initial value."""
         values = {**self._initial, **self._by_number(inputs, named)}
         for index, spec in enumerate(self.inputs):
             if index not in values:
@@ -414,7 +415,7 @@ class Executable:
             return self._output(index)
 
     def _output(self, index: int) -> Array:
-        """A copy of an output of the last bound run, as long as its count says."""
+        """A copy of an output of the last bound run, cut to its count."""
         outputs = self._bind().outputs
         row = next((row for row in self._counts or () if row[0] == index), None)
         return outputs[index].copy() if row is None else cut(outputs, [row])[0].copy()
@@ -498,7 +499,7 @@ class Executable:
         return f"<p>{escape(self._head())}</p><table>{table}</table>"
 
     def _head(self) -> str:
-        """What it is for, and how large it is."""
+        """The target and the sizes, for the head of a page."""
         row = self.to_json()
         target, sizes = row["target"], ", ".join(f"{size} bytes of {name}" for name, size in row["bytes"].items())
         return f"Executable for {target['triple']} ({target['cpu']}): {row['kernels']} kernels, {sizes}"
@@ -509,7 +510,7 @@ class Executable:
 
     @property
     def externals(self) -> dict[str, External]:
-        """The functions that external compilers made, by symbol; `.loaded` is what the loader gave."""
+        """The functions of external compilers by symbol; `.loaded` is the object that a loader returned."""
         return {} if self._externals is None else {each.symbol: each for each in self._externals.functions}
 
     @property
@@ -541,7 +542,7 @@ class Executable:
         replace_file(archive.path_of(file), *self.pieces())
 
     export_library = save
-    """TVM's name."""
+    """TVM's name of `save`."""
 
     def export(self, folder: str | PathLike[str], name: str = "relay_model", kind: str = "o") -> list[Path]:
         """Write `NAME.o`, object code for the target with the weights inside, `NAME.h`, how C and C++ call it,
@@ -573,15 +574,15 @@ class Executable:
         return certify(self.to_bytes(), bits)
 
     def to_bytes(self) -> bytes:
-        """What `save` writes, which `relay.runtime.load` reads."""
+        """The bytes of a saved file, which `relay.runtime.load` reads."""
         return b"".join(self.pieces())
 
     def pieces(self) -> Sequence[bytes | memoryview]:
-        """What `save` writes, in pieces of which the large ones share the executable's memory."""
+        """The bytes of a saved file in pieces; large ones share the executable's memory."""
         return archive.pieces(self.parts())
 
     def parts(self) -> archive.Saved:
-        """The parts of what `save` writes. Raises Unsupported for a machine whose shared objects are not made here."""
+        """The parts of a saved file. Raises Unsupported for a machine for which no shared objects are made."""
         library = self.library
         if not library.code:
             hint = "export(folder) writes its object code"
@@ -601,7 +602,7 @@ def counts_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, int]]:
 
 
 def cut(results: Sequence[Array], counts: Sequence[tuple[int, int, int]]) -> list[Array]:
-    """The outputs that callers get, as long as their counts say."""
+    """The outputs for callers, each cut to its count."""
     return [
         results[number] if by < 0 else results[number][(slice(None),) * axis + (slice(int(results[by])),)].copy()
         for number, axis, by in counts
@@ -614,7 +615,7 @@ def create(graph: str | Mapping[str, Any], lib: Library, params: Mapping[str, Ar
 
 
 def executable_of(saved: archive.Saved) -> Executable:
-    """The executable of its parts."""
+    """The executable made of these parts."""
     if "device" in saved.graph:
         from relay.runtime.device import DeviceLibrary
 
@@ -625,7 +626,7 @@ def executable_of(saved: archive.Saved) -> Executable:
 
 
 def certify(data: bytes, bits: int) -> Any:
-    """The report of `relay.validation` on a saved executable."""
+    """The certificate of a saved executable, by `relay.validation`."""
     check, _ = door("relay.runtime", {"relay.validation": "certify"})
     return cast("Callable[[bytes, int], Any]", check("certify"))(data, bits)
 

@@ -20,13 +20,13 @@ from relay.runtime.loaders import Native, Run
 from relay.runtime.memory import Array, Form, address, aligned_bytes, bytes_of
 
 SIGNATURE = CFUNCTYPE(c_int32, c_void_p, c_void_p)
-"""Of a C function: `int32_t f(void *context, void **tensors)`."""
+"""The type of external C functions: `int32_t f(void *context, void **tensors)`."""
 VIEWS = 32
-"""How many sets of addresses a function in Python keeps its arrays for."""
+"""The most sets of addresses for which a Python function keeps its arrays."""
 
 
 class Wrapper:
-    """A function in Python as a C function."""
+    """A Python function behind a C function pointer."""
 
     def __init__(self, external: External, run: Run):
         self.where = external.where
@@ -39,7 +39,7 @@ class Wrapper:
         self.function = SIGNATURE(self)
 
     def __call__(self, context: int | None, tensors: int) -> int:
-        """Never raises: what the function raises, or that it gives something, is kept until its thread asks."""
+        """Never raises: an exception, or a result that is not None, is kept until the calling thread asks for it."""
         addresses = tuple(self.words.from_address(tensors))
         inputs, outputs = self.views.get(addresses) or self.view(addresses)
         try:
@@ -63,7 +63,7 @@ class Wrapper:
         return found
 
     def view(self, addresses: tuple[int, ...]) -> tuple[list[Array], list[Array]]:
-        """The tensors at these addresses as arrays."""
+        """Arrays for the tensors at these addresses."""
         arrays = [at(where, form) for where, form in zip(addresses, self.forms, strict=True)]
         for array in arrays[: self.count]:
             array.flags.writeable = False
@@ -74,7 +74,7 @@ class Wrapper:
 
 
 def at(where: int, form: Form) -> Array:
-    """The array of this form at an address."""
+    """An array of this form at an address."""
     shape, dtype = form
     return np.ndarray(shape, dtype, memoryview((c_char * bytes_of(form)).from_address(where)))
 
@@ -121,18 +121,18 @@ class External:
 
     @property
     def where(self) -> str:
-        """What errors name."""
+        """The place that errors name."""
         return f"external function {self.symbol}, compiled by '{self.compiler}'"
 
     def failed(self, status: int) -> RelayError:
-        """The error of a C function that returned this."""
+        """The error for this status of a C function."""
         message = self.loaded.message if isinstance(self.loaded, Native) else None
         text = message(status) if message else ""
         return RelayError(self.where, f"failed with status {status}" + (f": {text}" if text else ""))
 
 
 def load(row: Mapping[str, Any], artifacts: Mapping[str, bytes], params: Mapping[str, Array]) -> External:
-    """Load what a row of the graph's `externals` tells of. Raises RelayError."""
+    """Load the artifact of a row of the graph's `externals`. Raises RelayError."""
     symbol, compiler, version = (str(row[key]) for key in ("symbol", "compiler", "version"))
     inputs, outputs = ([form_of(*form) for form in row[key]] for key in ("inputs", "outputs"))
     if symbol not in artifacts:
@@ -151,7 +151,7 @@ def load(row: Mapping[str, Any], artifacts: Mapping[str, bytes], params: Mapping
 
 
 def form_of(shape: Sequence[Any], dtype: Any) -> Form:
-    """Shape and dtype, from JSON."""
+    """Shape and dtype from JSON."""
     return tuple(int(d) for d in shape), np.dtype(dtype)
 
 
@@ -187,7 +187,7 @@ class Externals:
             raise self.failure(number, status)
 
     def failure(self, number: int, status: int) -> BaseException:
-        """The error of the call that this thread made last."""
+        """The error of the last call in this thread."""
         if number in self.wrappers:
             return self.wrappers[number].failures.pop(threading.get_ident())
         return self.functions[number].failed(status)

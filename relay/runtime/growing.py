@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from relay.runtime.dlpack import Given
 
 Start = Callable[[int], Stream]
-"""Opens a stream of the build for so many new positions."""
+"""Opens a stream of the build for this number of new positions."""
 
 
 class GrowingStream(Stream):
@@ -45,7 +45,7 @@ class GrowingStream(Stream):
 
     @property
     def position(self) -> int:
-        """How many positions the caches hold."""
+        """The number of positions in the caches."""
         return int(self.state(self._caches.size)[0])
 
     def state(self, name: str) -> Array:
@@ -80,7 +80,7 @@ class GrowingStream(Stream):
         return dims[axis]
 
     def _turn_to(self, rows: int) -> None:
-        """Go on with the build for so many new positions."""
+        """Switch to the build for this number of new positions."""
         stream = self._opened.get(rows) or self._start(rows)
         stream.go_on(self._current)
         self._current, self._current_rows = stream, rows
@@ -105,13 +105,13 @@ class GrowingStream(Stream):
         return found
 
     def reset(self) -> None:
-        """States are as at the start."""
+        """Set all states to their initial values."""
         with self._alone():
             self._current.reset()
 
     @property
     def states(self) -> dict[str, Array]:
-        """Copies of the states, by the names of the inputs that they are."""
+        """Copies of the states, by the names of their inputs."""
         with self._alone():
             return self._current.states
 
@@ -127,11 +127,11 @@ class GrowingStream(Stream):
             self._current.set_states(states)
 
     def load(self, file: str | PathLike[str]) -> None:
-        """Go on with the states of a file; see `Stream.load`."""
+        """Continue with the states of a file; see `Stream.load`."""
         self.set_states(self._current.states_of(file))
 
     def clone(self) -> GrowingStream:
-        """A stream of its own that goes on from the states of this one."""
+        """An independent stream that starts from the states of this one."""
         other = GrowingStream(self._interface, self._caches, self._start, self._first, self._most)
         other.set_states(self.states)
         return other

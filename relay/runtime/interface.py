@@ -1,4 +1,4 @@
-"""What is known of a compiled model before the sizes of its inputs are, and what inputs tell of them."""
+"""The interface of a compiled model with open sizes, and the sizes that inputs imply."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Key(NamedTuple):
-    """What a variant is for: the size of each symbol, and the bytes of each input whose numbers decide shapes."""
+    """Identifies a variant: the size of each symbol, and the bytes of each input that decides shapes."""
 
     sizes: tuple[int, ...]
     values: tuple[bytes, ...] = ()
@@ -53,19 +53,19 @@ class Interface(NamedTuple):
     outputs: list[TensorSpec]
     symbols: list[Symbol]
     deciding: list[int]
-    """The inputs whose numbers decide shapes."""
+    """The inputs whose elements decide shapes."""
     blocks: tuple[int, ...] = ()
     """How many rows each build takes, if the only symbol is the number of rows, which keep apart: any number of them
     runs in blocks of these sizes, of which one is 1. Empty where each size has a build of its own."""
     why: str = ""
     """Why each size has a build of its own."""
     length: Length | None = None
-    """The size that is known at run time only, if there is one."""
+    """The size that is open at run time within one build; None if there is none."""
     caches: Caches | None = None
-    """States that grow by runs of a stream, if there are any."""
+    """States that grow from run to run of a stream; None if there are none."""
 
     def to_json(self) -> dict[str, Any]:
-        """What `from_json` reads."""
+        """The form that `from_json` reads."""
         return {
             "inputs": [spec.to_json() for spec in self.inputs],
             "outputs": [spec.to_json() for spec in self.outputs],
@@ -79,7 +79,7 @@ class Interface(NamedTuple):
 
     @staticmethod
     def from_json(table: Mapping[str, Any]) -> Interface:
-        """Read what `to_json` gave."""
+        """Read the form that `to_json` writes."""
         symbols = [
             Symbol(str(name), tuple((int(a), int(b)) for a, b in places), int(low), high and int(high), int(step))
             for name, places, low, high, step in table["symbols"]
@@ -139,7 +139,7 @@ class Interface(NamedTuple):
         return self.inputs[index].take(cast("Given", given[index])).tobytes()
 
     def missing(self, index: int) -> InvalidArgument:
-        """The error for an input that is not given."""
+        """The error for a missing input."""
         names = ", ".join(spec.name for spec in self.inputs)
         return InvalidArgument(f"input '{self.inputs[index].name}'", "is not given", f"the inputs are {names}")
 
@@ -157,7 +157,7 @@ class Interface(NamedTuple):
         return f"in blocks of {' and '.join(map(str, self.blocks))} rows" if self.blocks else ""
 
     def serves(self, sizes: Iterable[int]) -> bool:
-        """Whether a build for these sizes is one of those that any number of rows runs in."""
+        """Whether the build for these sizes is one of those for blocks of rows."""
         return bool(self.blocks) and tuple(sizes)[0] in self.blocks
 
     @property
@@ -180,19 +180,19 @@ class Interface(NamedTuple):
         return {symbol.name: size for symbol, size in zip(self.symbols, key.sizes, strict=True)}
 
     def values(self, key: Key) -> dict[str, Array]:
-        """The numbers that decide shapes, by input."""
+        """The arrays that decide shapes, by input."""
         specs = [self.inputs[index] for index in self.deciding]
         rows = zip(specs, key.values, strict=True)
         return {spec.name: np.frombuffer(data, spec.dtype).reshape(spec.shape) for spec, data in rows}
 
     def shown(self, key: Key) -> str:
-        """The key as it is written for `prepare`."""
+        """The key in the form of arguments of `prepare`."""
         found = {**self.sizes(key), **{name: array.tolist() for name, array in self.values(key).items()}}
         return ", ".join(f"{name}={value}" for name, value in found.items())
 
 
 def positive(value: object, where: str) -> int:
-    """The value, a number of at least 1. Raises InvalidArgument for anything else."""
+    """The value, a positive integer. Raises InvalidArgument for anything else."""
     known = isinstance(value, int | np.integer) and not isinstance(value, bool)
     number = int(cast(int, value)) if known else 0
     if number < 1:

@@ -1,4 +1,4 @@
-"""Runs of any length by code that was built for a maximum: nothing is built for a length that was not seen before."""
+"""Runs of any length by code for a maximum length, without further builds."""
 
 from __future__ import annotations
 
@@ -80,10 +80,10 @@ class Lengths:
 
 
 def of_rows(shape: tuple[int, ...], rows: int) -> tuple[int, ...]:
-    """The shape of so many rows, where it is that of one."""
+    """The shape for this number of rows, given that for one."""
     return shape if rows == 1 else (rows * shape[0], *shape[1:])
 
 
 def at_length(shape: tuple[int, ...], axis: int, length: int) -> tuple[int, ...]:
-    """The shape with the length along an axis; as it is for no axis."""
+    """The shape with the length along an axis; unchanged if there is no axis."""
     return shape if axis < 0 else (*shape[:axis], length, *shape[axis + 1 :])

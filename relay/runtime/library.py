@@ -1,4 +1,4 @@
-"""Native code: a shared object, loaded by the system's loader when it is first needed."""
+"""Native code: a shared object, loaded by the system's loader on first use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from relay.errors import Malformed, Unsupported
 
 _SYSTEM = ctypes.CDLL(None)
 _LOCKS = [threading.Lock()]
-"""One lock: the child of a `fork` gets another."""
+"""One lock for the process; the child of a `fork` gets a new one."""
 
 
 class Library:

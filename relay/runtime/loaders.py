@@ -29,7 +29,7 @@ OURS: dict[str, str] = {
     "systolic": "relay.byoc.systolic.loader:Device",
     "xnnpack": "relay.byoc.xnnpack.loader:load",
 }
-"""Loaders of this package, there without being installed."""
+"""The loaders of this package, which need no installation."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,8 @@ def load(
     outputs: Sequence[Form],
     requirement: str = "",
 ) -> Native | Run:
-    """Have a loader load an artifact.
+    """Load an artifact by a loader. Raises Unsupported if the loader is not installed or does not accept the version,
+    Malformed if it refuses the artifact.
 
     Raises Unsupported if it is not installed or does not take this version, Malformed if it refuses the artifact.
     """
@@ -194,6 +195,6 @@ def open_device(
 
 @dataclass(eq=False)
 class Device:
-    """What a state of a device needs as long as it lives."""
+    """The objects that a device state needs as long as it lives."""
 
     parts: object

@@ -1,4 +1,4 @@
-"""Memory that native code reads and writes: addresses of arrays, aligned bytes, the frame of a run."""
+"""Memory for native code: addresses of arrays, aligned bytes, the frame of a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _first_byte = c_char.from_buffer
 
 
 def dtype_named(name: str) -> np.dtype[Any]:
-    """The dtype of a name that numpy or `ml_dtypes` knows. Raises Unsupported where that is not installed."""
+    """The dtype with a name of numpy or `ml_dtypes`. Raises Unsupported where that package is missing."""
     try:
         return np.dtype(name)
     except TypeError:
@@ -37,7 +37,7 @@ def dtype_named(name: str) -> np.dtype[Any]:
 
 
 def address(array: Array) -> int:
-    """Where the array's bytes start. Through ctypes this takes a third of the time of numpy's `array.ctypes.data`."""
+    """The address of the array's first byte. This takes a third of the time of numpy's `array.ctypes.data`."""
     try:
         return addressof(_first_byte(array.data))
     except (TypeError, ValueError):  # read-only, or empty
@@ -45,7 +45,7 @@ def address(array: Array) -> int:
 
 
 def aligned_bytes(size: int, alignment: int = ALIGNMENT) -> Array:
-    """Zeroed bytes that start at a multiple of the alignment."""
+    """Zeroed bytes at a multiple of the alignment."""
     raw = np.zeros(size + alignment, np.uint8)
     start = -address(raw) % alignment
     return raw[start : start + size]
@@ -97,12 +97,12 @@ class Frame:
 
 
 def aligned_array(form: Form) -> Array:
-    """Zeros that start at a multiple of 64 bytes."""
+    """Zeros at a multiple of 64 bytes."""
     shape, dtype = form
     return aligned_bytes(bytes_of(form)).view(dtype).reshape(shape)
 
 
 def bytes_of(form: Form) -> int:
-    """The size of an array of this form."""
+    """The bytes of an array of this form."""
     shape, dtype = form
     return prod(shape) * dtype.itemsize

@@ -16,7 +16,7 @@ from relay.plug_ins import installation
 
 LIBRARY = "libOpenCL.so.1"
 PACKAGE, PACKAGED = "intel-opencl-rt", "libintelocl.so"
-"""A package of PyPI that makes the processor a device, and its library, which needs no loader."""
+"""The PyPI package that makes the processor a device, and its library, which needs no loader."""
 DEVICE = "RELAY_OPENCL_DEVICE"
 """The environment variable with a part of the name of the device to use."""
 
@@ -50,7 +50,7 @@ FUNCTIONS: dict[str, tuple[object, list[object]]] = {
 ALL_DEVICES = 0xFFFFFFFF
 NAME, IL_VERSION, SVM, EXTENSIONS = 0x102B, 0x105B, 0x1053, 0x1030
 NEEDED = {b"SPV_KHR_integer_dot_product": b"cl_khr_integer_dot_product"}
-"""What a device must have for an extension of SPIR-V."""
+"""OpenCL extensions that a device needs, by SPIR-V extension."""
 COARSE = 1
 BUILD_LOG = 0x1183
 READ_WRITE = 1
@@ -60,7 +60,7 @@ DLPACK = 0
 
 
 class OpenClError(RelayError):
-    """A device refused something."""
+    """An error of OpenCL."""
 
 
 class OpenClDriver:
@@ -86,7 +86,7 @@ class OpenClDriver:
         self.numbers = count(1)
 
     def choose(self, number: int) -> int:
-        """One of the devices that take SPIR-V and have shared memory, of those that the user named."""
+        """One of the devices that accept SPIR-V and have shared memory, among those that the user named."""
         wanted, seen = os.environ.get(DEVICE, ""), list[str]()
         found: list[int] = []
         for device in self.devices():
@@ -110,7 +110,7 @@ class OpenClDriver:
             yield from self.listed("clGetDeviceIDs", platform, ALL_DEVICES)
 
     def listed(self, name: str, *arguments: object) -> list[int]:
-        """What a function lists: nothing where it fails, as it does where there is nothing."""
+        """The results of a listing function; empty where it fails, as it does where nothing is listed."""
         function, count = getattr(self.library, name), c_uint()
         if function(*arguments, 0, None, byref(count)) or not count.value:
             return []
@@ -119,7 +119,7 @@ class OpenClDriver:
         return [each for each in found if each]
 
     def info(self, device: int, what: int) -> bytes:
-        """A property of a device; no bytes where it has none."""
+        """A property of a device; empty if it lacks the property."""
         size = c_size_t()
         if self.library.clGetDeviceInfo(device, what, 0, None, byref(size)) or not size.value:
             return b""
@@ -128,13 +128,13 @@ class OpenClDriver:
         return text.raw
 
     def call(self, name: str, *arguments: object) -> None:
-        """Call a function. Raises OpenClError with the number of what it gives."""
+        """Call a function. Raises OpenClError with the error number."""
         code = int(getattr(self.library, name)(*arguments))
         if code:
             raise OpenClError(f"opencl: {name}", f"failed with {code}")
 
     def create(self, name: str, *arguments: object) -> int:
-        """What a function makes, which tells its error by its last argument."""
+        """Call a function that creates an object and reports errors by its last argument."""
         code = c_int()
         found = getattr(self.library, name)(*arguments, byref(code))
         if code.value or not found:
@@ -157,7 +157,7 @@ class OpenClDriver:
         return int(found)
 
     def free(self, address: int) -> None:
-        """Give memory of the device back."""
+        """Free memory of the device."""
         self.library.clSVMFree(self.context, address)
 
     def allocate_host(self, size: int) -> int:
@@ -168,11 +168,11 @@ class OpenClDriver:
         return address
 
     def free_host(self, address: int) -> None:
-        """Give memory of the host back."""
+        """Free memory of the host."""
         del self.staging[address]
 
     def do(self, action: Callable[[], None]) -> None:
-        """Do something, or write it down."""
+        """Execute a command, or record it."""
         if self.recording is None:
             action()
         else:
@@ -211,7 +211,7 @@ class OpenClDriver:
         return program
 
     def unload(self, module: int) -> None:
-        """Give kernels back."""
+        """Unload kernels."""
         for kernel in self.kernels.pop(module, ()):
             self.call("clReleaseKernel", kernel)
         self.call("clReleaseProgram", module)
@@ -247,57 +247,57 @@ class OpenClDriver:
     # Queues, and lists of what is done in them
 
     def stream(self) -> int:
-        """A queue that keeps its order."""
+        """Create an in-order queue."""
         return self.create("clCreateCommandQueueWithProperties", self.context, self.device, None)
 
     def free_stream(self, stream: int) -> None:
-        """Give a queue back."""
+        """Release a queue."""
         self.call("clReleaseCommandQueue", stream)
 
     def wait(self, stream: int) -> None:
-        """Until all that was asked for in the queue is done."""
+        """Wait until all commands in the queue are done."""
         self.call("clFinish", stream)
 
     def event(self, timing: bool = False) -> int:
-        """There are no marks: what is marked is waited for."""
+        """There are no events: every wait is for the whole queue."""
         return 0
 
     def free_event(self, event: int) -> None:
-        """Nothing is to be given back."""
+        """Nothing to free."""
 
     def record(self, event: int, stream: int) -> None:
-        """Until all that was asked for in the queue so far is done."""
+        """Wait until all commands submitted so far are done."""
         self.wait(stream)
 
     def reached(self, event: int) -> bool:
-        """It was waited for."""
+        """Always True: `record` has waited."""
         return True
 
     def wait_event(self, event: int) -> None:
-        """It was waited for."""
+        """Nothing to do: `record` has waited."""
 
     def follow(self, stream: int, other: int) -> None:
-        """Until all that was asked for in the other queue is done."""
+        """Wait for the other queue."""
         if stream != other:
             self.wait(other)
 
     def begin(self, stream: int) -> None:
-        """Write down what is asked for, instead of doing it."""
+        """Start recording commands instead of executing them."""
         self.recording = []
 
     def end(self, stream: int) -> int:
-        """What was written down."""
+        """The recorded commands."""
         number = next(self.numbers)
         self.graphs[number], self.recording = self.recording or [], None
         return number
 
     def replay(self, graph: int, stream: int) -> None:
-        """Do what was written down."""
+        """Execute recorded commands."""
         for action in self.graphs[graph]:
             action()
 
     def free_graph(self, graph: int) -> None:
-        """Forget what was written down."""
+        """Drop recorded commands."""
         del self.graphs[graph]
 
 
@@ -307,7 +307,7 @@ def hint() -> str:
 
 
 def packaged() -> str | None:
-    """Intel's library in this Python's packages, or None."""
+    """Intel's library among this Python's packages, or None."""
     from importlib.metadata import PackageNotFoundError, files  # here: few executables run on OpenCL
 
     try:
@@ -319,7 +319,7 @@ def packaged() -> str | None:
 
 @cache
 def driver(device: int) -> OpenClDriver:
-    """OpenCL on a device, the same one each time. Raises the loader's Unsupported where no library has one."""
+    """OpenCL on a device; cached. Raises the loader's Unsupported if no library has a device."""
     try:
         return OpenClDriver(LIBRARY, device)
     except Unsupported:

@@ -51,7 +51,7 @@ SPELLINGS = {
     "rcpc": "lrcpc",
     "rdm": "asimdrdm",
 }
-"""Names that differ from Linux's by more than their punctuation."""
+"""Feature names of Linux that differ from LLVM's by more than punctuation."""
 
 UNUSED = frozenset(
     """
@@ -60,22 +60,22 @@ UNUSED = frozenset(
     widekl xsave xsavec xsaveopt xsaves
     """.split()
 )
-"""Features that no compiled arithmetic uses: the system's, or asked for by name only."""
+"""Features that compiled arithmetic never uses."""
 
 
 @cache
 def flags() -> frozenset[str]:
-    """What Linux says this processor has; nothing where it does not say."""
+    """The features that Linux reports for this processor; empty if it reports none."""
     return frozenset(_said("flags", "Features").split())
 
 
 def model() -> str:
-    """What Linux calls this processor."""
+    """Linux's name of this processor."""
     return " ".join(_said(name) for name in ("vendor_id", "cpu family", "model", "stepping", "CPU part"))
 
 
 def _said(*names: str) -> str:
-    """The first line of one of these names."""
+    """The first line with one of these names."""
     try:
         with open(CPUINFO) as file:
             text = file.read()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Twin = Callable[[Library, "Array | None"], Callable[[], object]]
 
 LEAST = 9
-"""Rounds at least; the median of them is told."""
+"""The fewest rounds; the report has their medians."""
 ROUND_SECONDS = 2e-3
 
 
@@ -34,26 +34,27 @@ class Call:
     """The operators of the source model that the kernel computes."""
     seconds: float
     share: float
-    """Of all calls."""
+    """The share of the time of all calls."""
     macs: int
     """Multiply-accumulates."""
     macs_per_s: float
     peak_share: float | None
-    """Of what one core of this machine was measured to do at most; None where it does not multiply."""
+    """The share of one core's measured peak; None if the kernel does not multiply."""
     bytes: int
-    """The size of what it is given, weights included: what it reads and writes of memory, each counted once."""
+    """The size of its arguments, weights included: an estimate of the memory that it reads and writes, each byte
+    once."""
     least_seconds: float
-    """In the fastest round: what other processes on the machine disturb least."""
+    """The time in the fastest round, which other processes disturbed least."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What `profile` found; `print` it."""
+    """The result of `profile`; `print` shows it."""
 
     calls: tuple[Call, ...]
-    """In the order of the run."""
+    """The calls in the order of the run."""
     run_seconds: float
-    """A run without counters, median."""
+    """The median time of a run without counters."""
     counters_seconds: float
     """How much longer the shortest run with counters is than the shortest without."""
     peak: Mapping[str, float]
@@ -61,7 +62,7 @@ class Profile:
 
     @property
     def seconds(self) -> float:
-        """All calls."""
+        """The time of all calls."""
         return sum(call.seconds for call in self.calls)
 
     @property
@@ -85,7 +86,7 @@ class Profile:
         return found
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as numbers, texts and lists."""
+        """The profile as numbers, texts and lists."""
         return {
             "calls": [asdict(call) for call in self.calls],
             "operators": self.operators,
@@ -110,7 +111,7 @@ class Profile:
         replace_file(str(path), json.dumps(self.trace()).encode())
 
     def to_html(self) -> str:
-        """The table, each share as a bar."""
+        """The table, with a bar for each share."""
         from html import escape  # here: for pages only
 
         rows: list[str] = []
@@ -150,7 +151,7 @@ class Profile:
 
 
 def placeless(operator: str) -> str:
-    """An operator without its place in the file."""
+    """The name of an operator without its place in the file."""
     return operator.rpartition(" (")[0] or operator
 
 

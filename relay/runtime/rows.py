@@ -1,4 +1,4 @@
-"""Runs of any number of rows by code for blocks of few: nothing is built for a number that was not seen before."""
+"""Runs of any number of rows by code for blocks of few rows, without further builds."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from relay.runtime.memory import Array, address
 from relay.runtime.specification import TensorSpec
 
 ALIGNMENT = 64
-"""What kernels rely on: inputs that start elsewhere are copied, on the device."""
+"""The alignment that kernels need; inputs at other addresses are copied, on the device."""
 
 
 class Session:
@@ -65,7 +65,7 @@ class Session:
     __call__ = run
 
     def begin(self, values: Sequence[Any]) -> list[DeviceArray]:
-        """Begin a run with inputs in order, states as well."""
+        """Start a run with inputs in order, states included."""
         place, offsets = (self.driver.dlpack, self.device), self.program.model.offsets
         with self.lock, self.driver:
             self._forget()
@@ -101,7 +101,7 @@ class Session:
         ]
 
     def _view(self, spec: TensorSpec, value: object, place: tuple[int, int]) -> View | None:
-        """The value where it lies, if that is the device; the stream waits for it."""
+        """A view of the value if it is on the device; the stream waits for it."""
         if device_of(value) is None:
             return None
         where = f"input '{spec.name}'"
@@ -112,19 +112,19 @@ class Session:
         return view if view.address else None
 
     def _forget(self) -> None:
-        """Let go of inputs that are not needed any more."""
+        """Release inputs that are not needed any more."""
         while self.pending and self.driver.reached(self.pending[0][0]):
             self.driver.free_event(self.pending.popleft()[0])
 
     def synchronize(self) -> None:
-        """Until all runs are over."""
+        """Wait until all runs are done."""
         with self.lock, self.driver:
             self.driver.wait(self.stream)
             self._forget()
 
 
 def give_back(driver: OpenDevice, event: int, pending: deque[tuple[int, list[View]]], blocks: list[int]) -> None:
-    """The marks of a session, after what they mark, and its outputs, which nobody has any more."""
+    """Free the events of a session after the work that they mark, and outputs that nobody holds."""
     with driver:
         for block in blocks:
             driver.free(block)
@@ -135,7 +135,7 @@ def give_back(driver: OpenDevice, event: int, pending: deque[tuple[int, list[Vie
 
 
 def handle_of(stream: Any) -> int:
-    """The driver's handle of a stream: a number, or what has `__cuda_stream__`, `cuda_stream` or `ptr`."""
+    """The driver's handle of a stream: an integer, or an object with `__cuda_stream__`, `cuda_stream` or `ptr`."""
     found: object = stream
     if hasattr(stream, "__cuda_stream__"):
         found = stream.__cuda_stream__()[1]
@@ -148,7 +148,7 @@ def handle_of(stream: Any) -> int:
 
 
 class Block:
-    """Memory of the outputs of one run."""
+    """The memory of the outputs of one run."""
 
     def __init__(self, address: int):
         self.address = address
@@ -156,7 +156,7 @@ class Block:
 
 
 class Pool:
-    """Blocks of one size, for one run each: those that nobody has any more are used again, after what read them."""
+    """Blocks of one size, one for each run; a block that nobody holds is reused after the work that read it."""
 
     def __init__(self, driver: OpenDevice, size: int):
         self.driver, self.size = driver, size
@@ -248,7 +248,7 @@ class DeviceArray:
 
 
 class HostSession:
-    """A CPU's runs: each is over when it returns, and gives numpy's arrays."""
+    """Runs on a CPU: each is done when the call returns, and returns numpy's arrays."""
 
     device, stream = 0, 0
 
@@ -262,4 +262,4 @@ class HostSession:
     __call__ = run
 
     def synchronize(self) -> None:
-        """All runs are over."""
+        """Nothing to do: all runs are done."""

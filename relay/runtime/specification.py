@@ -1,4 +1,4 @@
-"""`TensorSpec`: what an input or output of a compiled model is."""
+"""`TensorSpec`: describes an input or output of a compiled model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Size(int):
-    """A size that is not known: -1, shown by its name."""
+    """An open size: -1, shown by its name."""
 
     name: str
 
@@ -77,7 +77,7 @@ class TensorSpec(NamedTuple):
         return np.clip(np.rint(real / self.scale) + self.zero_point, limits.min, limits.max).astype(self.dtype)
 
     def to_json(self) -> dict[str, Any]:
-        """What `from_json` reads."""
+        """The form that `from_json` reads."""
         shape = [size.name if isinstance(size, Size) else size for size in self.shape]
         return self._asdict() | {"shape": shape, "dtype": str(self.dtype)}
 
@@ -100,7 +100,7 @@ class TensorSpec(NamedTuple):
         return np.require(array, requirements=["C", "A"])
 
     def check(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        """Raise InvalidArgument for another dtype or shape than the input's."""
+        """Raise InvalidArgument if dtype or shape are not those of the input."""
         where = f"input '{self.name}'"
         if dtype != self.dtype:
             raise InvalidArgument(where, f"has dtype {dtype}; {self.dtype} is needed", self._conversion(dtype))
@@ -108,7 +108,7 @@ class TensorSpec(NamedTuple):
             raise InvalidArgument(where, f"has shape {list(shape)}; {list(self.shape)} is needed")
 
     def _is_open_for(self, shape: tuple[int, ...]) -> bool:
-        """Whether the shape differs only where a size is not known."""
+        """Whether the shape differs only in open sizes."""
         same = len(shape) == len(self.shape)
         return same and all(a == b or isinstance(b, Size) for a, b in zip(shape, self.shape, strict=True))
 

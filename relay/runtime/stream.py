@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from relay.runtime.dlpack import Given
 
 COPIED_BYTES = 16 << 10
-"""Inputs and outputs up to this size are copied to and from the frame; of larger ones the table gets the addresses."""
+"""The largest inputs and outputs that are copied to and from the frame; for larger ones the table gets their
+addresses."""
 
 
 class State(NamedTuple):
-    """An input that starts a run as the output of the run before."""
+    """An input that starts a run with the value of an output of the run before."""
 
     spec: TensorSpec
     input: int
@@ -94,7 +95,7 @@ class Stream:
         pairs: Mapping[int, int],
         initial: Mapping[int, Array],
     ) -> None:
-        """What is given, what comes back, and the states between."""
+        """Describe inputs, outputs, and states."""
         self.inputs = [spec for index, spec in enumerate(inputs) if index not in pairs]
         self.outputs = [spec for index, spec in enumerate(outputs) if index not in pairs.values()]
         self._names = {spec.name: number for number, spec in enumerate(self.inputs)}
@@ -141,11 +142,11 @@ class Stream:
         return self._read(self._numbers[name])
 
     def _read(self, number: int) -> Array:
-        """The state of this number."""
+        """The state with this number."""
         return self._buffers[number][self._turn]
 
     def _write(self, number: int, value: Array | int) -> None:
-        """Overwrite the state of this number."""
+        """Overwrite the state with this number."""
         self._buffers[number][self._turn][...] = value
 
     def _share(self, number: int, other: Stream) -> bool:
@@ -168,14 +169,14 @@ class Stream:
                     self._write(number, other._read(number))
 
     def reset(self) -> None:
-        """States are as at the start."""
+        """Set all states to their initial values."""
         with self._alone():
             for number, state in enumerate(self._states):
                 self._write(number, state.initial)
 
     @property
     def states(self) -> dict[str, Array]:
-        """Copies of the states, by the names of the inputs that they are."""
+        """Copies of the states, by the names of their inputs."""
         with self._alone():
             return {name: self._read(number).copy() for name, number in self._numbers.items()}
 
@@ -195,7 +196,7 @@ class Stream:
         replace_file(path_of(file), npz_of(arrays))
 
     def load(self, file: str | PathLike[str]) -> None:
-        """Go on with the states of a file, as `states_of` reads them."""
+        """Continue with the states of a file, read by `states_of`."""
         self.set_states(self.states_of(file))
 
     def states_of(self, file: str | PathLike[str]) -> dict[str, Array]:
@@ -214,7 +215,7 @@ class Stream:
         return found
 
     def clone(self) -> Stream:
-        """A stream of its own that goes on from the states of this one."""
+        """An independent stream that starts from the states of this one."""
         other = type(self)(*self._made)
         other.set_states(self.states)
         return other
@@ -251,7 +252,7 @@ class Stream:
 
 
 def in_use() -> InvalidArgument:
-    """The error of a stream that two threads use at the same time."""
+    """The error for two threads that use a stream at the same time."""
     return InvalidArgument("stream", "runs in another thread", "open one for each thread: executable.stream()")
 
 

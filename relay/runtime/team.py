@@ -22,21 +22,21 @@ from relay.runtime.library import Library
 from relay.runtime.memory import address, aligned_bytes
 
 TEAM, MEMBER = 512, 128
-"""Bytes of a team's memory: its own, and more for each thread. `relay.lowering.llvm.team` says what is where."""
+"""The bytes of a team's memory: fixed ones, and more for each thread. `relay.lowering.llvm.team` has the layout."""
 FORM = "relay_team_2"
 """The symbol of the functions of teams of this form. Saved files of another one run on one thread."""
 FUTEX_AND_YIELD = {"x86_64": (202, 24), "aarch64": (98, 124)}
 """The numbers of two of Linux's system calls, by machine."""
 PATIENCE = 200_000
-"""Nanoseconds that a worker without work looks for some before it sleeps."""
+"""The time in ns that a worker without work polls before it sleeps."""
 SAMPLE = 1000
 STOP, SLEEPERS = 7, 32
-"""Numbers of a team's words."""
+"""Indices of words in a team's memory."""
 WORD, OWNER, NUMBER = 0, 8, 9
-"""Those of a member's."""
+"""Indices of words in a member's memory."""
 MOST_THREADS = 1024
 WAKING = 100_000
-"""Nanoseconds after which workers that slept take part."""
+"""The time in ns until sleeping workers take part."""
 FIRST, TRIED = 3, 7
 """Of `TRIED` runs with the team, and of as many without, the medians are compared; of `FIRST` where one takes longer
 than workers to wake up."""
@@ -46,7 +46,7 @@ between two looks at the clock. A worker that is stopped amid a loop holds a run
 would cost more than they tell."""
 
 _LOCKS = [threading.Lock()]
-"""One lock: the child of a `fork` gets another."""
+"""One lock for the process; the child of a `fork` gets a new one."""
 _TEAMS: dict[tuple[str, int], Team] = {}
 _CODE: dict[str, tuple[Library, ctypes.Array[ctypes.c_uint64]]] = {}
 
@@ -65,7 +65,7 @@ def cores() -> int:
 
 
 def check(num_threads: object) -> int:
-    """The number of threads, if it is one. Raises InvalidArgument."""
+    """The number of threads. Raises InvalidArgument for anything but a positive integer."""
     if not isinstance(num_threads, int) or isinstance(num_threads, bool) or not 1 <= num_threads <= MOST_THREADS:
         what = f"{num_threads!r} is no number from 1 to {MOST_THREADS}"
         raise InvalidArgument("num_threads", what, f"this process may use {cores()} processors")
@@ -108,7 +108,7 @@ class Trial:
         self.times: list[int] = []
 
     def note(self, start: int, end: int) -> None:
-        """A run that was timed."""
+        """Record the time of a run."""
         if start < self.next:
             self.left = UNSEEN
             return
@@ -173,8 +173,8 @@ class Team:
         return call
 
     def start(self) -> bool:
-        """Make the workers. Where the system has no more threads, there are fewer, and the others do their work; False
-        where it has no memory to make any."""
+        """Start the workers. If the system has no more threads, there are fewer workers, and the others do their work.
+        Returns False if there is no memory for any."""
         import signal  # here: a run on one thread needs none
 
         fork, begin, work, pause = self.addresses
@@ -205,7 +205,7 @@ class Team:
         return (TEAM + number * MEMBER) // 8
 
     def stop(self) -> None:
-        """End the workers, when they have done what they are doing. Runs are the caller's alone from then on."""
+        """End the workers after their current work. From then on the caller works alone."""
         if self.started:
             self.words[STOP] = self.words[SLEEPERS] = 1  # woken even if one is only about to sleep
             ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.addresses[1])(self.pointer)
@@ -242,7 +242,7 @@ def _forget_all() -> None:
 
 
 def _stop_all() -> None:
-    """Before the interpreter takes object code down, nobody may run it."""
+    """Stop all teams before the interpreter unloads object code."""
     for team in [*_TEAMS.values()]:
         team.busy.acquire(timeout=1)  # for good: no run starts workers any more
         team.stop()

@@ -40,7 +40,7 @@ def pieces(interface: Interface, saved: Mapping[Key, archive.Saved]) -> Sequence
 
 
 def hash_of(array: Array) -> str:
-    """What a constant is kept under."""
+    """The key of a constant."""
     data = np.ascontiguousarray(array)
     digest = sha256(f"{data.dtype} {array.shape} ".encode())
     digest.update(data.reshape(-1).view(np.uint8).data)

@@ -1,4 +1,4 @@
-"""Schedules that were measured to be faster: found by what a kernel is and the processor, read from JSON."""
+"""Schedules that were measured to be faster, by kernel and processor, from JSON."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from relay.module import IRModule
 from relay.target import CpuTarget
 
 Table = Mapping[str, Mapping[str, str]]
-"""By processor and signature of a kernel, its `relay.schedule`."""
+"""Schedules (`relay.schedule`) by processor and kernel signature."""
 
 
 def processor_of(target: CpuTarget) -> str:
-    """What records are kept under: the CPU and its features."""
+    """The key of a processor: CPU and features."""
     return f"{target.cpu or target.triple.partition('-')[0]} {','.join(sorted(target.features))}"
 
 
@@ -58,7 +58,7 @@ HINT = "give Records.text of relay.tune"
 
 
 def attribute_of(text: str) -> DictionaryAttr:
-    """A schedule that a record has. Raises InvalidArgument."""
+    """The schedule of a record. Raises InvalidArgument."""
     ctx = Context()
     ctx.load_dialect(Builtin)
     try:

@@ -32,14 +32,14 @@ from relay.lowering.shaped import Extent, at_most, buffer_of, is_vector, leads, 
 from relay.target import LANES
 
 GROUP = 4
-"""Codes that a dot product adds to a sum."""
+"""The codes that a dot product adds to a sum."""
 
 MAPPED = 256
 """Elements that are written out, 16 at a time, where something is computed from each before it is joined: a bound of
 the code's size."""
 
 IDEMPOTENT = (arith.MaximumfOp, arith.MinimumfOp, arith.MaxSIOp, arith.MinSIOp, arith.MaxUIOp, arith.MinUIOp)
-"""Joining a result twice changes nothing: partial results may all start with what is there."""
+"""Ops for which combining a result twice changes nothing: all partial results may start with the initial value."""
 
 
 EXTENDS: dict[str, type[Operation]] = {"arith.extsi": ExtSIOp, "arith.extui": ExtUIOp}
@@ -313,7 +313,7 @@ class Row:
         b.vector_store(across_lanes(b, total, self.join), self.reduction.result, self.at)
 
     def several(self, first: int, end: int, partial: list[SSAValue], codes: int) -> list[SSAValue]:
-        """Join so many vectors of so many elements at a time, from one place to another."""
+        """Combine several vectors of elements at a time, from one place to another."""
         if first == end:
             return partial
         b, step = self.b, len(partial) * codes
@@ -325,7 +325,7 @@ class Row:
         return turn.results
 
     def joined(self, old: SSAValue, data: SSAValue) -> SSAValue:
-        """Partial results, each joined with one element."""
+        """Partial results, each combined with one element."""
         return self.join(old, self.extended(data))
 
     def summed(self, old: SSAValue, codes: SSAValue) -> SSAValue:
@@ -343,23 +343,23 @@ class Row:
         return self.b.add(created(self.reduction.extend, [value], [wide])).results[0]
 
     def join(self, a: SSAValue, c: SSAValue) -> SSAValue:
-        """The operation, on scalars or vectors."""
+        """Emit the op of the reduction on scalars or vectors."""
         return joined_by(self.b, self.reduction.join, a, c)
 
 
 def joined_by(b: LoopBuilder, join: Operation, a: SSAValue, c: SSAValue) -> SSAValue:
-    """Two numbers, or vectors, by an operation like this one."""
+    """Combine two numbers, or vectors, by an op like this one."""
     op = created(join.__class__, [a, c], [a.type])
     op.attributes.update(join.attributes)
     return b.add(op).results[0]
 
 
 Join = Callable[[SSAValue, SSAValue], SSAValue]
-"""Emits the operation of a reduction on two scalars or vectors."""
+"""Combines two scalars or vectors by the op of a reduction."""
 
 
 def in_pairs(partial: Sequence[SSAValue], join: Join) -> SSAValue:
-    """Vectors of partial results joined to one: neighbours first, then pairs of them."""
+    """Vectors of partial results combined to one: neighbours first, then pairs of them."""
     while len(partial) > 1:
         pairs = [join(a, c) for a, c in zip(partial[::2], partial[1::2], strict=False)]
         partial = [*pairs, *partial[2 * len(pairs) :]]

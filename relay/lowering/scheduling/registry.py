@@ -1,4 +1,4 @@
-"""The strategies, and which of them an operation gets: what its kernel's attribute names, else what takes least."""
+"""The strategies, and the choice among them: what the kernel's attribute names, else the cheapest."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ STRATEGIES: Sequence[type[Strategy[Any]]] = (
     Copy,
     Nest,
 )
-"""Of those that take the same, the first one is best."""
+"""All strategies; of equally cheap ones the first wins."""
 
 
 RECORDS: Mapping[str, type[OpSchedule]] = {kind.record.strategy: kind.record for kind in STRATEGIES} | {
     TileSchedule.strategy: TileSchedule
 }
-"""What was decided, by the name of the strategy; `tile` is a part of another."""
+"""The classes of schedules by the name of the strategy; `tile` is part of others."""
 
 
 def schedules_of(function: FuncOp) -> list[OpSchedule]:

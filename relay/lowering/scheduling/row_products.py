@@ -34,7 +34,7 @@ from relay.lowering.shaped import Extent, at_most, shape_of
 from relay.target import LANES, CpuTarget
 
 JOINING = 8
-"""Cycles in which the lanes of a vector are added."""
+"""The cycles for adding the lanes of a vector."""
 
 PLACES = 4
 """Parts of a matrix whose rows are read side by side: a processor prefetches several streams at once, but none of them
@@ -45,7 +45,7 @@ BLOCK_BYTES = 16 << 10
 """Bytes of the rows that several tiles of sums take before the next rows: they stay in the first-level cache."""
 
 Places = Mapping[int, Index]
-"""Where loops are, by their numbers."""
+"""The indices of loops by their numbers."""
 
 
 def row_sums(op: Operation) -> list[list[int]] | None:
@@ -101,7 +101,7 @@ class RowProducts(Strategy[RowProductsSchedule]):
 
     @property
     def size(self) -> int:
-        """Products of a sum."""
+        """The number of products in a sum."""
         return shape_of(self.op.inputs[0])[-1]
 
     @property

@@ -38,7 +38,7 @@ RANGES: dict[Attribute | None, tuple[int, int]] = {
 }
 """What `arith.trunci` to 8 bits is given, by what it says of overflow."""
 WIDTH = 64
-"""Codes that are made at once."""
+"""The number of codes that are made at once."""
 WORDS = PARTS = 4
 """Words of four codes in each 128-bit part, one of each vector; parts of a register."""
 
@@ -120,7 +120,7 @@ def is_number(value: SSAValue) -> bool:
 
 
 def made_by(value: SSAValue, name: str) -> Operation | None:
-    """The operation that makes a value, if it has this name."""
+    """The op with this name that computes a value; None if another op does."""
     return value.owner if isinstance(value.owner, Operation) and value.owner.name == name else None
 
 
@@ -160,7 +160,7 @@ def saturate(b: LoopBuilder, clamp: Clamp, vectors: Sequence[SSAValue]) -> SSAVa
 
 
 def in_order(b: LoopBuilder, codes: SSAValue) -> SSAValue:
-    """The codes of `saturate` one vector after the other."""
+    """The codes of `saturate`, reordered to that of the vectors."""
     words = b.bitcast(codes, i32, WORDS * PARTS)
     words = b.shuffle(words, words, [WORDS * part + vector for vector in range(PARTS) for part in range(WORDS)])
     return b.bitcast(words, i8, WIDTH)

@@ -34,17 +34,17 @@ from relay.lowering.scheduling.strategy import Emission, Kernel
 from relay.lowering.shaped import shape_of, vector_of
 
 LARGEST = 8
-"""Pixels, or outputs, of a tile, at most."""
+"""The most pixels, and outputs, of a tile."""
 REST = 0.2
 """Loads for each product that code for what a tile leaves over should save."""
 WHOLE = 16
-"""Codes of a vector register."""
+"""The codes in a vector register."""
 SHORTEST = 6
-"""Codes at least for which it is used."""
+"""The fewest codes for which vector registers are used."""
 TURNED = 128
 """What is taken from codes without a sign, by their first bit, so that they have one, as their weights do."""
 MOST_STEPS = 16
-"""Steps of a run that one turn of its loop takes, at most."""
+"""The most steps of a run in one turn of its loop."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +84,7 @@ class ScalarProducts(OfWeights[ScalarProductsSchedule]):
 
     @property
     def count(self) -> int:
-        """How many convolutions there are: one for each group of channels."""
+        """The number of convolutions: one for each group of channels."""
         return 1 if self.found.groups is None else self.found.groups.count
 
     @property
@@ -181,7 +181,7 @@ class ScalarProducts(OfWeights[ScalarProductsSchedule]):
 
 
 def fits(numbers: Array) -> bool:
-    """Whether 8 bits hold them all."""
+    """Whether all numbers fit 8 bits."""
     return np.array_equal(numbers.astype(np.int8), numbers)
 
 
@@ -298,7 +298,7 @@ class ScalarProductsEmitter:
         over(b, conv.outputs, self.outputs, lambda o, outputs: self.tile(group, [*point, x], at, o, pixels, outputs))
 
     def tile(self, group: Index, point: Sequence[Index], at: Index, output: Index, pixels: int, outputs: int) -> None:
-        """A tile: its sums, then its epilogue."""
+        """Emit a tile: its sums, then its epilogue."""
         b, conv = self.b, self.conv
         first = b.plus(b.times(group, padded(np.empty(conv.outputs)).size), output)
         start = [b.load(self.initial, [b.plus(first, o)]) for o in range(outputs)]

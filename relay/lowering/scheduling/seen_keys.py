@@ -26,7 +26,7 @@ from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.shaped import is_buffer, shape_of
 
 OFFSETS = {"sle": 1, "ule": 1, "slt": 0, "ult": 0}
-"""Keys that are seen, less the position, by the predicate of `key <predicate> position`."""
+"""The number of visible keys less the position, by the predicate of `key <predicate> position`."""
 SWAPPED = {"sge": "sle", "uge": "ule", "sgt": "slt", "ugt": "ult"}
 LOW, WEIGHTLESS = -1e8, 1e6
 """A masked score is at most LOW, and at least WEIGHTLESS below the others as the argument of the exponential, so that
@@ -91,7 +91,7 @@ def compared(op: linalg.GenericOp, given: GivenConstants) -> tuple[SSAValue, int
 
 
 def only_user(value: SSAValue, writer: Operation) -> linalg.GenericOp | None:
-    """The one operation that reads what another one writes."""
+    """The only op that reads the result of another one; None if there are several."""
     users = {use.operation for use in value.uses} - {writer}
     found = users.pop() if len(users) == 1 else None
     return found if isinstance(found, linalg.GenericOp) and isinstance(value.owner, memref.AllocOp) else None

@@ -33,12 +33,12 @@ def of_blocks(conv: Convolution, channels: int, itemsize: int) -> DictionaryAttr
 
 
 def traffic(**counts: int) -> DictionaryAttr:
-    """Counts by name."""
+    """An attribute with these counts by name."""
     return DictionaryAttr({name: IntegerAttr(count, i64) for name, count in counts.items()})
 
 
 def cycles(mark: Attribute, costs: CpuCosts) -> int:
-    """What it costs to have the turns of a loop with this mark on several cores: a number is of cycles."""
+    """The cost in cycles of running turns with this mark on several cores."""
     if isinstance(mark, IntegerAttr):
         return mark.value.data
     if not isinstance(mark, DictionaryAttr):
@@ -56,10 +56,10 @@ def of_reading(costs: CpuCosts, values: Sequence[SSAValue]) -> int:
 
 
 def size_of(buffer: SSAValue) -> int:
-    """Bytes."""
+    """The bytes of a buffer."""
     return prod(map(at_most, shape_of(buffer))) * itemsize(buffer)
 
 
 def itemsize(buffer: SSAValue) -> int:
-    """Bytes of an element."""
+    """The bytes of an element."""
     return dtype_of(buffer_of(buffer).element_type).itemsize

@@ -45,22 +45,22 @@ class Table(ABC):
 
     @abstractmethod
     def keep(self, entries: SSAValue) -> None:
-        """Load the table."""
+        """Load the table into registers."""
 
     @abstractmethod
     def read(self, codes: SSAValue) -> SSAValue:
-        """The entries of a vector of codes."""
+        """The entries for a vector of codes."""
 
     def constant(self, value: int, element: Attribute = i8) -> SSAValue:
         """A number in every lane."""
         return vector_constant(self.b, value, element, self.lanes if element == i8 else self.lanes // 2)
 
     def turned(self, codes: SSAValue) -> SSAValue:
-        """Their highest bits turned."""
+        """The codes with their highest bit inverted."""
         return self.b.add(arith.XOrIOp(codes, self.constant(HIGHEST))).result
 
     def negative(self, codes: SSAValue) -> SSAValue:
-        """Which ones have their highest bit."""
+        """A mask of the codes whose highest bit is set."""
         return self.b.compare(codes, "slt", self.constant(0))
 
     def halves(self) -> tuple[int, int]:
@@ -210,9 +210,9 @@ class Quarters(Table):
 
 
 TABLES: tuple[type[Table], ...] = (Bytes, Words, Pieces32, Pieces16, Quarters)
-"""Those of more lanes, and faster ones, first."""
+"""The kinds of tables, those with more lanes and faster ones first."""
 
 
 def tables_of(target: CpuTarget) -> list[type[Table]]:
-    """What a target can do; it names them as their classes."""
+    """The kinds that a target supports, by the names of their classes."""
     return [kind for kind in TABLES if kind.__name__.lower() in target.tables]

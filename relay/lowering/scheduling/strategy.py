@@ -1,4 +1,4 @@
-"""What a strategy is: when it applies to an operation of a kernel, what it decides and costs, and how it is emitted.
+"""The interface of a strategy: when it applies to an op of a kernel, what it decides and costs, and how it is emitted.
 
 A strategy is one file with a record of its decisions and a class, and one line of `registry`.
 """
@@ -27,13 +27,13 @@ from relay.target import CpuTarget
 
 S = TypeVar("S", bound=OpSchedule)
 Scheduled = linalg.GenericOp | linalg.FillOp | memref.CopyOp
-"""The operations that are scheduled."""
+"""The ops that are scheduled."""
 
 
 @dataclass
 class Kernel:
-    """What strategies know about a kernel while its operations are decided about, in the order of emission. `waiting`:
-    padded copies that nothing has needed so far."""
+    """The state of a kernel while its ops are decided about, in the order of emission. `waiting`: padded copies that
+    are not needed so far."""
 
     given: GivenConstants
     target: CpuTarget
@@ -43,8 +43,8 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Emission:
-    """What strategies emit with. `done`: operations to erase at the end; `paddings`: padded copies that nothing has
-    needed so far, and `writers`: what emits those that something will."""
+    """The state of a kernel while it is emitted. `done`: ops to erase at the end; `paddings`: padded copies that are
+    not needed so far; `writers`: the units that write those which will be."""
 
     builder: LoopBuilder
     given: GivenConstants
@@ -60,13 +60,13 @@ class Emission:
 
 @dataclass(frozen=True)
 class Unit:
-    """What was decided about operations that are emitted together."""
+    """A strategy and its decisions, for ops that are emitted together."""
 
     strategy: Strategy[Any]
     schedule: OpSchedule
 
     def emit(self, emission: Emission) -> None:
-        """Emit loops for them."""
+        """Emit loops for the ops."""
         self.strategy.emit(emission, self.schedule)
 
 
@@ -76,19 +76,19 @@ class Strategy(ABC, Generic[S]):
 
     record: ClassVar[type[OpSchedule]]
     vectors: ClassVar[bool] = True
-    """Whether it computes with vectors: for targets that have them."""
+    """Whether it needs a target with vectors."""
     any_length: ClassVar[bool] = False
-    """Whether it takes buffers with sizes that are known at run time only (`Extent`)."""
+    """Whether it accepts buffers with sizes known only at run time (`Extent`)."""
     op: Operation
 
     @property
     def name(self) -> str:
-        """What attributes call this."""
+        """The name in attributes."""
         return self.record.strategy
 
     @property
     def covers(self) -> Sequence[Operation]:
-        """All operations that this emits."""
+        """All ops that it emits."""
         return (self.op,)
 
     @property
@@ -105,19 +105,19 @@ class Strategy(ABC, Generic[S]):
     @classmethod
     @abstractmethod
     def match(cls, op: Operation, kernel: Kernel) -> Self | None:
-        """This strategy for the operation, or for what a fill starts; None where it does not apply."""
+        """The strategy for the op, or for the op that a fill initializes; None if it does not apply."""
 
     @abstractmethod
     def decide(self, kernel: Kernel, pick: Picks) -> S:
-        """What is best for the target, unless `pick` was given something else."""
+        """The best decisions for the target, unless `pick` has others."""
 
     def pads(self, schedule: S) -> Sequence[SSAValue]:
-        """The padded copies that this does not need written: it pads by itself, or needs no padding."""
+        """The padded copies that this does not need: it pads by itself, or needs no padding."""
         return ()
 
     @abstractmethod
     def emit(self, emission: Emission, schedule: S) -> None:
-        """Emit loops for what this covers: as the schedule says."""
+        """Emit loops for the covered ops, as the schedule says."""
 
 
 def estimate(kernel: Kernel, op: linalg.GenericOp, elements: int, lanes: int, bytes: int = 4) -> int:
@@ -144,7 +144,7 @@ def moved(kernel: Kernel, *buffers: SSAValue) -> int:
 
 
 def started_by(fill: linalg.FillOp) -> tuple[linalg.GenericOp, float | int] | None:
-    """The operation that accumulates into what the fill sets to a number, and the number."""
+    """The op that accumulates into the result of a fill with a number, and the number."""
     target, constant = fill.outputs[0], fill.inputs[0].owner
     if not isinstance(constant, arith.ConstantOp):
         return None

@@ -38,7 +38,7 @@ class Problem:
 
     @property
     def parts(self) -> int:
-        """Instructions for a vector of accumulators."""
+        """The instructions for a vector of accumulators."""
         return 1 if self.dot is None else LANES // self.dot.lanes
 
     def most_pixels(self, vectors: int) -> int:
@@ -53,7 +53,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Tiles:
-    """`pixels[v]` pixels for a block of v vectors; whole blocks have `vectors`."""
+    """`pixels[v]`: pixels of a tile for a block of v vectors; whole blocks have `vectors`."""
 
     vectors: int
     pixels: tuple[int, ...]
@@ -78,7 +78,7 @@ def choose(problem: Problem, costs: CpuCosts) -> Tiles:
 
 
 def cycles_of(problem: Problem, costs: CpuCosts, pixels: Sequence[int]) -> float:
-    """What it takes with tiles of `pixels[v]` pixels for blocks of v vectors."""
+    """The cycles with tiles of `pixels[v]` pixels for blocks of v vectors."""
     every, vectors = -(-problem.outputs // LANES), len(pixels) - 1
     blocks = [(vectors, every // vectors), (every % vectors, 1)]
     return sum(
@@ -108,7 +108,7 @@ def firsts(pixels: int, rows: int) -> list[int]:
 
 
 def tile_cycles(problem: Problem, costs: CpuCosts, vectors: int, pixels: int) -> float:
-    """One tile."""
+    """The cycles of one tile."""
     if problem.matrix_rows:
         return matrix_cycles(problem, costs, vectors, pixels)
     products, extra = pixels * vectors, pixels * problem.extra

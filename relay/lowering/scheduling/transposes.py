@@ -35,12 +35,12 @@ PART = 16
 """Bytes in which small elements are shuffled."""
 
 LEAST = 4
-"""Rows of a square, at least."""
+"""The fewest rows of a square."""
 
 
 @dataclass(frozen=True)
 class Dim:
-    """A dimension of the result, and how far its neighbours are apart in the data and in the result."""
+    """A dimension of the result: its size, and the distance of its neighbours in the data and in the result."""
 
     size: int
     source: int
