@@ -60,17 +60,17 @@ INLINE_BYTES = 1024
 
 
 def label_of(handle: str) -> str:
-    """The label in a weight's handle, other characters than those of names as "_"."""
+    """The label in a weight's handle; characters that names cannot have are "_"."""
     return handle.removeprefix("w_").rpartition("_")[0]
 
 
 def share_memory(attr: DenseResourceAttr, array: Array) -> None:
-    """Have upstream's `dense_resource` remember its numbers, which lie in this array."""
+    """Attach an array with the numbers to upstream's `dense_resource`."""
     object.__setattr__(attr, "array", array)
 
 
 class WeightPrinter(Printer):
-    """A printer that spells every weight in full (`dense<"0x...">`), whatever its size."""
+    """A printer that writes every weight in full (`dense<"0x...">`)."""
 
     def print_attribute(self, attribute: Attribute) -> None:
         array = getattr(attribute, "array", None)
@@ -82,7 +82,7 @@ class WeightPrinter(Printer):
 
 
 class Blob:
-    """Read-only bytes of a tensor, shared and never copied; hashed once, when first needed."""
+    """The read-only bytes of a tensor, shared without copies; hashed when first needed."""
 
     def __init__(self, array: Array):
         self.array = array
@@ -108,7 +108,7 @@ class Blob:
 
 @irdl_attr_definition
 class BlobAttr(Data[Blob]):
-    """Holds a `Blob`; part of `WeightAttr`, never spelled by itself."""
+    """Holds a `Blob`; a part of `WeightAttr` that is never printed by itself."""
 
     name = "relay.blob"
 
@@ -184,7 +184,7 @@ def tensor_type(array: Array) -> TensorType[Attribute]:
 
 
 def elements(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None, label: str = "weight") -> WeightAttr:
-    """An elements attribute that shares the array's memory (rank 0 and up)."""
+    """An elements attribute that shares the array's memory."""
     array = canonical(np.asarray(value, dtype=dtype))
     array = array if array.flags.c_contiguous else np.ascontiguousarray(array)
     view = array.view()
@@ -228,7 +228,7 @@ def to_numpy(attr: Attribute) -> Array:
 
 
 def scalar_attr(value: float | int | np.generic, type: Attribute) -> Attribute:
-    """`5 : i32` or `0.5 : f32`."""
+    """A number as an attribute: `5 : i32` or `0.5 : f32`."""
     if type.__class__ is IntegerType or type.__class__ is IndexType:
         return _integer_attr(int(value), cast(IntegerType, type))
     if is_float(type):

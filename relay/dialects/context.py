@@ -13,7 +13,7 @@ UPSTREAM = (
     "func", "math", "cf", "tensor", "llvm", "affine",
     "bufferization", "ml_program", "ub", "test",
 )  # fmt: skip
-"""Dialects of xDSL that our passes read or write."""
+"""xDSL's dialects that our passes read or write."""
 
 
 def _relay() -> Dialect:
@@ -101,8 +101,8 @@ def _xevm() -> Dialect:
 
 
 class Resources(OpAsmDialectInterface):
-    """Resource handles as they are written: xDSL's own makes a handle that any module of the process has used
-    before a new one, so a weight named by text would not be found in its side-car file."""
+    """Resource handles as written. xDSL would rename a handle that another module of the process uses, so that a weight
+    would not be found in its side-car file."""
 
     def declare_resource(self, key: str) -> str:
         self._blob_storage.setdefault(key, "")
@@ -124,7 +124,7 @@ OURS: dict[str, Callable[[], Dialect]] = {
     "nvvm": _nvvm,
     "xevm": _xevm,
 }
-"""Dialects that xDSL does not have."""
+"""Dialects that xDSL lacks."""
 
 EXTENDED: dict[str, Callable[[], Dialect]] = {
     "arith": _arith,
@@ -136,11 +136,11 @@ EXTENDED: dict[str, Callable[[], Dialect]] = {
     "tosa": _tosa,
     "vector": _vector,
 }
-"""Upstream dialects of which xDSL lacks something that we need: xDSL's own plus ours, under upstream's name."""
+"""Upstream's dialects with ops that xDSL lacks: xDSL's ops and ours, under upstream's name."""
 
 
 class PlugInContext(Context):
-    """A context that asks the packages that are installed for a dialect when it first meets a name of it."""
+    """A context that looks for an unknown dialect among installed packages when it meets the first name of it."""
 
     def clone(self) -> PlugInContext:
         return PlugInContext(
@@ -179,7 +179,8 @@ class PlugInContext(Context):
 
 
 def make_context() -> Context:
-    """A fresh context: ours, upstream's, and upstream's extended by the ops xDSL lacks; others' are found by name."""
+    """A new context with our dialects, upstream's, and the extended ones; other packages' dialects are found by
+    name."""
     ctx = PlugInContext()
     every = get_all_dialects()
     for name in UPSTREAM:

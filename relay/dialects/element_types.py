@@ -38,7 +38,7 @@ NUMPY_FLOATS = {
     np.dtype("float32"): Float32Type(),
     np.dtype("float64"): Float64Type(),
 }
-"""The floats that numpy has by itself."""
+"""numpy's own float types."""
 NUMPY_TYPES: dict[type[Attribute], np.dtype[Any]] = {
     **{type.__class__: dtype for dtype, type in NUMPY_FLOATS.items()},
     IndexType: np.dtype(np.int64),
@@ -47,7 +47,7 @@ NUMPY_TYPES: dict[type[Attribute], np.dtype[Any]] = {
 
 
 FEW_BITS = ("int2", "int4", "uint2", "uint4")
-"""dtypes of which files hold several numbers a byte."""
+"""dtypes that files pack, several numbers in a byte."""
 
 
 class StoredType(TypeAttribute, ABC):
@@ -117,7 +117,7 @@ def _integer_dtype(bits: int, unsigned: bool) -> np.dtype[Any] | None:
 
 
 def dtype_named(name: str) -> np.dtype[Any]:
-    """The dtype of a name that numpy or `ml_dtypes` knows."""
+    """The dtype with a name of numpy or `ml_dtypes`."""
     return np.dtype(name) if name in np.sctypeDict else _of_ml_dtypes(name)
 
 
@@ -157,7 +157,8 @@ def is_float(type: Attribute) -> bool:
 
 
 def is_narrow(type: Attribute) -> bool:
-    """Whether only memory has numbers of the type: bf16, floats of 8 bits and less, integers of 2 and 4 bits."""
+    """Whether numbers of the type exist in memory only and are computed in a wider type: bf16, floats of 8 bits and
+    less, integers of 2 and 4 bits."""
     if type.__class__ is IntegerType:
         return cast(IntegerType, type).width.data in (2, 4)
     return type.__class__ not in NUMPY_TYPES and isinstance(type, BFloat16Type | ReducedPrecisionFloatType)
@@ -298,7 +299,7 @@ def unpacked(data: npt.NDArray[np.uint8], dtype: np.dtype[Any], size: int) -> Ar
 
 
 def canonical(array: Array) -> Array:
-    """The array with zeros in the bits of each byte that its numbers do not have: equal numbers are equal bytes."""
+    """The array with zeros in unused bits of each byte, so that equal numbers have equal bytes."""
     if not is_extended(array.dtype) or array.dtype.name not in FEW_BITS:  # numpy makes the name anew each time
         return array
     codes = array.view(np.uint8)

@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 
 
 class TargetAttr(ParametrizedAttribute):
-    """A processor as LLVM names it. Parameters that are not written have upstream's defaults."""
+    """A processor by LLVM's names. Parameters that are not written have upstream's defaults."""
 
     FIELDS: ClassVar[Mapping[str, str | int]]
     """The parameters in the order in which they are written, with their defaults."""

@@ -18,7 +18,8 @@ Step = tuple[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Layout:
-    """The letters in order, small for what is split off; how many neighbours that holds (0: nothing is split)."""
+    """The letters of the axes in order, small ones for split-off parts, and the size of the split-off part (0: nothing
+    is split)."""
 
     axes: tuple[str, ...]
     factor: int = 0
@@ -47,20 +48,20 @@ class Layout:
 
     @property
     def letters(self) -> frozenset[str]:
-        """The capitals."""
+        """The capital letters."""
         return frozenset(letter for letter in self.axes if letter.isupper())
 
     @property
     def plain(self) -> Layout:
-        """The same order with nothing split."""
+        """The same order without a split."""
         return Layout(tuple(letter for letter in self.axes if letter.isupper()))
 
     def index(self, letter: str) -> int:
-        """Where an axis is."""
+        """The position of an axis."""
         return self.axes.index(letter)
 
     def only(self, letters: frozenset[str]) -> Layout:
-        """What is left with some of the axes, in this order."""
+        """The layout with only these axes."""
         axes = tuple(letter for letter in self.axes if letter.upper() in letters)
         return Layout(axes, self.factor if any(letter.islower() for letter in axes) else 0)
 

@@ -40,16 +40,16 @@ from relay.quantize.worker import Job, Seen, run
 
 FORMAT = 1
 IN_FLIGHT = 8
-"""Samples that an executor works on at a time."""
+"""The samples that an executor works on at a time."""
 WHERE = "calibration"
 
 
 @dataclass(eq=False)
 class Calibration:
-    """What calibration has found out: `save` writes it as JSON, `load` reads it, `calibrate(resume=...)` goes on."""
+    """The result of calibration: `save` writes it as JSON, `load` reads it, `calibrate(resume=...)` continues it."""
 
     fingerprint: str
-    """Of the function that ran."""
+    """The fingerprint of the function that ran."""
     features: frozenset[str]
     momentum: float = 0.9
     samples: int = 0
@@ -57,7 +57,7 @@ class Calibration:
     moments: dict[str, Moments] = field(default_factory=dict[str, Moments])
 
     def merge(self, seen: Seen) -> None:
-        """Take in the next sample."""
+        """Add the statistics of the next sample."""
         self.samples += 1
         for name, found in seen.values.items():
             self.values.setdefault(name, Statistics()).merge(found, self.momentum)
@@ -254,7 +254,7 @@ def _results(job: Job, samples: Iterator[Sequence[Array]], executor: Executor | 
 
 
 def is_calibration(data: object) -> bool:
-    """Whether this is a calibration, or the path of one, and no samples."""
+    """Whether this is a calibration, or the path of one, rather than samples."""
     return isinstance(data, Calibration | str | PathLike)
 
 

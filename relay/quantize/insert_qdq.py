@@ -21,13 +21,14 @@ from relay.quantize.weights import bias_codes, bias_scale
 
 
 class Insertion:
-    """Of one function: every marked op gets operands that have been codes, and so do the users of its result."""
+    """Inserts `qnn.quantize` and `qnn.dequantize` into one function: before the operands of marked ops, and before the
+    users of their results."""
 
     def __init__(self, function: FuncOp, dtype: str):
         self.function = function
         self.dtype = dtype
         self.known: dict[SSAValue, Parameters] = {}
-        """What has been codes, and of which parameters."""
+        """Values that were converted to codes and back, by parameters."""
         self.made: dict[tuple[SSAValue, Parameters], SSAValue] = {}
         self.layers: dict[Operation, Layer] = {layer.anchor: layer for layer in layers_of(function)}
         self.inner: set[Operation] = {op for layer in self.layers.values() for op in layer.ops[1:]}
@@ -95,7 +96,7 @@ class Insertion:
         return self.reals(op, found.codes(array), value, properties)
 
     def reals(self, op: Operation, codes: Array, old: SSAValue, properties: dict[str, Attribute]) -> SSAValue:
-        """Constant codes, and what they stand for."""
+        """Constant codes, dequantized."""
         label = old.owner.label if isinstance(old.owner, relay.ConstantOp) else None
         value = elements(codes, label="weight" if label is None else label.data)
         constant = relay.ConstantOp.make([], {"value": value, "label": label}, like=op)

@@ -23,7 +23,7 @@ Anchor = relay.Conv2dOp | relay.DenseOp
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layer:
-    """One layer: the anchor, then its bias and its clamp where they are."""
+    """A layer: its convolution or product, with bias and clamp if they follow."""
 
     index: int
     """Its place among the function's layers, in program order."""
@@ -78,7 +78,7 @@ def is_float(value: SSAValue) -> bool:
 
 
 def only_user(value: SSAValue) -> Operation | None:
-    """The one op that uses the value, once."""
+    """The only user of the value, if it uses it once."""
     return next(iter(value.uses)).operation if value.has_one_use() else None
 
 
@@ -111,7 +111,7 @@ def _layer(index: int, anchor: Anchor) -> Layer:
 
 
 def names_of(op: Operation) -> Iterator[str]:
-    """The names by which people know an op: of its tensor in the model's file, of its weights, of its result."""
+    """The names of an op: its tensor's in the model's file, its weights', its result's."""
     yield from re.findall(r"'([^']*)'", words(op.location))
     for value in op.operands:
         if isinstance(value.owner, relay.ConstantOp) and value.owner.label is not None:

@@ -49,7 +49,7 @@ class Parameters:
 
     @property
     def range(self) -> tuple[float, float]:
-        """The reals that the lowest and the highest code stand for."""
+        """The real numbers of the lowest and the highest code."""
         return self.scale * (self.low - self.zero_point), self.scale * (self.high - self.zero_point)
 
     def codes(self, reals: Array) -> Array:
@@ -63,7 +63,7 @@ class Parameters:
 
 
 def check_dtype(dtype: str, where: str) -> str:
-    """The dtype, if activations can have it. Raises InvalidArgument."""
+    """The dtype, which must be one that activations can have. Raises InvalidArgument."""
     if dtype not in DTYPES:
         raise InvalidArgument(where, f"codes of {dtype!r} are unknown", f"use {', '.join(DTYPES)}")
     return dtype

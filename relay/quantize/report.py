@@ -30,36 +30,36 @@ from relay.quantize.samples import Sample, arrange
 
 WHERE = "report"
 DROP = 3.0
-"""Decibels that a layer may lose of what its input has before it is suggested to stay in float."""
+"""The decibels that a layer may lose before it is suggested to stay in float."""
 MOST = 3
-"""How many layers are suggested at most."""
+"""The most layers that are suggested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One value of the float module that the quantised one has as codes."""
+    """A value of the float module that is computed as codes in the quantized one."""
 
     value: str
     name: str
-    """Of the tensor in the model's file, or of the op."""
+    """The name of the tensor in the model's file, or of the op."""
     op: str
     layer: int | None
     """The number of the layer, by which `skip_layers` knows it."""
     snr: float
     """Signal to noise in decibels: `10 log10(sum of squares / sum of squared differences)`, over all samples."""
     lost: float
-    """How many decibels less that is than what the op, or the layer, reads."""
+    """The difference in decibels from the inputs of the op or layer."""
     saturated: float
     """The share of the float numbers that lie more than half a step outside what the codes cover."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What `report` found; `print` it. The worst layers come first."""
+    """The result of `report`; `print` shows it. The worst layers come first."""
 
     rows: tuple[Row, ...]
     output_snr: tuple[float, ...]
-    """Of each output, in decibels."""
+    """The signal to noise of each output in decibels."""
     top1: float
     """The share of samples (rows of the first output) whose largest number is at the same place."""
     integer_macs: float

@@ -17,14 +17,15 @@ from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument, Malformed
 
 HALF = 4096
-"""Bins on each side of 0."""
+"""The bins on each side of 0."""
 FEATURES = ("range", "histogram", "means", "moments")
 """What can be remembered: extremes; a histogram; means of channels; the second moments of a layer's input."""
 
 
 @dataclass(eq=False)
 class Statistics:
-    """Of one tensor, over all samples. `moving_low` and `moving_high` are exponential means of the extremes."""
+    """Statistics of one tensor over all samples. `moving_low` and `moving_high` are exponential means of the
+    extremes."""
 
     low: float = 0.0
     high: float = 0.0
@@ -40,7 +41,7 @@ class Statistics:
     """How many numbers each of `sums` adds up."""
 
     def merge(self, other: Statistics, momentum: float) -> None:
-        """Take in a later sample's; `momentum` is the weight of what the moving means were."""
+        """Add the statistics of a later sample; `momentum` is the weight of the previous moving means."""
         if self.samples == 0:
             self.low, self.high = other.low, other.high
             self.moving_low, self.moving_high = other.low, other.high
@@ -108,7 +109,7 @@ def coarsen(counts: Array, steps: int) -> Array:
 
 
 def observe(array: Array, name: str, features: frozenset[str]) -> Statistics:
-    """What one sample's tensor adds. Raises InvalidArgument for NaN and infinity, which have no code."""
+    """The statistics of one sample's tensor. Raises InvalidArgument for NaN and infinities, which have no code."""
     flat = array.reshape(-1)
     if not flat.size:
         return Statistics(samples=1)

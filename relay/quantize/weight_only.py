@@ -27,7 +27,7 @@ from relay.quantize.comparison import Comparison
 from relay.transforms.expansion import Expansion
 
 SNR = "relay.snr"
-"""The attribute that tells how near the weights are to the floats that they were, in decibels."""
+"""The attribute with the signal to noise of the stored weights, in decibels."""
 STEPS = (0.0, -1.0, -0.5, 0.5, 1.0)
 """How much nearer to the middle than the lowest code the largest number of a block lies, or how far beyond it, where it
 is clamped; of normal numbers the best of these in 4 bits is off by 21.7 dB, the first always by 21.3."""
@@ -95,7 +95,7 @@ def products(module: ModuleOp, where: str) -> Iterator[tuple[Product, SSAValue, 
 
 
 def replace(op: Product, data: SSAValue, weights: Array, codes: Array, scales: Array, zero: int) -> None:
-    """Put the product of narrow weights in the place of one."""
+    """Replace a product by one with narrow weights."""
     new = Expansion(op)
     arrays = codes, scales, np.full(scales.shape, zero, np.uint8)
     made = new.add(relay.WeightOnlyDenseOp, [data, *(new.constant(array, array.dtype) for array in arrays)])
@@ -154,9 +154,9 @@ class NarrowWeights:
     block: int
     """0 where they stay floats."""
     bytes: int
-    """Of codes and scales, or of floats."""
+    """The bytes of codes and scales, or of floats."""
     snr: float
-    """In decibels, of the weights; infinite where they stay floats."""
+    """The signal to noise of the weights in decibels; infinite if they stay floats."""
     dtype: str = ""
     """Of codes that are floats of few bits."""
 

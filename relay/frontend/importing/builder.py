@@ -49,7 +49,7 @@ def is_list(value: object) -> TypeGuard[list[object]]:
 
 
 class Scaled(Protocol):
-    """What a tensor of codes stands for."""
+    """The quantization parameters of a tensor of codes."""
 
     @property
     def scale(self) -> float | np.float32: ...
@@ -58,7 +58,7 @@ class Scaled(Protocol):
 
 
 def of_two(lhs: Scaled, rhs: Scaled, out: Scaled) -> dict[str, Attribute]:
-    """Scales and zero points of a sum or product."""
+    """The scales and zero points of a sum or product."""
     return {
         "lhs_scale": real(lhs.scale),
         "lhs_zero_point": number(lhs.zero_point),
@@ -70,7 +70,7 @@ def of_two(lhs: Scaled, rhs: Scaled, out: Scaled) -> dict[str, Attribute]:
 
 
 class Place(ABC):
-    """One node of a file, as errors and locations name it."""
+    """A node of a file, as errors and locations name it."""
 
     __slots__ = ()
     SCALAR_AXES: ClassVar[int] = 0
@@ -112,7 +112,8 @@ class Place(ABC):
         return found
 
     def sizes_of(self, value: SSAValue, what: str, rank: int | None, known: bool) -> tuple[int, ...]:
-        """The sizes of what must be a tensor, of that rank if one is given; all known, if they must be."""
+        """The sizes of a value, which must be a tensor (of this rank, if one is given); all must be known if
+        `known`."""
         if not is_tensor(value.type):
             raise self.malformed(f"{what} is {value.type}, no tensor")
         dims = value.type.get_shape()
@@ -150,7 +151,7 @@ def multiplier_vectors(found: tuple[Array, Array]) -> dict[str, Attribute]:
 
 
 def free_name(name: str, taken: Iterable[str]) -> str:
-    """The name, with a number behind it if it is taken."""
+    """The name, with a number appended if it is taken."""
     found, count = name, 0
     while found in taken:
         count += 1
@@ -159,7 +160,7 @@ def free_name(name: str, taken: Iterable[str]) -> str:
 
 
 def value_name(name: str) -> str | None:
-    """A tensor's name as the name of a value in text: without what MLIR's syntax does not allow there."""
+    """A tensor's name as an SSA name, without characters that MLIR's syntax does not allow."""
     hint = re.sub(r"[^A-Za-z0-9_$.]", "_", name)[:60]
     return SSAValue.extract_valid_name(hint if hint[:1].isalpha() else f"t{hint}") if hint else None
 
@@ -169,7 +170,7 @@ def _is_ours(op: object) -> bool:
 
 
 class Builder:
-    """The function under construction."""
+    """Builds a function op by op."""
 
     def __init__(self, names: Iterable[str]) -> None:
         """`names`: those of the file's tensors, which are unique."""
@@ -180,30 +181,30 @@ class Builder:
         self._place: Place | None = None
 
     def begin(self, block: Block, outer: Builder) -> None:
-        """Build into this block, inside what another one builds: labels stay unique."""
+        """Continue in this block, nested inside the current one; labels remain unique."""
         self.block, self._labels = block, outer._labels
         self._taken |= outer._taken
 
     @property
     def at(self) -> Place:
-        """The node that ops are built for."""
+        """The node whose ops are being built."""
         assert self._place is not None, "nothing is built outside an operator"
         return self._place
 
     def enter(self, node: Place) -> None:
-        """From here on, what is built belongs to this node."""
+        """Start building the ops of this node."""
         self._place = node
         place = FileLineColLoc(StringAttr(node.file), IntAttr(node.number), IntAttr(0))
         self._location = NameLoc(StringAttr(node.title), place)
 
     def leave(self) -> None:
-        """What is built from here on belongs to no node."""
+        """Stop building the ops of a node."""
         self._location = UNKNOWN_LOC
 
     def emit(
         self, op: type[T], operands: Sequence[SSAValue], properties: Mapping[str, Attribute | None] | None = None
     ) -> T:
-        """Build an op at the end of the block; what its verifier says is the file's fault."""
+        """Append an op; an error of its verifier is an error in the file."""
         if not _is_ours(op):
             name = getattr(op, "name", shown(op))
             hint = "give a class of relay.dialects.relay, relay.dialects.qnn, or one like theirs"
@@ -217,18 +218,18 @@ class Builder:
         return built
 
     def entry_argument(self, info: TensorInfo) -> SSAValue:
-        """One more argument of the function; sizes of -1 are not known."""
+        """Add an argument to the function; sizes of -1 are open."""
         dims = [DYNAMIC if size < 0 else size for size in info.shape]
         return self.block.insert_arg(TensorType(element_type(info.dtype), dims), len(self.block.args))
 
     def append(self, op: Operation) -> Sequence[SSAValue]:
-        """An op of another dialect at the end of the block; its results."""
+        """Append an op of another dialect, and return its results."""
         op.location = self._location
         self.block.add_op(op)
         return op.results
 
     def _unique(self, label: str) -> str:
-        """The label, with a number behind it if another constant or tensor has it."""
+        """The label, with a number appended if another constant or tensor has it."""
         found, count = label, 0
         while found in self._labels or (count and found in self._taken):
             count += 1
@@ -244,7 +245,7 @@ class Builder:
         return op.result
 
     def unnamed(self, array: Array) -> SSAValue:
-        """A constant that the file does not hold, without a label."""
+        """A constant that is not in the file, without a label."""
         return self.emit(ConstantOp, [], {"value": elements(spilled(array))}).result
 
     def scalar(self, value: float | int, like: SSAValue) -> SSAValue:
@@ -255,7 +256,7 @@ class Builder:
         return type_of(value).get_shape()
 
     def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
-        """The value under another shape; itself where it has that shape."""
+        """The value in another shape; the value itself if it has that shape."""
         if self.shape(value) == tuple(shape):
             return value
         return self.emit(ReshapeOp, [value], {"newshape": ints(shape)}).result

@@ -22,18 +22,18 @@ T = TypeVar("T")
 B = TypeVar("B", bound=Builder)
 MAX_RANK = 32
 MOST_NODES = 100_000
-"""Nodes that the graph, its functions, the models in it and the turns of its loops may come to."""
+"""The most nodes of a graph, with its functions, nested models, and turns of its loops."""
 DEEPEST = 24
-"""Functions, subgraphs and models in each other."""
+"""The deepest nesting of functions, subgraphs and models."""
 READ_ERRORS = (
     ArithmeticError, AttributeError, IndexError, KeyError, MemoryError, TypeError, ValueError, RecursionError,
 )  # fmt: skip
-"""What reading a damaged graph raises."""
+"""Exceptions that reading a damaged graph raises."""
 
 
 @contextmanager
 def readable(file: str, what: str) -> Generator[None, None, None]:
-    """Raise Malformed for what reading a damaged file raises."""
+    """Raise Malformed instead of the exceptions that a damaged file causes."""
     try:
         yield
     except RelayError:
@@ -44,7 +44,7 @@ def readable(file: str, what: str) -> Generator[None, None, None]:
 
 @dataclass(slots=True, kw_only=True)
 class NodeConversion(Generic[B]):
-    """The nodes that have been looked at, and what stands in their way."""
+    """The nodes that were converted so far, and the problems found."""
 
     importer: B
     problems: Problems
@@ -54,7 +54,7 @@ class NodeConversion(Generic[B]):
     """Stand for the results of nodes that cannot be imported, and of those that depend on them."""
 
     def begin(self, node: Place) -> None:
-        """Count a node, before its ops are built."""
+        """Count a node before its ops are built."""
         self.count += 1
         if self.count > MOST_NODES:
             raise node.unsupported(f"functions, loops and nested models come to more than {MOST_NODES} nodes")
@@ -92,7 +92,7 @@ class NodeConversion(Generic[B]):
 
     @contextmanager
     def nested(self, node: Place, block: Block) -> Generator[None, None, None]:
-        """Build the graph of a node into a block; behind it, go on behind the node."""
+        """Build a node's graph into a block, then continue behind the node."""
         if self.depth >= DEEPEST:
             raise node.unsupported(f"functions and subgraphs are more than {DEEPEST} deep in each other")
         outer = self.importer.block

@@ -13,15 +13,16 @@ T = TypeVar("T")
 
 
 class Fields(Place):
-    """Settings of a node by name, checked; one that is missing or None takes the default that its reader gives."""
+    """The settings of a node by name, checked when they are read; a missing one, or None, gets the default of its
+    reader."""
 
     __slots__ = ()
     FIELD: ClassVar[str] = ""
-    """What errors write before a name."""
+    """The word that errors write before a name."""
 
     @abstractmethod
     def entry(self, name: str) -> object:
-        """What the file says; None where it says nothing."""
+        """The value in the file; None if there is none."""
 
     def wrong(self, name: str, what: str) -> Malformed:
         return self.malformed(f"{self.FIELD}{name} is {repr(self.entry(name))[:80]}, no {what}")
@@ -32,7 +33,7 @@ class Fields(Place):
             raise self.unsupported(what, "give its shapes")
 
     def plain(self, name: str, kind: type[T], default: T | None, what: str) -> T:
-        """The setting, of a type of Python; a boolean is no number."""
+        """A setting of a Python type; a bool does not count as a number."""
         found = self.entry(name)
         if found is None and default is not None:
             return default
@@ -51,7 +52,7 @@ class Fields(Place):
         return self.plain(name, str, default, "text")
 
     def one_of(self, name: str, words: Sequence[str]) -> str:
-        """One of these words, the first one where it is left out."""
+        """One of these words; the first one by default."""
         found = self.word(name, words[0])
         if found not in words:
             raise self.unsupported(
@@ -70,7 +71,7 @@ class Fields(Place):
         return float(self.number_of(name, default))
 
     def integers(self, name: str, default: Sequence[int] | None = None) -> list[int]:
-        """A list of integers, or one as a list of it."""
+        """A list of integers; a single integer counts as a list of one."""
         found = self.entry(name)
         return self.integers_of([*default] if found is None and default is not None else found, name)
 
@@ -83,7 +84,7 @@ class Fields(Place):
         return cast("list[int]", rows)
 
     def each(self, name: str, count: int, default: int | None = None) -> list[int]:
-        """A number for each of so many axes; one stands for all."""
+        """A number for each axis; a single one counts for all."""
         missing = None if default is None else [default]
         found = self.integers(name, missing) or missing or []
         found = found * count if len(found) == 1 else found

@@ -13,15 +13,15 @@ from relay.files import open_file, read_rest
 
 
 class Format(NamedTuple):
-    """A format of models, as errors speak of it."""
+    """A format of models."""
 
     title: str
     importer: str
     """The function of `relay.frontend` that reads it."""
     models: str = ""
-    """Models of a format that cannot be imported."""
+    """The name of a format's models, for errors about formats that cannot be imported."""
     hint: str = ""
-    """What to do with them instead."""
+    """What to do with such models instead."""
 
 
 _CONVERT = "convert the model to .tflite and use from_tflite"
@@ -33,7 +33,7 @@ FORMATS = {
     "keras": Format("a Keras model (.keras)", "from_keras"),
     "stablehlo": Format("a StableHLO artifact", "", "StableHLO artifacts", _CONVERT),
 }
-"""By name. Those with a hint cannot be imported."""
+"""The formats by name. Those with a hint cannot be imported."""
 MODELS = {name: each for name, each in FORMATS.items() if each.importer and not each.hint}
 KNOWN = f"the formats known are {' and '.join(each.title for each in FORMATS.values() if not each.hint)}"
 _OTHERS = {
@@ -119,7 +119,7 @@ def is_torch(model: object) -> bool:
 
 
 def is_live(model: object) -> bool:
-    """Whether this is an object of a framework, which is saved to be read."""
+    """Whether this is an object of a framework, which is saved to be imported."""
     return is_keras_model(model) or is_torch(model)
 
 

@@ -26,7 +26,7 @@ _SAVE = "load it with Keras and save it again"
 
 
 class Hdf5:
-    """Datasets by path. Errors name the file and the dataset."""
+    """The datasets of a file by path. Errors name the file and the dataset."""
 
     def __init__(self, data: memoryview, where: str) -> None:
         self.data, self.where = data, where
@@ -49,7 +49,7 @@ class Hdf5:
         return self._find(path) is not None
 
     def names(self, path: str) -> list[str]:
-        """What a group holds; nothing where there is no such group."""
+        """The members of a group; empty if there is no such group."""
         address = self._find(path)
         return [] if address is None else [*self._group(address)]
 

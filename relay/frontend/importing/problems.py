@@ -11,11 +11,11 @@ from relay.frontend.importing.builder import Place
 T = TypeVar("T")
 
 MOST = 100
-"""Problems that one error names."""
+"""The most problems that one error lists."""
 
 
 class Problems:
-    """What cannot be imported, and why, in the order of the file."""
+    """The reasons why a file cannot be imported, in its order."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -44,7 +44,8 @@ class Problems:
         return None
 
     def raise_all(self, where: str = "") -> None:
-        """Raise Unsupported if there are problems. One is told in a line, unless `where` says what they are about."""
+        """Raise Unsupported if there are problems. A single one is told in one line, unless `where` says what they are
+        about."""
         if not self.found:
             return
         if len(self.found) == 1 and not where:

@@ -19,13 +19,13 @@ from relay.symbols import Symbol
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The sizes of an input of a file."""
+    """The sizes of an input in a file."""
 
     input: str
     dims: tuple[int, ...]
-    """-1 where the size is open."""
+    """The sizes; -1 for an open one."""
     names: tuple[str, ...] = ()
-    """Those of open sizes, empty for one that has none; no names: none has one."""
+    """The names of open sizes, empty for one without a name; an empty tuple if none has a name."""
 
     @property
     def is_open(self) -> bool:
@@ -40,10 +40,11 @@ class Sizes:
 
 
 class UnknownSizes(InvalidArgument):
-    """A model can be imported only for sizes that its file leaves open: `build` imports it again for each."""
+    """Raised when a model can be imported only for given values of sizes that its file leaves open; `build` then
+    imports it again for each."""
 
     shapes: Mapping[str, Sequence[int | str]]
-    """Of the inputs that have such sizes, with a name for each of them."""
+    """The shapes of the inputs with such sizes, with a name for each of them."""
     small: Mapping[int, TensorInfo]
     """Integer inputs whose numbers may decide what is imported, by position."""
 
@@ -81,7 +82,7 @@ def sized(inputs: Sequence[Sizes], shapes: object, images: int | None, importer:
 
 
 def symbols_of(inputs: Sequence[Sizes]) -> list[Symbol]:
-    """The names that the file has for open sizes, and where they stand."""
+    """The names of open sizes in the file, with the axes that have them."""
     places: dict[str, list[tuple[int, int]]] = {}
     for argument, each in enumerate(inputs):
         for axis, (size, name) in enumerate(zip(each.dims, each.names, strict=False)):

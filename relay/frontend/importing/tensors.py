@@ -20,12 +20,12 @@ from relay.frontend.importing.builder import Builder
 from relay.interpreters import evaluate
 
 MOST_KNOWN = 1 << 24
-"""Elements of a result that is computed while importing."""
+"""The most elements of a result that is computed while importing."""
 Property = Attribute | int | float | bool | str | Sequence[int] | None
 
 
 class TensorBuilder(Builder):
-    """The block under construction, and the numbers of its values that are known."""
+    """A `Builder` with ops on tensors, and the numbers of values that are known at import."""
 
     def __init__(self, names: Iterable[str]) -> None:
         super().__init__(names)
@@ -60,11 +60,11 @@ class TensorBuilder(Builder):
         return self.several(op, *operands, **properties)[0]
 
     def several(self, op: type[TensorOp], *operands: SSAValue, **properties: Property) -> Sequence[SSAValue]:
-        """The same for an op of several results."""
+        """The same for an op with several results."""
         return self.emit(op, operands, {name: _attribute(each) for name, each in properties.items()}).results
 
     def like(self, value: float | int, other: SSAValue) -> SSAValue:
-        """A constant of rank 0, of the other value's element type."""
+        """A scalar constant of another value's element type."""
         dtype = dtype_of(self.element(other))
         return self.unnamed(converted(np.asarray(value), dtype) if dtype.isbuiltin == 2 else np.asarray(value, dtype))
 
@@ -93,7 +93,7 @@ class TensorBuilder(Builder):
         return value if bias is None else self.call(relay.AddOp, value, bias)
 
     def static(self, value: SSAValue, axes: Iterable[int] | None = None) -> list[int]:
-        """The sizes of a tensor, or those along these axes, which must be known."""
+        """The sizes of a tensor, or those of some axes, which must be known."""
         dims = self.shape(value)
         found = [*dims] if axes is None else [dims[axis] for axis in axes]
         if DYNAMIC in found:
@@ -128,7 +128,7 @@ class TensorBuilder(Builder):
         return value
 
     def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
-        """One size that is not known follows from the others."""
+        """The value in another shape; one open size follows from the others."""
         if shape.count(DYNAMIC) > 1 or {-1, DYNAMIC} <= {*shape}:
             raise self.at.unsupported(f"its result has several sizes that follow from {value.type}", "give its shapes")
         return super().reshape(value, [-1 if size == DYNAMIC else size for size in shape])
@@ -194,7 +194,7 @@ class TensorBuilder(Builder):
         return self.concatenate([self.call(relay.ExpandDimsOp, each, axis=axis) for each in values], axis)
 
     def row(self, value: SSAValue, index: int, axis: int) -> SSAValue:
-        """One index of an axis, which is gone."""
+        """One index of an axis, which is removed."""
         return self.call(relay.SqueezeOp, self.slice(value, {axis: (index, index + 1)}), axis=[axis])
 
     def take(self, value: SSAValue, places: Array, axis: int) -> SSAValue:
@@ -221,7 +221,7 @@ class TensorBuilder(Builder):
         return self.concatenate([self.reshape(each, [*shape, 1]) for each in columns], len(shape))
 
     def from_start(self, indices: SSAValue, size: SSAValue | int) -> SSAValue:
-        """Indices of which negative ones count from the end, as numbers from 0."""
+        """Indices counted from 0; negative ones in the given indices count from the end."""
         known = self.known(indices)
         if known is not None and not (known < 0).any():
             return indices

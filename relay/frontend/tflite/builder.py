@@ -54,12 +54,12 @@ Inline = Callable[[Node, int, Block, Sequence[SSAValue]], list[SSAValue]]
 
 
 def nowhere(node: Node, number: int, block: Block, arguments: Sequence[SSAValue]) -> list[SSAValue]:
-    """Where there are no subgraphs."""
+    """The `Inline` of a file without subgraphs."""
     raise node.unsupported("calls a subgraph")
 
 
 class Importer(Builder):
-    """The block under construction, and the value of each tensor of the file that has one."""
+    """The block under construction, and the value of each tensor of the file."""
 
     def __init__(self, names: Mapping[int, str], numerics: Profile = LITERT) -> None:
         """`names`: a unique name for every tensor of the file; `numerics`: whose integers are wanted."""
@@ -71,15 +71,16 @@ class Importer(Builder):
         self.inline: Inline = nowhere
 
     def argument(self, tensor: Tensor) -> None:
-        """The next argument of the function is this tensor."""
+        """Make this tensor the next argument of the function."""
         self.define(tensor, self.block.insert_arg(_stored_type(tensor), len(self.block.args)))
 
     def placeholder(self, tensor: Tensor) -> None:
-        """Stands for the result of an operator that cannot be imported, so that later ones can be looked at."""
+        """Define a stand-in for the result of an operator that cannot be imported, so that later ones can be
+        checked."""
         self.define(tensor, Block(arg_types=[_stored_type(tensor)]).args[0])
 
     def define(self, tensor: Tensor, value: SSAValue) -> None:
-        """What the tensor is from here on; a state may be defined again."""
+        """Set the value of a tensor; that of a state may be set again."""
         self._values[tensor.index] = value
         if value.name_hint is None:
             value.name_hint = value_name(self._names[tensor.index])

@@ -48,7 +48,7 @@ class Reader:
         self._vtables: dict[int, tuple[int, tuple[int, ...]]] = {}
 
     def root(self, fields: Fields, identifier: bytes, path: str) -> Table:
-        """The table the file starts from, if the file carries this identifier (4 bytes) at byte 4."""
+        """The root table of a file with this identifier (4 bytes at byte 4)."""
         if len(self.data) < 8:
             raise self.malformed(0, f"{len(self.data)} bytes are too few for a flatbuffer", "is the file complete?")
         found = bytes(self.data[4:8])
@@ -74,7 +74,7 @@ class Reader:
             raise self.malformed(offset, f"{path}: the file refers to the same bytes too many times")
 
     def follow(self, offset: int, path: str) -> int:
-        """Where the offset stored at `offset` points."""
+        """The target of the offset stored at `offset`."""
         self.check(offset, 4, path)
         distance: int = _OFFSET.unpack_from(self.data, offset)[0]
         if distance == 0:
@@ -129,7 +129,7 @@ class Table:
         self.path = path
 
     def _find(self, name: str, size: int) -> int:
-        """The byte where the field of `size` bytes lies, or 0 where it is absent."""
+        """The position of a field of `size` bytes; 0 if it is absent."""
         slot = self._fields[name].slot
         if slot >= len(self._slots):
             return 0
@@ -141,7 +141,7 @@ class Table:
         return self.offset + within
 
     def _target(self, name: str) -> int:
-        """The byte the offset field points at, or 0 where it is absent."""
+        """The position that an offset field points to; 0 if it is absent."""
         offset = self._find(name, 4)
         return self._reader.follow(offset, f"{self.path}.{name}") if offset else 0
 
@@ -190,7 +190,7 @@ class Table:
         return str(self._reader.data[start : start + length], "utf-8", "backslashreplace")
 
     def octets(self, name: str) -> memoryview:
-        """The bytes of a vector of bytes: a view, however long."""
+        """A view of a vector of bytes."""
         start, length = self._vector(name)
         return self._reader.data[start : start + length]
 
@@ -212,7 +212,7 @@ class Table:
         return self._reader.data[start : start + length * _SCALARS[self._fields[name].of].size]
 
     def has(self, name: str) -> bool:
-        """Whether the file stores this field, which is an offset."""
+        """Whether the file stores this offset field."""
         return self._find(name, 4) != 0
 
     def table(self, name: str, fields: Fields) -> Table | None:

@@ -168,7 +168,7 @@ def _evaluated(name: str, graph: Subgraph, operator: Operator) -> list[Array]:
 
 
 class _Conversion:
-    """Stages 2 and 3: the module under construction, and what stands in its way."""
+    """Imports the operators in order, and collects the reasons why some cannot be imported."""
 
     def __init__(
         self,
@@ -212,7 +212,7 @@ class _Conversion:
         return self.module(inputs, states, [self.tensors[tensor.index] for tensor in wanted])
 
     def convert(self, node: Node, evaluate: bool = True) -> None:
-        """Build the operator; where that cannot be, remember why and go on as if it had been."""
+        """Build an operator; if that fails, record why and continue with placeholders."""
         found = (
             known_numbers(self.graph, node.operator, self.known, partial(_evaluated, self.file)) if evaluate else None
         )
@@ -234,7 +234,7 @@ class _Conversion:
             self.importer.define(tensor, value)
 
     def values(self, node: Node, outputs: Sequence[Tensor]) -> Sequence[SSAValue]:
-        """What the table's function builds."""
+        """The values that the function in the table builds."""
         row = self.survey(node)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             values = row.convert(self.importer, node)
@@ -242,7 +242,7 @@ class _Conversion:
         return values
 
     def inline(self, node: Node, number: int, block: Block, arguments: Sequence[SSAValue]) -> list[SSAValue]:
-        """Build a subgraph, for these inputs, at the end of a block; its outputs."""
+        """Build a subgraph for these inputs at the end of a block, and return its outputs."""
         if not 0 <= number < len(self.graphs):
             raise node.malformed(f"calls subgraph {number} of {len(self.graphs)}")
         graph = self.graphs[number]

@@ -47,9 +47,9 @@ class Quantization:
     """One scale, or one for each index along the axis; real units per step, finite, >= 0: converters
     write 0 for channels of zeros, and where nobody reads the scale."""
     zero_point: NDArray[np.int64]
-    """As many as scales."""
+    """The zero points, as many as scales."""
     axis: int
-    """The quantised dimension; 0 for tensors of rank 0 and 1, whatever the file says: some biases carry a wrong one."""
+    """The quantized axis; 0 for tensors of rank 0 and 1, whatever the file says: some biases have a wrong one."""
     details: str
     """"NONE", or the kind of a scheme that scale and zero_point do not describe, such as "BlockwiseQuantization"."""
     blocks: Blocks | None = None
@@ -69,9 +69,9 @@ class Tensor:
     """A constant's elements, little-endian and row-major, a view into the file; None for any other tensor."""
     quantization: Quantization | None
     is_variable: bool
-    """Keeps its value from one run of the model to the next."""
+    """Whether it keeps its value from one run of the model to the next."""
     sparsity: Sparsity | None
-    """How the data is compressed, if it is."""
+    """How the data is compressed; None if it is not."""
 
     @property
     def is_sparse(self) -> bool:
@@ -111,7 +111,7 @@ class Operator:
     """The builtin operator's name; "CUSTOM:name"; "BUILTIN:n" for a number newer than the schema relay knows."""
     version: int
     inputs: tuple[int, ...]
-    """Indices of tensors; -1 is an optional input left out."""
+    """Indices of tensors; -1 for an optional input that is missing."""
     outputs: tuple[int, ...]
     intermediates: tuple[int, ...]
     """Indices of tensors that only describe the types inside the operator (LSTM); -1 is left out."""

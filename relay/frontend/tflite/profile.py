@@ -13,7 +13,7 @@ from relay.dialects.attributes import Array, elements
 
 @dataclass(frozen=True)
 class Profile:
-    """The arithmetic of one runtime, where runtimes differ."""
+    """A runtime's arithmetic, where runtimes differ."""
 
     name: str
     products: str = "tflite"
@@ -27,7 +27,7 @@ class Profile:
     bounds_to_even: bool = False
     """Whether the bounds of activations are rounded with halves to even."""
     factors: type[np.float32] | type[np.float64] = np.float32
-    """The precision in which MUL multiplies scales."""
+    """The type in which MUL multiplies scales."""
 
     def of_sums(self, type: str) -> Profile:
         """Whose rounding products of this type take: libraries of 8-bit kernels leave 16-bit codes to LiteRT."""

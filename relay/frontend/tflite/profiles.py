@@ -13,7 +13,7 @@ from relay.frontend.tflite.table import Convert
 
 
 class Numerics(NamedTuple):
-    """A runtime's arithmetic, and the operators that it has of its own."""
+    """A runtime's arithmetic, and its own formulas for some operators."""
 
     profile: Profile
     rows: Mapping[str, Convert] = {}

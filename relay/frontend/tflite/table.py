@@ -42,7 +42,7 @@ def operator(
     outputs: tuple[int, int] = (1, 1),
     known: Mapping[str, str] = {},
 ) -> Callable[[Convert], Convert]:
-    """Enter a function in the table under one or more kinds."""
+    """Enter a function into the table under one or more kinds."""
 
     def enter(convert: Convert) -> Convert:
         for kind in kinds:
@@ -66,7 +66,7 @@ def quantised(
 
 
 def join() -> None:
-    """Give every row of `QUANTISED` its place in `TABLE`, before the row that is there."""
+    """Enter every row of `QUANTISED` into `TABLE`, before the row that is there."""
     for kind, (types, row) in QUANTISED.items():
         TABLE[kind] = _either(types, row, TABLE.get(kind))
 
