@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -132,27 +134,32 @@ BETWEEN = f"""%a = relay.exp %x : {U}
   }}
   %t = relay.abs %s : {U}
   %r = relay.add %a, %t : {B}"""
-CASES = {
-    "simple": module(SIMPLE),
-    "nested": module(NESTED),
-    "convolutions": module(CONVOLUTIONS, f"{T}, {T}", "%t, %b"),
-    "several": module(SEVERAL, f"{T}, {T}, {T}", "%t, %r#0, %r#1"),
-    "shapes": module(SHAPES),
-    "condition": module(CONDITION),
-    "between": module(BETWEEN),
+CASES: dict[str, tuple[str, ...]] = {
+    "simple": (SIMPLE,),
+    "nested": (NESTED,),
+    "convolutions": (CONVOLUTIONS, f"{T}, {T}", "%t, %b"),
+    "several": (SEVERAL, f"{T}, {T}, {T}", "%t, %r#0, %r#1"),
+    "shapes": (SHAPES,),
+    "condition": (CONDITION,),
+    "between": (BETWEEN,),
 }
+
+
+@cache
+def case(name: str) -> IRModule:
+    return module(*CASES[name])
 
 
 @pytest.mark.parametrize("level", [0, 2])
 @pytest.mark.parametrize("name", CASES)
 def test_compiled_as_interpreted(name: str, level: int):
-    check(CASES[name], relay.build(CASES[name], opt_level=level))
+    check(case(name), relay.build(case(name), opt_level=level))
 
 
 @pytest.mark.parametrize("name", ["nested", "convolutions", "several"])
 def test_without_kernels(name: str):
     """No `fuse-ops`: loops, padding and copies stand in the branches themselves."""
-    check(CASES[name], relay.build(CASES[name], pipeline="legalize,relay-to-linalg"))
+    check(case(name), relay.build(case(name), pipeline="legalize,relay-to-linalg"))
 
 
 @pytest.mark.parametrize(("name", "constants"), [*((name, "bind") for name in CASES), ("convolutions", "hoist")])
@@ -160,14 +167,14 @@ def test_partitioned(known: Known, monkeypatch: pytest.MonkeyPatch, name: str, c
     """Regions in branches, between them and around them are compiled outside, and called where they are."""
     known("x", "abs", "add", "exp", "nn.conv2d", compiled=as_text)
     monkeypatch.setitem(loaders.LOADERS.registered, "x", load_text)
-    parted = relay.build_external_compiler(CASES[name], "x", constants=constants)
+    parted = relay.build_external_compiler(case(name), "x", constants=constants)
     parted.verify()
     for first in (True, False):
         given = arguments(first, True)
-        for a, b in zip(run(parted, given), run(CASES[name], given), strict=True):
+        for a, b in zip(run(parted, given), run(case(name), given), strict=True):
             assert np.array_equal(a, b)
     executable = relay.build(parted)
-    check(CASES[name], executable)
+    check(case(name), executable)
     assert len(executable.externals) == PARTS[name]
 
 

@@ -18,8 +18,8 @@ from relay.runtime.opencl_driver import driver
 from tests.unit.gpu_driver import copies, emulated_cuda
 from tests.unit.interpreting import as_text, load_text
 from tests.unit.partitioning_modules import Known
-from tests.unit.test_branches import CASES, arguments
-from tests.unit.test_loops import LOOPS, check_turns
+from tests.unit.test_branches import CASES, arguments, case
+from tests.unit.test_loops import LOOPS, check_turns, loop
 
 
 def mostly(names: Iterable[str], *default: str) -> list[ParameterSet]:
@@ -41,27 +41,27 @@ def equal(mod: IRModule, executable: Executable, given: list[Array]) -> bool:
 
 @pytest.mark.parametrize("name", mostly(CASES, "nested", "shapes", "condition"))
 def test_branches(name: str):
-    executable = relay.build(CASES[name], target="cuda")
+    executable = relay.build(case(name), target="cuda")
     with emulated_cuda(executable):
         for first, second in [(True, False), (False, False), (True, True)]:
-            assert equal(CASES[name], executable, arguments(first, second))
+            assert equal(case(name), executable, arguments(first, second))
 
 
 @pytest.mark.parametrize("name", mostly(["nested", "convolutions", "several"], "nested"))
 def test_branches_without_kernels(name: str):
-    executable = relay.build(CASES[name], target="cuda", pipeline="legalize,relay-to-linalg")
+    executable = relay.build(case(name), target="cuda", pipeline="legalize,relay-to-linalg")
     with emulated_cuda(executable):
         for first in (True, False):
-            assert equal(CASES[name], executable, arguments(first, True))
+            assert equal(case(name), executable, arguments(first, True))
 
 
 @pytest.mark.parametrize("name", mostly(LOOPS, "tested"))
 def test_loops(name: str):
-    executable = relay.build(LOOPS[name], target="cuda")
+    executable = relay.build(loop(name), target="cuda")
     with emulated_cuda(executable) as driver:
-        check_turns(LOOPS[name], executable, 0, 1, 3)
+        check_turns(loop(name), executable, 0, 1, 3)
         launched = driver.calls.count("cuLaunchKernel")
-        check_turns(LOOPS[name], executable, 2)
+        check_turns(loop(name), executable, 2)
         assert driver.calls.count("cuLaunchKernel") == launched  # turns are graphs
 
 
@@ -69,11 +69,11 @@ def test_loops(name: str):
 def test_external_functions(known: Known, monkeypatch: pytest.MonkeyPatch, name: str):
     known("x", "abs", "add", "exp", "nn.conv2d", compiled=as_text)
     monkeypatch.setitem(loaders.LOADERS.registered, "x", load_text)
-    executable = relay.build(CASES[name], target="cuda", external="x")
+    executable = relay.build(case(name), target="cuda", external="x")
     assert executable.externals
     with emulated_cuda(executable):
         for first in (True, False):
-            assert equal(CASES[name], executable, arguments(first, True))
+            assert equal(case(name), executable, arguments(first, True))
 
 
 T = "tensor<6xf32>"
@@ -129,6 +129,6 @@ def test_on_a_device_of_opencl(known: Known, monkeypatch: pytest.MonkeyPatch, na
         pytest.skip(str(error))
     known("x", "abs", "exp", compiled=as_text)
     monkeypatch.setitem(loaders.LOADERS.registered, "x", load_text)
-    executable = relay.build(CASES[name], target="opencl", external="x")
+    executable = relay.build(case(name), target="opencl", external="x")
     for first in (True, False):
-        assert equal(CASES[name], executable, arguments(first, True))
+        assert equal(case(name), executable, arguments(first, True))
