@@ -20,9 +20,9 @@ from tests.numeric.compiled_modules import Net, equal
 class Emulated:
     """A model built for a GPU, whose kernels run on the CPU."""
 
-    def __init__(self, model: str | Path | IRModule, target: str = "cuda", checked: bool = True):
+    def __init__(self, model: str | Path | IRModule, target: str = "cuda", checked: bool = True, level: int = 0):
         self.executable: Executable = relay.build(model, target=target)
-        self.emulator = Emulator(self.executable.get_source("ll"), checked)
+        self.emulator = Emulator(self.executable.get_source("ll"), checked, level)
 
     @property
     def graph(self) -> dict[str, Any]:

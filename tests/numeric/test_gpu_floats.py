@@ -175,7 +175,7 @@ def test_models_stay_close(model: str, name: str):
         depth = prod(shape(sums.owner.operands[1])[1:])
         assert far(got, want, most, depth, format) <= 1
     assert products_of(emulated) > 4
-    whole = Emulated(path, f"cuda -matmul={name}")
+    whole = Emulated(path, f"cuda -matmul={name}", level=2)
     for given, wanted in zip(*golden_of(path), strict=True):
         (got,) = whole.run(given)
         assert np.max(np.abs(got - wanted[0])) < 8 * format.roundoff

@@ -19,9 +19,6 @@ from relay.lowering.gpu.emulator.warp import HEARD
 from relay.lowering.gpu.emulator.warpgroups import Warpgroups
 from relay.target import host
 
-EFFORT = 2
-"""LLVM's optimization level; kernels of groups of warps, whose products are not compiled, get none: they have so many
-registers that it would take longer than they do."""
 LAUNCHER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 LISTENER = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32, ctypes.c_int32)
 ALIGNMENT = 1024
@@ -33,12 +30,14 @@ REPORT = 128
 
 class Emulator:
     """Runs kernels from their LLVM IR text. `checked`: every access must be in its buffer, and aligned; it always must
-    in kernels of groups of warps, whose products ask what was written to shared memory."""
+    in kernels of groups of warps, whose products ask what was written to shared memory. `level`: LLVM's optimization
+    level; with 0 kernels are compiled in a quarter of the time that 2 takes. Kernels of groups of warps, whose
+    products are not compiled, always have 0: they have many registers, and run for a shorter time than LLVM would."""
 
-    def __init__(self, text: str, checked: bool = True):
+    def __init__(self, text: str, checked: bool = True, level: int = 0):
         self.translation = translate(text, checked)
         grouped = any(kernel.places for kernel in self.translation.kernels.values())
-        code = compile_text(self.translation.text, host(), 0 if grouped else EFFORT).code
+        code = compile_text(self.translation.text, host(), 0 if grouped else level).code
         llvm.initialize_native_target()  # the code may have been made before, by another process
         llvm.initialize_native_asmprinter()
         self.compiler = llvm.create_lljit_compiler()
