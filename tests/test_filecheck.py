@@ -24,7 +24,7 @@ def server() -> Generator[Path]:
 
 
 def name_of(path: Path) -> str:
-    return str(path.relative_to(HERE).with_suffix(""))
+    return str(path.relative_to(HERE))
 
 
 @pytest.mark.parametrize("path", sorted(HERE.glob("*/*.mlir")), ids=name_of)

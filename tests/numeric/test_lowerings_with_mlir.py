@@ -12,13 +12,13 @@ from xdsl.dialects.builtin import ModuleOp
 from relay.lowering.relay_to_linalg import RelayToLinalg
 from relay.transforms.legalize import Legalize
 from tests.ops.examples import FILES, functions, runnable
-from tests.ops.test_ops import stem
+from tests.ops.test_ops import file_name
 
 TOOL = next((found for name in ("mlir-opt-22", "mlir-opt") if (found := shutil.which(name))), None)
 
 
 @pytest.mark.skipif(TOOL is None, reason="mlir-opt is not installed")
-@pytest.mark.parametrize("path", FILES, ids=stem)
+@pytest.mark.parametrize("path", FILES, ids=file_name)
 def test_lowerings(path: Path) -> None:
     assert TOOL is not None
     found = filter(None, map(runnable, functions(path)))

@@ -40,8 +40,8 @@ def name_of(op: type[Operation]) -> str:
     return op.name
 
 
-def stem(path: Path) -> str:
-    return path.stem
+def file_name(path: Path) -> str:
+    return path.name
 
 
 def file_of(op: type[Operation]) -> str:
@@ -88,7 +88,7 @@ def test_op_is_lowered(op: type[Operation]) -> None:
         raise AssertionError(f"{op.name} has no lowering: write {where} ({error})") from error
 
 
-@pytest.mark.parametrize("path", FILES, ids=stem)
+@pytest.mark.parametrize("path", FILES, ids=file_name)
 def test_relay_to_linalg_has_legalize_run_where_it_is_needed(path: Path) -> None:
     """`Legalize.holds` is not true of what has no lowering yet."""
     for function in filter(None, map(runnable, functions(path))):
@@ -97,7 +97,7 @@ def test_relay_to_linalg_has_legalize_run_where_it_is_needed(path: Path) -> None
         Pipeline([RelayToLinalg()])(module)
 
 
-@pytest.mark.parametrize("path", FILES, ids=stem)
+@pytest.mark.parametrize("path", FILES, ids=file_name)
 def test_examples_are_printed_as_they_are_written(path: Path) -> None:
     text = valid(path)
     written = [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("//")]
@@ -108,7 +108,7 @@ def test_examples_are_printed_as_they_are_written(path: Path) -> None:
     assert IRModule.parse(generic).to_text(weights=True) == printed
 
 
-@pytest.mark.parametrize("path", FILES, ids=stem)
+@pytest.mark.parametrize("path", FILES, ids=file_name)
 def test_errors_say_what_is_wrong(path: Path) -> None:
     for message, text in invalid(path):
         with pytest.raises((ParseError, VerifyException)) as caught:
@@ -140,7 +140,7 @@ def in_double(function: FuncOp) -> FuncOp | None:
         return None
 
 
-@pytest.mark.parametrize("path", FILES, ids=stem)
+@pytest.mark.parametrize("path", FILES, ids=file_name)
 def test_meanings_overflow_only_where_their_result_does(path: Path) -> None:
     """Where the result in doubles is finite and not too large for f32, it is finite in f32."""
     found = [(function, in_double(function)) for function in map(runnable, functions(path)) if function is not None]
@@ -157,7 +157,7 @@ def test_meanings_overflow_only_where_their_result_does(path: Path) -> None:
     assert not wrong, f"{path.name}: a stable formula gives a finite number where these do not: {wrong}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=stem)
+@pytest.mark.parametrize("path", FILES, ids=file_name)
 def test_compiled_code_gives_what_the_ops_mean(path: Path) -> None:
     module, names = one_main([*filter(None, map(runnable, functions(path)))])
     inputs = random_inputs(module)
