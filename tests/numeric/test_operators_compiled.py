@@ -83,6 +83,11 @@ FLAVOURS: dict[str, tuple[str, str, tuple[int, int] | None]] = {
 """Dtypes of data and kernel, and their zero points."""
 
 
+def flavours(*default: str) -> list[object]:
+    """All of them: these by default, the others when slow ones are wanted."""
+    return [pytest.param(flavour, marks=() if flavour in default else pytest.mark.slow) for flavour in FLAVOURS]
+
+
 def follow(net: Net, flavour: str, name: str, sums: SSAValue, channels: int, epilogue: bool) -> None:
     """Make the sums a result, bare or finished by what usually follows."""
     data, _, zero_points = FLAVOURS[flavour]
@@ -145,14 +150,8 @@ def test_one_channel_more_than_vectors_have():
     net.check(replace(plain, features=features_of(plain.triple, plain.cpu)))
 
 
-@pytest.mark.parametrize("flavour", ["i8", "u8", "u8_i8", "i8_i8zp", "f32"])
+@pytest.mark.parametrize("flavour", flavours("i8", "u8", "f32"))
 def test_convolutions(flavour: str):
-    convolutions(flavour).check()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("flavour", ["u8_128", "i8_u8", "i16"])
-def test_convolutions_of_other_codes(flavour: str):
     convolutions(flavour).check()
 
 
@@ -191,9 +190,7 @@ def depthwise(flavour: str) -> Net:
     return net
 
 
-@pytest.mark.parametrize(
-    "flavour", ["i8", "u8", *(pytest.param(f, marks=pytest.mark.slow) for f in ("u8_i8", "i16")), "f32"]
-)
+@pytest.mark.parametrize("flavour", flavours("u8", "f32"))
 def test_depthwise_convolutions(flavour: str):
     depthwise(flavour).check()
 
@@ -222,10 +219,7 @@ def products(flavour: str) -> Net:
     return net
 
 
-@pytest.mark.parametrize(
-    "flavour",
-    [pytest.param(f, marks=pytest.mark.slow if f in ("u8", "u8_i8", "i8_i8zp") else ()) for f in FLAVOURS],
-)
+@pytest.mark.parametrize("flavour", flavours("i8", "u8_128", "i8_u8", "i16", "f32"))
 def test_products(flavour: str):
     products(flavour).check()
 
