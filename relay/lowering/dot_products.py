@@ -93,7 +93,7 @@ class DotProduct:
         return lanes, lanes
 
     def taken(self, data: SSAValue, weights: SSAValue) -> tuple[Sequence[Operation], Sequence[Operation]]:
-        """Ops that extract from data and weights what is multiplied; empty if it is all of them."""
+        """Ops that prepare data, and weights, for the multiplication, such as masks; none here."""
         return [], []
 
     @property

@@ -42,12 +42,12 @@ Helpers = dict[str, str]
 
 
 def full(text: str, type: Attribute, level: int = ATOM) -> Expression:
-    """The range of all numbers of the type."""
+    """An expression whose value may be any number of the type."""
     return Expression(text, level, *(range_of(type) if bits(type) else (0, 0)))
 
 
 def ranged(text: str, level: int, low: int, high: int, type: Attribute) -> Expression:
-    """This range, if the type can hold it; else the range of the type."""
+    """An expression with this range, if the type can hold it; else with that of the type."""
     lowest, highest = range_of(type)
     return Expression(text, level, low, high) if lowest <= low and high <= highest else full(text, type, level)
 
