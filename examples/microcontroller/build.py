@@ -20,7 +20,7 @@ from npu import NpuCompiler  # noqa: E402
 
 DIGITS = HERE.parent / "digits"
 ARM = ["arm-none-eabi-gcc", "-mthumb", "-mcpu=cortex-m55", "-mfloat-abi=soft"]
-M55 = "thumbv7em-none-eabi -mcpu=cortex-m55"
+M55 = "thumbv8.1m.main-none-eabi -mcpu=cortex-m55"
 BOARD = ["board.c", "-T", "board.ld", "-nostartfiles", "-specs=nosys.specs"]
 QEMU = ["qemu-system-arm", "-M", "mps3-an547", "-nographic", "-semihosting-config", "enable=on,target=native"]
 FLAGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off", "-fno-tree-loop-distribute-patterns"]

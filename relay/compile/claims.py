@@ -2,12 +2,13 @@
 before they are lowered, and where its tensors lie, read off the planned module. `relay.validation` checks it.
 
 The claim is JSON. `programs` has a fused function's operations by its name: `arguments`, and `rows` with the name of a
-formula, its parameters, operands and results (numbers of values). `calls` has the calls of `@main` in order: function,
-places of operands, results and scratch memory, constants of the artifact that the code reads and which of them sums
-start with, schedule and forms of rescaling. Constants of programs are in `arrays`; of the weights of a product of
-integers there are only a digest for each output channel and the range of its sums, as the checker reads the weights
-themselves back from the code: the file does not grow by a second copy of them, and what is checked is what is used. Of
-those of a product of floats there are projections, which give the sums of some images.
+formula, its parameters, operands and results (numbers of values). `calls` has the calls of `@main` in order: program,
+function in the machine code if that is another program's (`code`), places of operands, results and scratch memory,
+constants of the artifact that the code reads and which of them sums start with, schedule and forms of rescaling.
+Constants of programs are in `arrays`; of the weights of a product of integers there are only a digest for each output
+channel and the range of its sums, as the checker reads the weights themselves back from the code: the file does not
+grow by a second copy of them, and what is checked is what is used. Of those of a product of floats there are
+projections, which give the sums of some images.
 """
 
 from __future__ import annotations
@@ -234,14 +235,19 @@ def reached(conv: relay.Conv2dOp, extent: tuple[int, ...]) -> Array:
 
 
 def place_tensors(claims: Claims, module: IRModule) -> Claims:
-    """The same claims with places: of a module whose memory is planned. No claims if its calls are not those."""
+    """The same claims with places: of a module whose memory is planned. Kernels that differed in numbers only may have
+    become one since, which is the `code` of their calls. No claims if its calls are others than those."""
     main = module["main"]
     calls = [op for op in main.walk() if isinstance(op, CallOp)]
-    if [op.callee.string_value() for op in calls] != [row["kernel"] for row in claims.calls]:
+    codes = [op.callee.string_value() for op in calls]
+    kernels = [row["kernel"] for row in claims.calls]
+    if len(codes) != len(kernels) or len({*zip(kernels, codes, strict=True)}) != len({*kernels}):
         return Claims()
     names = constant_names(module.op)
     place_moves(claims, main, names)
-    for op, row in zip(calls, claims.calls, strict=True):
+    for op, code, row in zip(calls, codes, claims.calls, strict=True):
+        if code != row["kernel"]:
+            row["code"] = code
         found = [place(main, value, names) for value in op.arguments]
         row["reads"] = [name for where in found if (name := where.get("constant"))]
         row["starts"] = [name for name in row["reads"] if START.search(name)]
@@ -253,7 +259,7 @@ def place_tensors(claims: Claims, module: IRModule) -> Claims:
         if sum(counts) <= len(tensors) <= sum(counts) + 1:
             row["operands"] = {str(number): where for number, where in zip(inputs, tensors, strict=False)}
             row["results"], row["scratch"] = tensors[counts[0] : sum(counts)], tensors[sum(counts) :]
-        function = module[row["kernel"]]
+        function = module[code]
         row["shown"] = {name: str(function.attributes[key]) for name, key in SHOWN if key in function.attributes}
     return claims
 

@@ -268,7 +268,7 @@ class Given:
         value, wanted = self.known[type, key], constant.type
         if type == wanted:
             return value
-        if (known := self.known.get((constant, codes))) is None:
+        if (known := self.known.get((constant, key, codes))) is None:
             if is_vector(wanted):
                 wide = vector.BroadcastOp(value, wanted)
             else:
@@ -276,5 +276,5 @@ class Given:
             old = constant.owner
             assert isinstance(old, Operation) and old.parent is not None
             old.parent.insert_op_before(wide, old)
-            self.known[constant, codes] = known = wide.results[0]
+            self.known[constant, key, codes] = known = wide.results[0]
         return known

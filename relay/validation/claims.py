@@ -125,10 +125,12 @@ class Projected:
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a kernel; `why` says why its tensors have no places, and so cannot be checked."""
+    """A call of a kernel; `code`: the function in the machine code, which several kernels may share; `why` says why its
+    tensors have no places, and so cannot be checked."""
 
     number: int
     kernel: str
+    code: str
     program: Program
     constants: Mapping[int, Array]
     weights: Mapping[int, Weights]
@@ -199,10 +201,10 @@ def read(data: bytes) -> Claims:
     calls = [call_of(n, row, programs, arrays) for n, row in enumerate(text["calls"])]
     moves = [move_of(row) for row in text.get("moves", ())]
     flags = [place_of(where) for where in text.get("flags", ()) if where]
-    nested = {row["kernel"] for row in text["calls"] if row.get("nested")}
+    nested = {each.code for each, row in zip(calls, text["calls"], strict=True) if row.get("nested")}
     for number, each in enumerate(calls):
         why = each.why
-        if each.kernel in nested:
+        if each.code in nested:
             why = "it is called in a branch or a loop"
         elif len(flags) < len(text.get("flags", ())):
             why = "a loop beside it ends when that is not known"
@@ -271,6 +273,7 @@ def call_of(number: int, row: Json, programs: Mapping[str, Program], arrays: Map
     return Call(
         number,
         str(row["kernel"]),
+        str(row.get("code", row["kernel"])),
         program,
         {int(n): arrays[name] for n, name in row["constants"].items() if name in arrays},
         weights,

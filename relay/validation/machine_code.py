@@ -123,7 +123,7 @@ class Machine:
         self.table = (c_uint64 * (len(memory) + 1))(*(address(each) for each in memory), 0)
         self.where = {row["name"]: row for row in graph["constants"]}
         self.entry = str(graph["entry"])
-        names = [call.kernel for call in claims.calls]
+        names = [call.code for call in claims.calls]
         different = list(dict.fromkeys(names))
         # LLVM may copy the calls of `main` to the entry point
         found = [calls_in(self.name, saved.code, different, each) for each in (self.entry, "main")]
@@ -173,7 +173,7 @@ class Machine:
 
     def site(self, number: int) -> int:
         """Where the code has a call. Raises Unknown where those of its function are not as many as claimed."""
-        names = [call.kernel for call in self.claims.calls]
+        names = [call.code for call in self.claims.calls]
         sites = [at for at, name, _ in self.sites if name == names[number]]
         if len(sites) != names.count(names[number]):
             raise Unknown("its calls in the code are not as many as the claim lists")

@@ -130,9 +130,10 @@ def offsets(zero_points: tuple[int, int] | None) -> dict[str, Attribute]:
 
 
 def equal(got: Array, want: Array) -> bool:
-    """Equal integers; floats within 1e-5 of the largest."""
+    """Equal integers; floats within 1e-5 of the largest that is finite, and NaN where NaN is wanted."""
     if (got.dtype, got.shape) != (want.dtype, want.shape):
         return False
     if want.dtype.kind != "f":
         return np.array_equal(got, want)
-    return bool(np.abs(got - want).max(initial=0) <= 1e-5 * np.abs(want).max(initial=0))
+    largest = np.abs(want[np.isfinite(want)]).max(initial=0)
+    return np.allclose(got, want, rtol=0, atol=1e-5 * largest, equal_nan=True)

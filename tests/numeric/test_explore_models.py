@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from time import perf_counter
-
 import pytest
 
 import relay
@@ -20,11 +18,8 @@ def test_a_model_can_be_looked_at(name: str):
     if not path.exists():
         pytest.skip(f"{path.name} is not here: put the models beside the checkout, in ../shared/models")
     mod = relay.frontend.from_tflite(path)
-    start = perf_counter()
     found = record(mod)
-    seconds = perf_counter() - start
     assert found.error == "" and found.snapshots[0].text == str(mod)
-    assert seconds < 3 * found.seconds + 5
     for before, after in zip(found.snapshots, found.snapshots[1:], strict=False):
         hunks = diff(before, after)
         assert [line for hunk in hunks for line in before.lines[slice(*hunk.before)]] == before.lines

@@ -23,6 +23,7 @@ REFUSED = {
     ("BITCAST", "int64"): "types differ in width",
     ("LOG_SOFTMAX", "int8"): "logarithms in fixed point",
     ("LOG_SOFTMAX", "uint8"): "as the C library rounds expf and logf",
+    ("NON_MAX_SUPPRESSION_V5", "float32"): "with a sigma scores decay by overlaps",
     ("PRELU", "int16"): "LiteRT reads slopes of 16 bits as of 8",
     ("REDUCE_PROD", "int8"): "each product is rescaled by a root of the scales",
     ("REDUCE_PROD", "int16"): "each product is rescaled by a root of the scales",

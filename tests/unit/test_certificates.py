@@ -354,6 +354,32 @@ def test_products_with_wide_results_are_certified(name: str):
 
 
 @X86
+def test_kernels_that_share_their_code_are_certified():
+    """Layers that differ in scales and zero points: one function, which is called with the numbers of each."""
+    lines, rng = list[str](), np.random.default_rng(2)
+    for number, (multiplier, zero_point) in enumerate(
+        [(1400000000, 3), (1800000000, -7), (1500000000, 5), (1600000000, 9)]
+    ):
+        weights = rng.integers(-127, 128, (32, 32)).tolist()
+        scales = f"input_scale = 1.0 : f32, input_zero_point = {zero_point} : i32, kernel_scale = 1.0 : f32"
+        after = f"output_scale = 1.0 : f32, output_zero_point = {-zero_point} : i32, multiplier = {multiplier} : i32"
+        lines += (
+            f"%w{number} = relay.constant dense<{weights}> : tensor<32x32xi8>",
+            f"%s{number} = qnn.dense %x{number}, %w{number} {{{scales}}} : "
+            "(tensor<4x32xi8>, tensor<32x32xi8>) -> tensor<4x32xi32>",
+            f"%x{number + 1} = qnn.requantize %s{number} {{input_scale = 1.0 : f32, {after}, shift = -7 : i32, "
+            "out_dtype = i8} : (tensor<4x32xi32>) -> tensor<4x32xi8>",
+        )
+    lines.append("func.return %x4 : tensor<4x32xi8>")
+    body = "\n".join(lines)
+    exe = relay.build(IRModule.parse(f"func.func @main(%x0: tensor<4x32xi8>) -> tensor<4x32xi8> {{{body}}}"))
+    calls = read(archive.saved(archive.read(exe.to_bytes())[0], "layers").claims).calls
+    assert len({call.code for call in calls}) < len({call.kernel for call in calls})
+    report = exe.certify()
+    assert report.ok and len(report.parts) == len(calls) + 1, str(report)
+
+
+@X86
 def test_floats_are_compared_with_bounds():
     module = IRModule.parse(
         "func.func @main(%x: tensor<5x9xf32>) -> tensor<5x9xf32> {"

@@ -9,6 +9,8 @@ func.func @main(%x: memref<32xf32>, %y: memref<32xf32>) {
   func.call @shorter(%x, %y) : (memref<32xf32>, memref<32xf32>) -> ()
   func.call @inside(%x, %y) : (memref<32xf32>, memref<32xf32>) -> ()
   func.call @inside_too(%x, %y) : (memref<32xf32>, memref<32xf32>) -> ()
+  func.call @once(%x, %y) : (memref<32xf32>, memref<32xf32>) -> ()
+  func.call @twice(%x, %y) : (memref<32xf32>, memref<32xf32>) -> ()
   func.return
 }
 // CHECK-LABEL: func.func @main
@@ -17,7 +19,7 @@ func.func @main(%x: memref<32xf32>, %y: memref<32xf32>) {
 // CHECK:         [[FIVE:%.+]] = bufferization.to_buffer %numbers_1 read_only
 // CHECK-NEXT:    func.call @first([[FIVE]], %y, %y) : (memref<1xf32>, memref<32xf32>, memref<32xf32>) -> ()
 // CHECK-NEXT:    func.call @shorter(%x, %y)
-// SCALARS-COUNT-5: func.func private
+// SCALARS-COUNT-7: func.func private
 
 func.func private @first(%x: memref<32xf32>, %y: memref<32xf32>) {
   %zero = arith.constant 0 : index
@@ -111,5 +113,33 @@ func.func private @inside_too(%x: memref<32xf32>, %y: memref<32xf32>) {
   }
   %w = arith.constant dense<5.0> : vector<16xf32>
   vector.store %w, %x[%zero] : memref<32xf32>, vector<16xf32>
+  func.return
+}
+
+// One constant, used twice, is two numbers where another kernel has two constants.
+// CHECK-LABEL: func.func private @once(%0: memref<2xf32>,
+// CHECK:         [[A:%.+]] = memref.load %0
+// CHECK:         [[B:%.+]] = memref.load %0
+// CHECK-DAG:     [[VA:%.+]] = vector.broadcast [[A]]
+// CHECK-DAG:     [[VB:%.+]] = vector.broadcast [[B]]
+// CHECK:         [[SUM:%.+]] = arith.addf %{{.+}}, [[VA]]
+// CHECK-NEXT:    arith.mulf [[SUM]], [[VB]]
+func.func private @once(%x: memref<32xf32>, %y: memref<32xf32>) {
+  %zero = arith.constant 0 : index
+  %v = arith.constant dense<3.0> : vector<16xf32>
+  %a = vector.load %x[%zero] : memref<32xf32>, vector<16xf32>
+  %b = arith.addf %a, %v : vector<16xf32>
+  %c = arith.mulf %b, %v : vector<16xf32>
+  vector.store %c, %y[%zero] : memref<32xf32>, vector<16xf32>
+  func.return
+}
+func.func private @twice(%x: memref<32xf32>, %y: memref<32xf32>) {
+  %zero = arith.constant 0 : index
+  %v = arith.constant dense<5.0> : vector<16xf32>
+  %w = arith.constant dense<7.0> : vector<16xf32>
+  %a = vector.load %x[%zero] : memref<32xf32>, vector<16xf32>
+  %b = arith.addf %a, %v : vector<16xf32>
+  %c = arith.mulf %b, %w : vector<16xf32>
+  vector.store %c, %y[%zero] : memref<32xf32>, vector<16xf32>
   func.return
 }
