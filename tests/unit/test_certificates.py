@@ -278,9 +278,8 @@ def test_two_colours_show_a_difference_as_often_as_sums_says():
 
 def test_plans_that_contradict_themselves_are_seen():
     def reads(number: int, read: Place, write: Place) -> Call:
-        return Call(
-            number, f"k{number}", Program((), (), (), {}, {}), {}, {}, {}, {0: read}, (write,), (), (), (), {}, ""
-        )
+        program, kernel = Program((), (), (), {}, {}), f"k{number}"
+        return Call(number, kernel, kernel, program, {}, {}, {}, {0: read}, (write,), (), (), (), {}, "")
 
     given, first, second = Place(0, 0, 64), Place(ARENA, 0, 64), Place(ARENA, 32, 64)
     sound = [reads(0, given, first), reads(1, first, Place(ARENA, 128, 64))]
