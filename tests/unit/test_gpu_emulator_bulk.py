@@ -14,10 +14,10 @@ from relay.dialects.attributes import Array
 from relay.errors import RelayError, Unsupported
 from relay.interpreters import run
 from relay.lowering.gpu.emulator import Emulator, KernelFault, run_model
-from relay.lowering.gpu.emulator.bulk import EPOCH, BulkCopies, Mapped
+from relay.lowering.gpu.emulator.bulk import BulkCopies, Mapped
 from relay.lowering.gpu.emulator.faults import Wrong
 from relay.lowering.gpu.emulator.machine import aligned
-from relay.lowering.gpu.emulator.warp import CONTEXT_BYTES
+from relay.lowering.gpu.emulator.warp import CONTEXT
 from relay.lowering.gpu.tiles import GroupTile
 from relay.module import IRModule
 from relay.runtime import Executable
@@ -125,8 +125,8 @@ def test_what_is_done_twice_is_seen(pattern: str, message: str):
 
 
 def test_a_copy_that_nobody_waits_for():
-    fields, memory = np.ones((1, CONTEXT_BYTES // 4), np.int32), np.zeros((128, 16), np.uint8)
-    fields[0, EPOCH // 4] = 0
+    fields, memory = np.ones(1, CONTEXT), np.zeros((128, 16), np.uint8)
+    fields["epoch"] = 0
     mapped = Mapped(aligned(16 * 128), {"dims": [128, 16], "strides": [128], "box": [128, 8], "swizzle": 128})
     copies = BulkCopies(fields, memory, memory.copy(), memory.view(np.int32), memory.nbytes, {64: mapped})
     copies.make(1024, 1, 0)

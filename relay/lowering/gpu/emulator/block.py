@@ -10,15 +10,13 @@ from __future__ import annotations
 BLOCK = """
 define internal i1 @emulator.same(ptr %contexts, i32 %first, i32 %end) {
 entry:
-  %o0 = mul i32 %first, 120
-  %ctx0 = getelementptr i8, ptr %contexts, i32 %o0
+  %ctx0 = getelementptr %emulator.context, ptr %contexts, i32 %first
   %sp0 = getelementptr i8, ptr %ctx0, i64 4
   %now0 = load i64, ptr %sp0, align 4
   br label %warp
 warp:
   %w = phi i32 [ %first, %entry ], [ %w1, %same ]
-  %o = mul i32 %w, 120
-  %ctx = getelementptr i8, ptr %contexts, i32 %o
+  %ctx = getelementptr %emulator.context, ptr %contexts, i32 %w
   %sp = getelementptr i8, ptr %ctx, i64 4
   %now = load i64, ptr %sp, align 4
   %equal = icmp eq i64 %now, %now0
@@ -37,10 +35,8 @@ entry:
   br label %warp
 warp:
   %w = phi i32 [ %first, %entry ], [ %w1, %warp ]
-  %o = mul i32 %w, 120
-  %ctx = getelementptr i8, ptr %contexts, i32 %o
-  %sp = getelementptr i8, ptr %ctx, i64 4
-  store i32 0, ptr %sp
+  %ctx = getelementptr %emulator.context, ptr %contexts, i32 %w
+  %ctx->status = 0
   %w1 = add i32 %w, 32
   %more = icmp ult i32 %w1, %end
   br i1 %more, label %warp, label %done
@@ -58,10 +54,8 @@ warp:
   %wanted = add i32 %w, 32
   %short = icmp ult i32 %threads, %wanted
   %end = select i1 %short, i32 %threads, i32 %wanted
-  %o = mul i32 %w, 120
-  %ctx = getelementptr i8, ptr %contexts, i32 %o
-  %sp = getelementptr i8, ptr %ctx, i64 4
-  %before = load i32, ptr %sp
+  %ctx = getelementptr %emulator.context, ptr %contexts, i32 %w
+  %before = %ctx->status
   %kind = and i32 %before, 255
   switch i32 %kind, label %next [
     i32 0, label %again
@@ -69,8 +63,7 @@ warp:
   ]
 ask:
   %place = lshr i32 %before, 8
-  %lp = getelementptr i8, ptr %ctx, i64 104
-  %listener = load ptr, ptr %lp
+  %listener = %ctx->listener
   %answer = call i32 %listener(i32 %place, i32 %w)
   switch i32 %answer, label %wrong [
     i32 0, label %again
@@ -80,7 +73,7 @@ again:
   %fine = call i1 @emulator.step(ptr %handles, ptr %contexts, i32 %w, i32 %end, ptr %report)
   br i1 %fine, label %look, label %stop
 look:
-  %status = load i32, ptr %sp
+  %status = %ctx->status
   switch i32 %status, label %next [
     i32 1, label %again
     i32 4, label %group
@@ -106,8 +99,7 @@ still:
   %every = call i1 @emulator.same(ptr %contexts, i32 0, i32 %threads)
   br i1 %every, label %alike, label %search
 alike:
-  %sp0 = getelementptr i8, ptr %contexts, i64 4
-  %state = load i32, ptr %sp0
+  %state = %contexts->status
   switch i32 %state, label %stuck [
     i32 2, label %barrier
     i32 3, label %right
@@ -117,10 +109,8 @@ barrier:
   br label %round
 search:
   %v = phi i32 [ 0, %still ], [ %v1, %on ]
-  %vo = mul i32 %v, 120
-  %vctx = getelementptr i8, ptr %contexts, i32 %vo
-  %vsp = getelementptr i8, ptr %vctx, i64 4
-  %vstate = load i32, ptr %vsp
+  %vctx = getelementptr %emulator.context, ptr %contexts, i32 %v
+  %vstate = %vctx->status
   %vkind = and i32 %vstate, 255
   %asks = icmp eq i32 %vkind, 5
   br i1 %asks, label %stuck, label %on
@@ -134,17 +124,14 @@ first:
   %alone = call i1 @emulator.same(ptr %contexts, i32 0, i32 %u1)
   br i1 %alone, label %first, label %apart
 apart:
-  %uo = mul i32 %u, 120
-  %uctx = getelementptr i8, ptr %contexts, i32 %uo
-  %st = getelementptr i8, ptr %uctx, i64 8
-  %site = load i32, ptr %st
+  %uctx = getelementptr %emulator.context, ptr %contexts, i32 %u
+  %site = %uctx->site
   %long = zext i32 %site to i64
   call void @emulator.tell(i64 -4611686018427387904, i64 %long, ptr %report)
   br label %where
 stuck:
   %at = phi i32 [ 0, %alike ], [ %v, %search ]
-  %slp = getelementptr i8, ptr %contexts, i64 104
-  %slistener = load ptr, ptr %slp
+  %slistener = %contexts->listener
   %said = call i32 %slistener(i32 -1, i32 %at)
   br label %wrong
 wrong:

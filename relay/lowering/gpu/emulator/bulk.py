@@ -17,12 +17,10 @@ import numpy as np
 from relay.dialects.attributes import Array
 from relay.lowering.gpu.emulator.assembly import VISIBLE, Assembly, Bulk
 from relay.lowering.gpu.emulator.faults import Wrong
-from relay.lowering.gpu.emulator.warp import PASSED, SHOWN, THREAD_BITS
+from relay.lowering.gpu.emulator.warp import THREAD_BITS
 
 CHUNK, LINE = 16, 128
 """Bytes that stay together, and of a row of a tile."""
-EPOCH = 88
-"""Where a context has the thread's epoch."""
 MAP_ALIGNMENT = 64
 BARRIER = 8
 """Bytes of a barrier."""
@@ -113,7 +111,7 @@ class BulkCopies:
         self, contexts: Array, memory: Array, written: Array, stamps: Array, size: int, maps: Mapping[int, Mapped]
     ):
         self.size = size
-        self.epochs, self.shown, self.passed = (contexts[:, at // 4] for at in (EPOCH, SHOWN, PASSED))
+        self.epochs, self.shown, self.passed = (contexts[name] for name in ("epoch", "shown", "passed"))
         self.memory, self.written, self.stamps = memory, written, stamps
         self.maps = maps
         self.barriers: dict[int, Barrier] = {}

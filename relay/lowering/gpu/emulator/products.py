@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-WORDS = "{ i32, i32, i32, i32 }"
-FLOATS = "{ float, float, float, float }"
-
 
 class Lines:
     """Instructions of a function, and names of their results."""
@@ -30,9 +27,9 @@ class Lines:
         """An instruction without a result."""
         self.lines.append(f"  {text}")
 
-    def text(self) -> str:
-        """The function."""
-        return "\n".join([*self.lines, "}"])
+    def end(self, result: str = "void") -> str:
+        """The function, which returns this."""
+        return "\n".join([*self.lines, f"  ret {result}", "}"])
 
 
 def give() -> str:
@@ -41,24 +38,14 @@ def give() -> str:
     slot = f.op("call ptr @emulator.own(ptr %ctx)")
     for number in range(6):
         f.do(f"store i32 %x{number}, ptr {f.op(f'getelementptr i32, ptr {slot}, i32 {number}')}")
-    f.do("ret void")
-    return f.text()
+    return f.end()
 
 
-def give_pointer() -> str:
-    """`emulator.give.row`: the address of a lane's row of a matrix."""
-    f = Lines("void @emulator.give.row(ptr %ctx, ptr %row)")
-    f.do(f"store ptr %row, ptr {f.op('call ptr @emulator.own(ptr %ctx)')}")
-    f.do("ret void")
-    return f.text()
-
-
-def give_word() -> str:
-    """`emulator.give.word`: a word of a lane for another."""
-    f = Lines("void @emulator.give.word(ptr %ctx, i32 %x)")
-    f.do(f"store i32 %x, ptr {f.op('call ptr @emulator.own(ptr %ctx)')}")
-    f.do("ret void")
-    return f.text()
+def give_one(name: str, type: str) -> str:
+    """`emulator.give.NAME`: a value of a lane for another."""
+    f = Lines(f"void @emulator.give.{name}(ptr %ctx, {type} %x)")
+    f.do(f"store {type} %x, ptr {f.op('call ptr @emulator.own(ptr %ctx)')}")
+    return f.end()
 
 
 def load_word() -> str:
@@ -69,56 +56,32 @@ def load_word() -> str:
     slot = f.op(f"call ptr @emulator.slot(ptr %ctx, i32 {f.op(f'xor i32 {lane}, %bits')})")
     word = f.op(f"load i32, ptr {slot}")
     f.do("call void @emulator.turn(ptr %ctx)")
-    f.do(f"ret i32 {word}")
-    return f.text()
+    return f.end(f"i32 {word}")
 
 
 def load_matrices() -> str:
     """`emulator.ldmatrix`: of matrix q, whose rows the lanes 8 q to 8 q + 7 gave, word t of row g."""
-    f = Lines(f"{WORDS} @emulator.ldmatrix(ptr %ctx) noinline")
+    f = Lines(f"{four('i32')} @emulator.ldmatrix(ptr %ctx) noinline")
     lane = f.op("load i32, ptr %ctx")
     row, word = f.op(f"lshr i32 {lane}, 2"), f.op(f"and i32 {lane}, 3")
     result = "poison"
     for matrix in range(4):
         slot = f.op(f"call ptr @emulator.slot(ptr %ctx, i32 {f.op(f'add i32 {row}, {8 * matrix}')})")
         place = f.op(f"getelementptr i32, ptr {f.op(f'load ptr, ptr {slot}')}, i32 {word}")
-        result = f.op(f"insertvalue {WORDS} {result}, i32 {f.op(f'load i32, ptr {place}')}, {matrix}")
+        result = f.op(f"insertvalue {four('i32')} {result}, i32 {f.op(f'load i32, ptr {place}')}, {matrix}")
     f.do("call void @emulator.turn(ptr %ctx)")
-    f.do(f"ret {WORDS} {result}")
-    return f.text()
+    return f.end(f"{four('i32')} {result}")
 
 
-def multiply(name: str, left: str, right: str) -> str:
-    """`emulator.mma.NAME`: 16 x 8 sums of 32 products each; `left` and `right` extend bytes: sext or zext."""
-    f = Lines(f"{WORDS} @emulator.mma.{name}(ptr %ctx, {', '.join(f'i32 %c{n}' for n in range(4))}) noinline")
+def multiply(name: str) -> str:
+    """`emulator.mma.NAME`: 16 x 8 sums of as many products as 32 bytes have: of codes, or of floats, each product
+    exact, added one by one in single precision: PTX asks for no less, and for no order."""
+    size, type = FACTORS.get(name, 1), type_of(name)
+    add, times = ("fadd", "fmul") if name in FACTORS else ("add", "mul")
+    f = Lines(f"{four(type)} @emulator.mma.{name}(ptr %ctx, {', '.join(f'{type} %c{n}' for n in range(4))}) noinline")
     lane = f.op("load i32, ptr %ctx")
     row = f.op(f"and i32 {lane}, 28")
     column = f.op(f"shl i32 {f.op(f'and i32 {lane}, 3')}, 3")
-    result = "poison"
-    for c in range(4):
-        total = f"%c{c}"
-        for t in range(4):
-            a = f.op(f"call ptr @emulator.slot(ptr %ctx, i32 {f.op(f'add i32 {row}, {t}')})")
-            b = f.op(f"call ptr @emulator.slot(ptr %ctx, i32 {f.op(f'add i32 {column}, {t + 4 * (c & 1)}')})")
-            for half in range(2):
-                for byte in range(4):
-                    x = extended(f, a, 8 * half + 4 * (c >> 1) + byte, left)
-                    y = extended(f, b, 16 + 4 * half + byte, right)
-                    total = f.op(f"add i32 {total}, {f.op(f'mul i32 {x}, {y}')}")
-        result = f.op(f"insertvalue {WORDS} {result}, i32 {total}, {c}")
-    f.do("call void @emulator.turn(ptr %ctx)")
-    f.do(f"ret {WORDS} {result}")
-    return f.text()
-
-
-def multiply_floats(name: str) -> str:
-    """`emulator.mma.NAME`: 16 x 8 sums of as many products as 32 bytes have, each exact, added one by one in single
-    precision: PTX asks for no less, and for no order. Of tf32 the 13 bits that it lacks are left out."""
-    f = Lines(f"{FLOATS} @emulator.mma.{name}(ptr %ctx, {', '.join(f'float %c{n}' for n in range(4))}) noinline")
-    lane = f.op("load i32, ptr %ctx")
-    row = f.op(f"and i32 {lane}, 28")
-    column = f.op(f"shl i32 {f.op(f'and i32 {lane}, 3')}, 3")
-    size = FACTORS[name]
     result = "poison"
     for c in range(4):
         total = f"%c{c}"
@@ -127,18 +90,19 @@ def multiply_floats(name: str) -> str:
                 a = f.op(f"call ptr @emulator.slot(ptr %ctx, i32 {f.op(f'add i32 {row}, {t}')})")
                 b = f.op(f"call ptr @emulator.slot(ptr %ctx, i32 {f.op(f'add i32 {column}, {t + 4 * (c & 1)}')})")
                 for byte in range(0, 4, size):
-                    x = number(f, a, 8 * half + 4 * (c >> 1) + byte, name)
-                    y = number(f, b, 16 + 4 * half + byte, name)
-                    total = f.op(f"fadd float {total}, {f.op(f'fmul float {x}, {y}')}")
-        result = f.op(f"insertvalue {FLOATS} {result}, float {total}, {c}")
+                    x = factor(f, a, 8 * half + 4 * (c >> 1) + byte, name.split(".")[0])
+                    y = factor(f, b, 16 + 4 * half + byte, name.split(".")[-1])
+                    total = f.op(f"{add} {type} {total}, {f.op(f'{times} {type} {x}, {y}')}")
+        result = f.op(f"insertvalue {four(type)} {result}, {type} {total}, {c}")
     f.do("call void @emulator.turn(ptr %ctx)")
-    f.do(f"ret {FLOATS} {result}")
-    return f.text()
+    return f.end(f"{four(type)} {result}")
 
 
-def number(f: Lines, slot: str, offset: int, name: str) -> str:
-    """A factor as a float."""
+def factor(f: Lines, slot: str, offset: int, name: str) -> str:
+    """A code as an i32, or a float; of tf32 the 13 bits that it lacks are left out."""
     at = f.op(f"getelementptr i8, ptr {slot}, i64 {offset}")
+    if name not in FACTORS:
+        return f.op(f"{extend(name)} i8 {f.op(f'load i8, ptr {at}')} to i32")
     if name == "f16":
         return f.op(f"fpext half {f.op(f'load half, ptr {at}')} to float")
     if name == "tf32":
@@ -154,8 +118,7 @@ def round_tf32() -> str:
     f = Lines("i32 @emulator.tf32(float %x) alwaysinline")
     more = f.op(f"add i32 {f.op('bitcast float %x to i32')}, 4096")
     near, nan = f.op(f"and i32 {more}, {~0x1FFF}"), f.op("fcmp uno float %x, %x")
-    f.do(f"ret i32 {f.op(f'select i1 {nan}, i32 {0x7FFFFFFF}, i32 {near}')}")
-    return f.text()
+    return f.end(f"i32 {f.op(f'select i1 {nan}, i32 {0x7FFFFFFF}, i32 {near}')}")
 
 
 def round_bf16() -> str:
@@ -167,8 +130,7 @@ def round_bf16() -> str:
     near, nan = f.op(f"lshr <2 x i32> {more}, splat (i32 16)"), f.op("fcmp uno <2 x float> %x, %x")
     chosen = f.op(f"select <2 x i1> {nan}, <2 x i32> splat (i32 32767), <2 x i32> {near}")
     short = f.op(f"trunc <2 x i32> {chosen} to <2 x i16>")
-    f.do(f"ret <2 x bfloat> {f.op(f'bitcast <2 x i16> {short} to <2 x bfloat>')}")
-    return f.text()
+    return f.end(f"<2 x bfloat> {f.op(f'bitcast <2 x i16> {short} to <2 x bfloat>')}")
 
 
 def multiply_add_toward_zero() -> str:
@@ -190,16 +152,14 @@ def multiply_add_toward_zero() -> str:
     over = f.op(f"or i1 {larger}, {f.op(f'and i1 {equal}, {apart}')}")
     bits = f.op(f"bitcast float {near} to i32")
     nearer = f.op(f"sub i32 {bits}, {f.op(f'zext i1 {over} to i32')}")
-    f.do(f"ret float {f.op(f'bitcast i32 {nearer} to float')}")
-    return f.text()
+    return f.end(f"float {f.op(f'bitcast i32 {nearer} to float')}")
 
 
 def to_integer() -> str:
     """`emulator.f2i.rn`: `cvt.rni.s32.f32`, to nearest, ties to even, saturated; NaN is 0."""
     f = Lines("i32 @emulator.f2i.rn(float %x) alwaysinline")
     near = f.op("call float @llvm.roundeven.f32(float %x)")
-    f.do(f"ret i32 {f.op(f'call i32 @llvm.fptosi.sat.i32.f32(float {near})')}")
-    return "declare i32 @llvm.fptosi.sat.i32.f32(float)\ndeclare float @llvm.roundeven.f32(float)\n" + f.text()
+    return f.end(f"i32 {f.op(f'call i32 @llvm.fptosi.sat.i32.f32(float {near})')}")
 
 
 def saturate() -> str:
@@ -207,8 +167,7 @@ def saturate() -> str:
     f = Lines("float @emulator.saturate.f(float %x) alwaysinline")
     above, below = f.op("fcmp ogt float %x, 0.0"), f.op("fcmp olt float %x, 1.0")
     positive = f.op(f"select i1 {below}, float %x, float 1.0")
-    f.do(f"ret float {f.op(f'select i1 {above}, float {positive}, float 0.0')}")
-    return f.text()
+    return f.end(f"float {f.op(f'select i1 {above}, float {positive}, float 0.0')}")
 
 
 ROUNDED: dict[str, Callable[[], str]] = {
@@ -231,8 +190,7 @@ def pack(codes: str) -> str:
         bytes.append(f.op(f"and i32 {high}, 255"))
     upper = f.op("shl i32 %c, 16")
     both = f.op(f"or i32 {bytes[0]}, {f.op(f'shl i32 {bytes[1]}, 8')}")
-    f.do(f"ret i32 {f.op(f'or i32 {both}, {upper}')}")
-    return f.text()
+    return f.end(f"i32 {f.op(f'or i32 {both}, {upper}')}")
 
 
 PACKED = ("s8", "u8")
@@ -248,11 +206,10 @@ def dot_of_two(name: str) -> str:
     for lane in range(2):
         x = f.op(f"extractelement <2 x i16> {words}, i32 {lane}")
         y = f.op(f"extractelement <4 x i8> {bytes}, i32 {lane + 2 * (half == 'hi')}")
-        x = f.op(f"{'sext' if left == 's' else 'zext'} i16 {x} to i32")
-        y = f.op(f"{'sext' if right == 's' else 'zext'} i8 {y} to i32")
+        x = f.op(f"{extend(left)} i16 {x} to i32")
+        y = f.op(f"{extend(right)} i8 {y} to i32")
         total = f.op(f"add i32 {total}, {f.op(f'mul i32 {x}, {y}')}")
-    f.do(f"ret i32 {total}")
-    return f.text()
+    return f.end(f"i32 {total}")
 
 
 PAIRS = tuple(f"{left}.{right}.{half}" for left in "su" for right in "su" for half in ("lo", "hi"))
@@ -265,44 +222,45 @@ def dot(signs: str) -> str:
     factors: list[str] = []
     for value, sign in zip(("%a", "%b"), signs.split("."), strict=True):
         codes = f.op(f"bitcast i32 {value} to <4 x i8>")
-        factors.append(f.op(f"{'sext' if sign == 's' else 'zext'} <4 x i8> {codes} to <4 x i32>"))
+        factors.append(f.op(f"{extend(sign)} <4 x i8> {codes} to <4 x i32>"))
     product = f.op(f"mul <4 x i32> {factors[0]}, {factors[1]}")
     sum = f.op(f"call i32 @llvm.vector.reduce.add.v4i32(<4 x i32> {product})")
-    f.do(f"ret i32 {f.op(f'add i32 {sum}, %c')}")
-    return f.text()
+    return f.end(f"i32 {f.op(f'add i32 {sum}, %c')}")
 
 
 DOTS = ("s.s", "s.u", "u.s", "u.u")
 """Signs of the factors, as `idp4a` names them."""
 
 
-def extended(f: Lines, slot: str, offset: int, how: str) -> str:
-    """A byte as an i32."""
-    byte = f.op(f"load i8, ptr {f.op(f'getelementptr i8, ptr {slot}, i64 {offset}')}")
-    return f.op(f"{how} i8 {byte} to i32")
+def extend(sign: str) -> str:
+    """The instruction that extends a code."""
+    return "sext" if sign.startswith("s") else "zext"
 
 
-PRODUCTS: dict[str, tuple[str, str]] = {
-    "s8": ("sext", "sext"),
-    "u8": ("zext", "zext"),
-    "u8.s8": ("zext", "sext"),
-    "s8.u8": ("sext", "zext"),
-}
+PRODUCTS = ("s8", "u8", "u8.s8", "s8.u8")
 """Types of codes, as `mma` names them."""
 FACTORS: dict[str, int] = {"tf32": 4, "f16": 2, "bf16": 2}
 """Types of floats, and their bytes."""
 
-PARTS: tuple[Callable[[], str], ...] = (give, give_pointer, give_word, load_matrices, load_word)
+
+def type_of(name: str) -> str:
+    """The type of sums of products, in LLVM."""
+    return "float" if name in FACTORS else "i32"
+
+
+def four(type: str) -> str:
+    """What holds four of a type."""
+    return f"{{ {', '.join([type] * 4)} }}"
 
 
 def products(text: str) -> str:
     """The functions that a text calls."""
-    parts = [part() for part in PARTS] if "@emulator.give" in text else []
-    used = [name for name in PRODUCTS if f"@emulator.mma.{name}(" in text]
-    dots = [dot(signs) for signs in DOTS if f"@emulator.dot.{signs}(" in text]
+    parts: list[str] = []
+    if "@emulator.give" in text:
+        parts = [give(), give_one("row", "ptr"), give_one("word", "i32"), load_matrices(), load_word()]
+    families = {"dot": (dot, DOTS), "pack": (pack, PACKED), "pair": (dot_of_two, PAIRS)}
+    families["mma"] = multiply, (*FACTORS, *PRODUCTS)
     parts += [part() for name, part in ROUNDED.items() if f"@emulator.{name}(" in text]
-    parts += [pack(codes) for codes in PACKED if f"@emulator.pack.{codes}(" in text]
-    parts += [dot_of_two(name) for name in PAIRS if f"@emulator.pair.{name}(" in text]
-    parts += [multiply_floats(name) for name in FACTORS if f"@emulator.mma.{name}(" in text]
-    parts += [*dots, "declare i32 @llvm.vector.reduce.add.v4i32(<4 x i32>)"] if dots else []
-    return "\n".join([*parts, *(multiply(name, *PRODUCTS[name]) for name in used)])
+    for family, (write, names) in families.items():
+        parts += [write(name) for name in names if f"@emulator.{family}.{name}(" in text]
+    return "\n".join(parts)

@@ -10,7 +10,7 @@ from relay.lowering.gpu.emulator import threads
 from relay.lowering.gpu.emulator.assembly import Assembly, check_registers
 from relay.lowering.gpu.emulator.block import BLOCK
 from relay.lowering.gpu.emulator.products import products
-from relay.lowering.gpu.emulator.warp import PRELUDE
+from relay.lowering.gpu.emulator.warp import PRELUDE, accesses
 
 REGISTERS = ("tid.x", "ctaid.x", "ntid.x", "nctaid.x")
 """The special registers of a thread, in the order in which a function gets them."""
@@ -115,7 +115,7 @@ class Translation:
                 parts.append(threads.launcher(symbol(kernel.name), kernel.name, count, kernel.threads, heard))
             else:
                 parts.append(launcher(kernel))
-        return "\n".join([*parts, *self.declarations]) + "\n"
+        return accesses("\n".join([*parts, *self.declarations]) + "\n")
 
 
 def symbol(kernel: str) -> str:
@@ -273,17 +273,15 @@ class KernelTranslation:
 def launcher(kernel: Kernel) -> str:
     """`relay_launch_NAME(pointers, blocks, report, work, shared)`: all threads, one after the other, until one is at
     fault."""
-    arguments: list[str] = []
+    names = [f"p{number}" for number in range(len(kernel.parameters))]
     lines = [f"define void @{symbol(kernel.name)}(ptr noalias %table, i32 %nctaid, ptr noalias %report, ptr, i64) {{"]
-    lines.append("entry:")
-    for number in range(len(kernel.parameters)):
-        lines.append(f"  %at{number} = getelementptr ptr, ptr %table, i64 {number}")
-        lines.append(f"  %p{number} = load ptr, ptr %at{number}")
-        arguments.append(f"ptr %p{number}")
+    arguments = [f"ptr %{name}" for name in names]
     registers = ["i32 %t", "i32 %b", f"i32 {kernel.threads}", "i32 %nctaid"]
     return "\n".join(
         [
             *lines,
+            "entry:",
+            *threads.pointers("table", names),
             "  br label %blocks",
             "blocks:",
             "  %b = phi i32 [ 0, %entry ], [ %b1, %next ]",

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from relay.errors import Unsupported
 from relay.lowering.gpu.emulator.assembly import VISIBLE, Assembly, Bulk, Registers, assembly_of
-from relay.lowering.gpu.emulator.products import FACTORS, FLOATS, PRODUCTS, WORDS
-from relay.lowering.gpu.emulator.warp import CONTEXT_BYTES, COPIES, COPY_BYTES, GROUP_SUMS, GROUP_WORDS, WARP_WORDS
+from relay.lowering.gpu.emulator.products import PRODUCTS, four, type_of
+from relay.lowering.gpu.emulator.warp import CONTEXT, COPIES, COPY_BYTES, GROUP_SUMS, GROUP_WORDS, WARP_WORDS
 
 SHARED = re.compile(r"@shared\b")
 TOGETHER = re.compile(r"@llvm\.nvvm\.(barrier|cp\.async|ldmatrix|mma|shfl)|addrspace\(3\)| asm sideeffect ")
@@ -48,10 +48,8 @@ BEGIN = """  %co.id = call token @llvm.coro.id(i32 0, ptr null, ptr null, ptr nu
   %co.whole = and i64 %co.more, -64
   %co.memory = call ptr @aligned_alloc(i64 64, i64 %co.whole)
   %co.handle = call ptr @llvm.coro.begin(token %co.id, ptr %co.memory)
-  %shared.at = getelementptr i8, ptr %ctx, i64 24
-  %shared = load ptr, ptr %shared.at
-  %shared.size.at = getelementptr i8, ptr %ctx, i64 40
-  %shared.size = load i64, ptr %shared.size.at
+  %shared = %ctx->shared
+  %shared.size = %ctx->size
   %shared.some = call i64 @llvm.umax.i64(i64 %shared.size, i64 16)
   %shared.last.16 = sub i64 %shared.some, 16
   %shared.last.8 = sub i64 %shared.some, 8
@@ -139,7 +137,7 @@ class Coroutine:
             row = checked("reads", "<16 x i8>", load[2], "16")
             self.lines.append(f"  call void @emulator.give.row(ptr %ctx, ptr {row})")
             self.wait(WARP, source)
-            self.lines.append(f"  {load[1]} = call {WORDS} @emulator.ldmatrix(ptr %ctx)")
+            self.lines.append(f"  {load[1]} = call {four('i32')} @emulator.ldmatrix(ptr %ctx)")
         elif (product := MULTIPLY.match(line)) is not None:
             result, shape, types, given = product.groups()
             values, name = given.split(", "), SHAPES.get(shape, {}).get(types)
@@ -150,8 +148,8 @@ class Coroutine:
                 values[:6] = [f"i32 {result}.{n}" for n in range(6)]
             self.lines.append(f"  call void @emulator.give(ptr %ctx, {', '.join(values[:6])})")
             self.wait(WARP, source)
-            sums, four = ", ".join(values[6:]), FLOATS if name in FACTORS else WORDS
-            self.lines.append(f"  {result} = call {four} @emulator.mma.{name}(ptr %ctx, {sums})")
+            sums = ", ".join(values[6:])
+            self.lines.append(f"  {result} = call {four(type_of(name))} @emulator.mma.{name}(ptr %ctx, {sums})")
         elif (shuffle := SHUFFLE.match(line)) is not None:
             name, type, mode, value, number = shuffle.groups()
             self.lines.append(f"  {name}.bits = bitcast {type} {value} to i32")
@@ -225,69 +223,60 @@ class Coroutine:
         return [*map(renamed, self.lines), END]
 
 
+WORK = ("contexts", "handles", "words", "memory", "written", "copies", "stamps", "registers", "listener")
+"""What a launch works with."""
+
+
+def pointers(table: str, names: Sequence[str]) -> list[str]:
+    """Loads of the pointers in a table."""
+    places = [f"  %{name}.at = getelementptr ptr, ptr %{table}, i64 {n}" for n, name in enumerate(names)]
+    return places + [f"  %{name} = load ptr, ptr %{name}.at" for name in names]
+
+
 def work_of(threads: int, shared: int) -> list[int]:
     """Bytes of what a block needs: contexts, handles, words of warps, shared memory, which of it is written, copies,
     stamps, registers that groups of warps see."""
     warps = -(-threads // 32)
     copies = threads * COPIES * (COPY_BYTES + 4)
-    stamps, registers = shared + 16, 4 * GROUP_WORDS * threads
-    return [
-        CONTEXT_BYTES * threads,
-        8 * threads,
-        4 * WARP_WORDS * warps,
-        shared + 16,
-        shared + 16,
-        copies,
-        stamps,
-        registers,
-    ]
+    bytes, registers = shared + 16, 4 * GROUP_WORDS * threads
+    return [CONTEXT.itemsize * threads, 8 * threads, 4 * WARP_WORDS * warps, bytes, bytes, copies, bytes, registers]
 
 
 def launcher(symbol: str, kernel: str, parameters: int, threads: int, heard: bool) -> str:
     """`SYMBOL(pointers, blocks, report, work, shared)`: the threads of each block at once, block by block. `heard`:
     what hears of groups of warps hears of the end of a block, too."""
     lines = [f"define void @{symbol}(ptr %table, i32 %nctaid, ptr %report, ptr %work, i64 %shared) {{", "entry:"]
-    arguments: list[str] = []
-    for number in range(parameters):
-        lines.append(f"  %at{number} = getelementptr ptr, ptr %table, i64 {number}")
-        lines.append(f"  %p{number} = load ptr, ptr %at{number}")
-        arguments.append(f"ptr %p{number}")
-    for number, name in enumerate(
-        ("contexts", "handles", "words", "memory", "written", "copies", "stamps", "registers", "listener")
-    ):
-        lines.append(f"  %w{number} = getelementptr ptr, ptr %work, i64 {number}")
-        lines.append(f"  %{name} = load ptr, ptr %w{number}")
+    names = [f"p{number}" for number in range(parameters)]
+    lines += pointers("table", names) + pointers("work", WORK)
+    arguments = [f"ptr %{name}" for name in names]
     registers = ["i32 %t", "i32 %b", f"i32 {threads}", "i32 %nctaid"]
-    fields = ((16, "ptr %own"), (24, "ptr %memory"), (32, "ptr %written"), (40, "i64 %shared"), (48, "ptr %queue"))
     lines += [
         "  br label %blocks",
         "blocks:",
         "  %b = phi i32 [ 0, %entry ], [ %b1, %freed ]",
         "  call void @llvm.memset.p0.i64(ptr %written, i8 0, i64 %shared, i1 false)",
         "  call void @llvm.memset.p0.i64(ptr %stamps, i8 0, i64 %shared, i1 false)",
-        f"  call void @llvm.memset.p0.i64(ptr %contexts, i8 0, i64 {CONTEXT_BYTES * threads}, i1 false)",
+        f"  call void @llvm.memset.p0.i64(ptr %contexts, i8 0, i64 {CONTEXT.itemsize * threads}, i1 false)",
         "  br label %make",
         "make:",
         "  %t = phi i32 [ 0, %blocks ], [ %t1, %make ]",
-        f"  %co = mul i32 %t, {CONTEXT_BYTES}",
-        "  %ctx = getelementptr i8, ptr %contexts, i32 %co",
+        "  %ctx = getelementptr %emulator.context, ptr %contexts, i32 %t",
+        "  %ctx->thread = %t",
         "  %lane = and i32 %t, 31",
-        "  store i32 %lane, ptr %ctx",
+        "  %ctx->lane = %lane",
         "  %warp = lshr i32 %t, 5",
-        f"  %wo = mul i32 %warp, {WARP_WORDS}",
-        "  %own = getelementptr i32, ptr %words, i32 %wo",
-        f"  %qo = mul i32 %t, {COPIES * COPY_BYTES}",
-        "  %queue = getelementptr i8, ptr %copies, i32 %qo",
+        f"  %own = getelementptr [{WARP_WORDS} x i32], ptr %words, i32 %warp",
+        "  %ctx->words = %own",
+        f"  %queue = getelementptr [{COPIES * COPY_BYTES} x i8], ptr %copies, i32 %t",
+        "  %ctx->queue = %queue",
         f"  %groups = getelementptr i8, ptr %copies, i64 {threads * COPIES * COPY_BYTES}",
-        f"  %go = mul i32 %t, {COPIES * 4}",
-        "  %ends = getelementptr i8, ptr %groups, i32 %go",
-        f"  %ro = mul i32 %t, {4 * GROUP_WORDS}",
-        "  %seen = getelementptr i8, ptr %registers, i32 %ro",
-    ]
-    fields += (72, "ptr %ends"), (80, "ptr %stamps"), (92, "i32 %t"), (96, "ptr %seen"), (104, "ptr %listener")
-    for offset, value in fields:
-        lines += [f"  %f{offset} = getelementptr i8, ptr %ctx, i64 {offset}", f"  store {value}, ptr %f{offset}"]
-    lines += [
+        f"  %ends = getelementptr [{COPIES} x i32], ptr %groups, i32 %t",
+        "  %ctx->ends = %ends",
+        f"  %seen = getelementptr [{GROUP_WORDS} x i32], ptr %registers, i32 %t",
+        "  %ctx->registers = %seen",
+        "  %ctx->shared = %memory",
+        "  %ctx->size = %shared",
+        *(f"  %ctx->{name} = %{name}" for name in ("written", "stamps", "listener")),
         f"  %handle = call ptr @{kernel}({', '.join([*arguments, *registers, 'ptr %report', 'ptr %ctx'])})",
         "  %h = getelementptr ptr, ptr %handles, i32 %t",
         "  store ptr %handle, ptr %h",

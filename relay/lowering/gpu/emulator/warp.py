@@ -1,21 +1,30 @@
 """What threads do together, as LLVM IR: the order in which they run, copies that land late, products of a warp.
 
-A thread's context, 120 bytes: 0 lane, 4 status, 8 site, 12 parity, 16 words of its warp, 24 shared memory, 32 which of
-its bytes are written, 40 its size, 48 copies under way, 56 the first and 60 the end of them, 64 the first group and 68
-the end of them, 72 ends of groups, 80 stamps of shared memory, 88 epoch, 92 thread, 96 registers that its group of
-warps sees, 104 what hears of groups, 112 the epoch at its last barrier, 116 how many. Status: 0 may go on, 1 waits for
-its warp, 2 for its block, 3 done, 4 waits for its group of warps, 5 for a barrier in memory, at the place whose number
-is in the bits from 8 on. A stamp is of four bytes: the thread that wrote them, and its epoch then, which ends when it
-makes them visible to matrix units. What a copy will write is as if not written.
+A status is 0 of a thread that may go on, 1 of one that waits for its warp, 2 for its block, 3 done, 4 for its group of
+warps, 5 for a barrier in memory, at the place whose number is in the bits from 8 on. A stamp is of four bytes: the
+thread that wrote them, and its epoch then, which ends when it makes them visible to matrix units. What a copy will
+write is as if not written.
 """
 
 from __future__ import annotations
 
-CONTEXT_BYTES = 120
-SHOWN = 112
-"""Where a context has the epoch at the last barrier."""
-PASSED = 116
-"""Where a context has the number of barriers that the thread has come to."""
+import re
+
+import numpy as np
+
+FIELDS = {
+    **dict.fromkeys("lane status site parity head tail first groups epoch thread shown passed".split(), "i32"),
+    **dict.fromkeys("words shared written queue ends stamps registers listener".split(), "ptr"),
+    "size": "i64",
+}
+"""A thread's context, fields and their types. `words` are those of its warp, `shared` the block's memory of `size`
+bytes, of which some are `written`; `queue`: copies under way, from `head` to `tail`, whose groups, from `first` to
+`groups`, end at `ends`; `stamps` are of shared memory, `registers` what the thread's group of warps sees, `listener`
+what hears of groups; `shown`: the epoch at the last barrier, `passed`: how many there were."""
+CONTEXT = np.dtype([(name, "i4" if type == "i32" else "i8") for name, type in FIELDS.items()])
+"""The same of arrays."""
+FIELD = re.compile(r"  (?:(%\S+) = )?(%\w+)->(\w+)(?: = (\S+))?$", re.MULTILINE)
+"""`%x = %ctx->field` reads a field of a context, `%ctx->field = %x` writes it."""
 THREAD_BITS = 10
 """Bits of a stamp that are the thread's number."""
 GROUP_SUMS, GROUP_WORDS = 128, 256
@@ -28,7 +37,23 @@ COPY_BYTES = 24
 WARP_WORDS = 2 * 32 * 8
 """What lanes tell each other: 8 words each, of two calls in turn."""
 
-PRELUDE = """
+
+def accesses(text: str) -> str:
+    """LLVM IR with what reads and writes fields of contexts written out."""
+    return FIELD.sub(access, text)
+
+
+def access(found: re.Match[str]) -> str:
+    """A field's address, and the load or store."""
+    result, context, name, value = found.groups()
+    at, type = f"{result or context}.{name}.at", FIELDS[name]
+    place = f"  {at} = getelementptr %emulator.context, ptr {context}, i32 0, i32 {[*FIELDS].index(name)}\n"
+    return place + (f"  store {type} {value}, ptr {at}" if result is None else f"  {result} = load {type}, ptr {at}")
+
+
+PRELUDE = (
+    f"%emulator.context = type {{ {', '.join(FIELDS.values())} }}"
+    + """
 declare token @llvm.coro.id(i32, ptr, ptr, ptr)
 declare i64 @llvm.coro.size.i64()
 declare ptr @llvm.coro.begin(token, ptr)
@@ -44,17 +69,13 @@ declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare i64 @llvm.umax.i64(i64, i64)
 
 define internal void @emulator.stop(ptr %ctx, i32 %status, i32 %site) alwaysinline {
-  %s = getelementptr i8, ptr %ctx, i64 4
-  store i32 %status, ptr %s
-  %t = getelementptr i8, ptr %ctx, i64 8
-  store i32 %site, ptr %t
+  %ctx->status = %status
+  %ctx->site = %site
   ret void
 }
 define internal ptr @emulator.slot(ptr %ctx, i32 %lane) alwaysinline {
-  %pp = getelementptr i8, ptr %ctx, i64 12
-  %parity = load i32, ptr %pp
-  %bp = getelementptr i8, ptr %ctx, i64 16
-  %base = load ptr, ptr %bp
+  %parity = %ctx->parity
+  %base = %ctx->words
   %o = mul i32 %parity, 256
   %l = mul i32 %lane, 8
   %w = add i32 %o, %l
@@ -62,23 +83,20 @@ define internal ptr @emulator.slot(ptr %ctx, i32 %lane) alwaysinline {
   ret ptr %r
 }
 define internal ptr @emulator.own(ptr %ctx) alwaysinline {
-  %lane = load i32, ptr %ctx
+  %lane = %ctx->lane
   %r = call ptr @emulator.slot(ptr %ctx, i32 %lane)
   ret ptr %r
 }
 define internal void @emulator.turn(ptr %ctx) alwaysinline {
-  %pp = getelementptr i8, ptr %ctx, i64 12
-  %parity = load i32, ptr %pp
+  %parity = %ctx->parity
   %other = xor i32 %parity, 1
-  store i32 %other, ptr %pp
+  %ctx->parity = %other
   ret void
 }
 define internal ptr @emulator.shared(ptr %p, ptr %ctx, i64 %width, i64 %mask, i1 %writes, i64 %number, ptr %report)
   noinline {
-  %bp = getelementptr i8, ptr %ctx, i64 24
-  %base = load ptr, ptr %bp
-  %zp = getelementptr i8, ptr %ctx, i64 40
-  %size = load i64, ptr %zp
+  %base = %ctx->shared
+  %size = %ctx->size
   %limit = sub i64 %size, %width
   %small = icmp slt i64 %limit, 0
   %most = select i1 %small, i64 0, i64 %limit
@@ -88,8 +106,7 @@ define internal ptr @emulator.shared(ptr %p, ptr %ctx, i64 %width, i64 %mask, i1
   %inside = and i1 %right, %fine
   br i1 %inside, label %known, label %end
 known:
-  %wp = getelementptr i8, ptr %ctx, i64 32
-  %written = load ptr, ptr %wp
+  %written = %ctx->written
   %a = ptrtoint ptr %p to i64
   %b = ptrtoint ptr %base to i64
   %offset = sub i64 %a, %b
@@ -129,10 +146,8 @@ end:
   ret void
 }
 define internal void @emulator.mark(ptr %ctx, ptr %to, i64 %width, i8 %value) noinline {
-  %bp = getelementptr i8, ptr %ctx, i64 24
-  %base = load ptr, ptr %bp
-  %zp = getelementptr i8, ptr %ctx, i64 40
-  %size = load i64, ptr %zp
+  %base = %ctx->shared
+  %size = %ctx->size
   %a = ptrtoint ptr %to to i64
   %b = ptrtoint ptr %base to i64
   %offset = sub i64 %a, %b
@@ -142,16 +157,12 @@ define internal void @emulator.mark(ptr %ctx, ptr %to, i64 %width, i8 %value) no
   %inside = and i1 %begins, %ends
   br i1 %inside, label %known, label %out
 known:
-  %wp = getelementptr i8, ptr %ctx, i64 32
-  %written = load ptr, ptr %wp
+  %written = %ctx->written
   %first = getelementptr i8, ptr %written, i64 %offset
   call void @llvm.memset.p0.i64(ptr %first, i8 %value, i64 %width, i1 false)
-  %sp = getelementptr i8, ptr %ctx, i64 80
-  %stamps = load ptr, ptr %sp
-  %ep = getelementptr i8, ptr %ctx, i64 88
-  %epoch = load i32, ptr %ep
-  %tp = getelementptr i8, ptr %ctx, i64 92
-  %thread = load i32, ptr %tp
+  %stamps = %ctx->stamps
+  %epoch = %ctx->epoch
+  %thread = %ctx->thread
   %high = shl i32 %epoch, 10
   %new = or i32 %high, %thread
   br label %word
@@ -167,26 +178,21 @@ out:
   ret void
 }
 define internal void @emulator.visible(ptr %ctx) {
-  %ep = getelementptr i8, ptr %ctx, i64 88
-  %epoch = load i32, ptr %ep
+  %epoch = %ctx->epoch
   %next = add i32 %epoch, 1
-  store i32 %next, ptr %ep
+  %ctx->epoch = %next
   ret void
 }
 define internal void @emulator.show(ptr %ctx) {
-  %ep = getelementptr i8, ptr %ctx, i64 88
-  %epoch = load i32, ptr %ep
-  %sp = getelementptr i8, ptr %ctx, i64 112
-  store i32 %epoch, ptr %sp
-  %bp = getelementptr i8, ptr %ctx, i64 116
-  %count = load i32, ptr %bp
+  %epoch = %ctx->epoch
+  %ctx->shown = %epoch
+  %count = %ctx->passed
   %more = add i32 %count, 1
-  store i32 %more, ptr %bp
+  %ctx->passed = %more
   ret void
 }
 define internal void @emulator.group(ptr %ctx, i32 %place, ptr %report) {
-  %tp = getelementptr i8, ptr %ctx, i64 92
-  %thread = load i32, ptr %tp
+  %thread = %ctx->thread
   %number = and i32 %thread, 127
   %first = icmp eq i32 %number, 0
   br i1 %first, label %say, label %end
@@ -197,10 +203,8 @@ end:
   ret void
 }
 define internal void @emulator.say(ptr %ctx, i32 %place, ptr %report) {
-  %tp = getelementptr i8, ptr %ctx, i64 92
-  %thread = load i32, ptr %tp
-  %lp = getelementptr i8, ptr %ctx, i64 104
-  %listener = load ptr, ptr %lp
+  %thread = %ctx->thread
+  %listener = %ctx->listener
   %answer = call i32 %listener(i32 %place, i32 %thread)
   %wrong = icmp ne i32 %answer, 0
   br i1 %wrong, label %tell, label %end
@@ -211,21 +215,17 @@ end:
   ret void
 }
 define internal ptr @emulator.register(ptr %ctx, i32 %word) alwaysinline {
-  %rp = getelementptr i8, ptr %ctx, i64 96
-  %registers = load ptr, ptr %rp
+  %registers = %ctx->registers
   %at = getelementptr i32, ptr %registers, i32 %word
   ret ptr %at
 }
 define internal void @emulator.copy(ptr %ctx, ptr %to, ptr %from, i32 %size, i32 %width) noinline {
-  %tp = getelementptr i8, ptr %ctx, i64 60
-  %tail = load i32, ptr %tp
+  %tail = %ctx->tail
   %next = add i32 %tail, 1
-  store i32 %next, ptr %tp
-  %qp = getelementptr i8, ptr %ctx, i64 48
-  %queue = load ptr, ptr %qp
+  %ctx->tail = %next
+  %queue = %ctx->queue
   %slot = and i32 %tail, 255
-  %o = mul i32 %slot, 24
-  %e = getelementptr i8, ptr %queue, i32 %o
+  %e = getelementptr [24 x i8], ptr %queue, i32 %slot
   store ptr %to, ptr %e
   %e1 = getelementptr i8, ptr %e, i64 8
   store ptr %from, ptr %e1
@@ -238,14 +238,11 @@ define internal void @emulator.copy(ptr %ctx, ptr %to, ptr %from, i32 %size, i32
   ret void
 }
 define internal void @emulator.commit(ptr %ctx) noinline {
-  %tp = getelementptr i8, ptr %ctx, i64 60
-  %tail = load i32, ptr %tp
-  %gp = getelementptr i8, ptr %ctx, i64 68
-  %group = load i32, ptr %gp
+  %tail = %ctx->tail
+  %group = %ctx->groups
   %next = add i32 %group, 1
-  store i32 %next, ptr %gp
-  %ep = getelementptr i8, ptr %ctx, i64 72
-  %ends = load ptr, ptr %ep
+  %ctx->groups = %next
+  %ends = %ctx->ends
   %slot = and i32 %group, 255
   %at = getelementptr i32, ptr %ends, i32 %slot
   store i32 %tail, ptr %at
@@ -253,17 +250,12 @@ define internal void @emulator.commit(ptr %ctx) noinline {
 }
 define internal void @emulator.wait(ptr %ctx, i32 %left) noinline {
 entry:
-  %hp = getelementptr i8, ptr %ctx, i64 56
-  %fp = getelementptr i8, ptr %ctx, i64 64
-  %gp = getelementptr i8, ptr %ctx, i64 68
-  %ep = getelementptr i8, ptr %ctx, i64 72
-  %qp = getelementptr i8, ptr %ctx, i64 48
-  %group = load i32, ptr %gp
-  %ends = load ptr, ptr %ep
-  %queue = load ptr, ptr %qp
+  %group = %ctx->groups
+  %ends = %ctx->ends
+  %queue = %ctx->queue
   br label %groups
 groups:
-  %first = load i32, ptr %fp
+  %first = %ctx->first
   %under = sub i32 %group, %first
   %enough = icmp sle i32 %under, %left
   br i1 %enough, label %done, label %open
@@ -273,13 +265,12 @@ open:
   %end = load i32, ptr %at
   br label %copies
 copies:
-  %head = load i32, ptr %hp
+  %head = %ctx->head
   %over = icmp eq i32 %head, %end
   br i1 %over, label %close, label %one
 one:
   %which = and i32 %head, 255
-  %o = mul i32 %which, 24
-  %e = getelementptr i8, ptr %queue, i32 %o
+  %e = getelementptr [24 x i8], ptr %queue, i32 %which
   %to = load ptr, ptr %e
   %e1 = getelementptr i8, ptr %e, i64 8
   %from = load ptr, ptr %e1
@@ -293,11 +284,11 @@ one:
   call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %size, i1 false)
   call void @emulator.mark(ptr %ctx, ptr %to, i64 %width, i8 1)
   %h1 = add i32 %head, 1
-  store i32 %h1, ptr %hp
+  %ctx->head = %h1
   br label %copies
 close:
   %f1 = add i32 %first, 1
-  store i32 %f1, ptr %fp
+  %ctx->first = %f1
   br label %groups
 done:
   ret void
@@ -307,8 +298,7 @@ entry:
   br label %lane
 lane:
   %i = phi i32 [ %first, %entry ], [ %i1, %same ]
-  %o = mul i32 %i, 120
-  %ctx = getelementptr i8, ptr %contexts, i32 %o
+  %ctx = getelementptr %emulator.context, ptr %contexts, i32 %i
   %sp = getelementptr i8, ptr %ctx, i64 4
   %status = load i32, ptr %sp
   %over = icmp eq i32 %status, 3
@@ -321,8 +311,7 @@ resume:
   %bad = icmp ne i64 %wrong, 0
   br i1 %bad, label %stop, label %compare
 compare:
-  %o0 = mul i32 %first, 120
-  %ctx0 = getelementptr i8, ptr %contexts, i32 %o0
+  %ctx0 = getelementptr %emulator.context, ptr %contexts, i32 %first
   %sp0 = getelementptr i8, ptr %ctx0, i64 4
   %now = load i64, ptr %sp, align 4
   %now0 = load i64, ptr %sp0, align 4
@@ -333,8 +322,7 @@ same:
   %more = icmp ult i32 %i1, %end
   br i1 %more, label %lane, label %done
 apart:
-  %st = getelementptr i8, ptr %ctx, i64 8
-  %site = load i32, ptr %st
+  %site = %ctx->site
   %long = zext i32 %site to i64
   call void @emulator.tell(i64 -4611686018427387904, i64 %long, ptr %report)
   br label %stop
@@ -347,5 +335,6 @@ done:
   ret i1 true
 }
 """
+)
 """Threads of a warp run one after the other up to where they wait for each other, and must all wait at the same place.
 Copies to shared memory land when they are waited for, not before."""

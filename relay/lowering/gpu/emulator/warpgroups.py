@@ -26,7 +26,7 @@ from relay.lowering.gpu.emulator.assembly import (
 )
 from relay.lowering.gpu.emulator.bulk import CHUNK, LINE, BulkCopies, Mapped, swizzled
 from relay.lowering.gpu.emulator.faults import Wrong
-from relay.lowering.gpu.emulator.warp import CONTEXT_BYTES, GROUP_SUMS, GROUP_WORDS, SHOWN, THREAD_BITS
+from relay.lowering.gpu.emulator.warp import CONTEXT, GROUP_SUMS, GROUP_WORDS, THREAD_BITS
 
 GROUP, WARP = 128, 32
 """Threads of a group, and of a warp."""
@@ -81,8 +81,8 @@ class Warpgroups:
     ):
         contexts, _, _, memory, written, _, stamps, registers = work
         self.places = places
-        fields = contexts.view(np.int32).reshape(threads, CONTEXT_BYTES // 4)
-        self.shown = fields[:, SHOWN // 4]
+        fields = contexts.view(CONTEXT)
+        self.shown = fields["shown"]
         self.count = shared // CHUNK
         self.memory, self.written = (each[: self.count * CHUNK].reshape(-1, CHUNK) for each in (memory, written))
         self.stamps = stamps.view(np.int32)[: self.count * CHUNK // 4].reshape(-1, CHUNK // 4)
