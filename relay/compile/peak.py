@@ -4,6 +4,7 @@ else; and the gain by several processors."""
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,20 +13,19 @@ from threading import Barrier
 from time import perf_counter
 
 import numpy as np
+from xdsl.dialects.builtin import bf16
 
 from relay.lowering.codegen import compile_text
 from relay.runtime import Library
 from relay.runtime.memory import address, aligned_bytes
-from relay.target import CpuTarget, host
-from relay.target.dots import half_dot
+from relay.target import CpuTarget, host, resolve
+from relay.target.dots import Dot, best_dot, half_dot
 
 ACCUMULATORS, TURNS, ROUNDS = 12, 1 << 19, 9
 PAIRS = 20
 """Independent accumulators for bf16 products, whose latency is longer; there are 32 registers."""
 TILES = 6
 """Independent accumulators in tile registers; two more of the eight hold the factors."""
-DOT = "declare <16 x i32> @llvm.x86.avx512.vpdpbusd.512(<16 x i32>, <64 x i8>, <64 x i8>)"
-PAIR_DOT = "declare <16 x float> @llvm.x86.avx512bf16.dpbf16ps.512(<16 x float>, <32 x bfloat>, <32 x bfloat>)"
 TILE, SIZE = "x86_amx", "i16 16, i16 64"
 TILE_DOT, TILE_LOAD, TILE_STORE = (f"@llvm.x86.{name}.internal" for name in ("tdpbusd", "tileloadd64", "tilestored64"))
 TILE_DECLARATIONS = f"""
@@ -36,11 +36,12 @@ declare void {TILE_STORE}(i16, i16, ptr, i64, {TILE})"""
 
 @dataclass(frozen=True)
 class Instruction:
-    """A multiply-add instruction: the types of its accumulator and operands, and a call of it."""
+    """A multiply-add instruction: the types of its accumulator and operands, and calls of it, where `{s}` is the
+    accumulator and `{t}` the new one."""
 
     type: str
     operand: str
-    call: str
+    calls: Sequence[str]
     macs: int
     declaration: str
     accumulators: int = ACCUMULATORS
@@ -63,29 +64,42 @@ class Instruction:
         return f"store {self.type} {value}, ptr {place}, align 4"
 
 
-def instructions(target: CpuTarget) -> dict[str, Instruction]:
-    """What a machine has: `int8` where there are products of tiles, or dot products of 64 codes, `bfloat16` where there
-    are those of 32 numbers, `float32` always."""
+def of_dot(dot: Dot) -> Instruction:
+    """A dot product of vectors. One that does not add reads a factor in each turn: it would leave the loop else."""
+    sums = f"<{dot.lanes} x {'float' if dot.element == bf16 else 'i32'}>"
+    factors = f"<{dot.lanes * dot.group} x {'bfloat' if dot.element == bf16 else dot.element}>"
+    name, types = f"@{dot.intrinsic}", ", ".join([*[sums] * dot.adds, factors, factors])
+    calls = [f"{{t}} = call {sums} {name}({sums} {{s}}, {factors} %a, {factors} %b)"]
+    if not dot.adds:
+        calls = [
+            f"{{t}}.f = load volatile {factors}, ptr %data, align 4",
+            f"{{t}}.p = call {sums} {name}({factors} {{t}}.f, {factors} %b)",
+            f"{{t}} = add {sums} {{t}}.p, {{s}}",
+        ]
+    accumulators = PAIRS if dot.element == bf16 else ACCUMULATORS
+    return Instruction(sums, factors, calls, dot.lanes * dot.group, f"declare {sums} {name}({types})", accumulators)
+
+
+def of_floats(target: CpuTarget) -> Instruction:
+    """Multiply-adds of float32: one instruction, or two where the machine does not fuse them."""
     lanes = target.register_bytes // 4
-    vector = f"<{lanes} x float>"
-    fma = f"@llvm.fma.v{lanes}f32"
-    found = {
-        "float32": Instruction(
-            vector, vector, f"call {vector} {fma}({vector} %a, {vector} %b, {vector} {{0}})", lanes,
-            f"declare {vector} {fma}({vector}, {vector}, {vector})",
-        )
-    }  # fmt: skip
-    pairs = half_dot(target.features)
-    if pairs is not None and pairs.lanes == 16:
-        call = f"call <16 x float> @{pairs.intrinsic}(<16 x float> {{0}}, <32 x bfloat> %a, <32 x bfloat> %b)"
-        found["bfloat16"] = Instruction("<16 x float>", "<32 x bfloat>", call, 32, PAIR_DOT, PAIRS)
+    type, fma = f"<{lanes} x float>", f"@llvm.fma.v{lanes}f32"
+    if target.fuses:
+        calls = [f"{{t}} = call {type} {fma}({type} %a, {type} %b, {type} {{s}})"]
+    else:
+        factor = f"{{t}}.f = load volatile {type}, ptr %data, align 4"
+        calls = [factor, f"{{t}}.p = fmul {type} {{t}}.f, %b", f"{{t}} = fadd {type} {{t}}.p, {{s}}"]
+    return Instruction(type, type, calls, lanes, f"declare {type} {fma}({type}, {type}, {type})")
+
+
+def instructions(target: CpuTarget) -> dict[str, Instruction]:
+    """What a machine has: `float32` always, `int8` and `bfloat16` where there are products of tiles or dot products."""
+    found = {"float32": of_floats(target)}
+    dots = {"bfloat16": half_dot(target.features), "int8": best_dot(target.features)}
+    found |= {kind: of_dot(dot) for kind, dot in dots.items() if dot is not None}
     if target.multiplies_tiles:
-        call = f"call {TILE} {TILE_DOT}({SIZE}, i16 64, {TILE} {{0}}, {TILE} %a, {TILE} %b)"
-        found["int8"] = Instruction(TILE, TILE, call, 16 * 16 * 64, TILE_DECLARATIONS, TILES)
-    elif target.whole_dots:
-        name = "@llvm.x86.avx512.vpdpbusd.512"
-        call = f"call <16 x i32> {name}(<16 x i32> {{0}}, <64 x i8> %a, <64 x i8> %b)"
-        found["int8"] = Instruction("<16 x i32>", "<64 x i8>", call, 64, DOT)
+        call = f"{{t}} = call {TILE} {TILE_DOT}({SIZE}, i16 64, {TILE} {{s}}, {TILE} %a, {TILE} %b)"
+        found["int8"] = Instruction(TILE, TILE, [call], 16 * 16 * 64, TILE_DECLARATIONS, TILES)
     return found
 
 
@@ -102,7 +116,7 @@ def loop(instruction: Instruction) -> str:
         "turn:",
         "  %i = phi i64 [ 0, %entry ], [ %next, %turn ]",
         *(f"  %s{k} = phi {type} [ {instruction.start}, %entry ], [ %t{k}, %turn ]" for k in every),
-        *(f"  %t{k} = {instruction.call.format(f'%s{k}')}" for k in every),
+        *(f"  {call.format(s=f'%s{k}', t=f'%t{k}')}" for k in every for call in instruction.calls),
         "  %next = add i64 %i, 1",
         f"  %more = icmp ult i64 %next, {TURNS}",
         "  br i1 %more, label %turn, label %end",
@@ -115,16 +129,15 @@ def loop(instruction: Instruction) -> str:
 
 
 @cache
-def library(kind: str) -> Library:
+def library(kind: str, target: CpuTarget) -> Library:
     """The compiled loop for one kind."""
-    target = host()
     return Library(compile_text(loop(instructions(target)[kind]), target).shared_object())
 
 
 def scaling(processors: Sequence[int]) -> float:
     """How much more multiply-adds of float32 these processors do together than the first of them alone: fewer than
     there are where they share a core, or somebody else runs on one."""
-    run, here = library("float32").function("relay_peak"), os.sched_getaffinity(0)
+    run, here = library("float32", host()).function("relay_peak"), os.sched_getaffinity(0)
     barrier = Barrier(len(processors))
 
     def one(processor: int, together: bool) -> tuple[float, float]:
@@ -149,12 +162,15 @@ def scaling(processors: Sequence[int]) -> float:
     return len(processors) * min(alone) / min(together)
 
 
-def measure() -> Mapping[str, float]:
-    """Multiply-adds per second by kind: the best of several rounds."""
+def measure(target: str | CpuTarget = "llvm") -> Mapping[str, float]:
+    """Multiply-adds per second by kind: the best of several rounds. `target`: this machine, or it without some of its
+    instructions."""
+    machine = resolve(target)
+    assert isinstance(machine, CpuTarget)
     data = aligned_bytes(128 + 64 * PAIRS)
     found: dict[str, float] = {}
-    for kind, instruction in instructions(host()).items():
-        run = library(kind).function("relay_peak")
+    for kind, instruction in instructions(machine).items():
+        run = library(kind, machine).function("relay_peak")
         times: list[float] = []
         for _ in range(ROUNDS):
             start = perf_counter()
@@ -165,5 +181,5 @@ def measure() -> Mapping[str, float]:
 
 
 if __name__ == "__main__":
-    for kind, rate in measure().items():
+    for kind, rate in measure(*sys.argv[1:]).items():
         print(f"{kind}: {rate / 1e9:.1f} GMAC/s")

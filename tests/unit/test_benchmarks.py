@@ -228,6 +228,29 @@ def test_the_peak_is_positive():
     assert all(rate > 1e8 for rate in peak.measure().values())
 
 
+PEAKS = {
+    "x86_64-unknown-linux-gnu": ("float32 int8", "pmaddwd"),
+    "x86_64-unknown-linux-gnu -mcpu=haswell": ("float32 int8", "vpmaddwd"),
+    "x86_64-unknown-linux-gnu -mcpu=alderlake": ("float32 int8", "vpdpbusd"),
+    "x86_64-unknown-linux-gnu -mcpu=skylake-avx512": ("float32 int8", "vpmaddwd"),
+    "aarch64-unknown-linux-gnu -mattr=+dotprod": ("float32 int8", "sdot"),
+    "aarch64-unknown-linux-gnu -mattr=+i8mm,+bf16": ("float32 int8 bfloat16", "usdot"),
+}
+
+
+@pytest.mark.parametrize("name", PEAKS)
+def test_the_peak_is_of_the_instructions_that_kernels_take(name: str):
+    """One for each accumulator, in a loop that may be unrolled."""
+    target, (kinds, instruction) = resolve(name), PEAKS[name]
+    assert isinstance(target, CpuTarget)
+    found = peak.instructions(target)
+    assert set(found) == set(kinds.split())
+    loops = {kind: compile_text(peak.loop(each), target).assembly() for kind, each in found.items()}
+    count = len(re.findall(rf"\b{instruction}\b", loops["int8"]))
+    assert count and count % found["int8"].accumulators == 0
+    assert re.search(r"\b(callq?|bl)\b", loops["float32"]) is None
+
+
 def test_the_peak_of_tile_registers_is_of_nothing_but_products():
     target = resolve("x86_64-unknown-linux-gnu -mcpu=sapphirerapids")
     assert isinstance(target, CpuTarget)
