@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 
 
@@ -17,9 +18,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
         print(f"relay: the package {error.name} is not installed; {installation('cli')}", file=sys.stderr)
         return 1
-    from relay.tools.command.main import run
-
-    return run(args)
+    return _run(lambda: import_module("relay.tools.command.main").run(args))
 
 
 def opt() -> int:
@@ -46,12 +45,27 @@ def _compiler(name: str, module: str) -> int:
     """Run a command that needs the compiler, or print which package is missing (`pip install --no-deps`)."""
     from relay.plug_ins import lacking
 
+    def command() -> int:
+        try:
+            main = import_module(module).main
+        except ModuleNotFoundError as error:
+            print(lacking(name, error), file=sys.stderr)
+            return 1
+        return main()
+
+    return _run(command)
+
+
+def _run(command: Callable[[], int]) -> int:
+    """Run a command with three standard streams, /dev/null for those that were closed. Returns its exit code, 130 after
+    an interrupt."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))
     try:
-        run = import_module(module).main
-    except ModuleNotFoundError as error:
-        print(lacking(name, error), file=sys.stderr)
-        return 1
-    return run()
+        return command()
+    except KeyboardInterrupt:
+        return 130
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 Update = Callable[[float, str], object]
 """Called with the amount of work that is done, and the name of the next step."""
@@ -23,10 +23,11 @@ def bar(wanted: bool | None, title: str, total: float | None, done: float = 0, a
 
     By default it shows on a terminal and in a notebook; True asks for it anywhere, False for none. With rich it is a
     bar. Without, and in a notebook (where rich needs widgets), it is one line of text that is rewritten; in a file, a
-    line each second. Work that is over within `after` seconds shows nothing.
+    line each second. Work that is over within `after` seconds shows nothing, and nothing shows where stderr is closed.
     """
-    terminal, notebook = sys.stderr.isatty(), type(sys.stderr).__module__.startswith("ipykernel.")
-    if wanted is False or (wanted is None and not terminal and not notebook):
+    closed = cast("object", sys.stderr) is None  # as in a daemon
+    terminal, notebook = not closed and sys.stderr.isatty(), type(sys.stderr).__module__.startswith("ipykernel.")
+    if closed or wanted is False or (wanted is None and not terminal and not notebook):
         yield unseen
         return
     try:

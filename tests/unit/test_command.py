@@ -24,7 +24,7 @@ from relay.target import names, resolve
 
 pytest.importorskip("rich_click", reason="needs the extra cli")
 
-from relay.__main__ import main  # noqa: E402
+from relay.__main__ import main, opt  # noqa: E402
 from relay.tools.command import options  # noqa: E402
 from relay.tools.command.inputs import check_sizes, gather  # noqa: E402
 from relay.tools.command.main import COMMANDS  # noqa: E402
@@ -355,3 +355,29 @@ def test_the_command_shows_layers(capsys: Capture):
     assert main(["inspect", DIGITS, "--memory", "cortex-m4", "--json"]) == 0
     layers = json.loads(capsys.readouterr().out)["layers"]
     assert layers == relay.build(DIGITS, "cortex-m4").graph["layers"]
+
+
+@pytest.mark.parametrize(
+    ("command", "closed", "expected"),
+    [
+        ("main(['run', {digits!r}, '--fill', 'zeros'])", ">&-", (0, "")),
+        ("main(['inspect', {digits!r}, '--memory', 'nowhere'])", "2>&-", (1, "")),
+        ("opt()", "<&-", (1, "stdin:1:1: the text holds no operation\n")),
+        ("opt()", "<&- >&- 2>&-", (1, "")),
+    ],
+)
+def test_closed_standard_streams(command: str, closed: str, expected: tuple[int, str]):
+    code = (
+        f"import sys; from relay.__main__ import *; sys.argv = ['relay-opt']; sys.exit({command.format(digits=DIGITS)})"
+    )
+    line = f"{shlex.join([sys.executable, '-c', code])} {closed}"
+    done = subprocess.run(line, shell=True, capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stderr) == expected
+
+
+def test_an_interrupt_of_any_command_is_an_exit_code(monkeypatch: pytest.MonkeyPatch):
+    def interrupted(*args: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("relay.tools.relay_opt.main", interrupted)
+    assert opt() == 130

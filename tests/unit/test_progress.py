@@ -120,3 +120,11 @@ def test_what_fails_leaves_no_bar(monkeypatch: pytest.MonkeyPatch):
     with bar(None, "again", 1) as update:
         update(1, "")
     assert before and "again" in err.getvalue()
+
+
+def test_nothing_shows_where_stderr_is_closed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setattr(sys, "stderr", None)
+    for wanted in (None, True):
+        with bar(wanted, "building", 1) as update:
+            update(1, "done")
+    assert capsys.readouterr().out == ""
