@@ -185,6 +185,8 @@ def inherited(op: type[IRDLOperation]) -> Iterator[str]:
     for base in op.__mro__[1:]:
         if base is TensorOp or base is IRDLOperation:
             return
+        if base.__module__ == TensorOp.__module__:
+            continue
         if issubclass(base, IRDLOperation) and "__doc__" in vars(base) and base.__doc__:
             yield f"`{base.__name__}`: {inspect.cleandoc(base.__doc__)}"
 

@@ -8,9 +8,26 @@ from enum import Enum
 from functools import cache
 from typing import ClassVar, Self, TypeGuard
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, UNKNOWN_LOC, IntegerType, LocationAttr, NoneAttr, TensorType
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    UNKNOWN_LOC,
+    IntegerAttr,
+    IntegerType,
+    LocationAttr,
+    NoneAttr,
+    TensorType,
+)
 from xdsl.ir import Attribute, Operation, OperationInvT, OpResult, Region, SSAValue, SSAValues
-from xdsl.irdl import IRDLOperation, OptionalDef, OptPropertyDef, ParsePropInAttrDict, base, traits_def
+from xdsl.irdl import (
+    IRDLOperation,
+    OptionalDef,
+    OptPropertyDef,
+    ParsePropInAttrDict,
+    base,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.irdl.declarative_assembly_format import FormatProgram
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -71,13 +88,19 @@ class TensorOp(IRDLOperation, ABC):
 
     def __init_subclass__(cls) -> None:
         """`assembly_format` is parsed when the first op of the class is parsed or printed: xDSL parses it as the class
-        is defined, which took a tenth of the time of importing the compiler, and most processes print none."""
+        is defined, which took a tenth of the time of importing the compiler, and most processes print none. A class
+        without one has that of `format_of`."""
         super().__init_subclass__()
         if isinstance(text := cls.__dict__.get("assembly_format"), str):
             FORMATS[cls] = text
             del cls.assembly_format
-            for name, method in (("parse", classmethod(parse_by_syntax)), ("print", print_by_syntax)):
-                setattr(cls, name, method)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        return syntax_of(cls).parse(parser, cls)
+
+    def print(self, printer: Printer) -> None:
+        syntax_of(type(self)).print(printer, self)
 
     @abstractmethod
     def infer(self) -> Sequence[Type]:
@@ -169,6 +192,26 @@ class TensorOp(IRDLOperation, ABC):
         return self.origin is Origin.MOVED and not self.FILLS
 
 
+class OneResultOp(TensorOp, ABC):
+    """A `TensorOp` with one result."""
+
+    result = result_def(TENSOR)
+
+
+class AxisOp(TensorOp, ABC):
+    """An op along the `axis` of its first operand: every line of elements by itself."""
+
+    axis = prop_def(IntegerAttr)
+
+    @property
+    def along(self) -> int:
+        """The axis, not negative."""
+        return axis_of(self.axis.value.data, rank(self.operands[0]), self.name)
+
+    def independent_along(self, axis: int) -> bool:
+        return self.ELEMENTWISE or axis != self.along
+
+
 UNKNOWN_TYPE = NoneAttr()
 """The type of a result that is not inferred yet."""
 
@@ -215,24 +258,23 @@ FORMATS: dict[type, str] = {}
 
 
 def format_of(kind: type[Operation]) -> str | None:
-    """The `assembly_format` of a class, its own or an inherited one; None for a class with a parser of its own."""
-    return next((text for each in kind.mro() if (text := FORMATS.get(each)) is not None), None)
+    """The `assembly_format` of a class, its own or an inherited one; without one all operands by name, then the
+    attributes and the types. None for a class with a parser of its own."""
+    parsing = next(each for each in kind.mro() if "parse" in vars(each))
+    if parsing is not TensorOp or not issubclass(kind, TensorOp):
+        return None
+    if (text := next((FORMATS[each] for each in kind.mro() if each in FORMATS), None)) is not None:
+        return text
+    given = kind.get_irdl_definition().operands
+    absent = any(isinstance(operand, OptionalDef) for _, operand in given)
+    names = "operands" if absent else " `,` ".join(f"${name}" for name, _ in given)
+    return f"{names} attr-dict `:` functional-type(operands, results)"
 
 
 @cache
 def syntax_of(kind: type[TensorOp]) -> FormatProgram:
-    """The parsed `assembly_format` of a class, its own or an inherited one."""
+    """The parsed `assembly_format` of a class."""
     return FormatProgram.from_str(format_of(kind) or "", kind.get_irdl_definition())
-
-
-def parse_by_syntax(kind: type[TensorOp], parser: Parser) -> TensorOp:
-    """What `TensorOp.parse` of a class with an `assembly_format` does."""
-    return syntax_of(kind).parse(parser, kind)
-
-
-def print_by_syntax(op: TensorOp, printer: Printer) -> None:
-    """What `TensorOp.print` of a class with an `assembly_format` does."""
-    syntax_of(type(op)).print(printer, op)
 
 
 def is_tensor(type: Attribute) -> TypeGuard[Type]:

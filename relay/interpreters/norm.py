@@ -34,8 +34,8 @@ def norm(op: relay.NormOp, data: Array, gamma: Array, beta: Array) -> Array:
     variance = mean_of(centred * centred, op.reduced())
     result = (centred / np.sqrt(variance + number(op.epsilon, data))).reshape(data.shape)
     if op.scale.value.data:
-        result = result * along(gamma, op.channel, data.ndim)
-    return result + along(beta, op.channel, data.ndim) if op.center.value.data else result
+        result = result * along(gamma, op.along, data.ndim)
+    return result + along(beta, op.along, data.ndim) if op.center.value.data else result
 
 
 def rms_norm(op: relay.RmsNormOp, data: Array, gamma: Array) -> Array:

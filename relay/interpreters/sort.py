@@ -12,11 +12,11 @@ from relay.interpreters.meaning import Meanings
 def order(op: relay.SortOp | relay.ArgsortOp | relay.TopkOp, x: Array) -> Array:
     """The indices in order; ranks among the distinct numbers stand for the numbers, so that they can be negated."""
     ranks = np.unique(x, return_inverse=True)[1].reshape(x.shape)
-    return np.argsort(ranks if op.is_ascend.value.data else -ranks, op.sorted_axis(), kind="stable")
+    return np.argsort(ranks if op.is_ascend.value.data else -ranks, op.along, kind="stable")
 
 
 def sort(op: relay.SortOp, x: Array) -> Array:
-    return np.take_along_axis(x, order(op, x), op.sorted_axis())
+    return np.take_along_axis(x, order(op, x), op.along)
 
 
 def argsort(op: relay.ArgsortOp, x: Array) -> Array:
@@ -24,7 +24,7 @@ def argsort(op: relay.ArgsortOp, x: Array) -> Array:
 
 
 def topk(op: relay.TopkOp, x: Array) -> tuple[Array, ...]:
-    axis = op.sorted_axis()
+    axis = op.along
     first = np.take(order(op, x), range(op.k.value.data), axis)
     found = {"values": np.take_along_axis(x, first, axis), "indices": first.astype(dtype_of(op.dtype))}
     return tuple(array for kind, array in found.items() if op.ret_type.data in (kind, "both"))

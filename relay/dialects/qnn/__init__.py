@@ -15,14 +15,14 @@ from relay.dialects.qnn.binary import (
     SquaredDifferenceOp,
 )  # fmt: skip
 from relay.dialects.qnn.elementwise import (
-    AddOp, MulOp, QnnAddBase, QnnBinaryOp, QnnUnaryOp, SigmoidOp, SubtractOp, TanhOp,
+    AddOp, AlignedOp, CodesOp, MulOp, QnnAddBase, QnnBinaryOp, QnnUnaryOp, SigmoidOp, SubtractOp, TanhOp, TwoCodesOp,
 )  # fmt: skip
 from relay.dialects.qnn.functions import (
     AbsOp, EluOp, ExpOp, GeluOp, HardSwishOp, L2NormalizeOp, LeakyReluOp, LogOp, QnnFunctionOp, RsqrtOp, SqrtOp,
     TableOp,
 )  # fmt: skip
 from relay.dialects.qnn.nn import (
-    ConcatenateOp, Conv2dOp, DenseOp, MeanOp, QnnReduceOp, SoftmaxOp, SumOp, TableSoftmaxOp,
+    ConcatenateOp, Conv2dOp, DenseOp, MeanOp, QnnProductOp, QnnReduceOp, SoftmaxOp, SumOp, TableSoftmaxOp,
 )  # fmt: skip
 from relay.dialects.qnn.products import BatchMatmulOp, Conv2dTransposeOp
 from relay.dialects.qnn.quantize import (
@@ -41,10 +41,11 @@ Qnn = Dialect("qnn", [
 ])  # fmt: skip
 
 __all__ = [
-    "AbsOp", "AddOp", "BatchMatmulOp", "ConcatenateOp", "Conv2dOp", "Conv2dTransposeOp", "DenseOp", "DequantizeOp",
-    "DivideOp", "DynamicQuantizeLinearOp", "DynamicQuantizeOp", "EluOp", "EqualOp", "ExpOp", "GeluOp",
-    "GreaterEqualOp", "GreaterOp", "HardSwishOp", "L2NormalizeOp", "LeakyReluOp", "LessEqualOp", "LessOp", "LogOp",
-    "LstmOp", "MeanOp", "MulOp", "NotEqualOp", "PreluOp", "Qnn", "QnnAddBase", "QnnBinaryOp", "QnnCompareOp",
-    "QnnFunctionOp", "QnnReduceOp", "QnnUnaryOp", "QuantizeOp", "RequantizeOp", "RsqrtOp", "SigmoidOp", "SoftmaxOp",
-    "SqrtOp", "SquaredDifferenceOp", "SubtractOp", "SumOp", "SvdfOp", "TableOp", "TableSoftmaxOp", "TanhOp",
+    "AbsOp", "AddOp", "AlignedOp", "BatchMatmulOp", "CodesOp", "ConcatenateOp", "Conv2dOp", "Conv2dTransposeOp",
+    "DenseOp", "DequantizeOp", "DivideOp", "DynamicQuantizeLinearOp", "DynamicQuantizeOp", "EluOp", "EqualOp", "ExpOp",
+    "GeluOp", "GreaterEqualOp", "GreaterOp", "HardSwishOp", "L2NormalizeOp", "LeakyReluOp", "LessEqualOp", "LessOp",
+    "LogOp", "LstmOp", "MeanOp", "MulOp", "NotEqualOp", "PreluOp", "Qnn", "QnnAddBase", "QnnBinaryOp", "QnnCompareOp",
+    "QnnFunctionOp", "QnnProductOp", "QnnReduceOp", "QnnUnaryOp", "QuantizeOp", "RequantizeOp", "RsqrtOp", "SigmoidOp",
+    "SoftmaxOp", "SqrtOp", "SquaredDifferenceOp", "SubtractOp", "SumOp", "SvdfOp", "TableOp", "TableSoftmaxOp",
+    "TanhOp", "TwoCodesOp",
 ]  # fmt: skip

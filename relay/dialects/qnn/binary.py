@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
-from typing import ClassVar
 
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr, TensorType, i1
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, TensorType, i1
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def
 
-from relay.dialects.op import TENSOR, TensorOp, Type, broadcast, is_code, require, shape, tensor
-from relay.dialects.qnn.elementwise import QnnAddBase, QnnBinaryOp
-from relay.dialects.qnn.parameters import TFLITE, code, parameter
-from relay.dialects.relay.fixed_point import ROUNDINGS
+from relay.dialects.op import TENSOR, Type, broadcast, is_code, require, shape, tensor
+from relay.dialects.qnn.elementwise import AlignedOp, CodesOp, QnnAddBase, QnnBinaryOp
+from relay.dialects.qnn.parameters import code, parameter
 
 
 @irdl_op_definition
@@ -41,25 +39,19 @@ class SquaredDifferenceOp(QnnAddBase):
 
 
 @irdl_op_definition
-class PreluOp(TensorOp):
+class PreluOp(CodesOp):
     """With `x' = input - input_zero_point`: `clamp(rescale(x') + output_zero_point)` where x' is not negative, else of
     `rescale(x' * (alpha - alpha_zero_point), alpha_multiplier, alpha_shift)`; alpha broadcasts (TFLite PRELU)."""
 
     name = "qnn.prelu"
     input = operand_def(TENSOR)
     alpha = operand_def(TENSOR)
-    input_scale = prop_def(FloatAttr)
-    input_zero_point = prop_def(IntegerAttr)
     alpha_scale = prop_def(FloatAttr)
     alpha_zero_point = prop_def(IntegerAttr)
-    output_scale = prop_def(FloatAttr)
-    output_zero_point = prop_def(IntegerAttr)
     multiplier = prop_def(IntegerAttr)
     shift = prop_def(IntegerAttr)
     alpha_multiplier = prop_def(IntegerAttr)
     alpha_shift = prop_def(IntegerAttr)
-    result = result_def(TENSOR)
-    assembly_format = "$input `,` $alpha attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         type = code(self, tensor(self.input).element_type)
@@ -74,34 +66,15 @@ class PreluOp(TensorOp):
         return True
 
 
-class QnnCompareOp(TensorOp, ABC):
+class QnnCompareOp(AlignedOp, ABC):
     """A comparison of codes in one scale: of `rescale((x - zero_point) << left_shift)` of both sides, each with its own
     multiplier and shift, those of its scale (TFLite: left_shift 8). The result is of `i1`."""
 
-    ELEMENTWISE: ClassVar[bool] = True
-    lhs = operand_def(TENSOR)
-    rhs = operand_def(TENSOR)
-    lhs_scale = prop_def(FloatAttr)
-    lhs_zero_point = prop_def(IntegerAttr)
-    rhs_scale = prop_def(FloatAttr)
-    rhs_zero_point = prop_def(IntegerAttr)
-    left_shift = prop_def(IntegerAttr)
-    lhs_multiplier = prop_def(IntegerAttr)
-    lhs_shift = prop_def(IntegerAttr)
-    rhs_multiplier = prop_def(IntegerAttr)
-    rhs_shift = prop_def(IntegerAttr)
-    rounding = prop_def(StringAttr, default_value=TFLITE)
-    result = result_def(TENSOR)
-    assembly_format = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)"
-
     def infer(self) -> Sequence[Type]:
-        type = code(self, tensor(self.lhs).element_type)
-        require(tensor(self.rhs).element_type == type, f"{self.name}: element types differ")
-        require(self.rounding.data in ROUNDINGS, f"{self.name}: rounding {self.rounding} is none of {ROUNDINGS}")
-        for side in ("lhs", "rhs"):
-            parameter(self, self.properties[f"{side}_scale"], self.lhs, 0, f"{side}_scale")
-            parameter(self, self.properties[f"{side}_shift"], self.lhs, 0, "shift")
-        return [TensorType(i1, broadcast(self.name, shape(self.lhs), shape(self.rhs)))]
+        (result,) = super().infer()
+        for name in ("lhs_shift", "rhs_shift"):
+            parameter(self, self.properties[name], self.lhs, 0, "shift")
+        return [TensorType(i1, result.get_shape())]
 
 
 @irdl_op_definition

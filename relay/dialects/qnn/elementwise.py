@@ -6,28 +6,16 @@ from abc import ABC
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import (
-    FloatAttr,
-    IntegerAttr,
-    StringAttr,
-    TensorType,
-    i16,
-)
-from xdsl.irdl import (
-    irdl_op_definition,
-    operand_def,
-    opt_prop_def,
-    prop_def,
-    result_def,
-)
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr, TensorType, i16
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def
 
-from relay.dialects.op import TENSOR, TensorOp, Type, broadcast, is_code, require, shape, tensor
+from relay.dialects.op import TENSOR, OneResultOp, Type, broadcast, is_code, require, shape, tensor
 from relay.dialects.qnn.parameters import LITERT, TFLITE, bounds, code, numerics, one_of, parameter
 from relay.dialects.relay.fixed_point import ROUNDINGS
 
 
-class QnnBinaryOp(TensorOp, ABC):
-    """A binary op on codes with broadcasting; both operands have the result's type."""
+class TwoCodesOp(OneResultOp, ABC):
+    """An op on codes of two scales and zero points, with broadcasting."""
 
     ELEMENTWISE: ClassVar[bool] = True
     KNOWN_ROUNDINGS: ClassVar[tuple[str, ...]] = ROUNDINGS
@@ -37,37 +25,50 @@ class QnnBinaryOp(TensorOp, ABC):
     lhs_zero_point = prop_def(IntegerAttr)
     rhs_scale = prop_def(FloatAttr)
     rhs_zero_point = prop_def(IntegerAttr)
-    output_scale = prop_def(FloatAttr)
-    output_zero_point = prop_def(IntegerAttr)
-    multiplier = prop_def(IntegerAttr)
-    shift = prop_def(IntegerAttr)
     rounding = prop_def(StringAttr, default_value=TFLITE)
-    min = opt_prop_def(IntegerAttr)
-    max = opt_prop_def(IntegerAttr)
-    result = result_def(TENSOR)
-    assembly_format = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         type = code(self, tensor(self.lhs).element_type)
         require(tensor(self.rhs).element_type == type, f"{self.name}: element types differ")
         one_of(self, "rounding", self.rounding, self.KNOWN_ROUNDINGS)
-        if self.rounding.data == "ort":
-            require(is_code(type, 8), f'{self.name}: rounding "ort" takes 8-bit codes, not {type}')
-        bounds(self, self.min, self.max, type)
-        for what in ("lhs_scale", "rhs_scale", "output_scale"):
-            parameter(self, self.properties[what], self.lhs, 0, what)
+        for name in self.properties:
+            if name.endswith("_scale"):
+                parameter(self, self.properties[name], self.lhs, 0, name)
         return [TensorType(type, broadcast(self.name, shape(self.lhs), shape(self.rhs)))]
 
 
-class QnnAddBase(QnnBinaryOp, ABC):
-    """With `x' = (x - zero_point) << left_shift` rescaled by each side's multiplier and shift:
-    `clamp(rescale(lhs' +- rhs') + output_zero_point, min, max)`."""
+class AlignedOp(TwoCodesOp, ABC):
+    """Both sides in a common scale: `x' = (x - zero_point) << left_shift`, rescaled by each side's multiplier and
+    shift."""
 
     left_shift = prop_def(IntegerAttr)
     lhs_multiplier = prop_def(IntegerAttr)
     lhs_shift = prop_def(IntegerAttr)
     rhs_multiplier = prop_def(IntegerAttr)
     rhs_shift = prop_def(IntegerAttr)
+
+
+class QnnBinaryOp(TwoCodesOp, ABC):
+    """A binary op on codes with broadcasting; both operands have the result's type."""
+
+    output_scale = prop_def(FloatAttr)
+    output_zero_point = prop_def(IntegerAttr)
+    multiplier = prop_def(IntegerAttr)
+    shift = prop_def(IntegerAttr)
+    min = opt_prop_def(IntegerAttr)
+    max = opt_prop_def(IntegerAttr)
+
+    def infer(self) -> Sequence[Type]:
+        (result,), type = super().infer(), tensor(self.lhs).element_type
+        if self.rounding.data == "ort":
+            require(is_code(type, 8), f'{self.name}: rounding "ort" takes 8-bit codes, not {type}')
+        bounds(self, self.min, self.max, type)
+        return [result]
+
+
+class QnnAddBase(AlignedOp, QnnBinaryOp, ABC):
+    """With `x' = (x - zero_point) << left_shift` rescaled by each side's multiplier and shift:
+    `clamp(rescale(lhs' +- rhs') + output_zero_point, min, max)`."""
 
 
 @irdl_op_definition
@@ -103,7 +104,17 @@ class MulOp(QnnBinaryOp):
     KNOWN_ROUNDINGS: ClassVar[tuple[str, ...]] = (*ROUNDINGS, "ort")
 
 
-class QnnUnaryOp(TensorOp, ABC):
+class CodesOp(OneResultOp, ABC):
+    """From codes of one scale and zero point to codes of another."""
+
+    input = operand_def(TENSOR)
+    input_scale = prop_def(FloatAttr)
+    input_zero_point = prop_def(IntegerAttr)
+    output_scale = prop_def(FloatAttr)
+    output_zero_point = prop_def(IntegerAttr)
+
+
+class QnnUnaryOp(CodesOp, ABC):
     """A function of 8-bit codes: `q = clamp(round(f(scale * (x - zero_point)) / output_scale) + output_zero_point)`
     in float32 (multiplied by the reciprocal of output_scale), as TFLite builds its 256-entry tables.
 
@@ -117,14 +128,7 @@ class QnnUnaryOp(TensorOp, ABC):
     """
 
     ELEMENTWISE: ClassVar[bool] = True
-    input = operand_def(TENSOR)
-    input_scale = prop_def(FloatAttr)
-    input_zero_point = prop_def(IntegerAttr)
-    output_scale = prop_def(FloatAttr)
-    output_zero_point = prop_def(IntegerAttr)
     numerics = prop_def(StringAttr, default_value=LITERT)
-    result = result_def(TENSOR)
-    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         type = tensor(self.input)

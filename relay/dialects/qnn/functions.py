@@ -7,24 +7,18 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import BoolAttr, FloatAttr, IntegerAttr
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def
 
-from relay.dialects.op import TENSOR, TensorOp, Type, is_code, rank, require, tensor
+from relay.dialects.op import TENSOR, OneResultOp, Type, is_code, rank, require, tensor
+from relay.dialects.qnn.elementwise import CodesOp
 from relay.dialects.qnn.parameters import parameter
 
 
-class QnnFunctionOp(TensorOp, ABC):
+class QnnFunctionOp(CodesOp, ABC):
     """A function of codes of `WIDTHS` bits, of one scale and zero point, to codes of another."""
 
     ELEMENTWISE: ClassVar[bool] = True
     WIDTHS: ClassVar[tuple[int, ...]] = (8, 16)
-    input = operand_def(TENSOR)
-    input_scale = prop_def(FloatAttr)
-    input_zero_point = prop_def(IntegerAttr)
-    output_scale = prop_def(FloatAttr)
-    output_zero_point = prop_def(IntegerAttr)
-    result = result_def(TENSOR)
-    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         type = tensor(self.input)
@@ -152,7 +146,7 @@ class HardSwishOp(QnnFunctionOp):
 
 
 @irdl_op_definition
-class L2NormalizeOp(TensorOp):
+class L2NormalizeOp(OneResultOp):
     """`x' / sqrt(sum of x'^2)` along the last axis, `x' = x - input_zero_point`; the result's scale is 1/128 and its
     zero point the middle of the codes.
 
@@ -163,8 +157,6 @@ class L2NormalizeOp(TensorOp):
     name = "qnn.l2_normalize"
     input = operand_def(TENSOR)
     input_zero_point = prop_def(IntegerAttr)
-    result = result_def(TENSOR)
-    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         type = tensor(self.input)

@@ -6,71 +6,63 @@ from abc import ABC
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import (
-    BoolAttr,
-    DenseArrayBase,
-    FloatAttr,
-    IntegerAttr,
-    IntegerType,
-    StringAttr,
-    i16,
-    i32,
-)
-from xdsl.irdl import (
-    irdl_op_definition,
-    operand_def,
-    prop_def,
-    result_def,
-    var_operand_def,
-)
+from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, FloatAttr, IntegerAttr, IntegerType, StringAttr, i16, i32
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, var_operand_def
 
 from relay.dialects.attributes import int_values, to_numpy
 from relay.dialects.element_types import ranked_type
-from relay.dialects.op import TENSOR, TensorOp, Type, axis_of, is_code, rank, require, shape, tensor
+from relay.dialects.op import (
+    TENSOR,
+    AxisOp,
+    OneResultOp,
+    TensorOp,
+    Type,
+    axis_of,
+    is_code,
+    rank,
+    require,
+    shape,
+    tensor,
+)
+from relay.dialects.qnn.elementwise import CodesOp
 from relay.dialects.qnn.parameters import TFLITE, FloatParameter, IntParameter, code, parameter
 from relay.dialects.relay.nn import Conv2dBase, DenseBase
 
 
+class QnnProductOp(TensorOp, ABC):
+    """A product of codes, those of the kernel perhaps with a scale for each output channel."""
+
+    input_scale = prop_def(FloatParameter)
+    input_zero_point = prop_def(IntegerAttr)
+    kernel_scale = prop_def(FloatParameter)
+    kernel_zero_point = prop_def(IntegerAttr, default_value=IntegerAttr(0, i32))
+
+
 @irdl_op_definition
-class Conv2dOp(Conv2dBase):
+class Conv2dOp(QnnProductOp, Conv2dBase):
     """Convolution of `data - input_zero_point` with `kernel - kernel_zero_point`, in i32 (wrapping) or i64.
 
     The result has scale `input_scale * kernel_scale` and zero point 0.
     """
 
     name = "qnn.conv2d"
-    input_scale = prop_def(FloatParameter)
-    input_zero_point = prop_def(IntegerAttr)
-    kernel_scale = prop_def(FloatParameter)
-    kernel_zero_point = prop_def(IntegerAttr, default_value=IntegerAttr(0, i32))
 
 
 @irdl_op_definition
-class DenseOp(DenseBase):
+class DenseOp(QnnProductOp, DenseBase):
     """Matrix product of `data - input_zero_point` with `kernel - kernel_zero_point`, in i32 (wrapping) or i64."""
 
     name = "qnn.dense"
-    input_scale = prop_def(FloatParameter)
-    input_zero_point = prop_def(IntegerAttr)
-    kernel_scale = prop_def(FloatParameter)
-    kernel_zero_point = prop_def(IntegerAttr, default_value=IntegerAttr(0, i32))
 
 
-class QnnReduceOp(TensorOp, ABC):
+class QnnReduceOp(CodesOp, ABC):
     """`clamp(rescale(sum - count * input_zero_point) + output_zero_point)` of codes along `axis`."""
 
-    input = operand_def(TENSOR)
     axis = prop_def(DenseArrayBase[IntegerType])
     keepdims = prop_def(BoolAttr, default_value=IntegerAttr.from_bool(False))
-    input_scale = prop_def(FloatAttr)
-    input_zero_point = prop_def(IntegerAttr)
-    output_scale = prop_def(FloatAttr)
-    output_zero_point = prop_def(IntegerAttr)
     multiplier = prop_def(IntegerAttr)
     shift = prop_def(IntegerAttr)
     rounding = prop_def(StringAttr, default_value=TFLITE)
-    result = result_def(TENSOR)
-    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def axes(self) -> tuple[int, ...]:
         """The reduced axes: sorted, distinct, not negative."""
@@ -102,7 +94,7 @@ class SumOp(QnnReduceOp):
 
 
 @irdl_op_definition
-class SoftmaxOp(TensorOp):
+class SoftmaxOp(OneResultOp):
     """Softmax of 8-bit codes along the last axis in gemmlowp's fixed point; result scale 1/256, zero point lowest.
 
     `multiplier`, `shift`: of `min(beta * input_scale * 2^26, 2^31 - 1)`. With d = x - max and, in Q5.26 to Q0.31,
@@ -125,8 +117,6 @@ class SoftmaxOp(TensorOp):
     input_scale = prop_def(FloatAttr)
     multiplier = prop_def(IntegerAttr)
     shift = prop_def(IntegerAttr)
-    result = result_def(TENSOR)
-    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         type = tensor(self.input)
@@ -142,7 +132,7 @@ class SoftmaxOp(TensorOp):
 
 
 @irdl_op_definition
-class TableSoftmaxOp(TensorOp):
+class TableSoftmaxOp(OneResultOp):
     """Softmax of 8-bit codes along the last axis, the exponential by a table:
     `clamp(rint(f64(e) * floor(1 / output_scale) / sum of e) + output_zero_point)`, the sum in float32, in order.
 
@@ -156,8 +146,6 @@ class TableSoftmaxOp(TensorOp):
     input_scale = prop_def(FloatAttr)
     output_scale = prop_def(FloatAttr)
     output_zero_point = prop_def(IntegerAttr)
-    result = result_def(TENSOR)
-    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         type = tensor(self.input)
@@ -172,20 +160,17 @@ class TableSoftmaxOp(TensorOp):
 
 
 @irdl_op_definition
-class ConcatenateOp(TensorOp):
+class ConcatenateOp(AxisOp, OneResultOp):
     """Concatenate codes along `axis`; an operand whose parameters differ from the result's is rescaled in float32:
     `clamp(round(x * s + (-zp * s)) + output_zero_point)`, `s = input_scale * (1 / output_scale)` (TFLite, uint8)."""
 
     name = "qnn.concatenate"
     SAME_AXES: ClassVar[bool] = True
     inputs = var_operand_def(TENSOR)
-    axis = prop_def(IntegerAttr)
     input_scales = prop_def(FloatParameter)
     input_zero_points = prop_def(IntParameter)
     output_scale = prop_def(FloatAttr)
     output_zero_point = prop_def(IntegerAttr)
-    result = result_def(TENSOR)
-    assembly_format = "$inputs attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         from relay.dialects.relay.shape import ConcatenateOp as Plain
@@ -197,6 +182,3 @@ class ConcatenateOp(TensorOp):
         types = [tensor(plain.result)]
         plain.erase()
         return types
-
-    def independent_along(self, axis: int) -> bool:
-        return axis != axis_of(self.axis.value.data, rank(self.result), self.name)

@@ -7,24 +7,18 @@ from typing import ClassVar
 from xdsl.dialects.builtin import BoolAttr, FloatAttr, IntegerAttr, i32
 from xdsl.irdl import irdl_op_definition, prop_def
 
-from relay.dialects.qnn.parameters import FloatParameter
+from relay.dialects.qnn.nn import QnnProductOp
 from relay.dialects.relay.convolution import ConvTransposeBase
 from relay.dialects.relay.matmul import TRUE, MatmulBase
 
-ZERO = IntegerAttr(0, i32)
-
 
 @irdl_op_definition
-class Conv2dTransposeOp(ConvTransposeBase):
+class Conv2dTransposeOp(QnnProductOp, ConvTransposeBase):
     """Transposed convolution of `data - input_zero_point` with `kernel - kernel_zero_point` over H and W, in i32
     (wrapping) or i64; see `relay.nn.conv2d_transpose`. The result has scale `input_scale * kernel_scale`."""
 
     name = "qnn.conv2d_transpose"
     SPATIAL: ClassVar[str] = "HW"
-    input_scale = prop_def(FloatParameter)
-    input_zero_point = prop_def(IntegerAttr)
-    kernel_scale = prop_def(FloatParameter)
-    kernel_zero_point = prop_def(IntegerAttr, default_value=ZERO)
 
 
 @irdl_op_definition
@@ -37,4 +31,4 @@ class BatchMatmulOp(MatmulBase):
     input_scale = prop_def(FloatAttr)
     input_zero_point = prop_def(IntegerAttr)
     kernel_scale = prop_def(FloatAttr)
-    kernel_zero_point = prop_def(IntegerAttr, default_value=ZERO)
+    kernel_zero_point = prop_def(IntegerAttr, default_value=IntegerAttr(0, i32))

@@ -17,16 +17,10 @@ from xdsl.dialects.builtin import (
     i8,
     i32,
 )
-from xdsl.irdl import (
-    irdl_op_definition,
-    operand_def,
-    opt_prop_def,
-    prop_def,
-    result_def,
-)
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
 from relay.dialects.element_types import ranked_type
-from relay.dialects.op import TENSOR, TensorOp, Type, is_integer, rank, require, shape, tensor
+from relay.dialects.op import TENSOR, OneResultOp, TensorOp, Type, is_integer, rank, require, shape, tensor
 from relay.dialects.qnn.parameters import (
     AWAY,
     LAST,
@@ -46,7 +40,7 @@ UI8 = IntegerType(8, Signedness.UNSIGNED)
 
 
 @irdl_op_definition
-class QuantizeOp(TensorOp):
+class QuantizeOp(OneResultOp):
     """`clamp(round(input / scale) + zero_point)` in float32, halves away from zero; other `rounding`s: `even`, to even
     (ONNX QuantizeLinear); `even_inverse`, `rint(input * (1 / scale)) + zero_point` (PyTorch); `even_sum`,
     `rint(input / scale + zero_point)` (ONNX Runtime QLinearAveragePool). NaN gives the lowest code. Codes have 4,
@@ -61,8 +55,6 @@ class QuantizeOp(TensorOp):
     axis = prop_def(IntegerAttr, default_value=LAST)
     rounding = prop_def(StringAttr, default_value=AWAY)
     out_dtype = prop_def(IntegerType)
-    result = result_def(TENSOR)
-    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         require(tensor(self.input).element_type == f32, f"{self.name}: takes f32")
@@ -73,7 +65,7 @@ class QuantizeOp(TensorOp):
 
 
 @irdl_op_definition
-class DequantizeOp(TensorOp):
+class DequantizeOp(OneResultOp):
     """`f32(f64(scale) * (input - zero_point))` per tensor; `scale * f32(input - zero_point)` per axis, and always where
     `product` is `f32` (ONNX): that differs for 32-bit codes. `input` is of integers of 2 bits and more."""
 
@@ -85,8 +77,6 @@ class DequantizeOp(TensorOp):
     zero_point = prop_def(IntParameter)
     axis = prop_def(IntegerAttr, default_value=LAST)
     product = prop_def(StringAttr, default_value=StringAttr("f64"))
-    result = result_def(TENSOR)
-    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         one_of(self, "product", self.product, PRODUCTS)
@@ -98,7 +88,7 @@ class DequantizeOp(TensorOp):
 
 
 @irdl_op_definition
-class RequantizeOp(TensorOp):
+class RequantizeOp(OneResultOp):
     """`clamp(rescale(input - input_zero_point) + output_zero_point, min, max)`.
 
     `rescale(x)` is `x * multiplier * 2^(shift-31)` under `rounding`, as `relay.fixed_point_multiply`; for `f64_away` it
@@ -124,8 +114,6 @@ class RequantizeOp(TensorOp):
     min = opt_prop_def(IntegerAttr)
     max = opt_prop_def(IntegerAttr)
     out_dtype = prop_def(IntegerType)
-    result = result_def(TENSOR)
-    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         one_of(self, "rounding", self.rounding, REQUANTIZE_ROUNDINGS)
@@ -151,7 +139,6 @@ class DynamicQuantizeOp(TensorOp):
     input = operand_def(TENSOR)
     codes = result_def(TENSOR)
     scale = result_def(TENSOR)
-    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         require(tensor(self.input).element_type == f32, f"{self.name}: takes f32")
@@ -173,7 +160,6 @@ class DynamicQuantizeLinearOp(TensorOp):
     codes = result_def(TENSOR)
     scale = result_def(TENSOR)
     zero_point = result_def(TENSOR)
-    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         require(tensor(self.input).element_type == f32, f"{self.name}: takes f32")

@@ -5,23 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import (
-    BoolAttr,
-    IntegerAttr,
-    StringAttr,
-    TensorType,
-    i8,
-    i16,
-    i32,
-)
-from xdsl.irdl import (
-    irdl_op_definition,
-    operand_def,
-    opt_operand_def,
-    opt_prop_def,
-    prop_def,
-    result_def,
-)
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, StringAttr, TensorType, i8, i16, i32
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def
 
 from relay.dialects.attributes import to_numpy
 from relay.dialects.op import TENSOR, TensorOp, Type, require, shape, tensor
@@ -67,10 +52,6 @@ class LstmOp(TensorOp):
     result = result_def(TENSOR)
     last_hidden = result_def(TENSOR)
     last_cell = result_def(TENSOR)
-    assembly_format = (
-        "$data `,` $input_kernel `,` $recurrent_kernel `,` $bias `,` $hidden_state `,` $cell_state attr-dict `:` "
-        "functional-type(operands, results)"
-    )
 
     def infer(self) -> Sequence[Type]:
         data, units = shape(self.data), shape(self.hidden_state)[-1]

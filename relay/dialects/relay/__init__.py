@@ -40,7 +40,8 @@ from relay.dialects.relay.logical import (
 )  # fmt: skip
 from relay.dialects.relay.matmul import BatchMatmulOp, MatmulBase, MatmulOp
 from relay.dialects.relay.nn import (
-    BiasAddOp, Conv2dBase, Conv2dOp, DenseBase, DenseOp, IMAGE_AXES, KERNEL_LAYOUTS, SoftmaxOp, WeightOnlyDenseOp,
+    BiasAddOp, CentredOp, Conv2dBase, Conv2dOp, DenseBase, DenseOp, IMAGE_AXES, KERNEL_LAYOUTS, SoftmaxOp,
+    WeightOnlyDenseOp,
 )  # fmt: skip
 from relay.dialects.relay.norm import (
     BatchNormOp, DropoutOp, GroupNormOp, InstanceNormOp, L2NormalizeOp, LayerNormOp, NormOp, RmsNormOp,
@@ -61,13 +62,13 @@ from relay.dialects.relay.reduce import (
 )  # fmt: skip
 from relay.dialects.relay.resizing import Resize1dOp, Resize3dOp, ResizeOp, UpsampleOp, Upsampling3dOp, UpsamplingOp
 from relay.dialects.relay.shape import (
-    BroadcastToOp, ConcatenateOp, ConstantOp, GatherNdOp, PadOp, ReshapeOp, StridedSliceOp, TakeOp, TransposeOp,
+    BroadcastToOp, ConcatenateOp, ConstantOp, GatherNdOp, PadOp, ReshapeOp, StridedSliceOp, TakeOp, TransformOp,
+    TransposeOp,
 )  # fmt: skip
 from relay.dialects.relay.sort import ArgsortOp, SortOp, SortingOp, TopkOp
 from relay.dialects.relay.transform import (
     BroadcastToLikeOp, CastLikeOp, CollapseSumLikeOp, CollapseSumToOp, ExpandDimsOp, LayoutTransformOp, LikeOp,
     MeshgridOp, ReinterpretOp, RepeatOp, ReshapeLikeOp, ReverseOp, SliceLikeOp, SplitOp, SqueezeOp, StackOp, TileOp,
-    TransformOp,
 )  # fmt: skip
 from relay.dialects.relay.unary import (
     AcosOp, AcoshOp, AsinOp, AsinhOp, AtanOp, AtanhOp, BitwiseNotOp, CopyOp, CosOp, CoshOp, ErfOp, Expm1Op, FastErfOp,
@@ -111,7 +112,7 @@ __all__ = [
     "ArgminOp", "ArgsortOp", "AsinOp", "AsinhOp", "AtanOp", "AtanhOp", "AttentionOp", "AvgPool1dOp", "AvgPool2dOp",
     "AvgPool3dOp", "AvgPoolBase", "BatchFlattenOp", "BatchMatmulOp", "BatchNormOp", "BatchToSpaceNdOp", "BiasAddOp",
     "BinaryOp", "BitwiseAndOp", "BitwiseNotOp", "BitwiseOrOp", "BitwiseXorOp", "BlocksOp", "BooleanReduceOp",
-    "BroadcastToLikeOp", "BroadcastToOp", "CastLikeOp", "CastOp", "CeilOp", "ClipOp", "CollapseSumLikeOp",
+    "BroadcastToLikeOp", "BroadcastToOp", "CastLikeOp", "CastOp", "CeilOp", "CentredOp", "ClipOp", "CollapseSumLikeOp",
     "CollapseSumToOp", "CompareOp", "ConcatenateOp", "ConstantOp", "Conv1dOp", "Conv1dTransposeOp", "Conv2dBase",
     "Conv2dOp", "Conv2dTransposeOp", "Conv3dOp", "Conv3dTransposeOp", "ConvBase", "ConvNd", "ConvTransposeBase",
     "ConvTransposeNd", "CopyOp", "CosOp", "CoshOp", "CrossEntropyOp", "CrossEntropyWithLogitsOp", "CumprodOp",

@@ -7,20 +7,18 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import AnyFloat, BoolAttr, FloatAttr, IntegerAttr, TensorType, i64
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def
 
-from relay.dialects.op import DYNAMIC, TENSOR, TensorOp, Type, axis_of, rank, require, shape, tensor
+from relay.dialects.op import DYNAMIC, TENSOR, AxisOp, OneResultOp, Type, require, shape, tensor
 
 LAST = IntegerAttr(-1, i64)
 
 
-class ActivationOp(TensorOp, ABC):
+class ActivationOp(OneResultOp, ABC):
     """A function of a tensor, to one of the same type."""
 
     FLOAT_ONLY: ClassVar[bool] = True
     data = operand_def(TENSOR)
-    result = result_def(TENSOR)
-    assembly_format = "$data attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         type = tensor(self.data)
@@ -29,23 +27,15 @@ class ActivationOp(TensorOp, ABC):
         return [type]
 
 
-class AlongAxisOp(ActivationOp, ABC):
+class AlongAxisOp(AxisOp, ActivationOp, ABC):
     """Every row along `axis` by itself."""
 
     SAME_AXES: ClassVar[bool] = True
     axis = prop_def(IntegerAttr, default_value=LAST)
 
-    @property
-    def along(self) -> int:
-        """The axis, not negative."""
-        return axis_of(self.axis.value.data, rank(self.data), self.name)
-
     def infer(self) -> Sequence[Type]:
         require(self.along >= 0, f"{self.name}: takes rank 1 or more")
         return super().infer()
-
-    def independent_along(self, axis: int) -> bool:
-        return axis != self.along
 
 
 @irdl_op_definition
@@ -76,7 +66,7 @@ class GeluOp(ActivationOp):
 
 
 @irdl_op_definition
-class PreluOp(TensorOp):
+class PreluOp(AxisOp, OneResultOp):
     """`x > 0 ? x : alpha[c] * x`, c the position along `axis`."""
 
     name = "relay.nn.prelu"
@@ -84,13 +74,6 @@ class PreluOp(TensorOp):
     data = operand_def(TENSOR)
     alpha = operand_def(TENSOR)
     axis = prop_def(IntegerAttr, default_value=LAST)
-    result = result_def(TENSOR)
-    assembly_format = "$data `,` $alpha attr-dict `:` functional-type(operands, results)"
-
-    @property
-    def along(self) -> int:
-        """The axis, not negative."""
-        return axis_of(self.axis.value.data, rank(self.data), self.name)
 
     def infer(self) -> Sequence[Type]:
         size, alpha, type = shape(self.data)[self.along], shape(self.alpha), tensor(self.data)
@@ -141,13 +124,11 @@ class LrnOp(AlongAxisOp):
         return super().infer()
 
 
-class LossOp(TensorOp, ABC):
+class LossOp(OneResultOp, ABC):
     """A number from predictions and targets of one shape [n, classes...]."""
 
     predictions = operand_def(TENSOR)
     targets = operand_def(TENSOR)
-    result = result_def(TENSOR)
-    assembly_format = "$predictions `,` $targets attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         x, y = tensor(self.predictions), tensor(self.targets)

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import AnyFloat, BoolAttr, FloatAttr, IntegerAttr, TensorType, i1
 from xdsl.ir import SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def
 
-from relay.dialects.op import DYNAMIC, TENSOR, TensorOp, Type, broadcast, rank, require, shape, tensor
+from relay.dialects.op import DYNAMIC, TENSOR, OneResultOp, Type, broadcast, rank, require, shape, tensor
 
 
 def check_broadcast(what: str, value: SSAValue, dims: tuple[int, ...]) -> None:
@@ -20,7 +20,7 @@ def check_broadcast(what: str, value: SSAValue, dims: tuple[int, ...]) -> None:
 
 
 @irdl_op_definition
-class AttentionOp(TensorOp):
+class AttentionOp(OneResultOp):
     """`softmax(cap((query * scale) @ transpose(key)) + mask) @ value`, for each head by itself; along the last axis.
 
     query is [batch, heads, rows, size], key [batch, groups, keys, size], value [batch, groups, keys, width], the result
@@ -41,7 +41,6 @@ class AttentionOp(TensorOp):
     scale = prop_def(FloatAttr)
     causal = opt_prop_def(IntegerAttr)
     softcap = opt_prop_def(FloatAttr)
-    result = result_def(TENSOR)
     assembly_format = "$query `,` $key `,` $value (`,` $mask^)? attr-dict `:` functional-type(operands, results)"
 
     def scores(self) -> tuple[int, ...]:
@@ -76,7 +75,7 @@ class AttentionOp(TensorOp):
 
 
 @irdl_op_definition
-class RotaryEmbeddingOp(TensorOp):
+class RotaryEmbeddingOp(OneResultOp):
     """Turns pairs of numbers of each row by an angle: `(a * cos - b * sin, a * sin + b * cos)`.
 
     Along the last axis, the first `2 * pairs` numbers are turned and the others stay; a and b are the first and the
@@ -91,8 +90,6 @@ class RotaryEmbeddingOp(TensorOp):
     cos = operand_def(TENSOR)
     sin = operand_def(TENSOR)
     interleaved = prop_def(BoolAttr, default_value=IntegerAttr.from_bool(False))
-    result = result_def(TENSOR)
-    assembly_format = "$data `,` $cos `,` $sin attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         type, pairs = tensor(self.data), shape(self.cos)[-1:]

@@ -8,14 +8,12 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, StringAttr, TensorType, i32, i64
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
-from xdsl.utils.exceptions import VerifyException
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def
 
 from relay.dialects.attributes import int_values, ints
 from relay.dialects.layout import Layout
-from relay.dialects.op import DYNAMIC, TENSOR, TensorOp, Type, require, shape, window
-from relay.dialects.relay.nn import check_operand_types
-from relay.errors import InvalidArgument
+from relay.dialects.op import DYNAMIC, TENSOR, OneResultOp, Type, require, shape, window
+from relay.dialects.relay.nn import CentredOp, check_operand_types, parsed_layout
 
 NONE = ints([])
 EMPTY = StringAttr("")
@@ -23,10 +21,7 @@ EMPTY = StringAttr("")
 
 def plain_layout(what: str, text: str, letters: str) -> Layout:
     """A layout of exactly these letters, nothing split."""
-    try:
-        layout = Layout.parse(text)
-    except InvalidArgument as error:
-        raise VerifyException(f"{what}: {error}") from None
+    layout = parsed_layout(what, text)
     require(not layout.split and layout.letters == frozenset(letters), f"{what}: layout {text} must name {letters}")
     return layout
 
@@ -38,7 +33,7 @@ def numbers(what: str, attr: DenseArrayBase[IntegerType], count: int, default: i
     return values
 
 
-class SpatialConvolution(TensorOp, ABC):
+class SpatialConvolution(OneResultOp, ABC):
     """What convolutions over the axes `SPATIAL` share: one number per axis, in that order.
 
     What is not written: `strides` and `dilation` 1, `padding` 0, `data_layout` channels last (`NDHWC`),
@@ -58,8 +53,6 @@ class SpatialConvolution(TensorOp, ABC):
     kernel_layout = prop_def(StringAttr, default_value=EMPTY)
     out_layout = prop_def(StringAttr, default_value=EMPTY)
     out_dtype = prop_def(Attribute, default_value=i32)
-    result = result_def(TENSOR)
-    assembly_format = "$data `,` $kernel attr-dict `:` functional-type(operands, results)"
 
     def independent_along(self, axis: int) -> bool:
         return self.data_axes.axes[axis] == "N" == self.result_axes.axes[axis]
@@ -167,54 +160,44 @@ class ConvTransposeBase(SpatialConvolution, ABC):
 
 
 @irdl_op_definition
-class Conv1dOp(ConvBase):
+class Conv1dOp(CentredOp, ConvBase):
     """Convolution of `data - input_zero_point` with `kernel - kernel_zero_point` along W; see `ConvBase`."""
 
     name = "relay.nn.conv1d"
     SPATIAL: ClassVar[str] = "W"
-    input_zero_point = opt_prop_def(IntegerAttr)
-    kernel_zero_point = opt_prop_def(IntegerAttr)
 
 
 @irdl_op_definition
-class Conv3dOp(ConvBase):
+class Conv3dOp(CentredOp, ConvBase):
     """Convolution of `data - input_zero_point` with `kernel - kernel_zero_point` over D, H, W; see `ConvBase`."""
 
     name = "relay.nn.conv3d"
     SPATIAL: ClassVar[str] = "DHW"
-    input_zero_point = opt_prop_def(IntegerAttr)
-    kernel_zero_point = opt_prop_def(IntegerAttr)
 
 
 @irdl_op_definition
-class Conv1dTransposeOp(ConvTransposeBase):
+class Conv1dTransposeOp(CentredOp, ConvTransposeBase):
     """Transposed convolution of the centred operands along W; see `ConvTransposeBase`."""
 
     name = "relay.nn.conv1d_transpose"
     SPATIAL: ClassVar[str] = "W"
-    input_zero_point = opt_prop_def(IntegerAttr)
-    kernel_zero_point = opt_prop_def(IntegerAttr)
 
 
 @irdl_op_definition
-class Conv2dTransposeOp(ConvTransposeBase):
+class Conv2dTransposeOp(CentredOp, ConvTransposeBase):
     """Transposed convolution of `data - input_zero_point` with `kernel - kernel_zero_point` over H and W; see
     `ConvTransposeBase`."""
 
     name = "relay.nn.conv2d_transpose"
     SPATIAL: ClassVar[str] = "HW"
-    input_zero_point = opt_prop_def(IntegerAttr)
-    kernel_zero_point = opt_prop_def(IntegerAttr)
 
 
 @irdl_op_definition
-class Conv3dTransposeOp(ConvTransposeBase):
+class Conv3dTransposeOp(CentredOp, ConvTransposeBase):
     """Transposed convolution of the centred operands over D, H, W; see `ConvTransposeBase`."""
 
     name = "relay.nn.conv3d_transpose"
     SPATIAL: ClassVar[str] = "DHW"
-    input_zero_point = opt_prop_def(IntegerAttr)
-    kernel_zero_point = opt_prop_def(IntegerAttr)
 
 
 ConvNd = Conv1dOp | Conv3dOp

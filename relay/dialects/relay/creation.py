@@ -7,32 +7,34 @@ from collections.abc import Sequence
 from math import ceil
 from typing import ClassVar
 
-from xdsl.dialects.builtin import (
-    BoolAttr,
-    DenseArrayBase,
-    IntegerAttr,
-    IntegerType,
-    StringAttr,
-    TensorType,
-    i1,
-    i64,
-)
+from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntegerAttr, IntegerType, StringAttr, TensorType, i1, i64
 from xdsl.ir import Attribute, TypedAttribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def
 
 from relay.dialects.attributes import dtype_of, int_values, to_numpy
-from relay.dialects.op import TENSOR, Origin, TensorOp, Type, axis_of, is_integer, rank, require, shape, tensor
+from relay.dialects.op import (
+    TENSOR,
+    AxisOp,
+    OneResultOp,
+    Origin,
+    Type,
+    axis_of,
+    is_integer,
+    rank,
+    require,
+    shape,
+    tensor,
+)
 
 FALSE, TRUE = BoolAttr.from_bool(False), BoolAttr.from_bool(True)
 ALIGNMENTS = ("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT")
 
 
-class InitOp(TensorOp, ABC):
+class InitOp(OneResultOp, ABC):
     """A tensor of one number, of this shape and element type."""
 
     shape = prop_def(DenseArrayBase[IntegerType])
     dtype = prop_def(Attribute)
-    result = result_def(TENSOR)
     assembly_format = "attr-dict `:` type($result)"
 
     def infer(self) -> Sequence[Type]:
@@ -57,15 +59,13 @@ class OnesOp(InitOp):
 
 
 @irdl_op_definition
-class FullOp(TensorOp):
+class FullOp(OneResultOp):
     """`result[i] = fill_value`, everywhere in a tensor of this shape."""
 
     name = "relay.full"
     ORIGIN: ClassVar[Origin] = Origin.MOVED
     fill_value = operand_def(TENSOR)
     shape = prop_def(DenseArrayBase[IntegerType])
-    result = result_def(TENSOR)
-    assembly_format = "$fill_value attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         require(rank(self.fill_value) == 0, f"{self.name}: the fill value must be a scalar")
@@ -75,7 +75,7 @@ class FullOp(TensorOp):
 
 
 @irdl_op_definition
-class FullLikeOp(TensorOp):
+class FullLikeOp(OneResultOp):
     """`result[i] = fill_value`, everywhere in a tensor of the input's type."""
 
     name = "relay.full_like"
@@ -83,8 +83,6 @@ class FullLikeOp(TensorOp):
     PARAMETERS: ClassVar[tuple[str, ...]] = ("input",)
     input = operand_def(TENSOR)
     fill_value = operand_def(TENSOR)
-    result = result_def(TENSOR)
-    assembly_format = "$input `,` $fill_value attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         type, filler = tensor(self.input), tensor(self.fill_value)
@@ -95,14 +93,13 @@ class FullLikeOp(TensorOp):
 
 
 @irdl_op_definition
-class ArangeOp(TensorOp):
+class ArangeOp(OneResultOp):
     """`start + i * step` for all i >= 0 for which that is before `stop`; the three are of one type."""
 
     name = "relay.arange"
     start = prop_def(TypedAttribute)
     stop = prop_def(TypedAttribute)
     step = prop_def(TypedAttribute)
-    result = result_def(TENSOR)
     assembly_format = "attr-dict `:` type($result)"
 
     def infer(self) -> Sequence[Type]:
@@ -115,7 +112,7 @@ class ArangeOp(TensorOp):
 
 
 @irdl_op_definition
-class OneHotOp(TensorOp):
+class OneHotOp(OneResultOp):
     """A new axis of `depth` numbers: `on_value` where its index is the index given, else `off_value`."""
 
     name = "relay.one_hot"
@@ -126,8 +123,6 @@ class OneHotOp(TensorOp):
     off_value = operand_def(TENSOR)
     depth = prop_def(IntegerAttr)
     axis = prop_def(IntegerAttr, default_value=IntegerAttr(-1, i64))
-    result = result_def(TENSOR)
-    assembly_format = "$indices `,` $on_value `,` $off_value attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         on, off = tensor(self.on_value), tensor(self.off_value)
@@ -141,23 +136,19 @@ class OneHotOp(TensorOp):
         return [TensorType(on.element_type, dims)]
 
 
-class CumulativeOp(TensorOp, ABC):
+class CumulativeOp(AxisOp, OneResultOp, ABC):
     """Along `axis`, each element combined with those before it; `exclusive`: only those before it."""
 
     SAME_AXES: ClassVar[bool] = True
     input = operand_def(TENSOR)
-    axis = prop_def(IntegerAttr)
     exclusive = prop_def(BoolAttr, default_value=FALSE)
-    result = result_def(TENSOR)
-    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
-        axis_of(self.axis.value.data, rank(self.input), self.name)
-        require(tensor(self.input).element_type != i1, f"{self.name}: takes numbers, not i1; cast them first")
+        require(
+            self.along >= 0 and tensor(self.input).element_type != i1,
+            f"{self.name}: takes numbers, not i1; cast them first",
+        )
         return [tensor(self.input)]
-
-    def independent_along(self, axis: int) -> bool:
-        return axis != axis_of(self.axis.value.data, rank(self.input), self.name)
 
 
 @irdl_op_definition
@@ -175,7 +166,7 @@ class CumprodOp(CumulativeOp):
 
 
 @irdl_op_definition
-class SequenceMaskOp(TensorOp):
+class SequenceMaskOp(OneResultOp):
     """`mask_value` where the index along `axis` (0 or 1) is not below the `valid_length` of the other of the two."""
 
     name = "relay.sequence_mask"
@@ -187,8 +178,6 @@ class SequenceMaskOp(TensorOp):
     valid_length = operand_def(TENSOR)
     mask_value = prop_def(TypedAttribute)
     axis = prop_def(IntegerAttr, default_value=IntegerAttr(0, i64))
-    result = result_def(TENSOR)
-    assembly_format = "$input `,` $valid_length attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         type, lengths = tensor(self.input), tensor(self.valid_length)
@@ -205,7 +194,7 @@ class SequenceMaskOp(TensorOp):
 
 
 @irdl_op_definition
-class MatrixSetDiagOp(TensorOp):
+class MatrixSetDiagOp(OneResultOp):
     """The last two axes as matrices whose diagonals number `k[0]` to `k[1]` are replaced by those given.
 
     Diagonal 0 is the main one, positive ones are above it. One diagonal is a last axis of its length; several are rows
@@ -219,8 +208,6 @@ class MatrixSetDiagOp(TensorOp):
     diagonal = operand_def(TENSOR)
     k = opt_prop_def(DenseArrayBase[IntegerType])
     align = prop_def(StringAttr, default_value=StringAttr("RIGHT_LEFT"))
-    result = result_def(TENSOR)
-    assembly_format = "$input `,` $diagonal attr-dict `:` functional-type(operands, results)"
 
     def diagonals(self) -> tuple[int, int]:
         """The lowest and the highest diagonal."""

@@ -147,7 +147,6 @@ def deferred(
             "ORIGIN": static.ORIGIN,
             "SAME_AXES": static.SAME_AXES,
             "PARAMETERS": (*static.PARAMETERS, *(name for name in (*given, *more) if name not in static.FILLS)),
-            "assembly_format": "operands attr-dict `:` functional-type(operands, results)",
         }
         for name, value in {**facts, **fields}.items():
             if name not in cls.__dict__:

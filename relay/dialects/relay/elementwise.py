@@ -8,22 +8,20 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import AnyFloat, ReducedPrecisionFloatType, TensorType, UnitAttr, i1
 from xdsl.ir import Attribute, SSAValue, TypedAttribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def
 
 from relay.dialects.attributes import dtype_of
 from relay.dialects.element_types import ranked_type
-from relay.dialects.op import TENSOR, Origin, TensorOp, Type, broadcast, is_integer, require, shape, tensor
+from relay.dialects.op import TENSOR, OneResultOp, Origin, Type, broadcast, is_integer, require, shape, tensor
 
 
-class UnaryOp(TensorOp, ABC):
+class UnaryOp(OneResultOp, ABC):
     """`result[i] = f(input[i])`, same type."""
 
     ELEMENTWISE: ClassVar[bool] = True
     FLOAT_ONLY: ClassVar[bool] = True
     BOOLEANS: ClassVar[bool] = True
     input = operand_def(TENSOR)
-    result = result_def(TENSOR)
-    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         type = tensor(self.input)
@@ -38,7 +36,7 @@ class UnaryOp(TensorOp, ABC):
         return [type]
 
 
-class BinaryOp(TensorOp, ABC):
+class BinaryOp(OneResultOp, ABC):
     """`result[i] = f(lhs[i], rhs[i])` with numpy broadcasting; one element type."""
 
     ELEMENTWISE: ClassVar[bool] = True
@@ -46,8 +44,6 @@ class BinaryOp(TensorOp, ABC):
     BOOLEANS: ClassVar[bool] = True
     lhs = operand_def(TENSOR)
     rhs = operand_def(TENSOR)
-    result = result_def(TENSOR)
-    assembly_format = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)"
 
     def element(self) -> Attribute:
         lhs, rhs = tensor(self.lhs).element_type, tensor(self.rhs).element_type
@@ -161,7 +157,7 @@ class LessOp(CompareOp):
 
 
 @irdl_op_definition
-class WhereOp(TensorOp):
+class WhereOp(OneResultOp):
     """`condition[i] ? lhs[i] : rhs[i]`, with broadcasting."""
 
     name = "relay.where"
@@ -171,8 +167,6 @@ class WhereOp(TensorOp):
     condition = operand_def(TENSOR)
     lhs = operand_def(TENSOR)
     rhs = operand_def(TENSOR)
-    result = result_def(TENSOR)
-    assembly_format = "$condition `,` $lhs `,` $rhs attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         lhs, rhs = tensor(self.lhs).element_type, tensor(self.rhs).element_type
@@ -265,7 +259,7 @@ class CeilOp(UnaryOp):
 
 
 @irdl_op_definition
-class ClipOp(TensorOp):
+class ClipOp(OneResultOp):
     """`min(max(x, a_min), a_max)`; the bounds have the element type."""
 
     name = "relay.clip"
@@ -275,8 +269,6 @@ class ClipOp(TensorOp):
     input = operand_def(TENSOR)
     a_min = prop_def(TypedAttribute)
     a_max = prop_def(TypedAttribute)
-    result = result_def(TENSOR)
-    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         type = tensor(self.input)
@@ -286,7 +278,7 @@ class ClipOp(TensorOp):
 
 
 @irdl_op_definition
-class CastOp(TensorOp):
+class CastOp(OneResultOp):
     """Convert the elements to `dtype`: integers wrap, floats truncate towards zero (out of range: undefined).
 
     To i1: `x != 0`. To a float: each number is rounded once, halves to even. What rounds beyond the largest finite
@@ -301,8 +293,6 @@ class CastOp(TensorOp):
     input = operand_def(TENSOR)
     dtype = prop_def(Attribute)
     saturate = opt_prop_def(UnitAttr)
-    result = result_def(TENSOR)
-    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         dtype_of(self.dtype)

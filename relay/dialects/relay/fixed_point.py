@@ -13,7 +13,19 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 from xdsl.utils.exceptions import VerifyException
 
-from relay.dialects.op import TENSOR, TensorOp, Type, axis_of, broadcast, is_code, rank, require, shape, tensor
+from relay.dialects.op import (
+    TENSOR,
+    OneResultOp,
+    TensorOp,
+    Type,
+    axis_of,
+    broadcast,
+    is_code,
+    rank,
+    require,
+    shape,
+    tensor,
+)
 
 ROUNDINGS = ("tflite", "tflite_single", "upward", "tonearest")
 """How `fixed_point_multiply` rounds x * multiplier * 2^(shift-31):
@@ -24,7 +36,7 @@ ROUNDINGS = ("tflite", "tflite_single", "upward", "tonearest")
 
 
 @irdl_op_definition
-class FixedPointMultiplyOp(TensorOp):
+class FixedPointMultiplyOp(OneResultOp):
     """`round(input * multiplier * 2^(shift - 31))` in i32; multiplier and shift are scalars, one per `axis` index,
     or tensors of the input's rank that broadcast against it (packed layouts).
 
@@ -41,8 +53,6 @@ class FixedPointMultiplyOp(TensorOp):
     shift = operand_def(TENSOR)
     axis = prop_def(IntegerAttr, default_value=IntegerAttr(-1, i64))
     rounding = prop_def(StringAttr, default_value=StringAttr("tflite"))
-    result = result_def(TENSOR)
-    assembly_format = "$input `,` $multiplier `,` $shift attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         require(self.rounding.data in ROUNDINGS, f"{self.name}: rounding {self.rounding} is none of {ROUNDINGS}")
@@ -65,15 +75,13 @@ def per_axis(op: Operation, parameter: SSAValue, data: SSAValue, axis: int, what
 
 
 @irdl_op_definition
-class HighMultiplyOp(TensorOp):
+class HighMultiplyOp(OneResultOp):
     """SaturatingRoundingDoublingHighMul: `(lhs * rhs + 2^30) >> 31` in i32, halves up; min * min saturates."""
 
     name = "relay.rounding_doubling_high_multiply"
     ELEMENTWISE: ClassVar[bool] = True
     lhs = operand_def(TENSOR)
     rhs = operand_def(TENSOR)
-    result = result_def(TENSOR)
-    assembly_format = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         for value in (self.lhs, self.rhs):
@@ -82,15 +90,13 @@ class HighMultiplyOp(TensorOp):
 
 
 @irdl_op_definition
-class RoundingRightShiftOp(TensorOp):
+class RoundingRightShiftOp(OneResultOp):
     """RoundingDivideByPOT: `input / 2^amount` in i32, halves away from zero; 0 <= amount <= 31."""
 
     name = "relay.rounding_right_shift"
     ELEMENTWISE: ClassVar[bool] = True
     input = operand_def(TENSOR)
     amount = operand_def(TENSOR)
-    result = result_def(TENSOR)
-    assembly_format = "$input `,` $amount attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         for value in (self.input, self.amount):
@@ -116,7 +122,6 @@ class FixedPointReciprocalOp(TensorOp):
     input = operand_def(TENSOR)
     mantissa = result_def(TENSOR)
     headroom = result_def(TENSOR)
-    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         require(tensor(self.input).element_type == i32, f"{self.name}: the operand must be i32")
@@ -124,7 +129,7 @@ class FixedPointReciprocalOp(TensorOp):
 
 
 @irdl_op_definition
-class LookupOp(TensorOp):
+class LookupOp(OneResultOp):
     """`table[input - lowest(input type)]`: any function of an 8- or 16-bit code; the table is a vector of 2^bits."""
 
     name = "relay.lookup"
@@ -132,8 +137,6 @@ class LookupOp(TensorOp):
     PARAMETERS: ClassVar[tuple[str, ...]] = ("table",)
     input = operand_def(TENSOR)
     table = operand_def(TENSOR)
-    result = result_def(TENSOR)
-    assembly_format = "$input `,` $table attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         code = tensor(self.input).element_type

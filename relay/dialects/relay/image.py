@@ -20,11 +20,11 @@ from xdsl.dialects.builtin import (
     f64,
 )
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def
 from xdsl.utils.hints import isa
 
 from relay.dialects.attributes import int_values
-from relay.dialects.op import TENSOR, Origin, TensorOp, Type, require, shape, tensor, two
+from relay.dialects.op import TENSOR, OneResultOp, Origin, Type, require, shape, tensor, two
 from relay.dialects.relay.nn import NHWC, image_layout
 
 FALSE = IntegerAttr.from_bool(False)
@@ -66,7 +66,7 @@ def resized_from(mode: str, method: str) -> Origin:
 
 
 @irdl_op_definition
-class Resize2dOp(TensorOp):
+class Resize2dOp(OneResultOp):
     """Resize height and width to `size`; `method` is `linear` or `nearest_neighbor`.
 
     Output position i is at `i * (in / out)` of the input, at `i * (in - 1) / (out - 1)` with `align_corners`, at
@@ -94,8 +94,6 @@ class Resize2dOp(TensorOp):
     roi = prop_def(DenseArrayBase[Float64Type], default_value=NOWHERE)
     extrapolation_value = prop_def(FloatAttr, default_value=NOTHING)
     layout = prop_def(StringAttr, default_value=NHWC)
-    result = result_def(TENSOR)
-    assembly_format = "$data attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         type, layout = tensor(self.data), image_layout(self.name, self.layout, self.data)

@@ -9,14 +9,15 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, StringAttr, TensorType, i64
 from xdsl.ir import SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_operand_def
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, var_operand_def
 
 from relay.dialects.attributes import int_values
 from relay.dialects.op import (
     DYNAMIC,
     TENSOR,
+    AxisOp,
+    OneResultOp,
     Origin,
-    TensorOp,
     Type,
     axis_of,
     broadcast,
@@ -41,7 +42,7 @@ def check_along(what: str, dims: Sequence[int], indices: SSAValue, axis: int) ->
 
 
 @irdl_op_definition
-class GatherOp(TensorOp):
+class GatherOp(AxisOp, OneResultOp):
     """`result[i, j, k] = input[i, indices[i, j, k], k]` for axis 1; indices are clamped.
 
     Along the other axes, indices are as long as the input.
@@ -53,29 +54,21 @@ class GatherOp(TensorOp):
     SAME_AXES: ClassVar[bool] = True
     input = operand_def(TENSOR)
     indices = operand_def(TENSOR)
-    axis = prop_def(IntegerAttr)
-    result = result_def(TENSOR)
-    assembly_format = "$input `,` $indices attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
-        axis = axis_of(self.axis.value.data, rank(self.input), self.name)
+        axis = self.along
         check_along(self.name, shape(self.input), self.indices, axis)
         check_filled(self.name, shape(self.input)[axis : axis + 1], shape(self.indices))
         return [TensorType(tensor(self.input).element_type, shape(self.indices))]
 
-    def independent_along(self, axis: int) -> bool:
-        return axis != axis_of(self.axis.value.data, rank(self.input), self.name)
-
 
 @irdl_op_definition
-class AdvIndexOp(TensorOp):
+class AdvIndexOp(OneResultOp):
     """`inputs[0][inputs[1], inputs[2], ...]` as numpy's: the indices broadcast, their axes come first. Clamped."""
 
     name = "relay.adv_index"
     ORIGIN: ClassVar[Origin] = Origin.MOVED
     inputs = var_operand_def(TENSOR)
-    result = result_def(TENSOR)
-    assembly_format = "$inputs attr-dict `:` functional-type(operands, results)"
 
     @property
     def indices(self) -> Sequence[SSAValue]:
@@ -100,7 +93,7 @@ class AdvIndexOp(TensorOp):
 
 
 @irdl_op_definition
-class ReverseSequenceOp(TensorOp):
+class ReverseSequenceOp(OneResultOp):
     """The first `seq_lengths[b]` elements along `seq_axis` the last first, for each index b along `batch_axis`."""
 
     name = "relay.reverse_sequence"
@@ -111,8 +104,6 @@ class ReverseSequenceOp(TensorOp):
     seq_lengths = operand_def(TENSOR)
     seq_axis = prop_def(IntegerAttr, default_value=IntegerAttr(1, i64))
     batch_axis = prop_def(IntegerAttr, default_value=ZERO)
-    result = result_def(TENSOR)
-    assembly_format = "$input `,` $seq_lengths attr-dict `:` functional-type(operands, results)"
 
     def axes(self) -> tuple[int, int]:
         """The axes of sequences and of batches."""
@@ -132,7 +123,7 @@ class ReverseSequenceOp(TensorOp):
         return axis != self.axes()[0]
 
 
-class ScatterBase(TensorOp, ABC):
+class ScatterBase(OneResultOp, ABC):
     """`input` with elements changed at `indices`: later updates after earlier ones. Places that are not there are
     left out."""
 
@@ -141,8 +132,6 @@ class ScatterBase(TensorOp, ABC):
     input = operand_def(TENSOR)
     indices = operand_def(TENSOR)
     updates = operand_def(TENSOR)
-    result = result_def(TENSOR)
-    assembly_format = "$input `,` $indices `,` $updates attr-dict `:` functional-type(operands, results)"
 
     def check_types(self) -> Type:
         type, updates = tensor(self.input), tensor(self.updates)
@@ -208,7 +197,7 @@ class ScatterNdOp(ScatterBase):
 
 
 @irdl_op_definition
-class StridedSetOp(TensorOp):
+class StridedSetOp(OneResultOp):
     """`input` with `input[begin:end:strides]` replaced by `value`; numbers as of `relay.strided_slice`, all forward."""
 
     name = "relay.strided_set"
@@ -219,8 +208,6 @@ class StridedSetOp(TensorOp):
     begin = prop_def(DenseArrayBase[IntegerType])
     end = prop_def(DenseArrayBase[IntegerType])
     strides = prop_def(DenseArrayBase[IntegerType])
-    result = result_def(TENSOR)
-    assembly_format = "$input `,` $value attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         type, value = tensor(self.input), tensor(self.value)
@@ -238,7 +225,7 @@ class StridedSetOp(TensorOp):
 
 
 @irdl_op_definition
-class DynamicUpdateSliceOp(TensorOp):
+class DynamicUpdateSliceOp(OneResultOp):
     """`result[s + i, ...] = update[i, ...]`, elsewhere the input; `s` is `start`, clamped so that the update fits.
 
     `start` has a number for each axis. A key-value cache is written so. Source: StableHLO dynamic_update_slice.
@@ -251,8 +238,6 @@ class DynamicUpdateSliceOp(TensorOp):
     input = operand_def(TENSOR)
     update = operand_def(TENSOR)
     start = operand_def(TENSOR)
-    result = result_def(TENSOR)
-    assembly_format = "$input `,` $update `,` $start attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         type, update, start = (tensor(value) for value in self.operands)
@@ -268,13 +253,11 @@ class DynamicUpdateSliceOp(TensorOp):
 
 
 @irdl_op_definition
-class InvertPermutationOp(TensorOp):
+class InvertPermutationOp(OneResultOp):
     """`result[input[i]] = i`, for a vector that holds each of 0 to size - 1 once."""
 
     name = "relay.invert_permutation"
     input = operand_def(TENSOR)
-    result = result_def(TENSOR)
-    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         type = tensor(self.input)
@@ -284,14 +267,12 @@ class InvertPermutationOp(TensorOp):
 
 
 @irdl_op_definition
-class UnravelIndexOp(TensorOp):
+class UnravelIndexOp(OneResultOp):
     """The coordinates, along a new first axis, of elements of a tensor of this `shape` numbered in row-major order."""
 
     name = "relay.unravel_index"
     indices = operand_def(TENSOR)
     shape = prop_def(DenseArrayBase[IntegerType])
-    result = result_def(TENSOR)
-    assembly_format = "$indices attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         type, dims = tensor(self.indices), int_values(self.shape)

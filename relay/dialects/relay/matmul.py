@@ -7,17 +7,17 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr, i32
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def
 
 from relay.dialects.element_types import ranked_type
-from relay.dialects.op import DYNAMIC, TENSOR, TensorOp, Type, broadcast, rank, require, shape
-from relay.dialects.relay.nn import check_operand_types
+from relay.dialects.op import DYNAMIC, TENSOR, OneResultOp, Type, broadcast, rank, require, shape
+from relay.dialects.relay.nn import CentredOp, check_operand_types
 
 FALSE = IntegerAttr.from_bool(False)
 TRUE = IntegerAttr.from_bool(True)
 
 
-class MatmulBase(TensorOp, ABC):
+class MatmulBase(OneResultOp, ABC):
     """`result[..., m, n] = sum over k of a[..., m, k] * b[..., k, n]`; `transpose_a` says that a is stored as
     [..., k, m], `transpose_b` that b is stored as [..., n, k]."""
 
@@ -26,8 +26,6 @@ class MatmulBase(TensorOp, ABC):
     transpose_a = prop_def(BoolAttr, default_value=FALSE)
     transpose_b = prop_def(BoolAttr, default_value=FALSE)
     out_dtype = prop_def(Attribute, default_value=i32)
-    result = result_def(TENSOR)
-    assembly_format = "$tensor_a `,` $tensor_b attr-dict `:` functional-type(operands, results)"
 
     def matrices(self) -> tuple[tuple[int, int], tuple[int, int]]:
         """(rows, inner) of a, and (inner, columns) of b."""
@@ -51,12 +49,10 @@ class MatmulBase(TensorOp, ABC):
 
 
 @irdl_op_definition
-class MatmulOp(MatmulBase):
+class MatmulOp(CentredOp, MatmulBase):
     """Product of two matrices: `(a - input_zero_point) @ (b - kernel_zero_point)` (integers), or of floats."""
 
     name = "relay.nn.matmul"
-    input_zero_point = opt_prop_def(IntegerAttr)
-    kernel_zero_point = opt_prop_def(IntegerAttr)
 
     def infer(self) -> Sequence[Type]:
         require(len(shape(self.tensor_a)) == len(shape(self.tensor_b)) == 2, f"{self.name}: takes rank 2")
@@ -64,10 +60,8 @@ class MatmulOp(MatmulBase):
 
 
 @irdl_op_definition
-class BatchMatmulOp(MatmulBase):
+class BatchMatmulOp(CentredOp, MatmulBase):
     """The same of two stacks of matrices, whose leading axes broadcast as in numpy. By default b is [..., n, k]."""
 
     name = "relay.nn.batch_matmul"
     transpose_b = prop_def(BoolAttr, default_value=TRUE)
-    input_zero_point = opt_prop_def(IntegerAttr)
-    kernel_zero_point = opt_prop_def(IntegerAttr)

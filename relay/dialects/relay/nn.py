@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def
 from xdsl.utils.exceptions import VerifyException
 
 from relay.dialects.attributes import int_values, ints
@@ -28,9 +28,10 @@ from relay.dialects.layout import Layout
 from relay.dialects.op import (
     DYNAMIC,
     TENSOR,
+    AxisOp,
+    OneResultOp,
     TensorOp,
     Type,
-    axis_of,
     four,
     is_code,
     rank,
@@ -51,6 +52,14 @@ KERNEL_LAYOUTS = ("OHWI", "HWOI", "OIHW", "HWIO")
 """`OHWI`: [out, h, w, in / groups], and so on. `HWOI`: depthwise, [h, w, groups, multiplier]."""
 
 
+def parsed_layout(what: str, text: str) -> Layout:
+    """A layout by its name."""
+    try:
+        return Layout.parse(text)
+    except InvalidArgument as error:
+        raise VerifyException(f"{what}: {error}") from None
+
+
 def image_layout(what: str, attr: StringAttr, value: SSAValue) -> Layout:
     """The layout of an image, checked: N, H, W and C in any order, C perhaps split; as many axes as the value has."""
     layout = result_layout(what, attr)
@@ -64,16 +73,13 @@ def image_layout(what: str, attr: StringAttr, value: SSAValue) -> Layout:
 
 def result_layout(what: str, attr: StringAttr) -> Layout:
     """The layout of an image, by its name."""
-    try:
-        layout = Layout.parse(attr.data)
-    except InvalidArgument as error:
-        raise VerifyException(f"{what}: {error}") from None
+    layout = parsed_layout(what, attr.data)
     require(layout.letters == IMAGE_AXES, f"{what}: layout {layout} must name N, H, W and C")
     require(layout.split in ("", "C"), f"{what}: layout {layout} may split C only")
     return layout
 
 
-class Conv2dBase(TensorOp, ABC):
+class Conv2dBase(OneResultOp, ABC):
     """What `relay.nn.conv2d` and `qnn.conv2d` share; said for data NHWC and kernel OHWI, other layouts likewise.
 
     `result[n, y, x, o] = sum over i, j, c of data[n, y*sy + i*dy - top, x*sx + j*dx - left, c] * kernel[o, i, j, c]`;
@@ -93,8 +99,6 @@ class Conv2dBase(TensorOp, ABC):
     kernel_layout = prop_def(StringAttr, default_value=StringAttr("OHWI"))
     out_layout = prop_def(StringAttr, default_value=StringAttr(""))
     out_dtype = prop_def(Attribute, default_value=i32)
-    result = result_def(TENSOR)
-    assembly_format = "$data `,` $kernel attr-dict `:` functional-type(operands, results)"
 
     @property
     def depthwise(self) -> bool:
@@ -156,24 +160,27 @@ def check_operand_types(name: str, data: SSAValue, kernel: SSAValue, out: Attrib
     require(out in (i32, i64), f"{name}: integers accumulate in i32 or i64, not {out}")
 
 
-@irdl_op_definition
-class Conv2dOp(Conv2dBase):
-    """Convolution of `data - input_zero_point` with `kernel - kernel_zero_point` (integers), or of floats."""
+class CentredOp(TensorOp, ABC):
+    """A product of `data - input_zero_point` and `kernel - kernel_zero_point` if they are integers, or of floats."""
 
-    name = "relay.nn.conv2d"
     input_zero_point = opt_prop_def(IntegerAttr)
     kernel_zero_point = opt_prop_def(IntegerAttr)
 
 
-class DenseBase(TensorOp, ABC):
+@irdl_op_definition
+class Conv2dOp(CentredOp, Conv2dBase):
+    """Convolution of `data - input_zero_point` with `kernel - kernel_zero_point` (integers), or of floats."""
+
+    name = "relay.nn.conv2d"
+
+
+class DenseBase(OneResultOp, ABC):
     """`result[..., u] = sum over k of data[..., k] * kernel[u, k]`."""
 
     PARAMETERS: ClassVar[tuple[str, ...]] = ("kernel",)
     data = operand_def(TENSOR)
     kernel = operand_def(TENSOR)
     out_dtype = prop_def(Attribute, default_value=i32)
-    result = result_def(TENSOR)
-    assembly_format = "$data `,` $kernel attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         data, kernel = shape(self.data), shape(self.kernel)
@@ -188,16 +195,14 @@ class DenseBase(TensorOp, ABC):
 
 
 @irdl_op_definition
-class DenseOp(DenseBase):
+class DenseOp(CentredOp, DenseBase):
     """Matrix product of `data - input_zero_point` with `kernel - kernel_zero_point` (integers), or of floats."""
 
     name = "relay.nn.dense"
-    input_zero_point = opt_prop_def(IntegerAttr)
-    kernel_zero_point = opt_prop_def(IntegerAttr)
 
 
 @irdl_op_definition
-class WeightOnlyDenseOp(TensorOp):
+class WeightOnlyDenseOp(OneResultOp):
     """`result[..., u] = sum over g, i of data[..., g * block + i] * (codes[u, g, i] - zero_points[u, g]) *
     scales[u, g]`: floats by weights of few bits, in blocks [units, blocks, block] with a scale and a zero point each.
 
@@ -215,8 +220,6 @@ class WeightOnlyDenseOp(TensorOp):
     codes = operand_def(TENSOR)
     scales = operand_def(TENSOR)
     zero_points = operand_def(TENSOR)
-    result = result_def(TENSOR)
-    assembly_format = "$data `,` $codes `,` $scales `,` $zero_points attr-dict `:` functional-type(operands, results)"
 
     @classmethod
     def bits_of(cls, largest: int) -> int:
@@ -243,7 +246,7 @@ class WeightOnlyDenseOp(TensorOp):
 
 
 @irdl_op_definition
-class BiasAddOp(TensorOp):
+class BiasAddOp(AxisOp, OneResultOp):
     """`data + bias`, a vector along `axis`."""
 
     name = "relay.nn.bias_add"
@@ -253,12 +256,9 @@ class BiasAddOp(TensorOp):
     data = operand_def(TENSOR)
     bias = operand_def(TENSOR)
     axis = prop_def(IntegerAttr, default_value=IntegerAttr(-1, i64))
-    result = result_def(TENSOR)
-    assembly_format = "$data `,` $bias attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
-        size = shape(self.data)[axis_of(self.axis.value.data, rank(self.data), self.name)]
-        bias = shape(self.bias)
+        size, bias = shape(self.data)[self.along], shape(self.bias)
         require(tensor(self.data).element_type == tensor(self.bias).element_type, f"{self.name}: element types differ")
         require(
             len(bias) == 1 and (bias[0] == size or DYNAMIC in (bias[0], size)),
@@ -268,7 +268,7 @@ class BiasAddOp(TensorOp):
 
 
 @irdl_op_definition
-class SoftmaxOp(TensorOp):
+class SoftmaxOp(AxisOp, OneResultOp):
     """`exp(beta (x - max)) / sum` along `axis`, floats."""
 
     name = "relay.nn.softmax"
@@ -276,20 +276,14 @@ class SoftmaxOp(TensorOp):
     data = operand_def(TENSOR)
     beta = prop_def(Attribute)
     axis = prop_def(IntegerAttr, default_value=IntegerAttr(-1, i64))
-    result = result_def(TENSOR)
-    assembly_format = "$data attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         type = tensor(self.data)
         require(isinstance(type.element_type, AnyFloat), f"{self.name}: takes floats, not {type.element_type}")
-        require(rank(self.data) >= 1, f"{self.name}: takes rank 1 or more")
-        axis_of(self.axis.value.data, rank(self.data), self.name)
+        require(rank(self.data) >= 1 and self.along >= 0, f"{self.name}: takes rank 1 or more")
         return [type]
 
     @property
     def along_last(self) -> bool:
         """Whether the rows are along the last axis."""
-        return self.axis.value.data % rank(self.data) == rank(self.data) - 1
-
-    def independent_along(self, axis: int) -> bool:
-        return axis != axis_of(self.axis.value.data, rank(self.data), self.name)
+        return self.along == rank(self.data) - 1

@@ -6,20 +6,25 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import (
-    AnyFloat,
-    BoolAttr,
-    DenseArrayBase,
-    FloatAttr,
-    IntegerAttr,
-    IntegerType,
-    i64,
-)
+from xdsl.dialects.builtin import AnyFloat, BoolAttr, DenseArrayBase, FloatAttr, IntegerAttr, IntegerType, i64
 from xdsl.ir import SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def
 
 from relay.dialects.attributes import int_values
-from relay.dialects.op import DYNAMIC, TENSOR, Origin, TensorOp, Type, axis_of, rank, require, shape, tensor
+from relay.dialects.op import (
+    DYNAMIC,
+    TENSOR,
+    AxisOp,
+    OneResultOp,
+    Origin,
+    TensorOp,
+    Type,
+    axis_of,
+    rank,
+    require,
+    shape,
+    tensor,
+)
 
 TRUE = IntegerAttr.from_bool(True)
 
@@ -37,7 +42,7 @@ def check_vectors(op: TensorOp, axis: int, *vectors: SSAValue) -> None:
 
 
 @irdl_op_definition
-class BatchNormOp(TensorOp):
+class BatchNormOp(AxisOp, OneResultOp):
     """`data * s + (beta - moving_mean * s)` per index of `axis`, with `s = gamma / sqrt(moving_var + epsilon)`; without
     `scale`, gamma counts as 1; without `center`, beta as 0. The statistics are constants of the training."""
 
@@ -52,10 +57,6 @@ class BatchNormOp(TensorOp):
     epsilon = prop_def(FloatAttr)
     center = prop_def(BoolAttr, default_value=TRUE)
     scale = prop_def(BoolAttr, default_value=TRUE)
-    result = result_def(TENSOR)
-    assembly_format = (
-        "$data `,` $gamma `,` $beta `,` $moving_mean `,` $moving_var attr-dict `:` functional-type(operands, results)"
-    )
 
     def infer(self) -> Sequence[Type]:
         check_vectors(self, self.axis.value.data, *self.operands[1:])
@@ -65,7 +66,7 @@ class BatchNormOp(TensorOp):
         return True
 
 
-class NormOp(TensorOp, ABC):
+class NormOp(AxisOp, OneResultOp, ABC):
     """`(data - mean) / sqrt(var + epsilon) * gamma + beta`, gamma and beta per index of `axis`; `mean` is a sum divided
     by the count, `var` that of the squares of `data - mean`. Without `scale` and `center` as if 1 and 0."""
 
@@ -77,13 +78,6 @@ class NormOp(TensorOp, ABC):
     epsilon = prop_def(FloatAttr)
     center = prop_def(BoolAttr, default_value=TRUE)
     scale = prop_def(BoolAttr, default_value=TRUE)
-    result = result_def(TENSOR)
-    assembly_format = "$data `,` $gamma `,` $beta attr-dict `:` functional-type(operands, results)"
-
-    @property
-    def channel(self) -> int:
-        """The axis, not negative."""
-        return axis_of(self.axis.value.data, rank(self.data), self.name)
 
     def shape_of_groups(self) -> tuple[int, ...]:
         """The shape in which the data is normalized."""
@@ -98,7 +92,7 @@ class NormOp(TensorOp, ABC):
         return [tensor(self.data)]
 
     def independent_along(self, axis: int) -> bool:
-        return axis == 0 and self.channel > 0 or isinstance(self, LayerNormOp) and axis != self.channel
+        return axis == 0 and self.along > 0 or isinstance(self, LayerNormOp) and axis != self.along
 
 
 @irdl_op_definition
@@ -110,14 +104,14 @@ class LayerNormOp(NormOp):
     @property
     def along_last(self) -> bool:
         """Whether rows of neighbours are normalized."""
-        return self.channel == rank(self.data) - 1 > 0
+        return self.along == rank(self.data) - 1 > 0
 
     def reduced(self) -> tuple[int, ...]:
-        return (self.channel,)
+        return (self.along,)
 
 
 @irdl_op_definition
-class RmsNormOp(TensorOp):
+class RmsNormOp(OneResultOp):
     """`data * (1 / sqrt(mean(data^2) + epsilon)) * gamma` along the last axis; `mean` is a sum divided by the count."""
 
     name = "relay.nn.rms_norm"
@@ -126,8 +120,6 @@ class RmsNormOp(TensorOp):
     data = operand_def(TENSOR)
     gamma = operand_def(TENSOR)
     epsilon = prop_def(FloatAttr)
-    result = result_def(TENSOR)
-    assembly_format = "$data `,` $gamma attr-dict `:` functional-type(operands, results)"
 
     @property
     def along_last(self) -> bool:
@@ -149,7 +141,7 @@ class InstanceNormOp(NormOp):
     name = "relay.nn.instance_norm"
 
     def reduced(self) -> tuple[int, ...]:
-        return tuple(i for i in range(1, rank(self.data)) if i != self.channel)
+        return tuple(i for i in range(1, rank(self.data)) if i != self.along)
 
 
 @irdl_op_definition
@@ -160,29 +152,27 @@ class GroupNormOp(NormOp):
     num_groups = prop_def(IntegerAttr)
 
     def shape_of_groups(self) -> tuple[int, ...]:
-        dims, axis, groups = shape(self.data), self.channel, self.num_groups.value.data
+        dims, axis, groups = shape(self.data), self.along, self.num_groups.value.data
         return (*dims[:axis], groups, dims[axis] // groups, *dims[axis + 1 :])
 
     def reduced(self) -> tuple[int, ...]:
-        return tuple(i for i in range(1, rank(self.data) + 1) if i != self.channel)
+        return tuple(i for i in range(1, rank(self.data) + 1) if i != self.along)
 
     def infer(self) -> Sequence[Type]:
-        size, groups = shape(self.data)[self.channel], self.num_groups.value.data
+        size, groups = shape(self.data)[self.along], self.num_groups.value.data
         require(groups > 0 and size % groups == 0, f"{self.name}: {size} channels in {groups} groups")
-        require(self.channel > 0, f"{self.name}: axis 0 is that of the images")
+        require(self.along > 0, f"{self.name}: axis 0 is that of the images")
         return super().infer()
 
 
 @irdl_op_definition
-class L2NormalizeOp(TensorOp):
+class L2NormalizeOp(OneResultOp):
     """`data / sqrt(max(sum of squares over axis, eps))`."""
 
     name = "relay.nn.l2_normalize"
     data = operand_def(TENSOR)
     axis = prop_def(DenseArrayBase[IntegerType])
     eps = prop_def(FloatAttr)
-    result = result_def(TENSOR)
-    assembly_format = "$data attr-dict `:` functional-type(operands, results)"
 
     def axes(self) -> tuple[int, ...]:
         """The axes of the sum, sorted; all if none is named."""
@@ -199,7 +189,7 @@ class L2NormalizeOp(TensorOp):
 
 
 @irdl_op_definition
-class DropoutOp(TensorOp):
+class DropoutOp(OneResultOp):
     """`data`: nothing is dropped at inference."""
 
     name = "relay.nn.dropout"
@@ -207,8 +197,6 @@ class DropoutOp(TensorOp):
     ORIGIN: ClassVar[Origin] = Origin.MOVED
     data = operand_def(TENSOR)
     rate = prop_def(FloatAttr)
-    result = result_def(TENSOR)
-    assembly_format = "$data attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         return [tensor(self.data)]

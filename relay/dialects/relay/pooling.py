@@ -7,25 +7,23 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntegerAttr, IntegerType, StringAttr, TensorType
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def
 
 from relay.dialects.attributes import int_values
 from relay.dialects.layout import Layout
-from relay.dialects.op import DYNAMIC, TENSOR, Origin, TensorOp, Type, rank, require, shape, tensor
+from relay.dialects.op import DYNAMIC, TENSOR, OneResultOp, Origin, Type, rank, require, shape, tensor
 from relay.dialects.relay.convolution import EMPTY, NONE, numbers, plain_layout
 from relay.dialects.relay.nn import NHWC, ONE_ONE, ZEROS, image_layout
 
 FALSE = IntegerAttr.from_bool(False)
 
 
-class SpatialOp(TensorOp, ABC):
+class SpatialOp(OneResultOp, ABC):
     """An op on data with the axes `SPATIAL` between batch and channels; the layout is channels last if it is empty."""
 
     SPATIAL: ClassVar[str]
     data = operand_def(TENSOR)
     layout = prop_def(StringAttr, default_value=EMPTY)
-    result = result_def(TENSOR)
-    assembly_format = "$data attr-dict `:` functional-type(operands, results)"
 
     @property
     def axes(self) -> Layout:

@@ -9,11 +9,11 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, StringAttr, TensorType, i64
 from xdsl.ir import TypedAttribute
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def
 
 from relay.dialects.attributes import int_values
 from relay.dialects.layout import Layout
-from relay.dialects.op import DYNAMIC, TENSOR, Origin, TensorOp, Type, axis_of, rank, require, shape, tensor
+from relay.dialects.op import DYNAMIC, TENSOR, AxisOp, OneResultOp, Origin, Type, rank, require, shape, tensor
 from relay.dialects.relay.convolution import plain_layout
 
 NHWC = StringAttr("NHWC")
@@ -34,13 +34,11 @@ def pairs(attr: DenseArrayBase[IntegerType], count: int, what: str) -> list[tupl
     return list(zip(flat[::2], flat[1::2], strict=True))
 
 
-class RearrangeOp(TensorOp, ABC):
+class RearrangeOp(OneResultOp, ABC):
     """The elements of one operand under another shape, in other places."""
 
     ORIGIN: ClassVar[Origin] = Origin.MOVED
     data = operand_def(TENSOR)
-    result = result_def(TENSOR)
-    assembly_format = "$data attr-dict `:` functional-type(operands, results)"
 
     @abstractmethod
     def result_shape(self) -> Sequence[int]:
@@ -243,7 +241,7 @@ class DilateOp(RearrangeOp):
 
 
 @irdl_op_definition
-class FifoBufferOp(TensorOp):
+class FifoBufferOp(AxisOp, OneResultOp):
     """The last elements of `buffer` followed by `data` along an axis: as many as the buffer has."""
 
     name = "relay.nn.fifo_buffer"
@@ -252,12 +250,10 @@ class FifoBufferOp(TensorOp):
     data = operand_def(TENSOR)
     buffer = operand_def(TENSOR)
     axis = prop_def(IntegerAttr, default_value=IntegerAttr(0, i64))
-    result = result_def(TENSOR)
-    assembly_format = "$data `,` $buffer attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         data, buffer = shape(self.data), shape(self.buffer)
-        axis = axis_of(self.axis.value.data, rank(self.buffer), self.name)
+        axis = self.along
         fits = len(data) == len(buffer) and all(
             d == b or DYNAMIC in (d, b) for i, (d, b) in enumerate(zip(data, buffer, strict=True)) if i != axis
         )
@@ -266,6 +262,3 @@ class FifoBufferOp(TensorOp):
         require(same, f"{self.name}: element types differ")
         require(data[axis] <= buffer[axis], f"{self.name}: the buffer holds less than the data")
         return [tensor(self.buffer)]
-
-    def independent_along(self, axis: int) -> bool:
-        return axis != axis_of(self.axis.value.data, rank(self.buffer), self.name)

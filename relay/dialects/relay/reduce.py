@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import AnyFloat, BoolAttr, DenseArrayBase, IntegerAttr, IntegerType, TensorType, i1, i32, i64
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def
 
 from relay.dialects.attributes import int_values
-from relay.dialects.op import TENSOR, Origin, TensorOp, Type, axis_of, broadcast, rank, require, shape, tensor
+from relay.dialects.op import TENSOR, OneResultOp, Origin, Type, axis_of, broadcast, rank, require, shape, tensor
 
 FALSE = IntegerAttr.from_bool(False)
 
 
-class ReducingOp(TensorOp, ABC):
+class ReducingOp(OneResultOp, ABC):
     """Reduce over `axis` (all axes if empty), or over the others if `exclude`; reduced axes stay with size 1 if
     `keepdims`."""
 
@@ -23,8 +23,6 @@ class ReducingOp(TensorOp, ABC):
     axis = prop_def(DenseArrayBase[IntegerType])
     keepdims = prop_def(BoolAttr, default_value=FALSE)
     exclude = prop_def(BoolAttr, default_value=FALSE)
-    result = result_def(TENSOR)
-    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def axes(self) -> tuple[int, ...]:
         """The reduced axes: sorted, distinct, not negative."""
@@ -122,7 +120,6 @@ class VarianceOp(ReducingOp):
     input = operand_def(TENSOR)
     mean = operand_def(TENSOR)
     unbiased = prop_def(BoolAttr, default_value=FALSE)
-    assembly_format = "$input `,` $mean attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         type, mean = tensor(self.input).element_type, tensor(self.mean).element_type

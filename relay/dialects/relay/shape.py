@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Sequence
 from math import prod
 from typing import ClassVar, TypeGuard
@@ -15,7 +16,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
 )
 from xdsl.ir import Attribute, TypedAttribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def, var_operand_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, traits_def, var_operand_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, Pure
@@ -26,8 +27,9 @@ from relay.dialects.element_types import ranked_type
 from relay.dialects.op import (
     DYNAMIC,
     TENSOR,
+    AxisOp,
+    OneResultOp,
     Origin,
-    TensorOp,
     Type,
     axis_of,
     broadcast,
@@ -40,13 +42,12 @@ from relay.dialects.op import (
 
 
 @irdl_op_definition
-class ConstantOp(TensorOp):
+class ConstantOp(OneResultOp):
     """A tensor known at compile time; `label` is its name in the model's file."""
 
     name = "relay.constant"
     value = prop_def(WeightAttr | DenseIntOrFPElementsAttr | DenseResourceAttr)
     label = opt_prop_def(StringAttr)
-    result = result_def(TENSOR)
     traits = traits_def(Pure(), ConstantLike())
 
     @classmethod
@@ -80,16 +81,22 @@ def is_constant(op: object) -> TypeGuard[ConstantOp]:
     return isinstance(op, ConstantOp) and (not isinstance(op.value, DenseResourceAttr) or hasattr(op.value, "array"))
 
 
+class TransformOp(OneResultOp, ABC):
+    """An op of one tensor whose elements all come from it."""
+
+    ORIGIN: ClassVar[Origin] = Origin.MOVED
+    input = operand_def(TENSOR)
+
+    def like(self, dims: Sequence[int]) -> Sequence[Type]:
+        return [ranked_type(tensor(self.input).element_type, tuple(dims))]
+
+
 @irdl_op_definition
-class ReshapeOp(TensorOp):
+class ReshapeOp(TransformOp):
     """The same elements in row-major order under the shape `newshape`; at most one -1 in it is computed."""
 
     name = "relay.reshape"
-    ORIGIN: ClassVar[Origin] = Origin.MOVED
-    input = operand_def(TENSOR)
     newshape = prop_def(DenseArrayBase[IntegerType])
-    result = result_def(TENSOR)
-    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         wanted, given = list(int_values(self.newshape)), shape(self.input)
@@ -101,7 +108,7 @@ class ReshapeOp(TensorOp):
                 wanted[wanted.index(-1)] = size // known
             require(prod(wanted) == size, f"relay.reshape: {list(given)} has not the elements of {wanted}")
         dims = [DYNAMIC if size == -1 else size for size in wanted]
-        return [ranked_type(tensor(self.input).element_type, tuple(dims))]
+        return self.like(dims)
 
     def independent_along(self, axis: int) -> bool:
         upto = axis + 1
@@ -109,58 +116,46 @@ class ReshapeOp(TensorOp):
 
 
 @irdl_op_definition
-class TransposeOp(TensorOp):
+class TransposeOp(TransformOp):
     """`result.shape[i] = input.shape[axes[i]]`."""
 
     name = "relay.transpose"
-    ORIGIN: ClassVar[Origin] = Origin.MOVED
-    input = operand_def(TENSOR)
     axes = prop_def(DenseArrayBase[IntegerType])
-    result = result_def(TENSOR)
-    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         axes, dims = int_values(self.axes), shape(self.input)
         require(sorted(axes) == list(range(len(dims))), f"relay.transpose: {list(axes)} is no permutation of the axes")
-        return [ranked_type(tensor(self.input).element_type, tuple(dims[a] for a in axes))]
+        return self.like([dims[a] for a in axes])
 
     def independent_along(self, axis: int) -> bool:
         return int_values(self.axes)[axis] == axis
 
 
 @irdl_op_definition
-class BroadcastToOp(TensorOp):
+class BroadcastToOp(TransformOp):
     """`numpy.broadcast_to(input, shape)`: axes of 1 are repeated, axes that lack are put in front."""
 
     name = "relay.broadcast_to"
-    ORIGIN: ClassVar[Origin] = Origin.MOVED
-    input = operand_def(TENSOR)
     shape = prop_def(DenseArrayBase[IntegerType])
-    result = result_def(TENSOR)
-    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         wanted = int_values(self.shape)
         require(broadcast(self.name, shape(self.input), wanted) == wanted, f"{self.name}: cannot reach {list(wanted)}")
-        return [ranked_type(tensor(self.input).element_type, tuple(wanted))]
+        return self.like(wanted)
 
 
 @irdl_op_definition
-class ConcatenateOp(TensorOp):
+class ConcatenateOp(AxisOp, OneResultOp):
     """`result[.., o + i, ..] = inputs[k][.., i, ..]` along `axis`, o the sum of the sizes before k; one type."""
 
     name = "relay.concatenate"
     ORIGIN: ClassVar[Origin] = Origin.MOVED
     SAME_AXES: ClassVar[bool] = True
     inputs = var_operand_def(TENSOR)
-    axis = prop_def(IntegerAttr)
-    result = result_def(TENSOR)
-    assembly_format = "$inputs attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         require(len(self.inputs) > 0, "relay.concatenate: takes at least one operand")
-        first = tensor(self.inputs[0])
-        axis = axis_of(self.axis.value.data, rank(self.inputs[0]), self.name)
+        first, axis = tensor(self.inputs[0]), self.along
         result = list(first.get_shape())
         for value in self.inputs[1:]:
             type = tensor(value)
@@ -173,26 +168,19 @@ class ConcatenateOp(TensorOp):
                     require(d == result[i] or DYNAMIC in (d, result[i]), f"relay.concatenate: axis {i} differs")
         return [ranked_type(first.element_type, tuple(result))]
 
-    def independent_along(self, axis: int) -> bool:
-        return axis != axis_of(self.axis.value.data, rank(self.result), self.name)
-
 
 @irdl_op_definition
-class StridedSliceOp(TensorOp):
+class StridedSliceOp(TransformOp):
     """`input[begin:end:strides]` per axis, all axes named, numbers as Python's slice after normalisation.
 
     0 <= begin <= size; strides are not zero; `end` may be -1 only for a negative stride (up to the first element).
     """
 
     name = "relay.strided_slice"
-    ORIGIN: ClassVar[Origin] = Origin.MOVED
     SAME_AXES: ClassVar[bool] = True
-    input = operand_def(TENSOR)
     begin = prop_def(DenseArrayBase[IntegerType])
     end = prop_def(DenseArrayBase[IntegerType])
     strides = prop_def(DenseArrayBase[IntegerType])
-    result = result_def(TENSOR)
-    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         dims = shape(self.input)
@@ -206,7 +194,7 @@ class StridedSliceOp(TensorOp):
                 f"{self.name}: {b}:{e}:{s} is outside an axis of {d}",
             )
             result.append(len(range(b, e, s)))
-        return [ranked_type(tensor(self.input).element_type, tuple(result))]
+        return self.like(result)
 
     def independent_along(self, axis: int) -> bool:
         begin, end, strides = (int_values(numbers)[axis] for numbers in (self.begin, self.end, self.strides))
@@ -219,7 +207,7 @@ def check_filled(what: str, indexed: Sequence[int], result: Sequence[int]) -> No
 
 
 @irdl_op_definition
-class TakeOp(TensorOp):
+class TakeOp(OneResultOp):
     """`input.take(indices, axis)`: the axis is replaced by the indices' shape; without one, elements are taken from all
     of the input in a row.
 
@@ -233,8 +221,6 @@ class TakeOp(TensorOp):
     indices = operand_def(TENSOR)
     axis = opt_prop_def(IntegerAttr)
     mode = prop_def(StringAttr, default_value=StringAttr("clip"))
-    result = result_def(TENSOR)
-    assembly_format = "$input `,` $indices attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         require(self.mode.data in ("clip", "fast", "wrap"), f"{self.name}: mode must be clip, fast or wrap")
@@ -256,7 +242,7 @@ class TakeOp(TensorOp):
 
 
 @irdl_op_definition
-class GatherNdOp(TensorOp):
+class GatherNdOp(OneResultOp):
     """`result[i..., j...] = input[indices[i..., :], j...]` (TensorFlow's gather_nd). Indices are clamped."""
 
     name = "relay.gather_nd"
@@ -264,8 +250,6 @@ class GatherNdOp(TensorOp):
     PARAMETERS: ClassVar[tuple[str, ...]] = ("indices",)
     input = operand_def(TENSOR)
     indices = operand_def(TENSOR)
-    result = result_def(TENSOR)
-    assembly_format = "$input `,` $indices attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         dims, index = shape(self.input), shape(self.indices)
@@ -278,18 +262,14 @@ class GatherNdOp(TensorOp):
 
 
 @irdl_op_definition
-class PadOp(TensorOp):
+class PadOp(TransformOp):
     """Surround with `pad_value` (of the element type): `pad_width` is before, after for each axis in turn."""
 
     name = "relay.nn.pad"
-    ORIGIN: ClassVar[Origin] = Origin.MOVED
     FILLS: ClassVar[tuple[str, ...]] = ("pad_value",)
     SAME_AXES: ClassVar[bool] = True
-    input = operand_def(TENSOR)
     pad_width = prop_def(DenseArrayBase[IntegerType])
     pad_value = prop_def(TypedAttribute)
-    result = result_def(TENSOR)
-    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def widths(self) -> list[tuple[int, int]]:
         """(before, after) per axis."""
@@ -302,7 +282,7 @@ class PadOp(TensorOp):
         require(min(flat, default=0) >= 0, f"{self.name}: pad_width must not be negative")
         require(self.pad_value.get_type() == type.element_type, f"{self.name}: pad_value is not {type.element_type}")
         dims = [d if d == DYNAMIC else d + b + a for d, (b, a) in zip(type.get_shape(), self.widths(), strict=True)]
-        return [ranked_type(type.element_type, tuple(dims))]
+        return self.like(dims)
 
     def independent_along(self, axis: int) -> bool:
         return self.widths()[axis] == (0, 0)

@@ -9,31 +9,23 @@ from typing import ClassVar
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr, IntegerType, StringAttr, TensorType, i32, i64
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_result_def
 
-from relay.dialects.op import DYNAMIC, TENSOR, Origin, TensorOp, Type, axis_of, rank, require, shape, tensor
+from relay.dialects.op import DYNAMIC, TENSOR, AxisOp, Origin, Type, require, shape, tensor
 
 LAST = IntegerAttr(-1, i64)
 
 
-class SortingOp(TensorOp, ABC):
+class SortingOp(AxisOp, ABC):
     """An op that orders the elements along `axis`: the smallest first if `is_ascend`, else the largest."""
 
     SAME_AXES: ClassVar[bool] = True
     input = operand_def(TENSOR)
     axis = prop_def(IntegerAttr, default_value=LAST)
-    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
-
-    def sorted_axis(self) -> int:
-        """The axis as a number in 0..rank-1."""
-        return axis_of(self.axis.value.data, rank(self.input), self.name)
 
     def check(self) -> Type:
-        size = shape(self.input)[self.sorted_axis()]
+        size = shape(self.input)[self.along]
         require(size != DYNAMIC, f"{self.name}: the axis must be known")
         require(size < 1 << 31, f"{self.name}: the axis is too long")
         return tensor(self.input)
-
-    def independent_along(self, axis: int) -> bool:
-        return axis != self.sorted_axis()
 
 
 @irdl_op_definition
@@ -76,7 +68,7 @@ class TopkOp(SortingOp):
 
     def infer(self) -> Sequence[Type]:
         type, kind = self.check(), self.ret_type.data
-        dims, axis = list(type.get_shape()), self.sorted_axis()
+        dims, axis = list(type.get_shape()), self.along
         require(0 <= self.k.value.data <= dims[axis], f"{self.name}: k must be 0 to {dims[axis]}")
         require(self.dtype in (i32, i64), f"{self.name}: dtype must be i32 or i64")
         require(kind in ("both", "values", "indices"), f"{self.name}: ret_type must be both, values or indices")

@@ -9,46 +9,38 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, StringAttr, TensorType, i64
 from xdsl.ir import Attribute
-from xdsl.irdl import (
-    irdl_op_definition,
-    operand_def,
-    opt_prop_def,
-    prop_def,
-    result_def,
-    var_operand_def,
-    var_result_def,
-)
-from xdsl.utils.exceptions import VerifyException
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, var_operand_def, var_result_def
 
 from relay.dialects.attributes import int_values
 from relay.dialects.element_types import bits_of
 from relay.dialects.layout import Layout
-from relay.dialects.op import DYNAMIC, TENSOR, Origin, TensorOp, Type, axis_of, broadcast, rank, require, shape, tensor
-from relay.errors import InvalidArgument
+from relay.dialects.op import (
+    DYNAMIC,
+    TENSOR,
+    AxisOp,
+    OneResultOp,
+    Origin,
+    TensorOp,
+    Type,
+    axis_of,
+    broadcast,
+    rank,
+    require,
+    shape,
+    tensor,
+)
+from relay.dialects.relay.nn import parsed_layout
+from relay.dialects.relay.shape import TransformOp
 
 ZERO, ONE = IntegerAttr(0, i64), IntegerAttr(1, i64)
 
 
-class TransformOp(TensorOp, ABC):
-    """An op of one tensor whose elements all come from it."""
-
-    ORIGIN: ClassVar[Origin] = Origin.MOVED
-    input = operand_def(TENSOR)
-    result = result_def(TENSOR)
-    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
-
-    def like(self, dims: Sequence[int]) -> Sequence[Type]:
-        return [TensorType(tensor(self.input).element_type, dims)]
-
-
-class LikeOp(TensorOp, ABC):
+class LikeOp(TransformOp, ABC):
     """An op of one tensor and the type of another, whose elements do not matter."""
 
     PARAMETERS: ClassVar[tuple[str, ...]] = ("other",)
     input = operand_def(TENSOR)
     other = operand_def(TENSOR)
-    result = result_def(TENSOR)
-    assembly_format = "$input `,` $other attr-dict `:` functional-type(operands, results)"
 
 
 def known(what: str, dims: Sequence[int]) -> Sequence[int]:
@@ -89,15 +81,13 @@ class SqueezeOp(TransformOp):
 
 
 @irdl_op_definition
-class StackOp(TensorOp):
+class StackOp(OneResultOp):
     """Tensors of one type along a new axis: `result[i, ...] = inputs[i]` for axis 0."""
 
     name = "relay.stack"
     ORIGIN: ClassVar[Origin] = Origin.MOVED
     inputs = var_operand_def(TENSOR)
     axis = prop_def(IntegerAttr, default_value=ZERO)
-    result = result_def(TENSOR)
-    assembly_format = "$inputs attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         require(len(self.inputs) > 0, f"{self.name}: takes at least one operand")
@@ -112,7 +102,7 @@ class StackOp(TensorOp):
 
 
 @irdl_op_definition
-class SplitOp(TensorOp):
+class SplitOp(AxisOp):
     """Parts along `axis`: a number of equal ones, or those between the indices at which they start but the first."""
 
     name = "relay.split"
@@ -122,11 +112,10 @@ class SplitOp(TensorOp):
     indices_or_sections = prop_def(IntegerAttr | DenseArrayBase[IntegerType])
     axis = prop_def(IntegerAttr, default_value=ZERO)
     parts = var_result_def(TENSOR)
-    assembly_format = "$input attr-dict `:` functional-type(operands, results)"
 
     def bounds(self) -> list[tuple[int, int]]:
         """Begin and end of each part."""
-        size = shape(self.input)[axis_of(self.axis.value.data, rank(self.input), self.name)]
+        size = shape(self.input)[self.along]
         require(size != DYNAMIC, f"{self.name}: the axis must be known")
         given = self.indices_or_sections
         if isinstance(given, IntegerAttr):
@@ -139,12 +128,9 @@ class SplitOp(TensorOp):
         return list(zip(starts, [*starts[1:], size], strict=True))
 
     def infer(self) -> Sequence[Type]:
-        type, axis = tensor(self.input), axis_of(self.axis.value.data, rank(self.input), self.name)
+        type, axis = tensor(self.input), self.along
         dims = type.get_shape()
         return [TensorType(type.element_type, [*dims[:axis], e - b, *dims[axis + 1 :]]) for b, e in self.bounds()]
-
-    def independent_along(self, axis: int) -> bool:
-        return axis != axis_of(self.axis.value.data, rank(self.input), self.name)
 
 
 @irdl_op_definition
@@ -170,23 +156,22 @@ class TileOp(TransformOp):
 
 
 @irdl_op_definition
-class RepeatOp(TransformOp):
+class RepeatOp(AxisOp, TransformOp):
     """Each element `repeats` times in a row along `axis`."""
 
     name = "relay.repeat"
     SAME_AXES: ClassVar[bool] = True
     repeats = prop_def(IntegerAttr)
-    axis = prop_def(IntegerAttr)
 
     def infer(self) -> Sequence[Type]:
         dims, count = list(shape(self.input)), self.repeats.value.data
         require(count >= 1, f"{self.name}: repeats must be positive")
-        axis = axis_of(self.axis.value.data, len(dims), self.name)
-        dims[axis] = DYNAMIC if dims[axis] == DYNAMIC else dims[axis] * count
+        size = dims[self.along]
+        dims[self.along] = DYNAMIC if size == DYNAMIC else size * count
         return self.like(dims)
 
     def independent_along(self, axis: int) -> bool:
-        return axis != axis_of(self.axis.value.data, rank(self.input), self.name) or self.repeats.value.data == 1
+        return axis != self.along or self.repeats.value.data == 1
 
 
 @irdl_op_definition
@@ -218,7 +203,6 @@ class MeshgridOp(TensorOp):
     inputs = var_operand_def(TENSOR)
     indexing = prop_def(StringAttr, default_value=StringAttr("ij"))
     grids = var_result_def(TENSOR)
-    assembly_format = "$inputs attr-dict `:` functional-type(operands, results)"
 
     def order(self) -> list[int]:
         """The axis of each operand."""
@@ -238,6 +222,7 @@ class CastLikeOp(LikeOp):
     """`relay.cast` to the other tensor's element type."""
 
     name = "relay.cast_like"
+    ORIGIN: ClassVar[Origin] = Origin.COMPUTED
 
     def infer(self) -> Sequence[Type]:
         return [TensorType(tensor(self.other).element_type, shape(self.input))]
@@ -248,13 +233,12 @@ class ReshapeLikeOp(LikeOp):
     """The same elements under the other tensor's shape."""
 
     name = "relay.reshape_like"
-    ORIGIN: ClassVar[Origin] = Origin.MOVED
 
     def infer(self) -> Sequence[Type]:
         dims, given = known(self.name, shape(self.other)), shape(self.input)
         fits = DYNAMIC in given or prod(given) == prod(dims)
         require(fits, f"{self.name}: {list(given)} has not the elements of {list(dims)}")
-        return [TensorType(tensor(self.input).element_type, dims)]
+        return self.like(dims)
 
 
 @irdl_op_definition
@@ -262,13 +246,12 @@ class BroadcastToLikeOp(LikeOp):
     """numpy's broadcast to the other tensor's shape."""
 
     name = "relay.broadcast_to_like"
-    ORIGIN: ClassVar[Origin] = Origin.MOVED
 
     def infer(self) -> Sequence[Type]:
         dims = tuple(known(self.name, shape(self.other)))
         reached = broadcast(self.name, shape(self.input), dims) == dims
         require(reached, f"{self.name}: cannot reach {list(dims)}")
-        return [TensorType(tensor(self.input).element_type, dims)]
+        return self.like(dims)
 
 
 @irdl_op_definition
@@ -290,11 +273,12 @@ class CollapseSumLikeOp(LikeOp):
     """`relay.collapse_sum_to` the other tensor's shape."""
 
     name = "relay.collapse_sum_like"
+    ORIGIN: ClassVar[Origin] = Origin.COMPUTED
 
     def infer(self) -> Sequence[Type]:
         wanted, given = tuple(known(self.name, shape(self.other))), shape(self.input)
         require(broadcast(self.name, wanted, given) == given, f"{self.name}: {list(wanted)} does not broadcast to it")
-        return [TensorType(tensor(self.input).element_type, wanted)]
+        return self.like(wanted)
 
 
 @irdl_op_definition
@@ -302,7 +286,6 @@ class SliceLikeOp(LikeOp):
     """The first elements along the axes `axes` (all if empty), as many as the other tensor has there."""
 
     name = "relay.slice_like"
-    ORIGIN: ClassVar[Origin] = Origin.MOVED
     SAME_AXES: ClassVar[bool] = True
     axes = prop_def(DenseArrayBase[IntegerType])
 
@@ -313,7 +296,7 @@ class SliceLikeOp(LikeOp):
             fits = axis < len(other) and (dims[axis] == DYNAMIC or other[axis] <= dims[axis])
             require(fits, f"{self.name}: axis {axis} is longer in the other tensor, or not there")
             dims[axis] = other[axis]
-        return [TensorType(tensor(self.input).element_type, dims)]
+        return self.like(dims)
 
 
 @irdl_op_definition
@@ -325,10 +308,7 @@ class LayoutTransformOp(TransformOp):
     dst_layout = prop_def(StringAttr)
 
     def layouts(self) -> tuple[Layout, Layout]:
-        try:
-            source, target = Layout.parse(self.src_layout.data), Layout.parse(self.dst_layout.data)
-        except InvalidArgument as error:
-            raise VerifyException(f"{self.name}: {error}") from None
+        source, target = (parsed_layout(self.name, each.data) for each in (self.src_layout, self.dst_layout))
         require(source.letters == target.letters, f"{self.name}: {source} and {target} have other axes")
         require(len(source.axes) == rank(self.input), f"{self.name}: {source} has not the input's rank")
         return source, target

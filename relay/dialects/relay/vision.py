@@ -33,7 +33,6 @@ class NonMaxSuppressionOp(TensorOp):
     score_threshold = prop_def(FloatAttr)
     indices = result_def(TENSOR)
     count = result_def(TENSOR)
-    assembly_format = "$boxes `,` $scores attr-dict `:` functional-type(operands, results)"
 
     def infer(self) -> Sequence[Type]:
         for each, name, last in ((self.boxes, "boxes", "n, 4"), (self.scores, "scores", "classes, n")):

@@ -32,7 +32,7 @@ def less(e: Emitter, a: SSAValue, b: SSAValue, type: Attribute) -> SSAValue:
 def ranks(e: Emitter, op: relay.SortingOp, source: SSAValue, ascend: bool) -> SSAValue:
     """For each element, the number of elements along the axis that go before it: smaller (or larger) ones, and equal
     ones with a smaller index."""
-    dims, axis, type = shape(op.input), op.sorted_axis(), tensor(op.input).element_type
+    dims, axis, type = shape(op.input), op.along, tensor(op.input).element_type
     width = len(dims)
     own = axes(width + 1, *range(width))
     other = axes(width + 1, *(width if d == axis else d for d in range(width)))
@@ -52,7 +52,7 @@ def ranks(e: Emitter, op: relay.SortingOp, source: SSAValue, ascend: bool) -> SS
 
 def by_rank(e: Emitter, op: relay.SortingOp, rank: SSAValue, count: int, source: SSAValue | Attribute) -> SSAValue:
     """The first elements in order, or their indices if a type is given for them."""
-    dims, axis = list(shape(op.input)), op.sorted_axis()
+    dims, axis = list(shape(op.input)), op.along
     dims[axis], width = count, len(dims)
     read = axes(width + 1, *(width if d == axis else d for d in range(width)))
     write = axes(width + 1, *range(width))
@@ -73,7 +73,7 @@ def ordered(
     e: Emitter, op: relay.SortingOp, source: SSAValue, ascend: bool, count: int, wanted: Sequence[IntegerType | None]
 ) -> list[SSAValue]:
     """The first elements in order (None), or their indices (a type)."""
-    type, axis = tensor(op.input).element_type, op.sorted_axis()
+    type, axis = tensor(op.input).element_type, op.along
 
     def before(e: Emitter, a: SSAValue, b: SSAValue) -> SSAValue:
         return less(e, a, b, type) if ascend else less(e, b, a, type)
@@ -85,12 +85,12 @@ def ordered(
 
 
 def sort(e: Emitter, op: relay.SortOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    count = shape(op.input)[op.sorted_axis()]
+    count = shape(op.input)[op.along]
     return ordered(e, op, operands[0], bool(op.is_ascend.value.data), count, [None])
 
 
 def argsort(e: Emitter, op: relay.ArgsortOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    count = shape(op.input)[op.sorted_axis()]
+    count = shape(op.input)[op.along]
     return ordered(e, op, operands[0], bool(op.is_ascend.value.data), count, [op.dtype])
 
 

@@ -56,9 +56,9 @@ def norm(new: Expansion, op: relay.NormOp) -> SSAValue:
     root = new.value(relay.SqrtOp, new.value(relay.AddOp, variance, number(new, op.epsilon, op.data)))
     result = new.reshape(new.value(relay.DivideOp, centred, root), shape(op.data))
     if op.scale.value.data:
-        result = new.value(relay.MultiplyOp, result, channels(new, op.gamma, op.channel, result))
+        result = new.value(relay.MultiplyOp, result, channels(new, op.gamma, op.along, result))
     if op.center.value.data:
-        result = new.value(relay.AddOp, result, channels(new, op.beta, op.channel, result))
+        result = new.value(relay.AddOp, result, channels(new, op.beta, op.along, result))
     return result
 
 
