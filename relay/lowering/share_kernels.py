@@ -183,18 +183,22 @@ def share_alike(op: ModuleOp, rule: Numbers) -> None:
     functions = [each for each in op.body.block.ops if isinstance(each, FuncOp) and each.body.blocks]
     inside = {function: walked(function) for function in functions}
     graph = CallGraph(inner for ops in inside.values() for inner in ops)
-    groups: dict[object, list[Kernel]] = {}
+    shapes: dict[object, list[tuple[FuncOp, Sequence[CallOp], list[Operation]]]] = {}  # most kernels are alone there
     for function, ops in inside.items():
         calls = graph.of(function)
-        if function.sym_visibility is None or not calls or not all(map(in_public, calls)):
-            continue
-        kernel = Kernel.of(function, calls, ops, rule)
-        others = groups.setdefault(kernel.key, [])
-        first = next((each for each in others if each.equals(kernel)), None)
-        if first is None:
-            others.append(kernel)
-        else:
-            first.same.append(kernel)
+        if function.sym_visibility is not None and calls and all(map(in_public, calls)):
+            shape = function.function_type, tuple(op.name for op in ops if not isinstance(op, arith.ConstantOp))
+            shapes.setdefault(shape, []).append((function, calls, ops))
+    groups: dict[object, list[Kernel]] = {}
+    for candidates in shapes.values():
+        for function, calls, ops in candidates if len(candidates) > 1 else ():
+            kernel = Kernel.of(function, calls, ops, rule)
+            others = groups.setdefault(kernel.key, [])
+            first = next((each for each in others if each.equals(kernel)), None)
+            if first is None:
+                others.append(kernel)
+            else:
+                first.same.append(kernel)
     for group in groups.values():
         for kernel in group:
             if kernel.same:
