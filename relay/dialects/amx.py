@@ -1,7 +1,6 @@
-"""`amx`, as far as products of codes need it: tiles of up to 16 rows of 64 bytes, in registers of x86 processors.
+"""MLIR's `amx` dialect, restricted to matrix products of quantized values: tiles of up to 16 rows of 64 bytes.
 
-Names, operands, properties and syntax are upstream's (MLIR 22).
-"""
+A tile lies in a tile register of an x86 processor. Names, operands, properties and syntax are upstream's (MLIR 22)."""
 
 from __future__ import annotations
 
@@ -32,12 +31,12 @@ MOST_ROWS = 16
 ROW = 64
 """Bytes of a row, at most."""
 WORD = 4
-"""Bytes of a sum; also how many codes of a column lie side by side in a tile of weights."""
+"""Bytes of one i32 sum; also how many quantized values of a column are adjacent in a tile of weights."""
 
 
 @irdl_attr_definition
 class TileType(ParametrizedAttribute, TypeAttribute):
-    """`!amx.tile<16x64xi8>`: what a tile register holds."""
+    """`!amx.tile<16x64xi8>`: the type of the contents of a tile register."""
 
     name = "amx.tile"
     shape: ArrayAttr[IntAttr]
@@ -45,7 +44,7 @@ class TileType(ParametrizedAttribute, TypeAttribute):
 
     @classmethod
     def of(cls, rows: int, columns: int, element: Attribute) -> TileType:
-        """A tile of so many rows and columns."""
+        """Return the tile type of `rows` by `columns` elements."""
         return cls(ArrayAttr([IntAttr(rows), IntAttr(columns)]), element)
 
     @property
@@ -58,7 +57,7 @@ class TileType(ParametrizedAttribute, TypeAttribute):
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of a row."""
+        """The size of one row in bytes."""
         assert isinstance(self.element_type, FixedBitwidthType)
         return self.columns * self.element_type.bitwidth // 8
 
@@ -84,7 +83,7 @@ class TileType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_op_definition
 class TileLoadOp(IRDLOperation):
-    """Row r of the tile is what lies in `base`, from the indices and r times `stride` elements on."""
+    """Load a tile: row r is read from `base`, starting r times `stride` elements after `indices`."""
 
     name = "amx.tile_load"
     base = operand_def(MemRefType)
@@ -100,7 +99,7 @@ class TileLoadOp(IRDLOperation):
 
 @irdl_op_definition
 class TileStoreOp(IRDLOperation):
-    """Write row r of the tile to `base`, from the indices and r times `stride` elements on."""
+    """Store a tile: row r is written to `base`, starting r times `stride` elements after `indices`."""
 
     name = "amx.tile_store"
     base = operand_def(MemRefType)
@@ -116,8 +115,8 @@ class TileStoreOp(IRDLOperation):
 
 @irdl_op_definition
 class TileMulIOp(IRDLOperation):
-    """`res[m, n] = acc[m, n] + sum over k of lhs[m, k] * rhs[k / 4, 4 n + k mod 4]`, wrapping: codes are signed unless
-    `isZextLhs` or `isZextRhs` says that they are not."""
+    """`res[m, n] = acc[m, n] + sum over k of lhs[m, k] * rhs[k / 4, 4 n + k mod 4]`, wrapping. Elements are signed;
+    `isZextLhs` or `isZextRhs` makes those of one operand unsigned."""
 
     name = "amx.tile_muli"
     SUMS: ClassVar = VarConstraint("SUMS", BaseAttr(TileType))
@@ -133,7 +132,7 @@ class TileMulIOp(IRDLOperation):
     )
 
     def __init__(self, lhs: SSAValue, rhs: SSAValue, acc: SSAValue, *, unsigned: bool):
-        """A product of data, `unsigned` or not, by signed weights."""
+        """Multiply data (`lhs`, unsigned if `unsigned`) by signed weights (`rhs`), and add `acc`."""
         properties = {"isZextLhs": UnitAttr()} if unsigned else {}
         super().__init__(operands=[lhs, rhs, acc], result_types=[acc.type], properties=properties)
 

@@ -1,7 +1,6 @@
 """xDSL's `arith` with casts, comparisons and select that also take vectors, as upstream's do; xDSL's take scalars.
 
-In memory both kinds occur (same names); tell them by `op.name`.
-"""
+A module may hold xDSL's classes as well as these under equal names, so compare `op.name`, not the class."""
 
 from __future__ import annotations
 
@@ -93,12 +92,12 @@ FLOAT_PREDICATES = (
 
 @cache
 def truth_of(type: Attribute) -> Attribute:
-    """The type of a comparison's result: i1, or a vector of them; made once."""
+    """The type of a comparison's result: i1, or a vector of i1 for vectors; cached."""
     return VectorType(i1, type.get_shape()) if isinstance(type, VectorType) else i1
 
 
 class CompareOp(IRDLOperation, ABC):
-    """A comparison of scalars or lane by lane; `predicate` counts through `PREDICATES`."""
+    """A comparison of scalars, or of vectors lane by lane; `predicate` is an index into `PREDICATES`."""
 
     PREDICATES: ClassVar[tuple[str, ...]]
     lhs = operand_def(Attribute)
@@ -159,7 +158,7 @@ class CmpfOp(CompareOp):
 
 @irdl_op_definition
 class SelectOp(IRDLOperation):
-    """`cond ? lhs : rhs`; the condition is i1, or has a lane per lane."""
+    """`cond ? lhs : rhs`; the condition is one i1, or a vector with one i1 per lane."""
 
     name = "arith.select"
     cond = operand_def(Attribute)
@@ -198,7 +197,7 @@ class SelectOp(IRDLOperation):
 
 @irdl_op_definition
 class RemFOp(IRDLOperation):
-    """`lhs - rhs * trunc(lhs / rhs)`, exact, of lhs's sign: C's `fmod`."""
+    """`lhs - rhs * trunc(lhs / rhs)`, exact and with the sign of lhs: C's `fmod`."""
 
     name = "arith.remf"
     lhs = operand_def(Attribute)
@@ -239,7 +238,7 @@ class RemFOp(IRDLOperation):
 WIDENED: dict[str, type[IRDLOperation]] = {
     op.name: op for op in (ExtSIOp, ExtUIOp, TruncIOp, SIToFPOp, UIToFPOp, FPToSIOp, FPToUIOp, CmpiOp, CmpfOp, SelectOp)
 }
-"""By name, our ops that take vectors where xDSL's op of the same name takes scalars only."""
+"""The ops here that take vectors where xDSL's op of the same name takes only scalars, by op name."""
 
 Arith = extended(
     arith.Arith,

@@ -1,8 +1,7 @@
-"""Elements attributes: how tensors of numbers are held by the IR, and seen by numpy without a copy.
+"""Elements attributes: how the IR holds the elements of constant tensors, which numpy reads without a copy.
 
 Small ones are xDSL's `dense<...>`. Everything that may be large is a `WeightAttr`: upstream's `dense_resource<name>`
-that also knows its bytes, so that neither cloning, verifying, hashing nor printing a module walks the weights.
-"""
+that also knows its bytes, so that neither cloning, verifying, hashing nor printing a module walks the weights."""
 
 from __future__ import annotations
 
@@ -65,7 +64,7 @@ def label_of(handle: str) -> str:
 
 
 def share_memory(attr: DenseResourceAttr, array: Array) -> None:
-    """Attach an array with the numbers to upstream's `dense_resource`."""
+    """Attach an array with the elements to upstream's `dense_resource`."""
     object.__setattr__(attr, "array", array)
 
 
@@ -132,7 +131,7 @@ class WeightAttr(TypedAttribute, BuiltinAttribute):
 
     @property
     def array(self) -> Array:
-        """The numbers, zero-copy, read-only."""
+        """The elements as a read-only array that shares the weight's memory."""
         return self.blob.data.array
 
     @property
@@ -141,7 +140,7 @@ class WeightAttr(TypedAttribute, BuiltinAttribute):
         return re.sub(r"[^A-Za-z0-9_$.]", "_", f"w_{self.label.data}") + "_" + self.blob.data.digest[:12]
 
     def resource(self) -> DenseResourceAttr:
-        """The same as upstream's `dense_resource`, for upstream's ops; it remembers the numbers."""
+        """The weight as upstream's `dense_resource`, for upstream's ops; the elements stay attached to it."""
         attr = DenseResourceAttr(StringAttr(self.handle), self.type)
         share_memory(attr, self.array)
         return attr
@@ -159,8 +158,9 @@ class WeightAttr(TypedAttribute, BuiltinAttribute):
 
 
 def print_dense(array: Array, type: ShapedType, printer: Printer) -> None:
-    """Print `dense<...>`: a splat by its value, up to 100 elements as a list, more as one hexadecimal string, in which
-    an integer of 2 or 4 bits has a byte. So are NaNs of few bits, whose sign and payload a list would lose."""
+    """Print `dense<...>`: a splat as one value, up to 100 elements as a list, more as one hexadecimal string with a
+    byte for each integer of 2 or 4 bits. NaNs of narrow floats are printed in hexadecimal too, since a list would lose
+    their sign and payload."""
     flat = np.ascontiguousarray(array).reshape(-1)
     lossy = is_extended(array.dtype) and bool(np.isnan(wider(flat)).any())
     if lossy or (flat.size > 100 and array.dtype != np.bool_ and not bool((flat == flat[0]).all())):
@@ -174,7 +174,7 @@ def print_dense(array: Array, type: ShapedType, printer: Printer) -> None:
 
 
 def dense_bytes(array: Array) -> bytes:
-    """The bytes of the numbers in xDSL's `dense<...>`: its integers of 2 and 4 bits are extended to a byte."""
+    """The bytes of the elements as xDSL's `dense<...>` stores them: integers of 2 and 4 bits are extended to a byte."""
     return (wider(array) if array.dtype.name in FEW_BITS else array).tobytes()
 
 
@@ -198,7 +198,8 @@ def _text(value: str) -> StringAttr:
 
 
 def to_numpy(attr: Attribute) -> Array:
-    """The numbers of an elements, array or scalar attribute as a read-only array; zero-copy where it holds bytes."""
+    """The elements of an elements, array or scalar attribute as a read-only array, without a copy where the attribute
+    holds bytes."""
     match attr:
         case IntegerAttr() | FloatAttr():
             dtype = dtype_of(attr.type)
@@ -247,5 +248,5 @@ def ints(values: Sequence[int]) -> DenseArrayBase[IntegerType]:
 
 
 def int_values(attr: DenseArrayBase[Any]) -> tuple[int, ...]:
-    """The numbers of an `array<i64: ...>`."""
+    """The integers of an `array<i64: ...>`."""
     return tuple(int(v) for v in attr.get_values())

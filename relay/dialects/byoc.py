@@ -1,4 +1,5 @@
-"""The `byoc` dialect: what an external compiler ("bring your own codegen") takes, before it is a function."""
+"""The `byoc` dialect: regions for external compilers ("bring your own codegen"), before they are outlined as
+functions."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from relay.dialects.op import TENSOR, TensorOp, Type, tensor
 
 
 class Boundary(TensorOp):
-    """An edge between the host and a compiler's region; the value passes unchanged."""
+    """Marks an edge between the host and an external compiler's region; the value passes unchanged."""
 
     input = operand_def(TENSOR)
     compiler = prop_def(StringAttr)
@@ -37,14 +38,14 @@ class Boundary(TensorOp):
 
 @irdl_op_definition
 class CompilerBeginOp(Boundary):
-    """The value enters a region of `compiler`."""
+    """Marks a value that enters a region of `compiler`."""
 
     name = "byoc.compiler_begin"
 
 
 @irdl_op_definition
 class CompilerEndOp(Boundary):
-    """The value leaves a region of `compiler`."""
+    """Marks a value that leaves a region of `compiler`."""
 
     name = "byoc.compiler_end"
 
@@ -60,7 +61,8 @@ class YieldOp(IRDLOperation):
 
 
 class Body(IRDLOperation):
-    """An op that holds ops, isolated from above: its block's arguments are its operands, `byoc.yield` its results."""
+    """An op with a region isolated from above: its block's arguments are the op's operands, `byoc.yield` gives the op's
+    results."""
 
     inputs = var_operand_def(Attribute)
     body = region_def("single_block")
@@ -77,7 +79,7 @@ class Body(IRDLOperation):
 
 @irdl_op_definition
 class RegionOp(Body):
-    """A region that `compiler` takes, before it is a function."""
+    """A region that `compiler` compiles, before it is outlined as a function."""
 
     name = "byoc.region"
     compiler = prop_def(StringAttr)

@@ -1,4 +1,4 @@
-"""A context with every dialect that a module of ours may hold. Each is loaded when first met."""
+"""The context with every dialect that a relay module may hold. A dialect is loaded when it is first used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UPSTREAM = (
     "func", "math", "cf", "tensor", "llvm", "affine",
     "bufferization", "ml_program", "ub", "test",
 )  # fmt: skip
-"""xDSL's dialects that our passes read or write."""
+"""The names of xDSL's dialects that relay's passes read or write."""
 
 
 def _relay() -> Dialect:
@@ -101,8 +101,8 @@ def _xevm() -> Dialect:
 
 
 class Resources(OpAsmDialectInterface):
-    """Resource handles as written. xDSL would rename a handle that another module of the process uses, so that a weight
-    would not be found in its side-car file."""
+    """The parser's resource handles, with their names as written. xDSL would rename a handle that another module of the
+    process uses, so that a weight would not be found in its side-car file."""
 
     def declare_resource(self, key: str) -> str:
         self._blob_storage.setdefault(key, "")
@@ -124,7 +124,7 @@ OURS: dict[str, Callable[[], Dialect]] = {
     "nvvm": _nvvm,
     "xevm": _xevm,
 }
-"""Dialects that xDSL lacks."""
+"""The constructors of dialects that xDSL lacks, by name."""
 
 EXTENDED: dict[str, Callable[[], Dialect]] = {
     "arith": _arith,
@@ -136,7 +136,7 @@ EXTENDED: dict[str, Callable[[], Dialect]] = {
     "tosa": _tosa,
     "vector": _vector,
 }
-"""Upstream's dialects with ops that xDSL lacks: xDSL's ops and ours, under upstream's name."""
+"""The constructors of upstream dialects with ops that xDSL lacks, by name: xDSL's ops and the added ones."""
 
 
 class PlugInContext(Context):
@@ -169,7 +169,7 @@ class PlugInContext(Context):
         return super().get_optional_dialect(name)
 
     def _meet(self, name: str) -> None:
-        """Register the dialect of an op's or type's name, if it is that of another package."""
+        """Register the dialect of an op's or type's name, if another package provides it."""
         dialect, dot, _ = name.partition(".")
         if dot and dialect not in self._registered_dialects:
             from relay.dialects.plug_in import plugged  # here: most modules are of dialects that are registered
@@ -179,8 +179,8 @@ class PlugInContext(Context):
 
 
 def make_context() -> Context:
-    """A new context with our dialects, upstream's, and the extended ones; other packages' dialects are found by
-    name."""
+    """Make a new context with relay's dialects, upstream's, and the extended ones; other packages' dialects are found
+    by name."""
     ctx = PlugInContext()
     every = get_all_dialects()
     for name in UPSTREAM:

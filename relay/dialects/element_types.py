@@ -1,9 +1,7 @@
-"""Element types of tensors: which there are, the numpy dtype that holds each, and how few bits lie in bytes.
-
+"""Element types of tensors: the list of them, the numpy dtype of each, and how types narrower than a byte are stored.
 numpy has no bf16, no floats of 8 bits and less, and no integers of 2 and 4 bits: `ml_dtypes` has them, and is imported
-when the first such type is met. Its arrays, and the memory of compiled code, hold one number a byte, however few bits
-it has; files pack those of 2 and 4 bits (`packed`).
-"""
+when the first such type is met. Its arrays, and the memory of compiled code, use at least a byte for each element;
+files pack integers of 2 and 4 bits (`packed`)."""
 
 from __future__ import annotations
 
@@ -43,26 +41,27 @@ NUMPY_TYPES: dict[type[Attribute], np.dtype[Any]] = {
     **{type.__class__: dtype for dtype, type in NUMPY_FLOATS.items()},
     IndexType: np.dtype(np.int64),
 }
-"""The numpy dtype of each class of element types that has exactly one."""
+"""The numpy dtype of each element type class that has exactly one."""
 
 
 FEW_BITS = ("int2", "int4", "uint2", "uint4")
-"""dtypes that files pack, several numbers in a byte."""
+"""The dtypes of which files pack several elements into a byte."""
 
 
 class StoredType(TypeAttribute, ABC):
-    """An element type that a plug-in defines: numbers that memory holds as numbers of a builtin type."""
+    """An element type that a plug-in defines, whose elements are stored as elements of a builtin type."""
 
     @property
     @abstractmethod
     def storage(self) -> Attribute:
-        """The builtin element type, such as `i16`, of the numbers in memory: those that meanings and executables take,
-        and that scalar code computes on."""
+        """The builtin type, such as `i16`, in which the elements are stored: the interpreter and executables take
+        arrays of it, and scalar code computes on it."""
 
 
 @lru_cache(maxsize=4096)
 def ranked_type(element: Attribute, shape: tuple[int, ...]) -> TensorType[Attribute]:
-    """The type of a tensor, made once: xDSL verifies every attribute that is constructed."""
+    """The tensor type of this element type and shape; cached, because xDSL verifies every attribute that is
+    constructed."""
     return TensorType(element, shape)
 
 
@@ -117,7 +116,7 @@ def _integer_dtype(bits: int, unsigned: bool) -> np.dtype[Any] | None:
 
 
 def dtype_named(name: str) -> np.dtype[Any]:
-    """The dtype with a name of numpy or `ml_dtypes`."""
+    """The dtype with this name in numpy or `ml_dtypes`."""
     return np.dtype(name) if name in np.sctypeDict else _of_ml_dtypes(name)
 
 
@@ -130,14 +129,14 @@ def _of_ml_dtypes(name: str) -> np.dtype[Any]:
 
 @cache
 def _extended() -> dict[np.dtype[Any], Attribute]:
-    """The element type of each dtype of `ml_dtypes`."""
+    """A mapping from each dtype of `ml_dtypes` to its element type."""
     every: list[Attribute] = [cast(Attribute, type()) for type in (BFloat16Type, *_small_floats())]
     every += [IntegerType(bits, sign) for bits in (2, 4) for sign in (Signedness.SIGNLESS, Signedness.UNSIGNED)]
     return {dtype_of(type): type for type in every}
 
 
 def _small_floats() -> list[type[ReducedPrecisionFloatType]]:
-    """Upstream's floats of 4, 6 and 8 bits."""
+    """The classes of upstream's float types of 4, 6 and 8 bits."""
     return [type for type in ReducedPrecisionFloatType.__subclasses__() if type is not FloatTF32Type]
 
 
@@ -147,7 +146,8 @@ def signed_floats() -> list[ReducedPrecisionFloatType]:
 
 
 def is_extended(dtype: np.dtype[Any]) -> bool:
-    """Whether the dtype is one of `ml_dtypes`; numpy promotes these, and finds their kind, by no rule of its own."""
+    """Whether the dtype is one of `ml_dtypes`: numpy's own rules of promotion and `dtype.kind` do not hold for
+    these."""
     return dtype.isbuiltin == 2
 
 
@@ -157,25 +157,25 @@ def is_float(type: Attribute) -> bool:
 
 
 def is_narrow(type: Attribute) -> bool:
-    """Whether numbers of the type exist in memory only and are computed in a wider type: bf16, floats of 8 bits and
-    less, integers of 2 and 4 bits."""
+    """Whether elements of the type are only stored in it, and computed in a wider one: bf16, floats of 8 bits and less,
+    integers of 2 and 4 bits."""
     if type.__class__ is IntegerType:
         return cast(IntegerType, type).width.data in (2, 4)
     return type.__class__ not in NUMPY_TYPES and isinstance(type, BFloat16Type | ReducedPrecisionFloatType)
 
 
 def wide_type(type: Attribute) -> Attribute:
-    """The type in which numbers of a narrow one are computed: f32, i8 or ui8."""
+    """The type in which elements of a narrow type are computed: f32, i8 or ui8."""
     return element_type(wider_dtype(dtype_of(type)))
 
 
 def storage_type(type: Attribute) -> IntegerType:
-    """The signless integer that holds a number of a narrow type in the memory of compiled code."""
+    """The signless integer type in which compiled code stores an element of a narrow type."""
     return IntegerType(16 if isinstance(type, BFloat16Type) else 8)
 
 
 def bits_of(type: Attribute) -> int:
-    """Bits of one number; 8 for `i1`, which fills a byte."""
+    """The width of one element in bits; 8 for `i1`, which fills a byte."""
     if isinstance(type, BFloat16Type | ReducedPrecisionFloatType):
         return type.bitwidth
     dtype = dtype_of(type)
@@ -183,25 +183,24 @@ def bits_of(type: Attribute) -> int:
 
 
 def wider(array: Array) -> Array:
-    """An array of an extended dtype in one of numpy's own that holds the same numbers: float32, int8 or uint8; another
-    as it is."""
+    """An array of an `ml_dtypes` dtype converted exactly to a dtype of numpy's own: float32, int8 or uint8; any other
+    array unchanged."""
     return array.astype(wider_dtype(array.dtype)) if is_extended(array.dtype) else array
 
 
 def wider_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype of numpy's own that `wider` gives: what numbers are computed in."""
+    """The dtype to which `wider` converts, in which elements of this dtype are computed."""
     if not is_extended(dtype):
         return dtype
     return np.dtype("float32" if dtype.name not in FEW_BITS else "int8" if dtype.name.startswith("i") else "uint8")
 
 
 def converted(array: Array, dtype: np.dtype[Any], saturate: bool = False) -> Array:
-    """The numbers in another dtype, each rounded once.
+    """Convert an array to another dtype, rounding each element once.
 
-    Integers wrap, floats become integers towards zero, halves go to even among floats. What is beyond the largest
-    finite number of a float type becomes infinity, NaN where the type has no infinity, the largest number where it has
-    neither; always the last with `saturate`.
-    """
+    Integers wrap, floats become integers towards zero, float rounding is half to even. Values beyond the largest finite
+    one of a float type become infinity, NaN where the type has no infinity, the largest value where it has neither;
+    with `saturate` always the largest."""
     array = wider(array)
     if not is_extended(dtype):
         return array.astype(dtype)
@@ -214,14 +213,14 @@ def converted(array: Array, dtype: np.dtype[Any], saturate: bool = False) -> Arr
 
 
 def largest(dtype: np.dtype[Any]) -> float:
-    """The largest finite number of an extended float dtype."""
+    """The largest finite value of an `ml_dtypes` float dtype."""
     codes = np.arange(1 << 8 * dtype.itemsize, dtype=f"uint{8 * dtype.itemsize}").view(dtype).astype(np.float32)
     return float(codes[np.isfinite(codes)].max())
 
 
 def _rounded_to_odd(array: Array) -> Array:
-    """The numbers as float32 with the last bit set where bits were lost: to round these once more, to fewer bits, is
-    to round the numbers themselves."""
+    """Round to float32 with the last bit set where bits were lost ("round to odd"), so that rounding the result to
+    fewer bits equals rounding the original once."""
     if array.dtype.kind != "f" and array.dtype.itemsize == 8:
         lost = (array & array.dtype.type(1023)) != 0
         whole = (array >> array.dtype.type(10)) | lost.astype(array.dtype)
@@ -259,11 +258,12 @@ SAFETENSORS = {
     "F8_E5M2FNUZ": "float8_e5m2fnuz",
     "F8_E8M0": "float8_e8m0fnu",
 }
-"""The dtypes that safetensors has, by its names. Numbers of others are bytes there."""
+"""A mapping from safetensors' dtype names to numpy's. Arrays of other dtypes are stored as bytes."""
 
 
 def as_stored(array: Array) -> Array:
-    """The array as safetensors keeps it: itself, or bytes, several numbers in each where they have 2 or 4 bits."""
+    """The array as safetensors stores it: itself, or as bytes if safetensors lacks the dtype; elements of 2 or 4 bits
+    are packed."""
     array = np.ascontiguousarray(array)
     if array.dtype.name in SAFETENSORS.values():
         return array
@@ -271,7 +271,8 @@ def as_stored(array: Array) -> Array:
 
 
 def from_stored(array: Array, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
-    """The inverse of `as_stored`: the array of this dtype and shape, or the given one where it cannot be that."""
+    """The inverse of `as_stored`: the array of this dtype and shape, or the stored array unchanged if it does not fit
+    them."""
     if array.dtype != np.uint8 or dtype.name in SAFETENSORS.values():
         return array
     if dtype.name not in FEW_BITS:
@@ -281,7 +282,7 @@ def from_stored(array: Array, dtype: np.dtype[Any], shape: tuple[int, ...]) -> A
 
 
 def packed(array: Array) -> npt.NDArray[np.uint8]:
-    """Numbers of 2 or 4 bits, several a byte, the first in the lowest bits, as ONNX has them too."""
+    """Pack elements of 2 or 4 bits into bytes, the first in the lowest bits, as ONNX does."""
     bits = int(array.dtype.name[-1])
     count = 8 // bits
     codes = array.reshape(-1).view(np.uint8) & np.uint8((1 << bits) - 1)
@@ -291,7 +292,7 @@ def packed(array: Array) -> npt.NDArray[np.uint8]:
 
 
 def unpacked(data: npt.NDArray[np.uint8], dtype: np.dtype[Any], size: int) -> Array:
-    """The first `size` numbers of 2 or 4 bits in these bytes; the inverse of `packed`."""
+    """Unpack the first `size` elements of 2 or 4 bits from these bytes; the inverse of `packed`."""
     bits = int(dtype.name[-1])
     shifts = np.arange(8 // bits, dtype=np.uint8) * np.uint8(bits)
     codes = (data.reshape(-1, 1) >> shifts) & np.uint8((1 << bits) - 1)

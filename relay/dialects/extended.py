@@ -1,4 +1,4 @@
-"""xDSL's dialects with ops and attributes of ours."""
+"""xDSL's dialects with ops and attributes added."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def extended(
     attributes: Sequence[type[Attribute]] = (),
     interfaces: Sequence[DialectInterface] = (),
 ) -> Dialect:
-    """The dialect with these operations, which replace its own of the same names, with these attributes in addition,
-    and with these interfaces only."""
+    """The dialect with these operations, which replace its own of equal names, with these attributes in addition, and
+    with these interfaces only."""
     names = {op.name for op in operations}
     kept = [op for op in dialect.operations if op.name not in names]
     return Dialect(dialect.name, [*kept, *operations], [*dialect.attributes, *attributes], [*interfaces])

@@ -1,8 +1,6 @@
-"""xDSL's `gpu` with the operations that differ from upstream's, or that it lacks, as upstream spells them (MLIR 22).
-
-xDSL keeps the mark of a kernel and the size of its blocks where upstream does not look: `mlir-opt` drops the mark
-without a word. In memory both kinds occur (same names); the passes here make these.
-"""
+"""xDSL's `gpu` with upstream's (MLIR 22) form of the operations that differ or are missing. xDSL stores the kernel
+marker and the block size in other attributes than upstream, whose `mlir-opt` silently drops the marker. A module may
+hold both classes under equal names; relay's passes make these."""
 
 from __future__ import annotations
 
@@ -57,7 +55,7 @@ CONTAINER = "gpu.container_module"
 
 
 class Space(StrEnum):
-    """Memory of the device, of a block of threads, of a thread."""
+    """Address space: memory of the device, of a thread block, or of one thread."""
 
     GLOBAL = "global"
     WORKGROUP = "workgroup"
@@ -82,7 +80,7 @@ class AddressSpaceAttr(EnumAttribute[Space]):
 
 @irdl_attr_definition
 class ObjectAttr(ParametrizedAttribute):
-    """`#gpu.object<#nvvm.target<...>, assembly = "...">`: what was made of a module for one target."""
+    """`#gpu.object<#nvvm.target<...>, assembly = "...">`: the compiled form of a module for one target."""
 
     name = "gpu.object"
     target: Attribute
@@ -111,7 +109,7 @@ class ObjectAttr(ParametrizedAttribute):
 
 @irdl_op_definition
 class ModuleOp(IRDLOperation):
-    """Kernels that are compiled together, for each of the `targets`."""
+    """A module of kernels that are compiled together, once for each of the `targets`."""
 
     name = "gpu.module"
     sym_name = prop_def(SymbolNameConstraint())
@@ -139,7 +137,7 @@ class FuncOp(IRDLOperation):
     traits = traits_def(IsolatedFromAbove(), HasParent(ModuleOp), SymbolOpInterface())
 
     def __init__(self, name: str, body: Region, block: int, grid: int):
-        """A kernel of blocks of so many threads in one dimension."""
+        """Make a kernel of `grid` blocks with `block` threads each, both in one dimension."""
         type = FunctionType.from_lists(body.block.arg_types, [])
         super().__init__(
             attributes={
@@ -157,7 +155,7 @@ class FuncOp(IRDLOperation):
 
     @property
     def block_size(self) -> int | None:
-        """Threads of a block, where they are known."""
+        """The number of threads in a block; None if it is not known."""
         sizes = self.known_block_size
         if sizes is None:
             return None
@@ -186,7 +184,7 @@ class ReturnOp(IRDLOperation):
 
 @irdl_op_definition
 class BarrierOp(IRDLOperation):
-    """All threads of a block wait here until each of them is here, and see what the others wrote before."""
+    """Barrier: each thread of a block waits here until all have arrived; writes before it are visible after it."""
 
     name = "gpu.barrier"
     assembly_format = "attr-dict"
@@ -194,7 +192,7 @@ class BarrierOp(IRDLOperation):
 
 @irdl_op_definition
 class DynamicSharedMemoryOp(IRDLOperation):
-    """The memory of a block of threads whose size the launch gives, as bytes."""
+    """The block's shared memory whose size is given at launch, as an array of bytes."""
 
     name = "gpu.dynamic_shared_memory"
     result = result_def(MemRefType)
@@ -210,7 +208,7 @@ class SelectObjectAttr(ParametrizedAttribute):
 
 @irdl_op_definition
 class BinaryOp(IRDLOperation):
-    """What was made of the `gpu.module` of this name."""
+    """The compiled objects of the `gpu.module` of this name."""
 
     name = "gpu.binary"
     sym_name = prop_def(SymbolNameConstraint())

@@ -1,4 +1,5 @@
-"""`#nvvm.target` and `#xevm.target`: what a `gpu.module` is compiled for, under upstream's names and syntax."""
+"""`#nvvm.target` and `#xevm.target`: the processor that a `gpu.module` is compiled for, under upstream's names and
+syntax."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 
 
 class TargetAttr(ParametrizedAttribute):
-    """A processor by LLVM's names. Parameters that are not written have upstream's defaults."""
+    """A target processor by LLVM's names. Parameters that are not written have upstream's defaults."""
 
     FIELDS: ClassVar[Mapping[str, str | int]]
     """The parameters in the order in which they are written, with their defaults."""
@@ -23,7 +24,7 @@ class TargetAttr(ParametrizedAttribute):
 
     @classmethod
     def of(cls, **given: str | int) -> Self:
-        """The target with these parameters, and defaults for others."""
+        """Make the target with these parameters, and defaults for all others."""
         attributes = {
             name: IntegerAttr(value, i32) if isinstance(value, int) else StringAttr(value)
             for name, value in given.items()
@@ -71,8 +72,8 @@ class TargetAttr(ParametrizedAttribute):
 
 @irdl_attr_definition
 class NvvmTargetAttr(TargetAttr):
-    """`#nvvm.target<O = 3, chip = "sm_80", features = "+ptx70">`: an NVIDIA processor. The defaults are upstream's
-    syntax: what its text leaves out."""
+    """`#nvvm.target<O = 3, chip = "sm_80", features = "+ptx70">`: an NVIDIA processor. Parameters left out of the text
+    have upstream's defaults."""
 
     name = "nvvm.target"
     FIELDS: ClassVar[Mapping[str, str | int]] = {

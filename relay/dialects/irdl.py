@@ -68,17 +68,17 @@ BASES: dict[type[Attribute], tuple[str, ...]] = {
     VectorType: ("!builtin.vector",),
     WeightAttr: ("#builtin.dense_int_or_fp_elements", "#builtin.dense_resource_elements"),
 }
-"""What upstream calls an attribute; for one that is not here, any will do."""
+"""Upstream's IRDL names of each attribute class; any attribute is accepted for a class that is missing here."""
 
 NAMES = ("relay", "qnn", "byoc")
-"""The dialects that upstream has not under these names."""
+"""The names of the dialects that upstream does not have."""
 
 ANY = "several"
-"""The type, in each dialect, of values of a group that has several."""
+"""The name of the type, in each dialect, that stands for the values of a variadic group with several types."""
 
 
 def dialects() -> list[Dialect]:
-    """The dialects that are ours alone."""
+    """The dialects that upstream does not have."""
     return [OURS[name]() for name in NAMES]
 
 
@@ -95,7 +95,8 @@ def _dialect(dialect: Dialect) -> str:
 
 
 def _type(cls: type[Attribute]) -> Iterator[str]:
-    """A type or attribute, whose parameters may be any; nothing for one that has a syntax of its own."""
+    """Yield the IRDL definition of a type or attribute with unconstrained parameters; nothing for one with a syntax of
+    its own."""
     own = {"parse_parameters", "print_parameters"}
     if not issubclass(cls, ParametrizedAttribute) or any(
         own & {*vars(base)} for base in cls.__mro__[:-1] if base is not ParametrizedAttribute
@@ -116,7 +117,8 @@ def name_of(op: type[Operation] | Operation) -> tuple[str, str]:
 
 
 class OpWriter:
-    """Writes one op. Every use of a constraint is written anew: IRDL takes one that is used twice for equality."""
+    """Writes one op in IRDL. Every use of a constraint is written separately: IRDL takes two uses of one constraint
+    value to mean equality."""
 
     def __init__(self, op: type[IRDLOperation], dialect: str):
         self.op, self.dialect, self.written = op, dialect, list[str]()
@@ -140,18 +142,19 @@ class OpWriter:
         yield "  }\n"
 
     def write(self, text: str) -> str:
-        """Add a line that defines a value, and tell its name."""
+        """Append a line that defines an SSA value, and return the value's name."""
         self.written.append(f"%{len(self.written)} = {text}")
         return f"%{len(self.written) - 1}"
 
     def group(self, name: str, definition: object) -> str:
-        """An operand or result, or a group of them."""
+        """The IRDL text of an operand or result, or of a variadic group of them."""
         how = _variadicity(definition)
         extra = [f"@{self.dialect}::@{ANY}"] if how == "variadic " else []
         return f"{name}: {how}{self.constraint(getattr(definition, 'constr', None), extra)}"
 
     def constraint(self, constraint: object, extra: Sequence[str] = ()) -> str:
-        """xDSL's constraint, or a weaker one, in IRDL; `extra` are types that it takes besides."""
+        """Write xDSL's constraint, or a weaker one, in IRDL and return the name of its value; `extra` lists types
+        accepted in addition."""
         match constraint:
             case RangeLengthConstraint():
                 return self.constraint(constraint.constraint, extra)
@@ -169,7 +172,7 @@ class OpWriter:
 
 
 def _bases(constraint: object) -> list[str]:
-    """Upstream's names of all that the constraint takes; none if they are not known."""
+    """Upstream's names of all attributes that the constraint accepts; empty if they are not known."""
     match constraint:
         case BaseAttr():
             return list(BASES.get(constraint.attr, ()))
@@ -199,7 +202,7 @@ def irdl_form(module: ModuleOp) -> ModuleOp:
 
 
 def _replace(op: IRDLOperation, ctx: Context) -> None:
-    """Put in the op's place one without a class, of the name that IRDL knows."""
+    """Replace the op by an unregistered op under its IRDL name."""
     dialect, name = name_of(op)
     any_type = UnregisteredAttr.with_name_and_type(f"{dialect}.{ANY}", True)(f"{dialect}.{ANY}", True, False, "")
     definition = op.get_irdl_definition()

@@ -27,7 +27,7 @@ class Layout:
     @staticmethod
     @cache
     def parse(text: str) -> Layout:
-        """Read `NHWC4c`. Raises InvalidArgument if it is none, or repeats a letter."""
+        """Parse text like `NHWC4c`. Raises InvalidArgument if the text is not a layout, or repeats a letter."""
         if not re.fullmatch(r"([A-Z]|[1-9][0-9]*[a-z])+", text):
             raise InvalidArgument(f"layout '{text}'", "is no layout", "write for example NHWC, NCHW or NHWC4c")
         parts = re.findall(r"(\d*)([A-Za-z])", text)
@@ -43,7 +43,7 @@ class Layout:
 
     @property
     def split(self) -> str:
-        """The letter that is split; empty if none is."""
+        """The letter of the axis that is split; empty if none is."""
         return next((letter.upper() for letter in self.axes if letter.islower()), "")
 
     @property
@@ -53,7 +53,7 @@ class Layout:
 
     @property
     def plain(self) -> Layout:
-        """The same order without a split."""
+        """The layout with its axes in this order, without a split."""
         return Layout(tuple(letter for letter in self.axes if letter.isupper()))
 
     def index(self, letter: str) -> int:
@@ -66,7 +66,8 @@ class Layout:
         return Layout(axes, self.factor if any(letter.islower() for letter in axes) else 0)
 
     def sizes(self, dims: Sequence[int]) -> dict[str, int]:
-        """The size of each capital of a tensor of this layout. Unknown ones (-1) stay so."""
+        """The size of each axis, by capital letter, of a tensor with this layout and shape; unknown sizes (-1) stay
+        unknown."""
         found = dict(zip(self.axes, dims, strict=True))
         if self.split:
             inner = found.pop(self.split.lower())
@@ -74,7 +75,8 @@ class Layout:
         return found
 
     def dims(self, sizes: dict[str, int]) -> tuple[int, ...]:
-        """The shape of a tensor of this layout; an axis of one, which only broadcasts, splits into ones."""
+        """The shape of a tensor with these axis sizes in this layout; an axis of size 1, which only broadcasts, is
+        split into sizes of 1."""
         found = dict(sizes)
         if self.split:
             size = found[self.split]
@@ -83,16 +85,16 @@ class Layout:
         return tuple(found[letter] for letter in self.axes)
 
     def fits(self, sizes: dict[str, int]) -> bool:
-        """Whether the split axis is a multiple of what is split off."""
+        """Whether the size of the split axis is a multiple of the split-off part; True if nothing is split."""
         return not self.split or (sizes[self.split] > 0 and sizes[self.split] % self.factor == 0)
 
 
 def steps(dims: Sequence[int], source: Layout, target: Layout) -> list[Step]:
-    """How a tensor of one layout becomes one of another, of the same letters; steps that change nothing are left out.
+    """The reshapes and transposes that turn a tensor from one layout into another of the same letters; steps that
+    change nothing are left out.
 
     Splitting is a reshape that parts C, then a transpose; joining is a transpose, then a reshape. A transpose that
-    moves only axes of one is a reshape too.
-    """
+    moves only axes of one is a reshape too."""
     if source == target:
         return []
     if source.split and target.split and (source.split, source.factor) != (target.split, target.factor):
@@ -118,5 +120,5 @@ def steps(dims: Sequence[int], source: Layout, target: Layout) -> list[Step]:
 
 
 def parted(axes: Sequence[str], letter: str) -> tuple[str, ...]:
-    """The axes with what is split off a letter right after it."""
+    """The axes with each split-off part placed right after its letter."""
     return tuple(part for axis in axes for part in ((axis, axis.lower()) if axis == letter else (axis,)))

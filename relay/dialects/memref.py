@@ -1,4 +1,4 @@
-"""xDSL's `memref`, plus `memref.prefetch`, which it lacks, and a parser of upstream's custom form of `memref.copy`."""
+"""xDSL's `memref`, with `memref.prefetch` added, and a parser of upstream's custom form of `memref.copy`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from relay.dialects.extended import extended
 
 INDEX = IndexType()
 NEAREST = 3
-"""The largest `localityHint`: into the first-level cache."""
+"""The largest `localityHint`: fetch into the first-level cache."""
 
 
 @irdl_op_definition
@@ -36,7 +36,7 @@ class PrefetchOp(IRDLOperation):
     def make(
         cls, buffer: SSAValue, indices: Sequence[SSAValue], locality: int, write: bool = False, data: bool = True
     ) -> Self:
-        """Ask for an element, to read it unless `write` says else, as data unless it is code."""
+        """Build a prefetch of one element: for reading unless `write`, into the data cache unless `data` is False."""
         properties: dict[str, Attribute] = {
             "isWrite": BoolAttr.from_bool(write),
             "localityHint": IntegerAttr(locality, i32),

@@ -1,7 +1,5 @@
-"""`nvgpu`, as far as products of a warp need it: copies that go on by themselves, and matrices out of shared memory.
-
-Names, operands and properties are upstream's (MLIR 22).
-"""
+"""MLIR's `nvgpu`, as far as matrix products of a warp need it: asynchronous copies, and loads of matrices from shared
+memory. Names, operands and properties are upstream's (MLIR 22)."""
 
 from __future__ import annotations
 
@@ -37,21 +35,22 @@ from relay.dialects.attributes import dtype_of
 
 INDEX = IndexType()
 WIDEST = 16
-"""Bytes of a copy, at most."""
+"""The largest size of one asynchronous copy in bytes."""
 MATRICES = 4
-"""Matrices of 8 rows of 16 bytes that a warp reads at once."""
+"""The number of matrices (8 rows of 16 bytes each) that a warp loads at once."""
 
 
 @irdl_attr_definition
 class TokenType(ParametrizedAttribute, TypeAttribute):
-    """`!nvgpu.device.async.token`: copies that may still be under way."""
+    """`!nvgpu.device.async.token`: stands for asynchronous copies that may not be complete."""
 
     name = "nvgpu.device.async.token"
 
 
 @irdl_op_definition
 class DeviceAsyncCopyOp(IRDLOperation):
-    """`dst[at] = src[at]` for so many elements, which lands when its group is waited for."""
+    """Copy `dstElements` elements from `src` to `dst` asynchronously; complete once the copy's group has been waited
+    for."""
 
     name = "nvgpu.device_async_copy"
     dst = operand_def(MemRefType)
@@ -65,7 +64,8 @@ class DeviceAsyncCopyOp(IRDLOperation):
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
     def __init__(self, dst: SSAValue, to: SSAValue, src: SSAValue, start: SSAValue, count: int):
-        """A copy of so many numbers between buffers of one dimension: 4, 8 or 16 bytes, 16 past the cache L1."""
+        """Build a copy of `count` elements (4, 8 or 16 bytes) between one-dimensional buffers; 16 bytes bypass the L1
+        cache."""
         properties: dict[str, Attribute] = {"dstElements": IntegerAttr(count, INDEX)}
         if count * dtype_of(cast(MemRefType[Attribute], src.type).element_type).itemsize == WIDEST:
             properties["bypassL1"] = UnitAttr()
@@ -74,7 +74,7 @@ class DeviceAsyncCopyOp(IRDLOperation):
 
 @irdl_op_definition
 class DeviceAsyncCreateGroupOp(IRDLOperation):
-    """All copies of the thread since the last group are one group."""
+    """Join all asynchronous copies that the thread started since the last group into one group."""
 
     name = "nvgpu.device_async_create_group"
     inputTokens = var_operand_def(TokenType)
@@ -86,7 +86,7 @@ class DeviceAsyncCreateGroupOp(IRDLOperation):
 
 @irdl_op_definition
 class DeviceAsyncWaitOp(IRDLOperation):
-    """Wait until no more than `numGroups` groups of the thread are under way."""
+    """Wait until at most `numGroups` groups of the thread's copies are incomplete."""
 
     name = "nvgpu.device_async_wait"
     asyncDependencies = operand_def(TokenType)
@@ -98,8 +98,8 @@ class DeviceAsyncWaitOp(IRDLOperation):
 
 @irdl_op_definition
 class LdMatrixOp(IRDLOperation):
-    """Four matrices of 8 rows of 16 bytes: lane 8 q + r gives the place of row r of matrix q, and gets of each matrix
-    the four bytes 4 (lane mod 4) and on of row lane / 4."""
+    """Load four matrices of 8 rows of 16 bytes. Lane 8 q + r gives the address of row r of matrix q; each lane gets, of
+    each matrix, the four bytes from 4 (lane mod 4) on of row lane / 4."""
 
     name = "nvgpu.ldmatrix"
     srcMemref = operand_def(MemRefType)

@@ -1,4 +1,4 @@
-"""The base of every op of ours: result types are inferred by one function, which also is the verifier."""
+"""The base class of relay's ops: one function infers the result types and serves as the verifier."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ from relay.errors import InvalidArgument
 
 Type = TensorType[Attribute]
 TENSOR = base(TensorType[Attribute])
-"""The constraint of operands and results that are any ranked tensor: one object, because xDSL derives a constraint anew
-for each definition that names a type."""
+"""The constraint of operands and results that may be any ranked tensor; one shared object, because xDSL derives a
+constraint anew for each definition that names a type."""
 DYNAMIC = DYNAMIC_INDEX
 """An unknown dimension, printed `?`."""
 
@@ -52,11 +52,11 @@ class Origin(Enum):
 
     COMPUTED = 0
     MOVED = 1
-    """Each is an element of a data operand, or a fill; which one does not depend on the data."""
+    """Each element is copied from a data operand, or is a fill value; which one does not depend on the data."""
     SELECTED = 2
-    """Each is an element of a data operand, or a fill; which one is found by comparing them."""
+    """Each element is copied from a data operand, or is a fill value; which one is found by comparing the data."""
     AVERAGED = 3
-    """Each is a mean of elements of a data operand, with weights that sum to 1; integers are rounded."""
+    """Each element is a mean of elements of a data operand, with weights that sum to 1; integers are rounded."""
 
 
 class TensorOp(IRDLOperation, ABC):
@@ -74,14 +74,14 @@ class TensorOp(IRDLOperation, ABC):
     ORIGIN: ClassVar[Origin] = Origin.COMPUTED
     """Where the elements of the results come from."""
     FILLS: ClassVar[tuple[str, ...]] = ()
-    """Properties that hold an element of the result: what pads, and bounds."""
+    """Properties that hold a value that may become an element of the result: padding values and bounds."""
     PARAMETERS: ClassVar[tuple[str, ...]] = ()
     """Operands that are not data: indices, conditions, tables, vectors along an axis. All others are data."""
     ALONG_AXIS: ClassVar[tuple[str, ...]] = ()
-    """Properties and operands with a number for each index of the op's `axis`, or one for all."""
+    """Properties and operands with one element for each index along the op's `axis`, or one for all."""
     SAME_AXES: ClassVar[bool] = False
-    """Whether axis i of the results stands for what axis i of the data operands of that rank does, perhaps with
-    another size; said of ops that are not elementwise, as those that are have this anyway."""
+    """Whether axis i of the results corresponds to axis i of the data operands of that rank, perhaps with another size.
+    Declared for ops that are not elementwise; elementwise ones have this property anyway."""
 
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(Pure())
@@ -153,14 +153,15 @@ class TensorOp(IRDLOperation, ABC):
 
     @property
     def origin(self) -> Origin:
-        """`ORIGIN`; a class whose properties decide says so here."""
+        """The origin of the result's elements: `ORIGIN`, unless a subclass overrides it because it depends on
+        properties."""
         return self.ORIGIN
 
     def independent_along(self, axis: int) -> bool:
-        """Whether index i along an axis (not negative) of the results depends, of the data operands, only on index i
-        along the same axis: a batch may then be of any size. False where that is not known.
+        """Whether index i along `axis` of the results depends only on index i along the same axis of the data operands.
 
-        Operands that broadcast along the axis count as they are repeated.
+        Then a batch may have any size. `axis` is not negative; False if that is not known. Operands that broadcast
+        along the axis count as repeated.
         """
         return self.ELEMENTWISE
 
@@ -186,7 +187,8 @@ class TensorOp(IRDLOperation, ABC):
 
     @property
     def takes_stored(self) -> bool:
-        """Whether the op takes numbers of a plug-in's element types: only a plug-in's op computes with them."""
+        """Whether the op accepts elements of a plug-in's type: ops of relay may move them, only a plug-in's op computes
+        with them."""
         if self.name.partition(".")[0] not in ("relay", "qnn") or self.name == "relay.reinterpret":
             return True
         return self.origin is Origin.MOVED and not self.FILLS
@@ -224,7 +226,7 @@ def created(
     regions: Sequence[Region] = (),
     location: LocationAttr = UNKNOWN_LOC,
 ) -> OperationInvT:
-    """What `kind.create` makes of the same, for ops without successors, in two fifths of the time."""
+    """Build an op as `kind.create` does, in two fifths of the time; for ops without successors."""
     op = kind.__new__(kind)
     if operands:
         op.operands = operands
@@ -242,7 +244,7 @@ def created(
 
 @cache
 def defaults_of(kind: type[Operation]) -> Iterable[tuple[str, Attribute]]:
-    """The properties of a class that have a default value."""
+    """The properties of an op class that have a default value, as (name, value) pairs."""
     if not issubclass(kind, IRDLOperation):
         return ()
     given = kind.get_irdl_definition().properties.items()
@@ -254,7 +256,7 @@ def defaults_of(kind: type[Operation]) -> Iterable[tuple[str, Attribute]]:
 
 
 FORMATS: dict[type, str] = {}
-"""The `assembly_format` of the subclasses of `TensorOp` that define one."""
+"""The `assembly_format` of each subclass of `TensorOp` that defines one."""
 
 
 def format_of(kind: type[Operation]) -> str | None:
@@ -283,17 +285,17 @@ def is_tensor(type: Attribute) -> TypeGuard[Type]:
 
 
 def is_integer(type: Attribute) -> TypeGuard[IntegerType]:
-    """Whether the type is an integer one, of any width and signedness."""
+    """Whether the type is an integer type, of any width and signedness."""
     return isinstance(type, IntegerType)
 
 
 def is_code(type: Attribute, *widths: int) -> TypeGuard[IntegerType]:
-    """Whether the type is an integer one of these widths; 8 or 16 bits if none is given."""
+    """Whether the type is an integer type of one of these widths in bits; 8 or 16 if none is given."""
     return is_integer(type) and type.width.data in (widths or (8, 16))
 
 
 def compatible(actual: Attribute, expected: Attribute) -> bool:
-    """Whether two tensor types agree wherever both know a dimension."""
+    """Whether two tensor types agree in every dimension that both state."""
     if actual == expected:
         return True
     if not is_tensor(actual) or not is_tensor(expected):
@@ -335,7 +337,7 @@ def axis_of(axis: int, rank: int, what: str) -> int:
 
 
 def broadcast(what: str, *shapes: Sequence[int]) -> tuple[int, ...]:
-    """numpy's broadcast of shapes, with `?` for what is not known."""
+    """The shape that numpy's broadcast of the shapes gives, with `?` for unknown dimensions."""
     width = max((len(s) for s in shapes), default=0)
     result: list[int] = []
     for column in zip(*[(1,) * (width - len(s)) + tuple(s) for s in shapes], strict=True):
@@ -346,7 +348,7 @@ def broadcast(what: str, *shapes: Sequence[int]) -> tuple[int, ...]:
 
 
 def window(size: int, kernel: int, stride: int, dilation: int, before: int, after: int, what: str) -> int:
-    """Number of positions of a dilated window along one padded dimension."""
+    """The number of positions of a dilated window along one padded dimension."""
     require(stride > 0 and dilation > 0 and kernel > 0, f"{what}: kernel, strides and dilation must be positive")
     if size == DYNAMIC:
         return DYNAMIC

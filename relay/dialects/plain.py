@@ -1,4 +1,4 @@
-"""Plain values of Python as attributes, and back: numbers, texts, lists and dictionaries of them."""
+"""Python values as attributes, and back: numbers, strings, lists and dictionaries of them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,8 @@ from relay.errors import InvalidArgument
 
 
 def to_attribute(value: object, where: str) -> Attribute:
-    """`true`, `1 : i64`, `0.5 : f64`, `"text"`, `[...]` or `{...}`; an attribute as it is.
-
-    Raises InvalidArgument, at `where`, for anything else.
-    """
+    """Convert a Python value to `true`, `1 : i64`, `0.5 : f64`, `"text"`, `[...]` or `{...}`; an attribute is returned
+    unchanged. Raises InvalidArgument, at `where`, for anything else."""
     match value:
         case Attribute():
             return value
@@ -47,7 +45,8 @@ def to_attribute(value: object, where: str) -> Attribute:
 
 
 def from_attribute(attr: Attribute, where: str) -> object:
-    """The value of an attribute that `to_attribute` makes; lists as tuples. Raises InvalidArgument for others."""
+    """The Python value of an attribute that `to_attribute` makes; lists become tuples. Raises InvalidArgument for
+    others."""
     match attr:
         case StringAttr():
             return attr.data

@@ -1,7 +1,5 @@
-"""Dialects of other packages: what a package says of one, and how the rest of relay finds it, by the dialect's name.
-
-Nothing of a package is imported before text, a model or a caller names its dialect.
-"""
+"""Dialects of other packages: what a package declares about its dialect, and how relay finds it by the dialect's name.
+Nothing of a package is imported before text, a model or a caller names its dialect."""
 
 from __future__ import annotations
 
@@ -20,24 +18,25 @@ from relay.errors import InvalidArgument, RelayError, Unsupported, near
 from relay.plug_ins import PlugIns, installed
 
 Table = str | Mapping[Any, Any]
-"""Rows, or `package.module:NAME` of them."""
+"""A mapping from keys to functions or classes, or the `package.module:NAME` of such a mapping."""
 EMPTY: Mapping[Any, Any] = {}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DialectPlugIn:
-    """All that a package says of a dialect: the tables that ops of ours have their rows in, for its ops.
+    """All that a package declares about a dialect: the dialect itself, and rows for its ops in the tables of relay's
+    stages.
 
     A package names one by an entry point of the group `relay.dialect`, whose name is the dialect's. What a field names
-    as `package.module:NAME` is imported when it is first needed; a field may also be the object itself.
-    """
+    as `package.module:NAME` is imported when it is first needed; a field may also be the object itself."""
 
     dialect: str | Dialect
     """The `xdsl.ir.Dialect`: its ops, types and attributes."""
     meanings: Table = field(default_factory=lambda: EMPTY)
-    """Op class to its meaning in numpy, `f(op, *operands)`: what the interpreter runs, and constants fold with."""
+    """A mapping from op class to its reference implementation in numpy, `f(op, *operands)`, which the interpreter and
+    constant folding run."""
     expansions: Table = field(default_factory=lambda: EMPTY)
-    """Op class to `f(new, op)`, which builds simpler ops that mean the same (`new` is a
+    """Op class to `f(new, op)`, which builds simpler ops with equal results (`new` is a
     `relay.transforms.expansion.Expansion`) and returns the values of its results; None leaves the op as it is.
     `new.target` is the machine that the model is built for."""
     patterns: str | Sequence[Any] = ()
@@ -45,32 +44,33 @@ class DialectPlugIn:
     target; they are asked before the expansions."""
     lowerings: Table = field(default_factory=lambda: EMPTY)
     """Op class to `f(emitter, op, operands)`, which emits `linalg` (`emitter` is a
-    `relay.lowering.linalg.emitter.Emitter`): for ops that the `relay` dialect has no words for."""
+    `relay.lowering.linalg.emitter.Emitter`): for ops that `relay` ops cannot express."""
     scalars: Table = field(default_factory=lambda: EMPTY)
     """Class of an `ELEMENTWISE` op to `f(emitter, op, numbers)`, which emits `arith` and `math` for one number of each
-    operand and returns that of each result. Such an op is fused with others into one loop nest."""
+    operand and returns that of each result. Such an op may be fused with other ops into one loop nest."""
     passes: Table = field(default_factory=lambda: EMPTY)
-    """Name of a pass to `package.module:Class`. The options of a `relay.passes.Pass` are keys of
+    """A mapping from pass name to `package.module:Class`. The options of a `relay.passes.Pass` are keys of
     `PassContext.config`."""
     tflite: Table = field(default_factory=lambda: EMPTY)
-    """Code of a custom operator of TFLite to `f(importer, node)`, as `from_tflite(custom_ops=...)` takes it."""
+    """A mapping from the custom code of a TFLite operator to `f(importer, node)`, as `from_tflite(custom_ops=...)`
+    takes it."""
     onnx: Table = field(default_factory=lambda: EMPTY)
-    """`domain.Operator` of ONNX to `f(importer, node)`, as `from_onnx(custom_ops=...)` takes it."""
+    """A mapping from `domain.Operator` of ONNX to `f(importer, node)`, as `from_onnx(custom_ops=...)` takes it."""
     examples: str = ""
-    """`package:file.mlir`: functions that hold the dialect's ops, and texts that are refused, on which
-    `relay-dialect test` tries all of the above."""
+    """`package:file.mlir`: functions that use the dialect's ops, and texts that must be refused; `relay-dialect test`
+    runs all of the above on them."""
 
 
 DIALECTS: PlugIns[DialectPlugIn] = PlugIns("dialect", "relay.dialect", {})
-"""The dialects of other packages. `DIALECTS.register(name, DialectPlugIn(...))` makes one known to a process."""
+"""The registry of other packages' dialects. `DIALECTS.register(name, DialectPlugIn(...))` adds one to this process."""
 
 
 KINDS: dict[str, tuple[type[object], ...]] = {"dialect": (Dialect,), "patterns": (list, tuple)}
-"""What a field of a plug-in holds; the others hold mappings."""
+"""The accepted classes of a plug-in's fields; fields that are missing here hold mappings."""
 
 
 def known(name: str) -> str:
-    """The name of a dialect of a package. Raises InvalidArgument for another."""
+    """Return the name if an installed package has a dialect of this name. Raises InvalidArgument otherwise."""
     names = DIALECTS.names()
     if name not in names:
         alike = near(name, names)
@@ -80,7 +80,7 @@ def known(name: str) -> str:
 
 
 def place_of(dialect: str) -> str:
-    """What errors call a plug-in: `dialect sfx of relay-sfx 0.1`."""
+    """How error messages name a plug-in: `dialect sfx of relay-sfx 0.1`."""
     point = None if dialect in DIALECTS.registered else DIALECTS.chosen(dialect)
     points = () if point is None else (each for each in installed(DIALECTS.group) if each.value == point.value)
     dist = next((each.dist for each in points if each.name == dialect), None)
@@ -89,7 +89,8 @@ def place_of(dialect: str) -> str:
 
 @contextmanager
 def blamed(dialect: str, what: str) -> Generator[None]:
-    """Code of a plug-in: an exception that is no RelayError becomes one that names the package."""
+    """A context for calls of plug-in code: an exception other than RelayError becomes an error that names the
+    package."""
     try:
         yield
     except RelayError:
@@ -101,7 +102,7 @@ def blamed(dialect: str, what: str) -> Generator[None]:
 
 
 def dialect_plug_in(name: str) -> DialectPlugIn | None:
-    """The plug-in of a dialect, None for a dialect that has none. Raises Unsupported if it cannot be loaded."""
+    """The plug-in of a dialect; None if the dialect has none. Raises Unsupported if the plug-in cannot be loaded."""
     if name in DIALECTS.registered:
         return DIALECTS.registered[name]
     point = DIALECTS.chosen(name)
@@ -116,10 +117,8 @@ def dialect_plug_in(name: str) -> DialectPlugIn | None:
 
 
 def part(name: str, kind: str) -> Any:
-    """What the plug-in of a dialect has under the name of a field, imported; empty where it has nothing, or is none.
-
-    Raises Unsupported, naming the package, where that fails or is not of the field's type.
-    """
+    """The value of a field of the dialect's plug-in, imported; empty if the field is not set, or the dialect has no
+    plug-in. Raises Unsupported, naming the package, if the import fails or the value is not of the field's type."""
     plug_in = dialect_plug_in(name)
     if plug_in is None:
         return EMPTY
@@ -139,12 +138,13 @@ def row(op: Operation, kind: str) -> Any:
 
 
 def has_lowering(op: Operation) -> bool:
-    """Whether the plug-in of the op's dialect lowers it to linalg, so that it may stay until then."""
+    """Whether the plug-in of the op's dialect lowers the op to linalg, so that earlier passes may leave it in place."""
     return any(row(op, kind) is not None for kind in ("lowerings", "scalars"))
 
 
 def universe_of(point: EntryPoint) -> Universe | None:
-    """The universe that an entry point names; None if it is something else. Raises Unsupported if it cannot load."""
+    """The universe that an entry point names; None if the object is not a universe. Raises Unsupported if it cannot be
+    loaded."""
     try:
         universe: object = point.load()
     except Exception as error:
@@ -153,7 +153,7 @@ def universe_of(point: EntryPoint) -> Universe | None:
 
 
 def universes() -> Iterator[Universe]:
-    """The universes that other packages than xDSL and relay have, by their entry points' names."""
+    """The universes of packages other than xDSL and relay, found by their entry points."""
     for point in installed("xdsl.universe"):
         if point.name not in ("relay", "xdsl") and (universe := universe_of(point)) is not None:
             yield universe
@@ -169,14 +169,14 @@ def dialect_of(name: str) -> Dialect:
 
 
 def plugged(name: str) -> Callable[[], Dialect] | None:
-    """What makes the dialect of this name of another package; None if no package has it."""
+    """The constructor of the dialect of this name from another package; None if no package has it."""
     if name in DIALECTS.names():
         return lambda: dialect_of(name)
     return next((each.all_dialects[name] for each in universes() if name in each.all_dialects), None)
 
 
 def passes() -> dict[str, Callable[[], Any]]:
-    """The passes of all plug-ins by name; each is imported when it is called for."""
+    """The passes of all plug-ins as a mapping from name to a function that imports and returns the pass class."""
     found: dict[str, Callable[[], Any]] = {}
     for name in DIALECTS.names():
         for each, where in part(name, "passes").items():
@@ -190,10 +190,8 @@ def _pass(dialect: str, name: str, where: object) -> Any:
 
 
 def importers(format: str) -> dict[str, Any]:
-    """The functions that plug-ins have for operators of a format (`tflite`, `onnx`), by the operators' names.
-
-    Raises Unsupported where two plug-ins have the same operator.
-    """
+    """The functions that plug-ins have for operators of a format (`tflite`, `onnx`), by operator name. Raises
+    Unsupported where two plug-ins have one operator."""
     found: dict[str, tuple[str, Any]] = {}
     for dialect in DIALECTS.names():
         for name, function in part(dialect, format).items():
@@ -205,7 +203,7 @@ def importers(format: str) -> dict[str, Any]:
 
 
 def _guarded(dialect: str, name: str, function: object) -> object:
-    """The function, whose exceptions become errors that name the package."""
+    """Wrap an importer function so that its exceptions become errors that name the package."""
     if not callable(function):
         return function  # which the importer says
 

@@ -1,4 +1,5 @@
-"""Ranges of quantization parameters: zero points and clamps against the type of the codes, multipliers and shifts."""
+"""Verify ranges of quantization parameters: zero points and clamps against the type of the codes, multipliers and
+shifts."""
 
 from __future__ import annotations
 
@@ -20,12 +21,13 @@ HOLDERS = {
     "hidden": ("hidden_state",),
     "": ("input", "result"),
 }
-"""Whose codes a zero point is of, by its prefix; other prefixes are names of operands."""
+"""The operands or results whose codes a zero point belongs to, by the prefix of its name; other prefixes are operand
+names themselves."""
 
 
 @cache
 def _parameters(cls: type[IRDLOperation]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The properties of an op that have a range, each with the operands or results whose type gives it."""
+    """The properties of an op that have a range, each with the operands or results whose type gives that range."""
     definition = cls.get_irdl_definition()
     values = {name for name, _ in (*definition.operands, *definition.results)}
     found: list[tuple[str, tuple[str, ...]]] = []
@@ -41,7 +43,7 @@ def _parameters(cls: type[IRDLOperation]) -> tuple[tuple[str, tuple[str, ...]], 
 
 
 def limits(type: IntegerType) -> tuple[int, int]:
-    """The least and the largest number of an integer type; those without a sign in it count as signed."""
+    """The smallest and largest value of an integer type; signless types count as signed."""
     width = type.width.data
     if type.signedness.data is Signedness.UNSIGNED:
         return 0, (1 << width) - 1
@@ -49,8 +51,8 @@ def limits(type: IntegerType) -> tuple[int, int]:
 
 
 def check_ranges(op: IRDLOperation) -> None:
-    """Raise VerifyException for a zero point outside the type of its codes, a clamp that none of its codes passes, a
-    shift outside -31..31 or a multiplier outside 0..2^31-1."""
+    """Raise VerifyException for a zero point outside the range of its codes, a clamp that excludes all codes, a shift
+    outside -31..31 or a multiplier outside 0..2^31-1."""
     for name, holders in _parameters(type(op)):
         attr = op.properties.get(name)
         if attr is None or isinstance(attr, DenseResourceAttr) and not hasattr(attr, "array"):
@@ -80,7 +82,7 @@ def _extremes(attr: Attribute) -> tuple[int, int]:
 
 
 def _range_of(op: Operation, holders: tuple[str, ...]) -> tuple[int, int]:
-    """The range of the first of these operands or results that is of integers."""
+    """The range of the first of these operands or results that has an integer type."""
     for name in holders:
         value: SSAValue | tuple[SSAValue, ...] = getattr(op, name)
         for each in (value,) if isinstance(value, SSAValue) else value:

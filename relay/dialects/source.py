@@ -1,4 +1,4 @@
-"""Text whose ops remember where they are written, and what is written there."""
+"""Parsing of text such that ops know their line and column, and error messages can quote the line."""
 
 from __future__ import annotations
 
@@ -44,24 +44,25 @@ from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind, StringLiteral
 
 T = TypeVar("T")
 WIDTH = 240
-"""Characters that are kept of a line: weights that are written in full are not held a second time."""
+"""The number of characters of a line that are kept to be quoted; weights written in full are not stored a second
+time."""
 
 INTEGER = re.compile(r"[su]?i(\d+)")
 WIDEST = (1 << 24) - 1
-"""Bits of MLIR's largest integer type."""
+"""The width in bits of MLIR's widest integer type."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A text, as the filename of every location in it keeps it."""
+    """The text being parsed; every location in it refers to it through its filename."""
 
     first_line: int
-    """Lines of the file before the text."""
+    """The number of lines of the file before the text."""
     lines: Sequence[str]
 
 
 class Lexer(MLIRLexer):
-    """xDSL's lexer; a string that does not end takes no time that grows exponentially with its length."""
+    """xDSL's lexer, except that an unterminated string does not take exponential time."""
 
     _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 
@@ -75,17 +76,17 @@ WRONG = (
     ValueError,
     VerifyException,
 )
-"""What xDSL's parser raises beside its own errors."""
+"""The exceptions that xDSL's parser raises besides its own errors."""
 
 
 @cache
 def dense_type() -> AttrConstraint[RankedStructure[AnyDenseElement]]:
-    """The constraint of the types that dense literals may have."""
+    """The constraint on the types of dense literals."""
     return base(RankedStructure[AnyDenseElement])
 
 
 class LocatingParser(Parser):
-    """xDSL's parser; an op whose text names no location gets the place where it is written."""
+    """xDSL's parser; an op without a location in the text gets its own line and column."""
 
     def __init__(self, ctx: Context, text: str, name: str, first_line: int = 0):
         super().__init__(ctx, "", name)
@@ -109,14 +110,14 @@ class LocatingParser(Parser):
     def parse_comma_separated_list(
         self, delimiter: Parser.Delimiter, parse: Callable[[], T], context_msg: str = ""
     ) -> list[T]:
-        """Types of results may stand in parentheses: xDSL prints those of `linalg.generic` so, and reads a function's
-        type there."""
+        """Parse a list; result types may stand in parentheses, as xDSL prints those of `linalg.generic` and then reads
+        a function type."""
         if delimiter is self.Delimiter.NONE and parse == self.parse_attribute and self._current_token.text == "(":
             delimiter = self.Delimiter.PAREN
         return super().parse_comma_separated_list(delimiter, parse, context_msg)
 
     def parse_optional_str_literal(self) -> str | None:
-        """A text, also one beyond ASCII that is printed with escapes, which xDSL takes for bytes."""
+        """Parse a string literal, also a non-ASCII one printed with escapes, which xDSL takes for bytes."""
         token = self._current_token
         if token.kind is not MLIRTokenKind.BYTES_LIT:
             return super().parse_optional_str_literal()
@@ -130,8 +131,8 @@ class LocatingParser(Parser):
     def parse_dense_int_or_fp_elements_attr(
         self, type: RankedStructure[AnyDenseElement] | None
     ) -> DenseIntOrFPElementsAttr:
-        """As upstream reads it, which xDSL does not: a hexadecimal number is the bits of a float, as whatever is not
-        finite is written, and a hexadecimal string of `i1` has eight numbers a byte."""
+        """Parse a dense literal as upstream does and xDSL does not: a hexadecimal number is the bits of a float
+        (non-finite floats are written so), and a hexadecimal string of `i1` packs eight elements a byte."""
         start = self.pos
         self.parse_punctuation("<", " in dense attribute")
         if self.parse_optional_punctuation(">") is not None:
@@ -162,8 +163,8 @@ class LocatingParser(Parser):
         return DenseIntOrFPElementsAttr(type, BytesAttr(b"".join(data if dims else data * prod(type.get_shape()))))
 
     def _parse_dense_literal_type(self) -> RankedStructure[AnyDenseElement]:
-        """As xDSL does, which derives the constraint of the type anew for each literal: a tenth of the time in which
-        lowered code is read."""
+        """Parse the type of a dense literal as xDSL does, without deriving its constraint anew each time, which took a
+        tenth of the time to read lowered code."""
         start = self.pos
         type = self.parse_optional_type()
         if type is None or not dense_type().verifies(type) or DYNAMIC_INDEX in type.get_shape():
@@ -172,7 +173,7 @@ class LocatingParser(Parser):
         return type
 
     def _of_hexadecimal(self, text: str, type: RankedStructure[Any]) -> DenseIntOrFPElementsAttr:
-        """The numbers whose bytes are written."""
+        """The dense attribute whose elements have the bytes that a hexadecimal string gives."""
         try:
             size, data = prod(type.get_shape()), bytes.fromhex(text[2:])
         except ValueError:
@@ -189,7 +190,8 @@ class LocatingParser(Parser):
         return attr
 
     def _parse_optional_integer_or_float_type(self) -> TypeAttribute | None:
-        """As xDSL does, without integers of more bits than MLIR has: their ranges would fill the memory."""
+        """Parse a type as xDSL does, but refuse integers wider than MLIR's limit: their ranges would fill the
+        memory."""
         token = self._current_token
         if token.kind is MLIRTokenKind.BARE_IDENT and (match := INTEGER.fullmatch(token.text)):
             digits = match[1].lstrip("0") or "0"
@@ -212,15 +214,14 @@ class LocatingParser(Parser):
 
 
 def _said(error: Exception) -> str:
-    """What an error of xDSL's says, where it is a sentence; its kind before that where it is a word or nothing."""
+    """The text of an xDSL error; if that is one word or empty, the name of the exception class before it."""
     text = str(error.args[0]) if error.args else ""
     return text.removesuffix(".") if " " in text.strip() else f"{type(error).__name__}: {text}".removesuffix(": ")
 
 
 def early(op: Operation, opened: set[Block], seen: set[Operation]) -> Iterator[tuple[Operation, int]]:
-    """Uses of values that are not defined before them: op and number of the operand. `opened` are the blocks around
-    `op`, `seen` what comes before it in them. xDSL's verifier leaves this out.
-    """
+    """Yield uses of values before their definition, as (op, operand index), which xDSL's verifier does not check.
+    `opened` are the blocks around `op`, `seen` the ops before it in them."""
     for number, operand in enumerate(op.operands):
         if isinstance(operand, ForwardDeclaredValue):
             yield op, number
@@ -242,12 +243,13 @@ def early(op: Operation, opened: set[Block], seen: set[Operation]) -> Iterator[t
 
 
 def _dominates(block: Block, other: Block) -> bool:
-    """Whether every way to `other`, a block of the same region, is through `block`."""
+    """Whether every path to `other`, a block of the same region, goes through `block`."""
     return block.parent is not None and DominanceInfo(block.parent).dominates(block, other)
 
 
 def line_of(location: FileLineColLoc) -> str | None:
-    """The line of the text that was parsed; None if the location is not of a text, or far to the right."""
+    """The source line of a location; None if the location is not in parsed text, or beyond the characters that are
+    kept."""
     source: object = getattr(location.filename, "source", None)
     if not isinstance(source, Source) or not 0 < location.line.data - source.first_line <= len(source.lines):
         return None
@@ -273,7 +275,8 @@ def words(location: Attribute) -> str:
 
 
 def why_invalid(op: Operation, nested: bool = True) -> str | None:
-    """Why an op, or one inside, does not verify; None if it does. Verifiers of xDSL raise Exception itself, too."""
+    """The verifier's message for an op (with its nested ops if `nested`); None if it verifies. Some xDSL verifiers
+    raise Exception itself."""
     try:
         op.verify(verify_nested_ops=nested)
     except Exception as error:
@@ -284,14 +287,14 @@ def why_invalid(op: Operation, nested: bool = True) -> str | None:
 
 
 def invalid(module: ModuleOp) -> Iterator[tuple[Operation, str]]:
-    """Every op that does not verify by itself, the inner ones first, and why: `relay.add: what is wrong`."""
+    """Yield every op that does not verify by itself, inner ops first, with the reason: `relay.add: what is wrong`."""
     for op in _post_order(module):
         if (message := why_invalid(op, nested=False)) is not None:
             yield op, message if message.startswith(op.name) else f"{op.name}: {message}"
 
 
 def said_last(text: str) -> str:
-    """What a message of xDSL says last: xDSL puts the source before it, and carets under that."""
+    """The last line of an xDSL message: xDSL puts the source before it, and carets under that."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1] if lines else ""
 

@@ -29,4 +29,4 @@ __all__ = [
 ]
 
 __getattr__ = door(__name__, {"relay.passes.decorators": "function_pass module_pass"})[0]
-"""They are imported when they are first used: the tools and `relay.build` do without."""
+"""These names are imported on first use: the tools and `relay.build` do not need them."""

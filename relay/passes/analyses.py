@@ -1,4 +1,4 @@
-"""Results about a module that several passes use: computed once, kept until a pass runs that does not preserve them."""
+"""Analyses of a module that several passes use: computed once, cached until a pass runs that does not preserve them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ T = TypeVar("T")
 
 
 class Caches(threading.local):
-    """The caches of the pipelines that run in this thread, innermost last: a module, and its results by name."""
+    """The caches of the pipelines that run in this thread, innermost last: each a module and its results by analysis
+    name."""
 
     def __init__(self) -> None:
         self.stack: list[tuple[ModuleOp, dict[str, object]]] = []
@@ -29,8 +30,8 @@ CACHES = Caches()
 @dataclass(frozen=True)
 class Analysis(Generic[T]):
     """A function of a module whose result is kept while a pipeline runs on that module, until a pass that does not
-    preserve it has run. Outside of a pipeline it is computed at each call. A pass that changes the module must call it
-    before the first change, or call `forget`.
+    preserve it has run. Outside of a pipeline it is computed at each call. A pass that changes the module must call the
+    analysis before its first change, or call `forget`.
 
     A pass that changes the module must ask before it changes anything, or have `forget` called.
     """
@@ -49,7 +50,7 @@ class Analysis(Generic[T]):
 
 
 def forget(op: ModuleOp, preserved: Sequence[str] = ()) -> None:
-    """Drop the results that are kept about a module, except those of the analyses named."""
+    """Drop the cached results of a module, except those of the analyses named in `preserved`."""
     for module, cache in CACHES.stack:
         if module is op:
             for name in [name for name in cache if name not in preserved]:
@@ -108,9 +109,9 @@ def _shapes(op: ModuleOp) -> Mapping[SSAValue, tuple[int, ...]]:
 
 
 use_counts: Analysis[Mapping[SSAValue, int]] = Analysis("use-counts", _use_counts)
-"""How often each value is an operand."""
+"""The number of uses of each value as an operand."""
 liveness: Analysis[Mapping[SSAValue, Life]] = Analysis("liveness", _liveness)
-"""For each value the range of positions in which it lives, in the block that defines it; a use in a nested region
-counts for the op that holds the region."""
+"""The range of positions in which each value lives, in the block that defines it; a use in a nested region counts for
+the op that holds the region."""
 shapes: Analysis[Mapping[SSAValue, tuple[int, ...]]] = Analysis("shapes", _shapes)
 """The shape of every value of a shaped type; -1 for an unknown size."""

@@ -1,4 +1,4 @@
-"""`Pass`: an xDSL `ModulePass` that can be called, and says what it needs and what it leaves."""
+"""`Pass`: an xDSL `ModulePass` that can be called, and declares what it requires and what it preserves."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Pass(DescribedPass):
-    """A pass of ours: subclasses are frozen dataclasses whose fields are the pass's options.
+    """The base class of relay's passes: subclasses are frozen dataclasses whose fields are the pass's options.
 
     `mod = SomePass()(mod)` returns a new module and leaves the old as it is; a function gives a new function. The pass
     is a plain `ModulePass` too, and runs unwrapped in xDSL's `PassPipeline`.

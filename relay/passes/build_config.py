@@ -1,4 +1,4 @@
-"""`BuildConfig`: options of a build that stand for passes."""
+"""`BuildConfig`: options of a build that add, remove or configure passes."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ _ALIASES = {"quantize_start_layer": "from_layer"}
 class BuildConfig(PassContext):
     """`with BuildConfig(remove=["simplify"]): relay.build(mod)`: a `PassContext` that also edits the default pipeline.
 
-    Nothing is hidden: `relay.default_pipeline()` inside the block is the edited pipeline. `before` and `after` name a
-    pass and what runs before or after it (a pass, a pipeline or a text); `remove` names passes to leave out.
-    `quantize_model=True` runs the pass `quantize` first, with its options, each with the prefix `quantize_`
-    (`quantize_calibration=samples`); `quantize_start_layer` is its `from_layer`. So does any of its options, unless
-    `quantize_model=False`.
+    Inside the block, `relay.default_pipeline()` returns the edited pipeline. `before` and `after` name a pass and what
+    runs before or after it (a pass, a pipeline or a text); `remove` names passes to leave out. `quantize_model=True`
+    runs the pass `quantize` first, with its options, each with the prefix `quantize_` (`quantize_calibration=samples`);
+    `quantize_start_layer` is its `from_layer`. Giving any of these options also runs it, unless `quantize_model=False`.
     """
 
     def __init__(
@@ -56,7 +55,7 @@ class BuildConfig(PassContext):
                 self.quantize_options[option] = value
 
     def expand(self, pipeline: Pipeline) -> None:
-        """Edit a pipeline as the options say."""
+        """Edit a pipeline according to these options, in place."""
         if self.quantize_model:
             pipeline.items.insert(0, registry.find("quantize")(**self.quantize_options))
         for name, step in self.before.items():

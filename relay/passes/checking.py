@@ -1,4 +1,4 @@
-"""What finds faults: verification, a limit for bisection, and a reproducer of a crash."""
+"""Checks of a pipeline: verification, a limit for bisection, and a reproducer of a crash."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ REPRODUCER = "// relay-opt -p "
 
 
 ENTRY_OF_LOWERING = "linalg"
-"""The property that a module has below `relay` ops. From there on its types are not the model's: integers have lost
-their signs."""
+"""The property that a module below the `relay` dialect has. From there on, element types differ from the model's:
+integers are signless."""
 
 
 def verify(mod: IRModule, when: str) -> None:
@@ -39,8 +39,8 @@ def verify(mod: IRModule, when: str) -> None:
 
 
 class Verifier:
-    """Verifies a module while a pipeline runs: before it goes down a stage, and after each pass that is not vetted and
-    changed something."""
+    """Verifies a module while a pipeline runs: before it is lowered below the `relay` dialect, and after each foreign
+    pass that changed something."""
 
     def __init__(self, mod: IRModule, wanted: bool):
         self.mod, self.wanted = mod, wanted
@@ -70,7 +70,7 @@ _TYPE = attrgetter("_type")
 
 
 def contents(op: Operation) -> list[object]:
-    """All objects that an op, and the ops inside it, are made of. Two lists hold the same objects if and only if
+    """All objects of which an op and its nested ops consist. Two such lists hold identical objects if and only if
     nothing was changed in between; comparing them takes a hundredth of the time of a verification."""
     found: list[object] = [*op.properties.values(), *op.attributes.values()]
     append = found.append
@@ -102,7 +102,7 @@ def is_vetted(step: ModulePass) -> bool:
 
 
 class VerifyEach(PassInstrument):
-    """Verify the module before the first pass, and after each. Raises Malformed that names the pass."""
+    """Verify the module before the first pass and after each pass. Raises Malformed, naming the pass."""
 
     def __init__(self) -> None:
         self._checked = False
@@ -119,7 +119,7 @@ class VerifyEach(PassInstrument):
 class BisectLimit(PassInstrument):
     """Run only the first `limit` optional passes (-1: all), and log which ran.
 
-    Passes of level 0 that establish a property always run and are not counted; nested pipelines neither.
+    Passes of level 0 that establish a property always run and are not counted; nor are nested pipelines.
     """
 
     def __init__(self, limit: int):
@@ -139,7 +139,7 @@ class BisectLimit(PassInstrument):
 class CrashReproducer(PassInstrument):
     """When a pass fails, write the IR before it, weights in full, and the pass as a pipeline into one file.
 
-    `relay-opt FILE` runs it again. A pass that a decorator made is not known to `relay-opt`.
+    `relay-opt FILE` runs it again. `relay-opt` cannot run a pass that a decorator made.
     """
 
     def __init__(self, path: str | PathLike[str]):
@@ -163,6 +163,6 @@ class CrashReproducer(PassInstrument):
 
 
 def pipeline_of(text: str) -> str | None:
-    """The pipeline that a reproducer's first line names; None if the text is no reproducer."""
+    """The pipeline text in the first line of a reproducer; None if the text is not a reproducer."""
     first = text.partition("\n")[0].strip()
     return first.removeprefix(REPRODUCER).strip("'") if first.startswith(REPRODUCER) else None

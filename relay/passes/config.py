@@ -1,4 +1,5 @@
-"""The keys of `PassContext.config`: every option of every pass, and what others declare, typed, with a default."""
+"""The keys of `PassContext.config`: every option of every pass, and further declared keys, each with a type and a
+default."""
 
 from __future__ import annotations
 
@@ -18,18 +19,18 @@ from relay.passes.info import DescribedPass
 
 @dataclasses.dataclass(frozen=True)
 class Key:
-    """One key of the configuration."""
+    """One key of the configuration: its type, default and documentation."""
 
     name: str
     type: object
     default: object
     doc: str = ""
     deprecated: bool = False
-    """Accepted with a warning, and not listed."""
+    """Whether the key is accepted with a warning, and not listed."""
 
     def check(self, value: object, where: str = "") -> object:
-        """The value, converted to the type: an `int` becomes a `float`, a list a tuple, a mapping of fields a
-        dataclass; a `bool` is not an `int`. Raises InvalidArgument for a value of another type."""
+        """Return the value, converted to the key's type: an `int` becomes a `float`, a list a tuple, a mapping of
+        fields a dataclass; a `bool` is not an `int`. Raises InvalidArgument for a value of another type."""
         cls = self.type
         if is_mapping(value) and isinstance(cls, type) and dataclasses.is_dataclass(cls):
             return self._make(cast(type[object], cls), value)
@@ -59,7 +60,7 @@ DECLARED = {
         "relay.verify", bool, True, "verify what passes that are not ours leave, and what is to be lowered"
     ),
 }
-"""Keys that are not options of a pass."""
+"""The keys that are not options of a pass, by name."""
 
 
 def declare(name: str, type: object, default: object, doc: str) -> Key:
@@ -120,7 +121,7 @@ def _key(name: str) -> Key:
 
 
 def check_options(step: ModulePass) -> None:
-    """Raise InvalidArgument for an option of a pass of ours whose value is of another type than the option."""
+    """Raise InvalidArgument if an option of one of relay's passes has a value of another type than declared."""
     if isinstance(step, DescribedPass):
         for name, key in options(type(step)).items():
             if (value := getattr(step, name)) is not key.default:
@@ -128,7 +129,7 @@ def check_options(step: ModulePass) -> None:
 
 
 def override(step: ModulePass, config: Mapping[str, object]) -> ModulePass:
-    """The pass with the configured values in place of the options that are left at their defaults."""
+    """The pass, with options that have their default values replaced by configured values."""
     prefix = f"{step.name}."
     given = {key.removeprefix(prefix): value for key, value in config.items() if key.startswith(prefix)}
     if not given:

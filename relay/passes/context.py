@@ -1,4 +1,4 @@
-"""`PassContext`: what passes run under: level, required and disabled passes, options, instruments."""
+"""`PassContext`: the context in which passes run: level, required and disabled passes, options, instruments."""
 
 from __future__ import annotations
 
@@ -34,14 +34,15 @@ _STACK = _Stack()
 
 
 class PassContext:
-    """`with PassContext(opt_level=3, disabled_pass=["cse"]): relay.build(mod)`. Per thread; the innermost one counts.
+    """`with PassContext(opt_level=3, disabled_pass=["cse"]): relay.build(mod)`. Contexts are per thread; the innermost
+    one applies.
 
-    A pass runs if it is not in `disabled_pass`, and is in `required_pass` or of a level up to `opt_level` (0-4).
-    What a later pass needs (`Pass.requires`) runs at any level; disabling it is an error that says who needs it.
-    `config` sets options of passes that leave them at their defaults, `{"fold-constant.max_bytes": 1024}`; every key
-    has a type and a default (`list_configs`). Names are canonical ones or aliases.
-    `{"relay.check_numbers": inputs}` runs the interpreter after each pass, and refuses the pass that changed an integer
-    of the results, or a float by more than 1e-4 of the largest.
+    A pass runs if it is not in `disabled_pass`, and is in `required_pass` or of a level up to `opt_level` (0-4). A pass
+    that a later one requires (`Pass.requires`) runs at any level; disabling it is an error that names the requiring
+    pass. `config` sets options of passes that leave them at their defaults, `{"fold-constant.max_bytes": 1024}`; every
+    key has a type and a default (`list_configs`). Names are canonical ones or aliases. `{"relay.check_numbers":
+    inputs}` runs the interpreter after each pass, and raises an error for the pass that changed an integer result, or a
+    float by more than 1e-4 of the largest.
 
     Raises InvalidArgument for a level, name, key or value that is not known, with the nearest ones.
     """
@@ -78,7 +79,7 @@ class PassContext:
 
     @staticmethod
     def current() -> PassContext:
-        """The innermost context that this thread has entered; outside of all, a default one of level 2."""
+        """The innermost context that this thread has entered; outside of any context, a default one of level 2."""
         if _STACK.entered:
             return _STACK.entered[-1]
         if _STACK.default is None:
@@ -102,7 +103,7 @@ class PassContext:
         enter_all(self.instruments)
 
     def at_level(self, opt_level: int | None) -> PassContext:
-        """This context, or one like it of another level that shares its instruments without entering them again."""
+        """This context, or a copy with another level that shares its instruments without entering them again."""
         if opt_level is None or check_level(opt_level) == self.opt_level:
             return self
         other = copy(self)
@@ -110,7 +111,7 @@ class PassContext:
         return other
 
     def with_config(self, config: Mapping[str, object]) -> PassContext:
-        """A context like this one that also has these options of passes."""
+        """A copy of this context in which these options of passes are set, too."""
         other = copy(self)
         other.config = {**self.config, **configuration.normalise(config)}
         return other

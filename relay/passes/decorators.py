@@ -47,11 +47,11 @@ class TransformsFunction(Protocol):
 
 @dataclass(frozen=True)
 class MadePass(Pass):
-    """A pass around a Python function or class; each has a class of its own, made by a decorator. Its options are the
-    keyword-only parameters of the function, or the parameters of the class."""
+    """The base class of passes that a decorator makes from a Python function or class; each has a class of its own. Its
+    options are the keyword-only parameters of the function, or the parameters of the class."""
 
     bind: ClassVar[Callable[..., Callable[..., object]]]
-    """Takes the options, and returns the function that the pass runs."""
+    """Takes the options and returns the function that the pass runs."""
 
     @cached_property
     def run(self) -> Callable[..., object]:
@@ -59,7 +59,7 @@ class MadePass(Pass):
         return type(self).bind(**{each.name: getattr(self, each.name) for each in fields(self)})
 
     def spec(self, *, include_default: bool = False) -> ArgSpec:
-        """The pass as part of a pipeline's text, with those options that text can express."""
+        """The pass as part of a pipeline's text, with those options whose values text can express."""
         found = super().spec(include_default=include_default)
         written = {name: value for name, value in found.parameters.items() if isa(getattr(self, name), Text)}
         return ArgSpec(found.name, written)
@@ -71,7 +71,7 @@ Text = None | bool | int | float | str | tuple[int, ...] | tuple[float, ...] | t
 
 @dataclass(frozen=True)
 class MadeModulePass(MadePass):
-    """`run(mod, ctx) -> mod`."""
+    """A pass that calls `run(mod, ctx) -> mod`."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         mod = IRModule(op)
@@ -85,7 +85,8 @@ class MadeModulePass(MadePass):
 
 @dataclass(frozen=True)
 class MadeFunctionPass(MadePass):
-    """`run(func, mod, ctx) -> func` on every function that has a body and belongs to no external compiler."""
+    """A pass that calls `run(func, mod, ctx) -> func` for every function that has a body and belongs to no external
+    compiler."""
 
     parallel: ClassVar[bool] = False
 
@@ -126,7 +127,7 @@ def adopt(op: ModuleOp, new: ModuleOp) -> None:
 
 
 class Effects(TypedDict, total=False):
-    """Arguments of a decorator that say what the pass does to properties and analyses."""
+    """Arguments of a decorator that declare how the pass affects properties and analyses."""
 
     invalidates: Sequence[str] | None
     establishes: Sequence[str]
@@ -134,14 +135,14 @@ class Effects(TypedDict, total=False):
 
 
 class FunctionEffects(Effects, total=False):
-    """The arguments of `function_pass` besides."""
+    """The further arguments of `function_pass`."""
 
     parallel: bool
 
 
 @dataclass(frozen=True)
 class Maker:
-    """The arguments of a decorator, which make a pass of a function, or a class of passes of a class."""
+    """A decorator's arguments, which make a pass from a function, or a class of passes from a class."""
 
     base: type[MadePass]
     decorator: str
@@ -155,7 +156,7 @@ class Maker:
     parallel: bool = False
 
     def make(self, target: Callable[..., object]) -> MadePass | Callable[..., MadePass]:
-        """The pass of a function; for a class, a function that takes the arguments of its constructor and makes a
+        """Make a pass from a function; for a class, a function that takes the arguments of its constructor and makes a
         pass."""
         if not callable(target):
             raise InvalidArgument(self.decorator, f"{shown(target)} is no function", "give f(mod, ctx) or a class")
@@ -184,7 +185,7 @@ class Maker:
         return wraps(target, updated=())(construct)
 
     def finish(self, target: Callable[..., object], bind: Callable[..., Callable[..., object]]) -> type[MadePass]:
-        """The class of the pass: it has the target's name, documentation and options."""
+        """Make the class of the pass, with the target's name, documentation and options."""
         where = self.where(target)
         name = name_of(target) if self.name is None else text(self.name, where)
         if self.opt_level is None:
@@ -210,12 +211,12 @@ class Maker:
         )
 
     def where(self, target: Callable[..., object]) -> str:
-        """The place that errors name."""
+        """How error messages name the decorated function or class."""
         return f"{self.decorator} {name_of(target)}"
 
 
 def _method(target: type, name: str, /, **options: Any) -> Callable[..., object]:
-    """A method of an object that is constructed with these options."""
+    """The method `name` of an object of class `target` that is constructed with these options."""
     return getattr(target(**options), name)
 
 
@@ -247,7 +248,7 @@ def name_of(target: Callable[..., object]) -> str:
 
 
 class ModuleDecorator(Maker):
-    """What `module_pass(opt_level=1)` returns: a decorator."""
+    """The decorator that `module_pass(opt_level=1)` returns."""
 
     @overload
     def __call__(self, target: Callable[P, TransformsModule]) -> Callable[P, Pass]: ...
@@ -258,7 +259,7 @@ class ModuleDecorator(Maker):
 
 
 class FunctionDecorator(Maker):
-    """What `function_pass(opt_level=1)` returns: a decorator."""
+    """The decorator that `function_pass(opt_level=1)` returns."""
 
     @overload
     def __call__(self, target: Callable[P, TransformsFunction]) -> Callable[P, Pass]: ...
@@ -304,13 +305,13 @@ def module_pass(
     """Make a pass of `f(mod, ctx) -> mod`, or of a class with `transform_module(self, mod, ctx) -> mod`.
 
     `mod` is an `IRModule` that may be changed in place and returned; `ctx` is the `PassContext`. `required` names
-    passes or properties, `establishes` and `invalidates` properties that hold and need not hold after it (by default
-    every property is looked at again), `preserves` analyses whose results stay right. A decorator, or a plain call:
-    `module_pass(f, opt_level=1)`. `name` defaults to the function's.
+    passes or properties that must precede it; `establishes` names properties that hold after it, `invalidates` those
+    that may not (by default each property is checked again when needed), `preserves` analyses whose results stay valid.
+    Used as a decorator, or as a plain call: `module_pass(f, opt_level=1)`. `name` defaults to the function's.
 
     Options are the function's keyword-only parameters (`def f(mod, ctx, *, limit: int = 3)`), or those of the class's
-    constructor: text gives them (`f{limit=5}`), `dataclasses.replace(f, limit=5)`, and the context's `config`.
-    `ctx.count("folded")` counts for `OpStatistics`.
+    constructor: they are set by pipeline text (`f{limit=5}`), `dataclasses.replace(f, limit=5)`, or the context's
+    `config`. `ctx.count("folded")` adds to a counter that `OpStatistics` shows.
 
     Raises InvalidArgument where `opt_level` is missing, the class lacks the method, or the name is that of a pass of
     relay, of xDSL or of another function.
@@ -357,8 +358,8 @@ def function_pass(
     """Make a pass of `f(func, mod, ctx) -> func`, or of a class with `transform_function(self, func, mod, ctx)`.
 
     It is called for every function that has a body and belongs to no external compiler; a function may be changed in
-    place and returned. With `parallel` it is called for all of them at once, in threads, which pays where it computes
-    with numpy or waits for other programs; it may then change nothing but its function. The rest is as in
+    place and returned. With `parallel` it is called for all of them at once, in threads; it may then change only its
+    own function. This saves time for functions that compute with numpy or wait for other programs. The rest is as in
     `module_pass`.
     """
     kind = MadeFunctionPass, "function_pass", "transform_function"

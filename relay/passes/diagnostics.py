@@ -30,7 +30,7 @@ class Diagnostic:
     place: str
     message: str
     source: str
-    """The source line, or the op's own text, and the line of the caret under it."""
+    """The source line, or the op's own text, with a caret below it."""
 
     def __str__(self) -> str:
         return f"{self.place}: {self.severity.value}: {self.message}\n{self.source}"
@@ -55,9 +55,9 @@ class CollectedErrors(RelayError):
 
 
 class Reporter:
-    """Collects diagnostics. A pass that reports an error goes on; when it ends, its errors are raised together as
-    `CollectedErrors`. Warnings stay in `diagnostics`: those of a context until it ends, those outside of all contexts
-    until the next run.
+    """Collects diagnostics. A pass continues after it reports an error; when it ends, its errors are raised together as
+    `CollectedErrors`. Warnings stay in `diagnostics`: those of a context until it ends, those outside of any context
+    until the next pipeline runs.
 
     Warnings stay in `diagnostics`: those of a context until its end, those outside of all contexts until the next run.
     """
@@ -70,7 +70,7 @@ class Reporter:
         self._add(Severity.ERROR, op, message)
 
     def warning(self, op: Operation, message: str) -> None:
-        """Report something that the user may not want; it is shown with errors, and kept in `diagnostics`."""
+        """Report something that the user may not intend; it is shown with errors, and kept in `diagnostics`."""
         self._add(Severity.WARNING, op, message)
 
     def note(self, op: Operation, message: str) -> None:
@@ -81,7 +81,7 @@ class Reporter:
         self.diagnostics.append(Diagnostic(severity, _place(op), message, _source(op)))
 
     def move_errors(self, error: BaseException) -> None:
-        """After a failure of another kind: add the errors collected so far to it as notes."""
+        """Add the collected errors as notes to an exception of another kind, and forget them."""
         for diagnostic in self.diagnostics:
             if diagnostic.severity is Severity.ERROR:
                 error.add_note(str(diagnostic))
@@ -96,7 +96,7 @@ class Reporter:
 
 
 def _file(location: Attribute) -> FileLineColLoc | None:
-    """The location in a file that is inside a named location."""
+    """The file location inside a (possibly named or fused) location; None if there is none."""
     match location:
         case FileLineColLoc():
             return location

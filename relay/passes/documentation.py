@@ -1,4 +1,4 @@
-"""What lists of passes say of each pass."""
+"""The documentation of passes: names, first sentences and options."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ SENTENCE = re.compile(r".*?(?:\.(?= )|$)")
 
 @dataclass(frozen=True)
 class Documented:
-    """A pass by name, the first sentence of its documentation, and the options of ours."""
+    """The documentation of a pass: its name, first sentence, and, for relay's passes, its options."""
 
     name: str
     summary: str
     options: tuple[str, ...]
     ours: bool
     module: str = ""
-    """The module that defines it."""
+    """The Python module that defines the pass."""
 
 
 def documented(passes: Mapping[str, Factory]) -> list[Documented]:
-    """Every pass by name; of one that cannot be imported, the reason."""
+    """The documentation of every pass, sorted by name; for one that cannot be imported, the reason."""
     found: list[Documented] = []
     for name, factory in sorted(passes.items()):
         try:

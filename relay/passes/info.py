@@ -1,4 +1,5 @@
-"""What a pass declares (level, properties, aliases), and what instruments receive about a pass or group that runs."""
+"""Declarations of a pass (level, properties, aliases), and the `PassInfo` that instruments receive about a pass or
+group."""
 
 from __future__ import annotations
 
@@ -18,61 +19,62 @@ LEVELS = range(5)
 
 
 class DescribedPass(ModulePass, ABC):
-    """A pass that declares its level, and the properties that it needs and leaves. `Pass` adds that it can be
-    called."""
+    """A pass that declares its level, and the properties that it requires, establishes and invalidates. `Pass` adds
+    that it can be called."""
 
     name: ClassVar[str]
     """The canonical name: unique, stable, kebab-case; printed everywhere."""
     aliases: ClassVar[Sequence[str]] = ()
     """Further names, besides the name of its class."""
     opt_level: ClassVar[int] = 0
-    """The least level of a `PassContext` at which it runs; 0 for what correctness needs."""
+    """The lowest level of a `PassContext` at which it runs; 0 for a pass that correctness needs."""
     requires: ClassVar[Sequence[str]] = ()
     """Properties that must hold before it (`legal`, ...), or names of passes that must have run."""
     establishes: ClassVar[Sequence[str]] = ()
     """Properties that hold after it; its own name is always one."""
     invalidates: ClassVar[Sequence[str] | None] = None
-    """Properties that may not hold after it. None: not declared, so each property is looked for again when it is
+    """Properties that may not hold after it. None: not declared, so each property is checked again when it is
     needed."""
     preserves: ClassVar[Sequence[str]] = ()
     """Analyses whose results are still valid after it."""
     why: ClassVar[str] = ""
-    """Why the default pipeline has it, in a few words."""
+    """Why the default pipeline contains the pass, in a few words."""
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:
-        """Whether the module visibly has what the pass establishes. False where that cannot be seen."""
+        """Whether the module can be seen to have the property that the pass establishes. False if that cannot be
+        seen."""
         return False
 
     @property
     def info(self) -> PassInfo:
-        """What instruments receive about it."""
+        """The `PassInfo` that instruments receive about this pass."""
         return info_of(self)
 
 
 class PassGroup(ABC):
-    """Passes and groups in order, under a name and a level: a `Pipeline`."""
+    """Passes and groups in order, with a name and a level: a `Pipeline`."""
 
     name: str
 
     @property
     @abstractmethod
     def members(self) -> Sequence[ModulePass | PassGroup]:
-        """The passes and groups directly in it."""
+        """The passes and groups directly in this group."""
 
     @property
     @abstractmethod
     def info(self) -> PassInfo:
-        """What instruments receive about it when it is nested in another one."""
+        """The `PassInfo` that instruments receive about this group when it is nested in another one."""
 
     @abstractmethod
     def __iter__(self) -> Iterator[ModulePass]:
-        """The passes in it and in nested groups."""
+        """Iterate over the passes in this group and in nested groups."""
 
 
 @dataclass(frozen=True)
 class PassInfo:
-    """What instruments receive about a pass, or a nested pipeline, that is about to run."""
+    """The description of a pass or nested pipeline that is about to run, as instruments receive it."""
 
     name: str
     opt_level: int
@@ -84,18 +86,18 @@ class PassInfo:
 
     @property
     def required(self) -> tuple[str, ...]:
-        """`requires`, by the name that TVM's Relay gives it."""
+        """The same tuple as `requires`, under the name that TVM's Relay gives it."""
         return self.requires
 
     @property
     def mandatory(self) -> bool:
-        """Whether correctness needs the pass: bisection never leaves it out."""
+        """Whether correctness needs the pass: bisection never skips it."""
         return self.opt_level == 0 and bool(self.establishes)
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What relay declares about one of xDSL's passes."""
+    """Relay's declarations about one of xDSL's passes."""
 
     aliases: tuple[str, ...]
     opt_level: int
@@ -107,11 +109,11 @@ FOREIGN = {
     "cse": Facts(("EliminateCommonSubexpr",), 2, "merges equal ops"),
     "dce": Facts((), 1, "removes ops whose results are unused"),
 }
-"""xDSL's passes that invalidate none of our properties."""
+"""xDSL's passes that invalidate none of relay's properties, by name."""
 
 
 def info_of(step: ModulePass) -> PassInfo:
-    """What a pass declares; for another package's pass, what `FOREIGN` says."""
+    """The `PassInfo` of a pass: its own declarations, or, for another package's pass, those in `FOREIGN`."""
     if isinstance(step, DescribedPass):
         invalidates = None if step.invalidates is None else tuple(step.invalidates)
         return PassInfo(step.name, step.opt_level, tuple(step.requires), tuple(step.establishes), invalidates, step)
@@ -127,7 +129,7 @@ def names_of(cls: type[ModulePass]) -> tuple[str, ...]:
 
 
 def why_of(step: ModulePass) -> str:
-    """Why the default pipeline has the pass."""
+    """Why the default pipeline contains the pass; empty if it says nothing."""
     if isinstance(step, DescribedPass):
         return step.why
     return FOREIGN[step.name].why if step.name in FOREIGN else ""
@@ -140,7 +142,7 @@ def as_module(mod: IRModule | ModuleOp) -> IRModule:
 
 
 def check_step(step: object) -> ModulePass:
-    """The pass. Raises InvalidArgument for anything else, a class of passes included."""
+    """Return the argument if it is a pass. Raises InvalidArgument for anything else, also for a pass class."""
     if isinstance(step, type):
         raise InvalidArgument("pass", f"{step.__name__} is a class", f"write {step.__name__}()")
     if not isinstance(step, ModulePass):
@@ -155,7 +157,7 @@ def check_module(mod: object) -> None:
 
 
 def check_level(opt_level: object, where: str = "") -> int:
-    """The level. Raises InvalidArgument for anything but 0 to 4."""
+    """Return the level if it is 0 to 4. Raises InvalidArgument for anything else."""
     if type(opt_level) is not int or opt_level not in LEVELS:
         said = f"opt_level={shown(opt_level)}"
         raise InvalidArgument(f"{where}, {said}" if where else said, "is not one of 0, 1, 2, 3, 4")

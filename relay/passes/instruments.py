@@ -9,18 +9,16 @@ from relay.passes.info import PassInfo
 
 
 class PassInstrument:
-    """Override what is needed; each method does nothing here. `info` says what runs, `mod` is what it runs on.
-
-    Instruments nest: after a pass the last of a context is told first.
-    An exception in a method goes to the caller. Where entering one instrument of a context fails, those entered before
-    exit; where exiting fails, the others exit all the same; then the context has no instruments left.
-    """
+    """Base class of instruments: override the methods that are needed; here each does nothing. `info` describes the
+    pass, `mod` is the module on which it runs. Instruments nest: after a pass, the last one of a context is called
+    first. An exception in a method goes to the caller. Where entering one instrument of a context fails, those entered
+    before exit; where exiting fails, the others exit all the same; then the context has no instruments left."""
 
     def enter_pass_ctx(self) -> None:
         """Called when a context with this instrument is entered."""
 
     def exit_pass_ctx(self) -> None:
-        """Called when the context is left, also by an exception."""
+        """Called when the context is left, also because of an exception."""
 
     def should_run(self, mod: IRModule, info: PassInfo) -> bool:
         """Whether the pass may run; it runs if every instrument says so. Not called for passes that a later pass
@@ -47,7 +45,7 @@ METHODS = (
 
 
 def pass_instrument(cls: type) -> type[PassInstrument]:
-    """Decorator: make a class with some of the methods of `PassInstrument` one."""
+    """A class decorator that adds the missing methods of `PassInstrument` to a class that has some of them."""
     if not any(hasattr(cls, name) for name in METHODS):
         raise InvalidArgument(f"pass_instrument {cls.__name__}", f"has none of the methods {', '.join(METHODS)}")
     made = type(cls.__name__, (cls, PassInstrument), {"__doc__": cls.__doc__, "__module__": cls.__module__})
@@ -56,7 +54,7 @@ def pass_instrument(cls: type) -> type[PassInstrument]:
 
 
 def checked(instruments: object) -> list[PassInstrument]:
-    """The instruments of a list. Raises InvalidArgument for what is none, a class for example."""
+    """The instruments of a list. Raises InvalidArgument for an element that is not an instrument, such as a class."""
     found: list[PassInstrument] = []
     for each in every(instruments, "instruments"):
         if isinstance(each, type):
@@ -66,7 +64,7 @@ def checked(instruments: object) -> list[PassInstrument]:
 
 
 def enter_all(instruments: list[PassInstrument]) -> None:
-    """Enter in order; if one raises, exit those before it, forget all, and raise."""
+    """Enter the instruments in order; if one raises, exit those before it, clear the list, and raise."""
     for number, instrument in enumerate(instruments):
         try:
             instrument.enter_pass_ctx()
@@ -78,7 +76,7 @@ def enter_all(instruments: list[PassInstrument]) -> None:
 
 
 def exit_all(instruments: list[PassInstrument]) -> None:
-    """Exit each, also if another raises; then forget all, and raise the first error."""
+    """Exit each instrument, even if another raises; then clear the list, and raise the first error."""
     first: BaseException | None = None
     for instrument in list(instruments):
         try:

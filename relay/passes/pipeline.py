@@ -34,10 +34,10 @@ class Pipeline(PassGroup):
     """Passes in order; `pipeline(mod)` clones the module once and runs in place on the clone.
 
     Items are passes, texts of passes (`"legalize"`, `"fold-constant{max_bytes=8}"`), or pipelines; a nested one is a
-    group with a name and level of its own. A pipeline iterates over its passes, whatever groups they are in; `len`,
-    indices and slices count passes. Wherever a pass is named, its canonical name or an alias does; where several match,
-    `name#2` is the second. Each editing method returns the pipeline. Raises InvalidArgument for a name that is not
-    there, or stands for several passes.
+    group with a name and level of its own. Iterating over a pipeline yields all passes, also those in nested groups;
+    `len`, indices and slices count passes. A pass is named by its canonical name or an alias; where several match,
+    `name#2` is the second. Each editing method returns the pipeline. Raises InvalidArgument for a name that is not in
+    the pipeline, or matches several passes.
     """
 
     def __init__(
@@ -70,18 +70,18 @@ class Pipeline(PassGroup):
 
     @staticmethod
     def parse(text: str) -> Pipeline:
-        """The pipeline of a text in xDSL's syntax: `legalize,fold-constant{max_bytes=1024}`."""
+        """Parse a pipeline in xDSL's syntax: `legalize,fold-constant{max_bytes=1024}`."""
         return Pipeline(registry.parse(text))
 
     def __str__(self) -> str:
-        """The passes in xDSL's syntax, without the groups; `parse` and `relay-opt -p` read it."""
+        """The passes in xDSL's syntax, without the groups; `parse` and `relay-opt -p` accept it."""
         return ",".join(map(str, self))
 
     def __repr__(self) -> str:
         return f"Pipeline.parse({str(self)!r})"
 
     def _repr_html_(self) -> str:
-        """The view in a notebook."""
+        """The HTML that a notebook shows."""
         from relay.universe import shown_in_notebook
 
         return shown_in_notebook(self)
@@ -97,7 +97,7 @@ class Pipeline(PassGroup):
 
     @property
     def info(self) -> PassInfo:
-        """What instruments receive about it when it is nested."""
+        """The `PassInfo` that instruments receive about this pipeline when it is nested."""
         return PassInfo(self.name, self.opt_level, self.requires, (), (), self)
 
     def __iter__(self) -> Iterator[ModulePass]:
@@ -128,19 +128,19 @@ class Pipeline(PassGroup):
         return any(item == step for item in self)
 
     def __eq__(self, other: object) -> bool:
-        """Whether the same passes with the same options run in the same order."""
+        """Whether both pipelines have equal passes with equal options in the same order."""
         return isinstance(other, Pipeline) and self.passes == other.passes
 
     def __add__(self, other: Pipeline | Sequence[ModulePass | str] | str) -> Pipeline:
         return Pipeline([*self.items, *Pipeline.of(other).items])
 
     def copy(self) -> Pipeline:
-        """A pipeline with the same passes; editing one leaves the other."""
+        """A copy that can be edited without changing the original."""
         items = [item.copy() if isinstance(item, Pipeline) else item for item in self.items]
         return Pipeline(items, self.opt_level, self.name, self.requires)
 
     def index(self, name: str) -> int:
-        """The position of the pass with this name, or of the first pass of the group with this name."""
+        """The index of the pass with this name, or of the first pass of the group with this name."""
         owner, number = self._find(name)
         position = 0
         for other, place, item in self._places():
@@ -165,7 +165,7 @@ class Pipeline(PassGroup):
     run_after = insert_after
 
     def append(self, step: ModulePass | Pipeline | str) -> Self:
-        """Add it at the end."""
+        """Append a pass, a pipeline, or the passes of a text."""
         self.items.extend(self._steps(step))
         return self
 
@@ -182,14 +182,14 @@ class Pipeline(PassGroup):
         return self
 
     def _places(self) -> Iterator[tuple[Pipeline, int, ModulePass | Pipeline]]:
-        """Every item, with the pipeline that holds it and its index there; a group comes before its own items."""
+        """Iterate over all items as (pipeline that holds it, index there, item); a group comes before its own items."""
         for number, item in enumerate(self.items):
             yield self, number, item
             if isinstance(item, Pipeline):
                 yield from item._places()
 
     def _find(self, name: str) -> tuple[Pipeline, int]:
-        """The pipeline and index of the one item with this name."""
+        """The pipeline and index of the only item with this name."""
         wanted, sharp, ordinal = text(name, "pipeline", "passes are told by their names").partition("#")
         found: list[tuple[Pipeline, int]] = []
         positions: list[int] = []
@@ -217,12 +217,12 @@ class Pipeline(PassGroup):
         return found[0]
 
     def plan(self, ctx: PassContext | None = None) -> list[Planned]:
-        """What would run under the context (default: the current one), and why, including passes that others require.
-        Requests on a module (`IRModule.request_pass`) are not included."""
+        """The passes that would run under the context (default: the current one), with the reasons, including passes
+        that others require. Requests on a module (`IRModule.request_pass`) are not included."""
         return plan(self, ctx or PassContext.current())
 
     def apply(self, mod: IRModule | ModuleOp, ctx: Context | None = None) -> None:
-        """Run in place."""
+        """Run the pipeline on the module, in place."""
         from relay.passes.runner import Runner
 
         Runner(as_module(mod).op, ctx).run(self)
@@ -278,12 +278,13 @@ class Planned:
 
 
 def plan(pipeline: PassGroup, ctx: PassContext) -> list[Planned]:
-    """The passes of a pipeline under a context, in order, including those that others require."""
+    """Each pass of a pipeline, whether it would run under a context, and why, in order, including passes that others
+    require."""
     return Planner(pipeline, ctx).planned
 
 
 class Planner:
-    """Walks through the items as the runner does, without running them."""
+    """Walks through the items of a pipeline as the runner does, without running them."""
 
     def __init__(self, pipeline: PassGroup, ctx: PassContext):
         self.ctx = ctx

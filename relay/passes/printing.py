@@ -1,4 +1,4 @@
-"""Instruments that show the IR: printed before or after passes, as a diff, or dumped as numbered files."""
+"""Instruments that show the IR: printed before or after passes, as a diff, or dumped to numbered files."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class PrintAfterAll(PassPrintingInstrument):
 
 
 class PrintChanged(PassInstrument):
-    """Print what each pass changed, as a unified diff; a pass that changed nothing has one line."""
+    """Print the changes of each pass as a unified diff; a pass that changed nothing gives one line."""
 
     def __init__(self, stream: TextIO | None = None, *, colour: bool | None = None):
         self.stream = stream
@@ -88,7 +88,7 @@ class PrintChanged(PassInstrument):
 class DumpIR(PassInstrument):
     """Write `000_input.mlir`, then `001_legalize.mlir`, ... after each pass into a folder.
 
-    `refresh` first removes what an earlier dump left there; no other file is touched.
+    `refresh` first removes the files of an earlier dump; no other file is touched.
     """
 
     def __init__(self, folder: str | PathLike[str], refresh: bool = False):

@@ -25,10 +25,11 @@ Factory = Callable[[], type[ModulePass]]
 GROUP = "xdsl.universe"
 OURS = EntryPoint("relay", "relay.universe:UNIVERSE", GROUP)
 XDSL = EntryPoint("xdsl", "xdsl.universe:XDSL_UNIVERSE", GROUP)
-"""Two universes that need no installation; where both have a pass of one name, the first wins."""
+"""The entry points of xDSL's and relay's universes, which need no installation; if both have a pass of one name, the
+first wins."""
 
 MADE: dict[str, type[ModulePass]] = {}
-"""Passes by name that `module_pass` and `function_pass` have made, or that a program has registered."""
+"""The passes made by `module_pass` and `function_pass`, or registered by a program, by name."""
 
 
 def register(cls: type[ModulePass]) -> None:
@@ -60,7 +61,7 @@ def plugged() -> dict[str, Factory]:
 
 
 def factories() -> dict[str, Factory]:
-    """Every pass by its canonical name, imported when its factory is called."""
+    """A mapping from every pass's canonical name to a factory that imports the pass."""
     merged = plugged()
     for point in (XDSL, OURS):
         merged.update(_factories(point))
@@ -124,12 +125,12 @@ def kebab(name: str) -> str:
 
 
 def canonical(name: str, where: str = "pipeline") -> str:
-    """The canonical name for a name or alias."""
+    """The canonical name of the pass with this name or alias."""
     return find(name, where).name
 
 
 def create(spec: ArgSpec, where: str = "pipeline", first: Mapping[str, Factory] | None = None) -> ModulePass:
-    """The pass, with its options, that an element of a pipeline's text describes."""
+    """Make the pass, with its options, that one element of a pipeline's text describes."""
     cls = find(spec.name, where, first)
     try:
         return cls.from_pass_spec(ArgSpec(cls.name, spec.parameters))
@@ -138,7 +139,7 @@ def create(spec: ArgSpec, where: str = "pipeline", first: Mapping[str, Factory] 
 
 
 def parse(text: str, where: str = "pipeline", first: Mapping[str, Factory] | None = None) -> list[ModulePass]:
-    """The passes of a pipeline's text, in xDSL's syntax: `legalize,fold-constant{max_bytes=1024}`."""
+    """Parse a pipeline's text, in xDSL's syntax, to passes: `legalize,fold-constant{max_bytes=1024}`."""
     checked_text(text, where, "write for example 'cse,dce'")
     plain = DOTTED.sub(_without_dots, ",".join(flat(text, where)) if "(" in text else text)
     try:
@@ -152,14 +153,15 @@ def parse(text: str, where: str = "pipeline", first: Mapping[str, Factory] | Non
 
 ANCHORS = ("builtin.module", "func.func", "any")
 PART = re.compile(r'"(?:[^"\\]|\\.)*"|[{}(),]|[^"{}(),]+|.')
-"""A token: a quoted text, one of `{}(),`, or the text between them."""
+"""A pattern for one token: a quoted text, one of `{}(),`, or the text between them."""
 
 
 def flat(text: str, where: str = "pipeline") -> list[str]:
-    """The passes of a nested pipeline text, as upstream's `builtin.module(func.func(cse),dce)`, in one list, each with
-    its options. Every pass runs on the whole module.
+    """Flatten a nested pipeline text, such as upstream's `builtin.module(func.func(cse),dce)`, to a list of passes with
+    their options.
 
-    Raises InvalidArgument for another anchor, and for parentheses that do not match.
+    Every pass runs on the whole module. Raises InvalidArgument for another anchor, and for parentheses that do not
+    match.
     """
     found, item, depth, braces = list[str](), "", 0, 0
     for part in [*PART.findall(text), ","]:
@@ -184,7 +186,7 @@ def flat(text: str, where: str = "pipeline") -> list[str]:
 
 
 def check_options(text: str) -> None:
-    """Raise InvalidArgument where a pass has an option twice: xDSL's parser would silently keep the last one."""
+    """Raise InvalidArgument if a pass has one option twice: xDSL's parser would silently use the last one."""
     lexer, step, given, last = PipelineLexer(text), "", set[str](), None
     while (token := lexer.lex()).kind is not SpecTokenKind.EOF:
         if token.kind is SpecTokenKind.L_BRACE:
@@ -198,8 +200,8 @@ def check_options(text: str) -> None:
 
 
 DOTTED = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\w-])[A-Za-z_][\w-]*+(?:\.[A-Za-z_][\w-]*+)+')
-"""A quoted text, or a name with dots such as `qnn.Legalize`, which xDSL's syntax lacks. The pattern is anchored at the
-start of a word; otherwise matching a long name would take quadratic time."""
+"""A pattern for a quoted text, or a name with dots such as `qnn.Legalize`, which xDSL's syntax lacks. It is anchored at
+the start of a word; otherwise matching a long name would take quadratic time."""
 
 
 def _without_dots(found: re.Match[str]) -> str:
@@ -208,7 +210,7 @@ def _without_dots(found: re.Match[str]) -> str:
 
 
 def provider(prop: str) -> type[ModulePass] | None:
-    """The first pass that establishes a property: of relay, then of those from decorators; None if there is none."""
+    """The first pass that establishes a property: relay's own, then those from decorators; None if there is none."""
     if prop in PROVIDERS:
         return find(PROVIDERS[prop])
     return next((cls for cls in MADE.values() if issubclass(cls, DescribedPass) and prop in cls.establishes), None)

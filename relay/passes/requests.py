@@ -28,9 +28,9 @@ def rows(op: ModuleOp) -> list[dict[str, str]]:
 
 
 def take(op: ModuleOp, when: str, names: Sequence[str]) -> str | None:
-    """Remove the first request that is to run before or after (`when`) the pass with these names, and return its text.
+    """Remove the first request to run before or after (`when`) the pass with these names, and return its text.
 
-    A request that names no pass is one before any.
+    A request that names no pass counts as one before any pass.
     """
     if REQUESTS not in op.attributes:
         return None
@@ -53,7 +53,7 @@ def _write(op: ModuleOp, requests: Sequence[dict[str, str]]) -> None:
 
 
 def refuse_pending(op: ModuleOp, ran: Sequence[str]) -> None:
-    """Raise InvalidArgument if a request remains whose pass is not in the pipeline."""
+    """Raise InvalidArgument if a request is left whose pass is not in the pipeline."""
     for row in rows(op):
         when = "before" if "before" in row else "after"
         where = f"request_pass('{row['pass']}', {when}='{row.get(when, '')}')"

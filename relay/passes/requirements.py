@@ -12,11 +12,11 @@ from relay.passes.context import PassContext
 from relay.passes.info import DescribedPass, PassInfo, info_of
 
 Providers = Mapping[str, ModulePass]
-"""Passes by name and by the properties that they establish; they have priority over the registry's."""
+"""A mapping from names and established properties to passes; these have priority over the registry's."""
 
 
 def providers_of(passes: Sequence[ModulePass]) -> dict[str, ModulePass]:
-    """Passes by name and by property; for a property, the first pass that establishes it."""
+    """The passes by name and by property; for a property, the first pass that establishes it."""
     found: dict[str, ModulePass] = {}
     for step in passes:
         for name in (step.name, *info_of(step).establishes):
@@ -26,7 +26,7 @@ def providers_of(passes: Sequence[ModulePass]) -> dict[str, ModulePass]:
 
 class Requirements:
     """Tracks which properties hold. A property holds from the pass that establishes it until one that invalidates it.
-    After a pass that does not declare what it invalidates, each property is looked for in the module again."""
+    After a pass that does not declare which properties it invalidates, each is checked in the module again."""
 
     def __init__(
         self, ctx: PassContext, looks: Callable[[type[DescribedPass]], bool], providers: Providers | None = None
@@ -64,7 +64,7 @@ class Requirements:
     def _satisfy(
         self, prop: str, info: PassInfo, run: Callable[[ModulePass, str], None], chain: tuple[str, ...]
     ) -> None:
-        """Make one property hold."""
+        """Run the passes that make one property hold."""
         step = self._provider(self._canonical(prop, info), info)
         if self._seen(step, chain):
             return
@@ -79,7 +79,7 @@ class Requirements:
         run(step, info.name)
 
     def _seen(self, step: ModulePass, chain: tuple[str, ...]) -> bool:
-        """Whether the module visibly has what the pass establishes, and all that the pass requires."""
+        """Whether the module can be seen to have the properties that the pass establishes and requires."""
         info = info_of(step)
         if not isinstance(step, DescribedPass) or step.name in chain or not self.looks(type(step)):
             return False
@@ -91,13 +91,13 @@ class Requirements:
         return True
 
     def _canonical(self, prop: str, info: PassInfo) -> str:
-        """The property, or the canonical name of a pass."""
+        """The name itself if it is a property, else the canonical name of the pass."""
         if prop in self.providers or registry.provider(prop) is not None:
             return prop
         return registry.canonical(prop, f"pass {info.name}, required")
 
     def _provider(self, name: str, info: PassInfo) -> ModulePass:
-        """The pass that establishes a property, or is of that name."""
+        """The pass that establishes a property, or has that name."""
         if name in self.providers:
             return self.providers[name]
         cls = registry.provider(name) or registry.find(name)

@@ -1,4 +1,4 @@
-"""Running passes on a module: levels, requirements, requests, instruments, analyses, diagnostics."""
+"""Runs passes on a module, observing levels, requirements, requests, instruments, analyses and diagnostics."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ def _prepared() -> Context:
 
 
 def fresh_context() -> Context:
-    """A context with our dialects, as `make_context` makes it; after the first call in a fiftieth of its time."""
+    """A context with relay's dialects, equal to that of `make_context`; after the first call it takes a fiftieth of the
+    time."""
     return _prepared().clone()
 
 
 class Runner:
-    """Runs passes on one module, in place. `options`: values by `pass.option`, for options that are left at their
+    """Runs passes on one module, in place. `options` maps `pass.option` to values for options that have their
     defaults."""
 
     def __init__(
@@ -52,13 +53,13 @@ class Runner:
         self.verifier = Verifier(self.mod, self.ctx.config.get("relay.verify") is not False)
         self.requirements = Requirements(self.ctx, self._looks, providers)
         self.served: dict[str, str] = {}
-        """Passes that ran because others required them, each with the first that did."""
+        """The passes that ran because others required them, each with the first pass that did."""
 
     def _looks(self, cls: type[DescribedPass]) -> bool:
         return cls.holds(self.mod.op)
 
     def run(self, items: PassGroup | Sequence[ModulePass | PassGroup], *, explicit: bool = False) -> None:
-        """Run a pipeline or items; the level of the outermost pipeline does not matter, and `explicit` items run at any
+        """Run a pipeline or items; the level of the outermost pipeline is ignored, and `explicit` items run at any
         level."""
         if self.ctx.is_default and not analyses.CACHES.stack:
             self.ctx.diagnostics.diagnostics.clear()
@@ -77,7 +78,7 @@ class Runner:
         self.requirements.satisfy(PassInfo(goal, 0, tuple(properties), (), (), None), self.required)
 
     def item(self, item: ModulePass | PassGroup, explicit: bool = False) -> None:
-        """Run a pass or a nested pipeline, if it is enabled and no instrument objects."""
+        """Run a pass or a nested pipeline, if it is enabled and no instrument refuses it."""
         if isinstance(item, ModulePass):
             self.requested("before", item)
             self.step(item, explicit)
@@ -105,7 +106,7 @@ class Runner:
                 raise type(error)(f"pass {info.name}", what, f"put it before {later}") from error
 
     def wanted(self, info: PassInfo) -> bool:
-        """Whether every instrument lets the pass run; each is asked."""
+        """Whether every instrument lets the pass run; all of them are asked."""
         return all([instrument.should_run(self.mod, info) for instrument in self.ctx.instruments])
 
     def required(self, step: ModulePass, needed_by: str) -> None:
@@ -114,8 +115,8 @@ class Runner:
         self.served.setdefault(step.name, needed_by)
 
     def apply(self, step: ModulePass, info: PassInfo) -> None:
-        """Run a pass and record it. The module is verified where it goes down a stage, and after passes of other
-        packages."""
+        """Run a pass and record it. The module is verified before it is lowered below the `relay` dialect, and after
+        passes of other packages."""
         step = override(step, {**self.options, **self.ctx.config})
         check_options(step)
         with Told(self.mod, info, self.ctx.instruments):
@@ -131,15 +132,15 @@ class Runner:
         analyses.forget(self.mod.op, step.preserves if isinstance(step, DescribedPass) else ())
 
     def requested(self, when: str, step: ModulePass) -> None:
-        """Run the passes that the module requests before (after) this pass, in the order of the requests."""
+        """Run the passes that the module requests before or after (`when`) this pass, in the order of the requests."""
         while (text := requests.take(self.mod.op, when, names_of(type(step)))) is not None:
             for pass_ in registry.parse(text, "request_pass"):
                 self.step(pass_, explicit=True)
 
 
 class Told:
-    """`with Told(mod, info, instruments):` calls the instruments before and after a pass; if it fails, those that were
-    called before it."""
+    """`with Told(mod, info, instruments):` calls the instruments before and after a pass; if the pass fails, it reports
+    the failure to those that were called before it."""
 
     def __init__(self, mod: IRModule, info: PassInfo, instruments: Sequence[PassInstrument]):
         self.mod, self.info, self.instruments = mod, info, list(instruments)
@@ -167,8 +168,7 @@ class Told:
             raise
 
     def failed(self, error: BaseException) -> None:
-        """Report the failure to the instruments. An exception that one of them raises becomes a note on the first
-        one."""
+        """Report the failure to the instruments. An exception that an instrument raises becomes a note on `error`."""
         for instrument in reversed(self.told):
             try:
                 instrument.run_failed_pass(self.mod, self.info, error)
@@ -183,7 +183,7 @@ def call(
     *,
     explicit: bool = False,
 ) -> IRModule | ModuleOp | FuncOp:
-    """Clone the module or function, run the items on the clone, and return it in the form that was given."""
+    """Clone the module or function, run the items on the clone, and return the clone in the form of the argument."""
     if ctx is not None:
         with instance(ctx, PassContext, "pass(mod, ctx)", "give a PassContext, or leave it out"):
             return call(items, mod, explicit=explicit)

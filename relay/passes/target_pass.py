@@ -16,7 +16,7 @@ class TargetPass(Pass):
     """A pass that reads the module's target, which `attach-target` sets. Without a target it makes choices that any CPU
     can run.
 
-    The option `features` said before 0.2 what the target has; it still replaces the features of the module's target.
+    Before 0.2 the option `features` listed the target's features; it still replaces those of the module's target.
     """
 
     features: str = field(default="", kw_only=True, metadata={"deprecated": True})

@@ -1,4 +1,4 @@
-"""Instruments that measure passes: their times as a tree, and the ops that they add and remove."""
+"""Instruments that measure passes: their times as a tree, and the ops that each adds and removes."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Entry:
 
 
 class PassTimingInstrument(PassInstrument):
-    """The time of every pass, nested, and the number of ops before and after it. Counting the ops is not part of the
-    times."""
+    """Measures the time of every pass, nested, and the number of ops before and after it. Counting the ops is not part
+    of the times."""
 
     def __init__(self) -> None:
         self.root = Entry("all passes")
@@ -90,18 +90,18 @@ class PassTimingInstrument(PassInstrument):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """The view in a notebook."""
+        """The HTML that a notebook shows."""
         from relay.universe import shown_in_notebook
 
         return shown_in_notebook(self)
 
 
 class OpStatistics(PassInstrument):
-    """How many ops of each kind a pass adds and removes, and what it counts itself (`PassContext.count`)."""
+    """Counts the ops of each kind that a pass adds and removes, and records its own counters (`PassContext.count`)."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[str, dict[str, int]]] = []
-        """For each pass that ran: its name, the change in number by op name, and its own counters."""
+        """For each pass that ran: its name, the change in the number of ops by op name, and its own counters."""
         self._before: list[Counter[str]] = []
         self._counted: list[list[tuple[str, int]]] = []
 

@@ -1,2 +1,2 @@
-"""Passes that leave a module on its stage: one pass, one file, the file named as the pass. May import `passes`,
-`interpreters` and the rooms below."""
+"""Passes that transform modules of the `relay` dialect: one pass, one file, the file named as the pass. May import
+`passes`, `interpreters` and the packages below."""

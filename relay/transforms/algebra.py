@@ -1,4 +1,4 @@
-"""Algebraic rules of `simplify`, as data: a term, and the term that replaces it with results equal to the last bit."""
+"""Algebraic rules of `simplify` as data: a term, and its replacement, whose results are equal to the last bit."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ OPS = {
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule: two terms made of names of elementwise ops and variables. `kinds`: numpy's letters of the dtypes that it
-    holds for."""
+    """A rewrite rule: two terms that consist of elementwise op names and variables. `kinds`: numpy's `dtype.kind`
+    letters for which it holds."""
 
     before: str
     after: str
@@ -34,12 +34,12 @@ class Rule:
 
     @cached_property
     def terms(self) -> tuple[ast.expr, ast.expr]:
-        """Both terms, as trees."""
+        """The two terms as syntax trees."""
         return ast.parse(self.before, mode="eval").body, ast.parse(self.after, mode="eval").body
 
     @property
     def root(self) -> str:
-        """The op at the root of the first term."""
+        """The name of the op at the root of the first term."""
         return self.before.split("(")[0]
 
 
@@ -68,7 +68,7 @@ RULES = [
 
 
 def match(term: ast.expr, value: SSAValue, found: dict[str, SSAValue]) -> bool:
-    """Whether a value matches the term; `found` gets the values of its variables."""
+    """Whether a value matches the term; the values of the term's variables are stored in `found`."""
     if isinstance(term, ast.Name):
         return found.setdefault(term.id, value) is value
     assert isinstance(term, ast.Call) and isinstance(term.func, ast.Name)
@@ -81,7 +81,7 @@ def match(term: ast.expr, value: SSAValue, found: dict[str, SSAValue]) -> bool:
 
 
 def build(term: ast.expr, new: Expansion, found: dict[str, SSAValue]) -> SSAValue:
-    """Build the value of a term."""
+    """Build the ops of a term, and return its value."""
     if isinstance(term, ast.Name):
         return found[term.id]
     assert isinstance(term, ast.Call) and isinstance(term.func, ast.Name)
@@ -89,7 +89,7 @@ def build(term: ast.expr, new: Expansion, found: dict[str, SSAValue]) -> SSAValu
 
 
 class Algebra(RewritePattern):
-    """Applies the first rule of `RULES` that matches and keeps the type."""
+    """Applies the first rule of `RULES` that matches and keeps the result type."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         for rule in BY_ROOT.get(op.name, ()):

@@ -23,10 +23,10 @@ NHWC = Layout.parse("NHWC")
 
 @dataclass(frozen=True)
 class AlterOpLayout(Pass):
-    """Give every op the layout that the target's kernels read. Images are NHWC, kernels OHWI, depthwise ones HWOI.
+    """Give every op the layout that the target's kernels read.
 
-    What `convert-layout` does towards NHWC, with the fewest bits transposed; the numbers stay equal. A module that is
-    so already stays as it is: transposes of its own are left alone.
+    Images are NHWC, kernels OHWI, depthwise ones HWOI. As `convert-layout` to NHWC, with the fewest bits transposed;
+    results stay equal. A module that already has these layouts is unchanged: its own transposes are left alone.
     """
 
     name: ClassVar[str] = "alter-op-layout"
@@ -50,12 +50,12 @@ class AlterOpLayout(Pass):
 
 
 def other_layout(op: Imaging) -> bool:
-    """Whether data or result have a layout other than NHWC."""
+    """Whether the op's data or result has a layout other than NHWC."""
     return layout_of_operand(op) != NHWC or layout_of_result(op) != NHWC
 
 
 def foreign(op: Imaging) -> bool:
-    """Whether the op, or its kernel, has a layout other than the one that loops read."""
+    """Whether the op's images or kernel have a layout other than the one that kernels' loops read."""
     if isinstance(op, relay.Conv2dBase) and op.kernel_layout.data not in ("OHWI", "HWOI"):
         return True
     return other_layout(op)

@@ -14,13 +14,13 @@ from relay.target import ATTRIBUTE, attach, resolve
 
 @dataclass(frozen=True)
 class AttachTarget(Pass):
-    """Say on the module which machine it is compiled for. The passes after this one read it there.
+    """Attach to the module the target for which it is compiled.
 
-    `target` is what `build` takes: `llvm` (this machine), `TRIPLE -mcpu=NAME -mattr=+A,-B`, `cuda -arch=sm_90`,
-    `opencl`, each with `-costs=NAME=NUMBER,...` where numbers were measured. Without it, the module keeps the target
-    that it has; inside `build`, it gets that of the build, else this machine. `build` refuses a module whose target is
-    of another triple, or has features that the build's does not. The attribute is
-    `relay.target = {kind = "cpu", triple = "...", cpu = "...", features = "+a,+b"}`, with the measured `costs`.
+    The passes after this one read it there. `target` is written as for `build`: `llvm` (this machine), `TRIPLE
+    -mcpu=NAME -mattr=+A,-B`, `cuda -arch=sm_90`, `opencl`, each with `-costs=NAME=NUMBER,...` for measured costs.
+    Without it, the module keeps its target; if it has none, `build` attaches that of the build, other callers this
+    machine. `build` refuses a module whose target has another triple, or features that the build's lacks. The attribute
+    is `relay.target = {kind = "cpu", triple = "...", cpu = "...", features = "+a,+b"}`, with the measured `costs`.
     """
 
     name: ClassVar[str] = "attach-target"

@@ -1,10 +1,10 @@
-"""`with_batch`: a module whose batch is open, for a number of images; `rebatch`: one of a known batch for another.
+"""Change the batch size of a module: `with_batch` sets an unknown one, `rebatch` replaces a known one.
 
-The leading axis of every argument is the batch. What is computed from arguments has it as its leading axis too:
+The leading axis of every argument is the batch. Values computed from arguments have it as their leading axis, too:
 `batch * k` rows, image after image (k is more than 1 behind a reshape that flattens images). Ops whose results along
-that axis are independent (`TensorOp.independent_along`) keep the images apart; the few whose properties name the size
-of the axis get other ones, and types follow (`TensorOp.infer`). All else is refused by the name of its operator, so
-that each row of a result is what a batch of 1 gives.
+that axis are independent (`TensorOp.independent_along`) keep the images apart; properties that name the size of the
+axis are changed, and types follow (`TensorOp.infer`). Any other op is an error that names its operator, so that each
+row of a result equals that of a batch of 1.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from relay.transforms.location import place
 from relay.transforms.shape_arithmetic import measured
 
 MAX_ELEMENTS = 1 << 40
-"""The most elements of a tensor."""
+"""The largest number of elements of a tensor."""
 MAX_SIZE = (1 << 31) - 1
-"""The largest size of an axis that a property names."""
+"""The largest size of an axis that a property may name."""
 MOST_PROBLEMS = 100
 
 HINT = "give relay.build the file, or relay.frontend.from_tflite a batch"
 
 
 def with_batch(mod: IRModule, batch: SupportsIndex) -> IRModule:
-    """A copy whose arguments of `tensor<?x...>` are of that many images, and all that follows from them.
+    """Copy the module with the unknown batch `?` of all arguments set to `batch`, and all types that follow from it.
 
-    A module that has this batch already is given back. Raises InvalidArgument for no number of images, and where the
-    leading axes are fixed: whether the images of a module keep apart is known only of a file.
+    A module that has this batch already is returned unchanged. Raises InvalidArgument unless `batch` is a positive
+    number, and where the leading axes are fixed: only for a model file is it known whether images stay independent.
     """
     given, batch = batch, positive(batch)
     if not batch:
@@ -67,10 +67,10 @@ def with_batch(mod: IRModule, batch: SupportsIndex) -> IRModule:
 
 
 def rebatch(mod: IRModule, batch: int, file: str) -> None:
-    """Make a module of fixed leading axes one for that many images, in place; `file` is what errors call it.
+    """Change the fixed leading axes of a module to this batch, in place; `file` is the name used in errors.
 
-    Raises Unsupported with every operator under which images would meet, or that has no known rule, and where shapes
-    of the model do not fit another batch.
+    Raises Unsupported with every operator that would mix images, or that has no known rule, and where shapes of the
+    model do not fit another batch.
     """
     infos, outputs = signature.read(mod["main"])
     sizes = {next(iter(info.shape), 0) for info in infos if info.kind == "input"}
@@ -87,7 +87,7 @@ def rebatch(mod: IRModule, batch: int, file: str) -> None:
 
 
 class _Batch:
-    """A function and which of its values have the batch as their leading axis."""
+    """A function, and the set of its values that have the batch as their leading axis."""
 
     def __init__(self, mod: IRModule, stored: int, batch: int, file: str) -> None:
         self.function, self.stored, self.batch, self.file = mod["main"], stored, batch, file
@@ -99,13 +99,13 @@ class _Batch:
         return size // self.stored * self.batch
 
     def scaled(self, value: SSAValue) -> TensorType[Attribute]:
-        """The type for the new batch."""
+        """The type of the value for the new batch."""
         assert is_tensor(value.type)
         dims = value.type.get_shape()
         return TensorType(value.type.element_type, [self.rows(dims[0]), *dims[1:]])
 
     def state(self, info: signature.TensorInfo) -> signature.TensorInfo:
-        """What an argument stands for; the numbers that a state starts with are repeated for each image."""
+        """The description of an argument for the new batch; initial values of a state are repeated for each image."""
         where = f"{self.file}: {info.name}"
         if not info.shape or info.shape[0] % self.stored:
             raise Unsupported(where, f"of shape {info.shape} has no leading axis of {self.stored} images")
@@ -119,7 +119,7 @@ class _Batch:
         return replace(info, shape=dims, initial=np.resize(info.initial, dims))
 
     def survey(self) -> None:
-        """Find all values with the batch. Raises Unsupported with every operator that does not keep images apart."""
+        """Find all values with the batch. Raises Unsupported with every operator that mixes images."""
         problems: dict[str, str] = {}
         for op in self.block.ops:
             if not op.results or all(self.batched.isdisjoint(each.operands) for each in op.walk()):
@@ -138,7 +138,7 @@ class _Batch:
             raise Unsupported(f"{self.file}: batch {self.batch}", "\n  ".join([count, *lines]))
 
     def mixes(self, op: TensorOp) -> str:
-        """Why the op would mix images; empty if it keeps them apart."""
+        """Why the op would mix images; empty if it keeps them independent."""
         data = op.broadcast_operands() if op.ELEMENTWISE else op.data_operands()
         slots = [slot for slot, value in enumerate(op.operands) if value in self.batched]
         wrong = [slot for slot in slots if op.operands[slot] not in data]
@@ -178,7 +178,7 @@ class _Batch:
                 return "its operands have different ranks" if aligned and not same else ""
 
     def rewrite(self) -> None:
-        """Give arguments, properties and results the sizes for the new batch."""
+        """Change arguments, properties and results to the sizes of the new batch."""
         for argument in tuple(self.block.args):
             Rewriter.replace_value_with_new_type(argument, self.scaled(argument))
         self.batched.update(self.block.args)
@@ -201,7 +201,7 @@ class _Batch:
         self.function.properties["function_type"] = FunctionType.from_lists(types, returned.operand_types)
 
     def resize(self, op: TensorOp) -> None:
-        """Adapt properties that name the size of the leading axis, and indices that count its rows."""
+        """Adapt properties that name the size of the leading axis, and indices that number its rows."""
         match op:
             case relay.GatherNdOp() if op.indices not in self.batched:
                 assert isinstance(old := op.indices.owner, relay.ConstantOp)
@@ -226,14 +226,14 @@ class _Batch:
         op.properties[name] = ints([first if first < 0 else self.rows(first), *others])
 
     def does_not_fit(self, op: Operation, what: str) -> Unsupported:
-        """The error for shapes that agree for the old batch only."""
+        """The error for shapes that agree only for the old batch."""
         where = f"{self.file}: {_operator(op)}"
         return Unsupported(where, f"does not take batch {self.batch}: {what}", "use the stored batch")
 
 
 def takes_own_rows(op: relay.GatherNdOp) -> bool:
-    """Whether each row takes of the same row of the data, all from the same places: indices are constants whose first
-    coordinate counts rows."""
+    """Whether each row of the result is taken from the same row of the data, at equal positions in all rows: indices
+    are constants whose first coordinate numbers the rows."""
     if not isinstance(op.indices.owner, relay.ConstantOp) or rank(op.indices) < 2:
         return False
     first, *_ = indices = to_numpy(op.indices.owner.value)
@@ -242,7 +242,7 @@ def takes_own_rows(op: relay.GatherNdOp) -> bool:
 
 
 def fold_indices(mod: IRModule) -> None:
-    """Make constants of the indices of `relay.gather_nd` that are computed of constants and shapes only."""
+    """Replace indices of `relay.gather_nd` that are computed only from constants and shapes by constants."""
     known: dict[SSAValue, Array | None] = {}
 
     def numbers(value: SSAValue) -> Array | None:
@@ -271,7 +271,7 @@ UNKNOWN = "it is not known to keep the images of a batch apart"
 
 
 def _reason(op: TensorOp) -> str:
-    """Why indices along the leading axis of an op are not independent."""
+    """Why the op mixes indices along its leading axis."""
     match op:
         case relay.TransposeOp():
             return "the leading axis is moved"

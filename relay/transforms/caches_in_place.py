@@ -26,27 +26,27 @@ from relay.transforms.linear import WHY, is_linear
 from relay.transforms.shape_arithmetic import Fold
 
 FIRST = 2
-"""Positions of the past in the smallest of the three modules that are compared."""
+"""The number of past positions in the smallest of the three modules that are compared."""
 
 
 @dataclass(frozen=True)
 class CachesInPlace(Pass):
-    """Make caches that grow by `concatenate` states of a declared maximum size.
+    """Turn caches that grow by `concatenate` into states of a declared maximum size.
 
     `size` is the name, in `relay.symbols`, of the number of past positions. An input of that size is a cache if its
     only use is a `relay.concatenate` with new rows whose result `@main` returns. Each cache becomes a state with room
-    for `maximum` positions; the number of positions so far becomes another state, with the name of the size. A run
-    writes its new rows behind those of earlier runs (`relay.dynamic_update_slice`), and masks, in each softmax, the
-    scores of positions that are not there yet. Sizes named as sums (`past + new`) follow from the others; `sizes` gives
-    those in order, or one number for all.
+    for `maximum` positions; the number of positions so far becomes another state, named after the size. A run writes
+    its new rows after those of earlier runs (`relay.dynamic_update_slice`), and masks, in each softmax, the scores of
+    positions that are not yet written. Sizes named as sums (`past + new`) follow from the other sizes, which `sizes`
+    gives in order, or as one number for all.
 
-    To avoid a pass over a whole cache, a scale of all keys is applied to the other operand of their product, and NaNs
-    of softmax rows whose scores are all -inf are replaced in the product of the weights, not in the weights.
+    To avoid reading a whole cache once more, a factor of all keys is applied to the other operand of their product, and
+    NaNs of softmax rows whose scores are all -inf are replaced in the product of the weights, not in the weights.
 
-    The pass compares the module for three numbers of past positions. Numbers that differ must be linear in that number;
-    they are computed from the state. Tensors that are as long as all positions must keep each position apart, until a
-    softmax. Raises Unsupported for whatever else meets there, by the name of its operator, InvalidArgument where there
-    is no such size, or the maximum is too small.
+    The pass compares the module for three numbers of past positions. Constants that differ must be linear in it; they
+    are computed from the state. Tensors with an axis over all positions must keep positions independent, until a
+    softmax. Raises Unsupported, naming the operator, for any other op that combines positions, and InvalidArgument if
+    there is no such size, or the maximum is too small.
     """
 
     name: ClassVar[str] = "caches-in-place"
@@ -83,12 +83,13 @@ class CachesInPlace(Pass):
 
 
 def terms(name: str) -> list[str]:
-    """The names (and numbers) whose sum a size is: exporters write `past_sequence_length + sequence_length`."""
+    """The terms (names and numbers) of a size that is a sum: exporters write `past_sequence_length +
+    sequence_length`."""
     return [term.strip() for term in name.split("+")]
 
 
 def independent(named: Sequence[Symbol]) -> list[Symbol]:
-    """The sizes that are not sums of others."""
+    """The sizes that are not sums of other sizes."""
     names = {symbol.name for symbol in named}
     return [
         s
@@ -98,20 +99,20 @@ def independent(named: Sequence[Symbol]) -> list[Symbol]:
 
 
 def complete(named: Sequence[Symbol], sizes: Mapping[str, int]) -> dict[str, int]:
-    """All sizes by name, in order, with the sums computed."""
+    """All sizes by name, in order, with those that are sums computed."""
     known = {term: int(term) for symbol in named for term in terms(symbol.name) if term.isdigit()} | dict(sizes)
     return {s.name: known[s.name] if s.name in known else sum(known[term] for term in terms(s.name)) for s in named}
 
 
 At = Callable[[Mapping[str, int], list[Fold]], ModuleOp]
-"""Gives a module for sizes by name, and tells what was folded for them."""
+"""Returns the module for sizes given by name, and appends the folded ops to the list."""
 
 
 def in_place(
     at: At, named: Sequence[Symbol], size: str, maximum: int, sizes: Mapping[str, int]
 ) -> tuple[ModuleOp, int]:
-    """A module whose caches are states of `maximum` positions, for these other sizes, and how many positions are new in
-    a step. Raises as the pass does."""
+    """Build a module whose caches are states of `maximum` positions, for these other sizes, and return it with the
+    number of new positions per step. Raises as the pass does."""
     folds: dict[int, list[Fold]] = {}
 
     def with_past(past: int) -> ModuleOp:
@@ -137,5 +138,5 @@ def in_place(
 
 
 def main_of(module: ModuleOp) -> FuncOp:
-    """The public function."""
+    """The public function `@main`."""
     return next(f for f in module.body.block.ops if isinstance(f, FuncOp) and f.sym_name.data == "main")

@@ -12,18 +12,18 @@ from relay.passes import PassInfo, PassInstrument
 from relay.transforms.equality import difference
 
 TOLERANCE = 1e-4
-"""How far a float may be off, as a part of the result's largest magnitude. Integers must be equal."""
+"""The allowed error of a float, relative to the largest magnitude of the result. Integers must be equal."""
 
 
 class CheckNumbers(PassInstrument):
-    """Refuses the pass after which `@main` has other integers for these inputs, or floats that are off by more than
-    `TOLERANCE`. It watches until a pass changes what `@main` takes, or leaves ops that the interpreter cannot run: in a
-    build `relay-to-linalg`."""
+    """Raises an error at the pass after which `@main` gives other integers for these inputs, or floats that differ by
+    more than `TOLERANCE`. It stops checking when a pass changes the arguments of `@main`, or leaves ops that the
+    interpreter cannot run: in a build `relay-to-linalg`."""
 
     def __init__(self, inputs: Sequence[Array] | Mapping[str, Array]):
         self.inputs = inputs
         self._known: tuple[object, tuple[Array, ...] | None] = (None, None)
-        """A module, and its results after the last pass on it."""
+        """The last checked module, and its results after the last pass on it."""
         self._before: list[tuple[Array, ...] | None] = []
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
@@ -44,7 +44,8 @@ class CheckNumbers(PassInstrument):
         del self._before[-1:]
 
     def _results(self, mod: IRModule) -> tuple[Array, ...] | None:
-        """The results for the inputs; None if `@main` takes others, or is not for the interpreter any more."""
+        """The results for the inputs; None if `@main` takes other arguments, or the interpreter can no longer run
+        it."""
         try:
             return interpreters.run(mod, self.inputs)
         except (InvalidArgument, Unsupported):

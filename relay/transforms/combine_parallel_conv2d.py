@@ -19,11 +19,11 @@ from relay.transforms.dead_ops import erase_dead
 
 @dataclass(frozen=True)
 class CombineParallelConv2D(Pass):
-    """Make one convolution of several that read the same image with constant kernels. At least `min_num_branches` of
-    them must have like windows, strides, padding and types; their kernels stand side by side, and each gets a slice of
-    the channels.
+    """Merge convolutions that read the same image with constant kernels into one.
 
-    For NHWC images and OHWI kernels without groups. No integer changes; floats are added in the same order.
+    At least `min_num_branches` of them must have equal windows, strides, padding and types; their kernels are
+    concatenated, and each gets a slice of the channels. For NHWC images and OHWI kernels without groups. No integer
+    changes; floats are added in the same order.
     """
 
     name: ClassVar[str] = "combine-parallel-conv2d"
@@ -38,7 +38,7 @@ class CombineParallelConv2D(Pass):
 
 
 def key(op: Operation) -> Hashable | None:
-    """What convolutions must have in common."""
+    """A key that is equal for convolutions that can be merged; None if the op cannot be."""
     if not isinstance(op, relay.Conv2dOp | qnn.Conv2dOp) or kernel_numbers(op) is None:
         return None
     layouts = op.data_layout.data, op.result_layout.data, op.kernel_layout.data

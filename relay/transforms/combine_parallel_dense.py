@@ -19,8 +19,8 @@ from relay.transforms.dead_ops import erase_dead
 
 @dataclass(frozen=True)
 class CombineParallelDense(Pass):
-    """Make one product of several that multiply the same value with constant kernels. There must be at least
-    `min_num_branches`; the kernels stand below each other, and each gets a slice of the result. No integer changes;
+    """Merge products of one value with several constant kernels into one product. There must be at least
+    `min_num_branches`; the kernels are concatenated, and each product gets a slice of the result. No integer changes;
     floats are added in the same order."""
 
     name: ClassVar[str] = "combine-parallel-dense"
@@ -35,7 +35,7 @@ class CombineParallelDense(Pass):
 
 
 def key(op: Operation) -> Hashable | None:
-    """What products must have in common."""
+    """A key that is equal for products that can be merged; None if the op cannot be."""
     if not isinstance(op, relay.DenseOp | qnn.DenseOp) or kernel_numbers(op) is None:
         return None
     same = frozenset((name, attr) for name, attr in op.properties.items() if name != "kernel_scale")

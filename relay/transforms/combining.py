@@ -1,4 +1,5 @@
-"""What `combine-parallel-conv2d` and `combine-parallel-dense` share: products of one value become one, and slices."""
+"""The implementation of `combine-parallel-conv2d` and `combine-parallel-dense`: products of one value become one
+product, and slices."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ Product = relay.Conv2dOp | qnn.Conv2dOp | relay.DenseOp | qnn.DenseOp
 
 
 def combine(module: ModuleOp, key: Callable[[Operation], Hashable | None], axis: int, least: int, where: str) -> None:
-    """Join the products that have one key, `axis` being that of the outputs in the result; at least so many."""
+    """Merge the products that have equal keys, if there are at least `least`; `axis` is the axis of the outputs in the
+    result."""
     if least < 2:
         raise InvalidArgument(where, f"min_num_branches is {least}", "it is at least 2")
     blocks = list(dict.fromkeys(inner.parent for inner in own(module) if inner.parent is not None))
@@ -41,7 +43,7 @@ def branches_of(block: Block, key: Callable[[Operation], Hashable | None]) -> li
 
 
 def kernel_numbers(op: Product) -> Array | None:
-    """The numbers of the kernel, if it is a constant and all shapes are known; else None."""
+    """The kernel's elements, if it is a constant and all shapes are known; else None."""
     owner = op.kernel.owner
     if not isinstance(owner, relay.ConstantOp) or not is_constant(owner) or DYNAMIC in shape(op.result):
         return None
@@ -49,7 +51,7 @@ def kernel_numbers(op: Product) -> Array | None:
 
 
 def join(branches: Sequence[Product], axis: int) -> None:
-    """Replace products by one with all their kernels, at the place of the first, and a slice for each."""
+    """Replace products by one product with all their kernels, at the position of the first, and one slice for each."""
     first = branches[0]
     new = Expansion(first)
     kernels = [numbers for op in branches if (numbers := kernel_numbers(op)) is not None]
@@ -66,12 +68,12 @@ def join(branches: Sequence[Product], axis: int) -> None:
 
 
 def ends(kernels: Sequence[Array]) -> list[int]:
-    """The index behind the last output of each kernel in the joined kernel."""
+    """The end index of each kernel's outputs in the joined kernel."""
     return np.cumsum([len(kernel) for kernel in kernels]).tolist()
 
 
 def scales(branches: Sequence[Product], outputs: Sequence[int]) -> Attribute:
-    """The scales of the joined kernel: one if all are one and equal, else one for each output."""
+    """The scales of the joined kernel: one scalar if all scales are equal scalars, else one for each output."""
     given = [to_numpy(op.properties["kernel_scale"]) for op in branches]
     if all(numbers.ndim == 0 and numbers == given[0] for numbers in given):
         return branches[0].properties["kernel_scale"]

@@ -23,25 +23,26 @@ from relay.transforms.legalization import own
 
 OPERATORS = (relay.Conv2dOp, qnn.Conv2dOp, relay.MaxPool2dOp, relay.AvgPool2dOp, relay.Resize2dOp)
 KERNELS = {"NCHW": "OIHW"}
-"""The kernel layout that belongs to a data layout; for other data layouts, kernels stay as they are."""
+"""The kernel layout for each data layout; for other data layouts, kernels keep theirs."""
 
 
 @dataclass(frozen=True)
 class ConvertLayout(Pass):
-    """Give convolutions another layout. Write `ConvertLayout("NHWC", "NCHW")`, `ConvertLayout("NHWC", "NHWC4c")`.
+    """Convert convolutions to another layout. Write `ConvertLayout("NHWC", "NCHW")`, `ConvertLayout("NHWC", "NHWC4c")`.
 
     `operators` (`conv2d`, `nn.max_pool2d`, `qnn.conv2d`, `image.resize2d`, ...) with the layout `source` get `target`;
-    `keep` names those that stay as they are, and `skip` convolutions by their number in program order, from 0. All
-    other ops, integer arithmetic of `qnn` included, get the layout with which the fewest bits are transposed: a minimum
-    cut, so that none less would do. Parameters per channel move with the channels; transposes that are there are
-    cancelled; arguments and results of functions stay. A value whose channels are no multiple of the split stays
-    unsplit. Kernels become `kernel_layout`; for NCHW that is OIHW unless it says otherwise.
+    `keep` names operators that are not converted, `skip` numbers convolutions that are not, in program order from 0.
+    All other ops, integer arithmetic of `qnn` included, get the layouts with which the fewest bits are transposed,
+    found by a minimum cut. Parameters per channel follow the channels; existing transposes are cancelled; arguments and
+    results of functions keep their layouts. A value whose channels are not a multiple of the split stays unsplit.
+    Kernels become `kernel_layout`; for NCHW that is OIHW unless it says otherwise.
 
-    Relay's form has a layout for data and one for kernels by operator, from whatever layout they are in:
+    Relay's form gives a layout for data and one for kernels by operator, whatever their present layout:
     `ConvertLayout({"nn.conv2d": ["NCHW", "default"], "qnn.conv2d": ["NCHW", "OIHW"]})`; a text has it as
     `layouts=("nn.conv2d:NCHW:default", ...)`.
 
-    No number changes: floats are added in the same order. Different layouts for different operators: run it for each.
+    No result changes: floats are added in the same order. For different layouts of different operators, run it once for
+    each.
     """
 
     name: ClassVar[str] = "convert-layout"
@@ -69,7 +70,7 @@ class ConvertLayout(Pass):
         self.convert(op, image(self.source))
 
     def convert(self, op: ModuleOp, source: Layout | None) -> None:
-        """Convert from a layout, or from any."""
+        """Convert the chosen ops from the layout `source`, or from any layout if it is None."""
         wanted = image(self.target)
         operators, keep = chosen(self.operators), chosen(self.keep)
         kernel = self.kernel_layout or KERNELS.get(self.target, "")
@@ -92,7 +93,7 @@ class ConvertLayout(Pass):
 
 
 def texts(given: Mapping[object, object]) -> tuple[str, ...]:
-    """Relay's mapping as texts: `nn.conv2d:NCHW:default`. Raises InvalidArgument for another."""
+    """Relay's mapping as texts: `nn.conv2d:NCHW:default`. Raises InvalidArgument for a mapping of another form."""
     found = list[str]()
     for name, value in given.items():
         both = cast(Sequence[object], value) if isinstance(value, list | tuple) else ()
@@ -104,7 +105,7 @@ def texts(given: Mapping[object, object]) -> tuple[str, ...]:
 
 
 def each(step: ConvertLayout) -> list[ConvertLayout]:
-    """The steps that `layouts` describes, one for each pair of layouts."""
+    """One pass for each pair of data and kernel layouts that `layouts` contains."""
     pairs = dict[tuple[str, str], list[str]]()
     for text in step.layouts:
         name, _, rest = text.partition(":")
@@ -119,12 +120,12 @@ def each(step: ConvertLayout) -> list[ConvertLayout]:
 
 
 def blocks(module: ModuleOp) -> list[Block]:
-    """The blocks that contain ops of ours, in order."""
+    """The blocks that contain relay's ops, in order."""
     return list(dict.fromkeys(inner.parent for inner in own(module) if inner.parent is not None))
 
 
 def image(text: str) -> Layout:
-    """The layout of an image. Raises InvalidArgument if it does not name its four axes, or splits another than C."""
+    """Parse an image layout. Raises InvalidArgument unless it names the four axes, and splits only C if any."""
     layout = Layout.parse(text)
     if layout.letters != relay.IMAGE_AXES or layout.split not in ("", "C"):
         raise InvalidArgument("convert-layout", f"{text} is no layout of images", "write NHWC, NCHW, NHWC4c or NCHW4c")
@@ -145,7 +146,7 @@ def chosen(names: tuple[str, ...] | str) -> tuple[type[Imaging], ...]:
 
 
 def numbers(given: tuple[int, ...] | int, count: int) -> Sequence[int]:
-    """Numbers of convolutions, after a check."""
+    """The indices of convolutions to skip. Raises InvalidArgument for one that is not below `count`."""
     found = (given,) if isinstance(given, int) else given
     for number in found:
         if not 0 <= number < count:

@@ -11,19 +11,16 @@ from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 
 def is_dead(op: Operation) -> bool:
-    """Whether nothing uses the op's results, and it has no effect but to allocate them: a terminator, a function or a
-    call is never dead, nor is an op whose effects are not known."""
+    """Whether the op's results are unused, and it has no side effect except their allocation: a terminator, a function
+    or a call is never dead, nor is an op whose effects are not known."""
     if op.has_trait(MemoryAllocEffect, value_if_unregistered=False):
         return all(result.first_use is None for result in op.results)
     return is_trivially_dead(op)
 
 
 def erase_dead(ops: Iterable[Operation], kinds: type[Operation] | UnionType = Operation) -> None:
-    """Erase those of the ops that are dead, the last first; then what computed their operands, if that is dead now.
-
-    Ops of other `kinds` stay, dead or not. `erase_dead(op.walk())` does what the pass `dce` does, and erases
-    allocations.
-    """
+    """Erase the dead ones among the ops, last first, and then ops that computed their operands and are now dead. Only
+    ops of `kinds` are erased. `erase_dead(op.walk())` does the same as the pass `dce`, and erases allocations, too."""
     pending = list(ops)
     while pending:
         op = pending.pop()

@@ -21,7 +21,7 @@ from relay.transforms.dead_ops import erase_dead
 from relay.transforms.legalization import own
 
 Steps = tuple[int, int]
-"""Strides in which rows and columns are read, from the first one on."""
+"""The strides in which rows and columns of an image are read, starting at the first."""
 ALL: Steps = (1, 1)
 AXES = (-3, -2)
 """The axes of rows and columns in NHWC data."""
@@ -29,12 +29,13 @@ AXES = (-3, -2)
 
 @dataclass(frozen=True)
 class DeadPixels(Pass):
-    """Compute no pixel that nobody reads. Where all that reads an image are windows of one pixel with strides, what
-    makes it computes only those pixels, and so do elementwise ops, convolutions and pooling before it.
+    """Do not compute pixels that are never read.
 
-    A convolution with the strides (1, 1) whose result is read at every second row and column only gets the strides
-    (2, 2), and what read it reads its neighbours. Where an elementwise op needs fewer pixels of an image than others
-    do, it reads a `relay.strided_slice` of it. No number that is read changes.
+    If an image is read only by windows of one pixel with strides, the op that makes it computes only those pixels, and
+    so do elementwise ops, convolutions and pooling before it. A convolution with the strides (1, 1) whose result is
+    read only at every second row and column gets the strides (2, 2), and its readers read neighbouring pixels. Where an
+    elementwise op needs fewer pixels of an image than other readers do, it reads a `relay.strided_slice` of it. No
+    value that is read changes.
     """
 
     name: ClassVar[str] = "dead-pixels"
@@ -54,7 +55,7 @@ class DeadPixels(Pass):
 
 
 def steps_of(block: Block) -> dict[SSAValue, Steps]:
-    """The rows and columns of each op's result that are read."""
+    """For each value of the block, the strides in which its rows and columns are read."""
     wanted: dict[SSAValue, Steps] = {}
     found: dict[SSAValue, Steps] = {}
     for op in reversed(list(block.ops)):
@@ -73,7 +74,7 @@ def steps_of(block: Block) -> dict[SSAValue, Steps]:
 
 
 def can_thin(op: Operation) -> bool:
-    """Whether the op can leave out rows and columns of its result."""
+    """Whether the op can skip rows and columns of its result."""
     if not isinstance(op, TensorOp) or len(op.results) != 1 or rank(op.results[0]) != 4:
         return False
     if any(DYNAMIC in shape(value) for value in (*op.operands, op.results[0])):
@@ -87,8 +88,8 @@ def can_thin(op: Operation) -> bool:
 
 
 def reads_of(op: Operation, steps: Steps) -> Sequence[Steps]:
-    """Which rows and columns of each operand the op reads, if of its result only these are wanted: 0 where the
-    operand has one row or column, of which any steps are as good."""
+    """The strides in which the op reads each operand if its result is read with `steps`; 0 along an axis of size 1,
+    where any stride will do."""
     if not can_thin(op):
         return [ALL] * len(op.operands)
     if isinstance(op, relay.Conv2dOp | relay.Pool2dOp):
@@ -98,13 +99,13 @@ def reads_of(op: Operation, steps: Steps) -> Sequence[Steps]:
 
 
 def at_pixels(value: SSAValue, steps: Steps) -> Steps:
-    """The steps along the axes that the value has and that are not broadcast."""
+    """The steps along the axes that the value has and that are not broadcast; 0 for the others."""
     dims = (1, 1, *shape(value))[-3:-1] if rank(value) > 1 else (1, 1)
     return steps[0] if dims[0] > 1 else 0, steps[1] if dims[1] > 1 else 0
 
 
 def window_reads(op: relay.Conv2dOp | relay.Pool2dOp, steps: Steps) -> Steps:
-    """The steps of the windows along axes where a window is one pixel and nothing is padded; else all is read."""
+    """The strides of the windows along axes where a window is one unpadded pixel; 1 along others, where all is read."""
     strides, (top, left, bottom, right) = int_values(op.strides), int_values(op.padding)
     if isinstance(op, relay.Pool2dOp):
         taps = int_values(op.pool_size)
@@ -119,7 +120,7 @@ def window_reads(op: relay.Conv2dOp | relay.Pool2dOp, steps: Steps) -> Steps:
 
 
 class Thin:
-    """Rewrites operations, in program order, to make and read only the pixels that are read."""
+    """Rewrites operations, in program order, so that they compute and read only the pixels that are needed."""
 
     def __init__(self, read: dict[SSAValue, Steps]):
         self.read = read
@@ -135,7 +136,7 @@ class Thin:
                 self.rewrite(op)
 
     def rewrite(self, op: TensorOp) -> None:
-        """Rebuild the op for the pixels that are read, beside the old one; replace the old one where the result has all
+        """Rebuild the op for the needed pixels, beside the old one; replace the old one if the result has all
         pixels."""
         result = op.results[0]
         steps, properties = self.steps(result), dict[str, Attribute | None](op.properties)
@@ -157,7 +158,7 @@ class Thin:
             self.new[result] = thin.results[0]
 
     def at(self, value: SSAValue, wanted: Steps, before: Operation) -> SSAValue:
-        """The wanted pixels of a value: an op rebuilt for them, or a slice."""
+        """The wanted pixels of a value: the result of the rebuilt op, or a slice."""
         given, now = self.steps(value), self.new.get(value, value)
         factors = [max(want // have, 1) for want, have in zip(wanted, given, strict=True)]
         if factors == [1, 1]:

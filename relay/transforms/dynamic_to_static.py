@@ -23,14 +23,12 @@ from relay.transforms.shape_arithmetic import Fold, settle
 
 @dataclass(frozen=True)
 class DynamicToStatic(Pass):
-    """Give the unknown sizes (`?`) of public functions' arguments. `sizes` are in the order in which they stand, or one
-    for all (1, the batch, if it is not given). Sizes of one name (`relay.symbols`) are one. All types that follow are
-    computed anew, and what shapes are computed with is folded: of `relay.dyn.reshape` and the like, ops without `dyn`
-    are left, and of `scf.if` whose condition follows from sizes the branch that is taken.
-
-    Raises InvalidArgument if their number is another, or one is not positive or not what its name allows, Malformed
-    where an op does not take the sizes.
-    """
+    """Give the unknown sizes (`?`) of public functions' arguments. `sizes` lists them in order of appearance, or is one
+    number for all (default 1, the batch). Sizes with equal names (`relay.symbols`) count once. All types that follow
+    are inferred again, and computations of shapes are folded: `relay.dyn.reshape` and the like become ops without
+    `dyn`, and an `scf.if` whose condition follows from sizes becomes the branch that is taken. Raises InvalidArgument
+    for a wrong number of sizes, one that is not positive, or one that the limits of its name exclude, and Malformed
+    where an op does not accept the sizes."""
 
     name: ClassVar[str] = "dynamic-to-static"
     opt_level = 2
@@ -42,7 +40,8 @@ class DynamicToStatic(Pass):
 
 
 def give_sizes(op: ModuleOp, each: Sequence[int] | int, folds: list[Fold] | None = None) -> None:
-    """What the pass `dynamic-to-static` does; `folds` is called with everything that was computed from sizes."""
+    """Implementation of the pass `dynamic-to-static`; everything that was computed from sizes is appended to
+    `folds`."""
     functions = [f for f in op.body.block.ops if isinstance(f, FuncOp) and f.body.blocks and public(f)]
     named = {(function, *place): each for function in functions for each in read(function) for place in each.places}
     places = [
@@ -70,7 +69,7 @@ def give_sizes(op: ModuleOp, each: Sequence[int] | int, folds: list[Fold] | None
 
 
 def resize(module: ModuleOp, sizes: Mapping[tuple[FuncOp, int, int], int], folds: list[Fold] | None = None) -> None:
-    """Give axes of arguments, by function, argument and axis, these sizes, and all that follows from them."""
+    """Set the sizes of argument axes, keyed by (function, argument, axis), and update all types that follow."""
     dims: dict[SSAValue, list[int]] = {}
     for (function, index, axis), size in sizes.items():
         argument = function.body.block.args[index]
@@ -90,6 +89,6 @@ def public(function: FuncOp) -> bool:
 
 
 def unknown(value: SSAValue) -> list[int]:
-    """The axes of unknown size."""
+    """The axes of unknown size of a value."""
     dims = value.type.get_shape() if is_tensor(value.type) else ()
     return [axis for axis, size in enumerate(dims) if size == DYNAMIC]

@@ -1,4 +1,4 @@
-"""Whether two runs gave the same results: integers exactly, floats within a tolerance."""
+"""Comparison of two runs' results: integers exactly, floats within a tolerance."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ class Mismatch:
     """How an array differs from the expected one."""
 
     count: int
-    """Elements that differ."""
+    """The number of elements that differ."""
     size: int
-    """Elements of the array."""
+    """The number of elements of the array."""
     first: str
-    """The index of the first that differs: `0, 3`."""
+    """The index of the first element that differs: `0, 3`."""
     found: object
-    """The element there."""
+    """The element found at that index."""
     wanted: object
-    """The expected element."""
+    """The expected element at that index."""
     largest: float
-    """The greatest difference of two elements; NaN where one of them is not finite."""
+    """The largest absolute difference of two elements; NaN where one of them is not finite."""
 
     def __str__(self) -> str:
         where = f"{self.count} of {self.size} elements, first [{self.first}]"
@@ -33,10 +33,9 @@ class Mismatch:
 
 
 def difference(found: Sequence[Array], wanted: Sequence[Array], tolerance: float = 0.0) -> str | None:
-    """How results differ from the expected ones, in words; None if they do not. Floats may differ by `tolerance` times
-    the largest finite magnitude expected; NaN equals NaN.
+    """The differences between results and expected ones, in words; None if there are none.
 
-    Floats may differ by `tolerance` times the largest finite magnitude that is wanted; NaN equals NaN.
+    Floats may differ by `tolerance` times the largest finite magnitude that is expected; NaN equals NaN.
     """
     if len(found) != len(wanted):
         return f"{len(found)} results instead of {len(wanted)}"
@@ -49,7 +48,8 @@ def difference(found: Sequence[Array], wanted: Sequence[Array], tolerance: float
 
 
 def mismatch(found: Array, wanted: Array, tolerance: float = 0.0) -> Mismatch | None:
-    """How an array differs from an expected one of the same type and shape; None if it does not. See `difference`."""
+    """The differences of an array from an expected one of the same type and shape; None if there are none. See
+    `difference`."""
     wrong = ~_same(found, wanted, tolerance)
     if not wrong.any():
         return None
@@ -62,7 +62,7 @@ def mismatch(found: Array, wanted: Array, tolerance: float = 0.0) -> Mismatch | 
 
 
 def _same(found: Array, wanted: Array, tolerance: float) -> Array:
-    """Whether elements are the same, one by one."""
+    """A boolean array: whether corresponding elements are equal within the tolerance."""
     equal = np.asarray(found == wanted)
     if wanted.dtype.kind != "f":
         return equal

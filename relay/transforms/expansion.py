@@ -27,19 +27,19 @@ Op = TypeVar("Op", bound=TensorOp)
 
 
 class Expansion:
-    """The ops that replace `source`: each method adds ops and returns the value; a step that would change nothing adds
-    none. `replace` puts them in place of the source."""
+    """Collects the ops that replace `source`. Each method adds ops and returns the resulting value; a step that would
+    change nothing adds none. `replace` inserts them in place of the source."""
 
     def __init__(self, source: Operation, target: Target = UNKNOWN):
-        """`target`: the machine, for steps that depend on it."""
+        """Start an empty replacement of `source`; `target` is the machine, for steps that depend on it."""
         self.source, self.target = source, target
         self.ops: list[Operation] = []
 
     def add(
         self, kind: type[Op], operands: Sequence[SSAValue], properties: Mapping[str, Attribute | None] | None = None
     ) -> Op:
-        """Any op, with inferred result types. Raises Unsupported, with the place of the source, where its types are
-        none that the op takes."""
+        """Add an op with inferred result types. Raises Unsupported, with the source's location, if the op does not
+        accept its operands' types."""
         try:
             op = kind.make(operands, properties, like=self.source)
         except VerifyException as error:
@@ -54,19 +54,19 @@ class Expansion:
         return self.add(kind, operands, properties).results[0]
 
     def constant(self, numbers: npt.ArrayLike, dtype: npt.DTypeLike) -> SSAValue:
-        """A constant, scalar or not."""
+        """Add a constant, scalar or not, and return its value."""
         return self.add(relay.ConstantOp, [], {"value": elements(spilled(np.asarray(numbers, dtype)))}).result
 
     def constant_like(self, numbers: npt.ArrayLike, like: SSAValue) -> SSAValue:
-        """A constant of another value's element type."""
+        """Add a constant with the element type of `like`."""
         return self.constant(numbers, dtype_of(tensor(like).element_type))
 
     def parameter(self, attr: Attribute, dtype: npt.DTypeLike) -> SSAValue:
-        """A scalar or per-axis attribute as a constant."""
+        """Add a scalar or per-axis attribute as a constant."""
         return self.constant(to_numpy(attr), dtype)
 
     def cast(self, x: SSAValue, type: Attribute) -> SSAValue:
-        """x as `type`."""
+        """Cast x to `type`."""
         if tensor(x).element_type == type:
             return x
         return self.value(relay.CastOp, x, properties={"dtype": type})
@@ -103,23 +103,24 @@ class Expansion:
         return self.value(relay.LookupOp, x, self.constant(table, dtype))
 
     def reshape(self, x: SSAValue, dims: Sequence[int]) -> SSAValue:
-        """x in another shape."""
+        """Reshape x to `dims`."""
         return x if shape(x) == tuple(dims) else self.value(relay.ReshapeOp, x, properties={"newshape": ints(dims)})
 
     def transpose(self, x: SSAValue, axes: Sequence[int]) -> SSAValue:
-        """x with its axes in this order."""
+        """Transpose x so that its axes are in this order."""
         if list(axes) == list(range(rank(x))):
             return x
         return self.value(relay.TransposeOp, x, properties={"axes": ints(axes)})
 
     def broadcast(self, x: SSAValue, dims: Sequence[int]) -> SSAValue:
-        """x repeated along axes that are missing or 1."""
+        """Repeat x along axes that are missing or have size 1, to the shape `dims`."""
         return x if shape(x) == tuple(dims) else self.value(relay.BroadcastToOp, x, properties={"shape": ints(dims)})
 
     def slice(
         self, x: SSAValue, begin: Sequence[int], end: Sequence[int], strides: Sequence[int] | None = None
     ) -> SSAValue:
-        """`x[begin:end:strides]` of all axes; backwards, -1 as an end is before the first element."""
+        """`x[begin:end:strides]` along all axes; with a negative stride, -1 as an end means before the first
+        element."""
         by = strides or [1] * len(begin)
         if not any(begin) and tuple(end) == shape(x) and {*by} <= {1}:
             return x
@@ -134,13 +135,13 @@ class Expansion:
         return self.slice(x, first, last, by)
 
     def joined(self, parts: Sequence[SSAValue], axis: int) -> SSAValue:
-        """The parts one after the other along an axis."""
+        """Concatenate the parts along an axis."""
         if len(parts) == 1:
             return parts[0]
         return self.value(relay.ConcatenateOp, *parts, properties={"axis": IntegerAttr(axis, i64)})
 
     def replace(self, rewriter: PatternRewriter, *values: SSAValue) -> None:
-        """Put the ops in place of the source, whose results, and names, become those of `values`."""
+        """Insert the ops in place of the source, whose uses and names of results go to `values`."""
         rewriter.insert(self.ops, InsertPoint.before(self.source))
         rewriter.replace(self.source, [], values)
 
@@ -155,17 +156,18 @@ def inserted(
 
 
 def constant_before(before: Operation, numbers: npt.ArrayLike) -> SSAValue:
-    """Insert a constant before an op."""
+    """Insert a constant before an op, and return its value."""
     return inserted(before, relay.ConstantOp, [], {"value": elements(numbers)})
 
 
 def limits(type: Attribute) -> tuple[int, int]:
-    """The least and the largest number of an integer type."""
+    """The smallest and largest value of an integer type."""
     return code_range(dtype_of(type))
 
 
 def along(numbers: npt.ArrayLike, axis: int, x: SSAValue) -> npt.NDArray[np.generic]:
-    """A scalar, or a vector along `axis` of x, shaped so that it broadcasts against x; another shape as it is."""
+    """A scalar unchanged, a vector along `axis` of x reshaped so that it broadcasts against x; an array of another rank
+    unchanged."""
     array = np.asarray(numbers)
     if array.ndim != 1:
         return array

@@ -24,12 +24,10 @@ from relay.transforms.legalization import own
 
 @dataclass(frozen=True)
 class FoldConstant(Pass):
-    """Replace ops whose operands are all constants by constants. The op's interpreter computes them.
-
-    An op with a result over `max_bytes` stays, as does one whose operands' numbers are not at hand. What an op of one
-    operand makes of no more elements is folded whatever its size, as weights that are stored in other types are: else
-    every run would convert them. A constant that is only reshaped keeps its label, and shares its memory.
-    """
+    """Replace ops whose operands are all constants by constants. The interpreter computes them. An op with a result
+    over `max_bytes` stays, as does one whose operands are not loaded. An op of one operand whose result has no more
+    elements is folded whatever its size; this converts weights stored in another type, which each run would convert
+    otherwise. A constant that is only reshaped keeps its label, and shares its memory."""
 
     name: ClassVar[str] = "fold-constant"
     aliases = ("ConstFolding", "ConstantFolding")
@@ -45,7 +43,7 @@ class FoldConstant(Pass):
                 fold(inner)
 
     def foldable(self, op: TensorOp) -> bool:
-        """Whether the operands are known, and the results known not to be too large."""
+        """Whether the operands are constants, the interpreter can compute the op, and the results are not too large."""
         if not all(is_constant(value.owner) for value in op.operands) or not has_meaning(op):
             return False
         count = prod(shape(op.operands[0])) if len(op.operands) == 1 else 0
@@ -62,7 +60,7 @@ def bytes_of(value: SSAValue) -> int:
 
 
 def fold(op: TensorOp) -> None:
-    """Replace one op by constants of its results, and erase constants that only it used."""
+    """Replace one op by constants, and erase constants that only this op used."""
     sources = [value.owner for value in op.operands if isinstance(value.owner, relay.ConstantOp)]
     results = evaluate(op, [to_numpy(source.value) for source in sources])
     label: StringAttr | None = sources[0].label if isinstance(op, relay.ReshapeOp) else None

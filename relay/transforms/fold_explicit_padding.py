@@ -22,7 +22,7 @@ from relay.transforms.legalization import settle
 
 
 class PadOfConvolution(RewritePattern):
-    """nn.conv2d (nn.pad %x with what counts as 0)  =>  nn.conv2d %x with more padding"""
+    """nn.conv2d (nn.pad %x with zeros or the zero point) => nn.conv2d %x with more padding"""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: relay.Conv2dOp | qnn.Conv2dOp, rewriter: PatternRewriter) -> None:
@@ -64,7 +64,7 @@ class PadOfMaximum(RewritePattern):
 
 
 def image_widths(pad: relay.PadOp, layout: str) -> tuple[int, int, int, int] | None:
-    """Top, left, bottom and right of a padding of height and width; None if it pads something else."""
+    """Top, left, bottom and right of a padding of height and width; None if other axes are padded."""
     axes, widths = Layout.parse(layout), pad.widths()
     rows, columns = axes.index("H"), axes.index("W")
     if any(width != (0, 0) for i, width in enumerate(widths) if i not in (rows, columns)):
@@ -82,8 +82,8 @@ PATTERNS: list[type[RewritePattern]] = [PadOfConvolution, PadOfMaximum]
 
 @dataclass(frozen=True)
 class FoldExplicitPadding(Pass):
-    """Let a convolution or a maximum pad by itself what `nn.pad` pads before it, in any layout. No number changes:
-    the padding is with the zero point (floats: 0), or with the lowest number."""
+    """Let convolutions and max pools do the padding of a preceding `nn.pad`, in any layout. No result changes: the
+    padding is with the zero point (floats: 0), or with the lowest value."""
 
     name: ClassVar[str] = "fold-explicit-padding"
     opt_level = 1

@@ -112,8 +112,8 @@ def input_channel(op: Product) -> int:
 
 
 def along(value: SSAValue, axis: int, width: int, at: int | None = None) -> Array | None:
-    """The numbers of a constant float that broadcasts along one axis only: a scalar or a vector. `at`: where a vector
-    lies, if not at the end."""
+    """A constant float that broadcasts along one axis only, as a scalar or a vector; else None. `at`: the axis of a
+    vector, if it is not the last."""
     owner = value.owner
     if axis < 0 or not isinstance(owner, relay.ConstantOp) or not is_constant(owner):
         return None
@@ -137,7 +137,7 @@ def constant_kernel(op: Product) -> Array | None:
 
 
 def scaled_outputs(op: Product, factors: Array) -> Array | None:
-    """The kernel times a factor per output channel; None if its numbers are not known, or not floats."""
+    """The kernel times a factor per output channel; None if it is not a float constant."""
     kernel = constant_kernel(op)
     if kernel is None or factors.ndim == 0:
         return None if kernel is None else kernel * factors
@@ -150,7 +150,7 @@ def scaled_outputs(op: Product, factors: Array) -> Array | None:
 
 
 def scaled_inputs(op: Product, factors: Array) -> Array | None:
-    """The kernel times a factor per input channel; None if its numbers are not known, or are for groups of them."""
+    """The kernel times a factor per input channel; None if it is not a constant, or has groups of channels."""
     kernel = constant_kernel(op)
     if kernel is None or factors.ndim == 0:
         return None if kernel is None else kernel * factors
@@ -165,7 +165,7 @@ def scaled_inputs(op: Product, factors: Array) -> Array | None:
 
 
 def weight(new: Expansion, op: Product, numbers: Array) -> SSAValue:
-    """A new kernel, with the old one's label in its handle."""
+    """Add a constant with the new kernel, whose handle contains the old one's label."""
     owner = op.kernel.owner
     old: StringAttr | None = owner.label if isinstance(owner, relay.ConstantOp) else None
     value = elements(numbers, label="weight" if old is None else old.data)
@@ -177,12 +177,10 @@ PATTERNS: list[type[RewritePattern]] = [ScaleAfterProduct, ScaleAfterSum, ScaleB
 
 @dataclass(frozen=True)
 class FoldScaleAxis(Pass):
-    """Fold constant factors per channel into the weights of a float convolution or product. They may stand before or
-    after it; a bias or another constant sum in between is scaled, too.
-
-    Each product is rounded elsewhere than before: results differ by a few units in the last place, not at all where the
-    factors are powers of two. What reads the unscaled result as well keeps both.
-    """
+    """Fold constant factors per channel into the weights of a float convolution or product. The factors may be applied
+    before or after it; a bias or another constant sum in between is scaled, too. Rounding changes: results differ by a
+    few units in the last place, or not at all where the factors are powers of two. Where another op reads the unscaled
+    result, both are kept."""
 
     name: ClassVar[str] = "fold-scale-axis"
     opt_level = 3

@@ -23,14 +23,14 @@ from relay.transforms.inlining import inline_calls
 
 @dataclass(frozen=True)
 class FuseOps(Pass):
-    """Make a kernel, a private function, of each op and the ops that are fused with it. The functions that call them
-    hold only constants, calls of kernels and reshapes.
+    """Outline each op, with the ops fused with it, as a kernel: a private function. The functions that call them hold
+    only constants, calls of kernels and reshapes.
 
     A kernel is an anchor (convolution, reduction, ...) with the elementwise ops after it, or elementwise ops alone; the
     rules are those of `relay.transforms.fusion.Fusion`. Constants of rank 0 are cloned into the kernel, others are its
-    arguments, in the order of their first use. Kernels of equal bodies are one function, named after the anchor's kind
-    and numbered in program order. Bodies of control flow are made of kernels like the function around them, each for
-    itself. Private functions and an external compiler's are left alone; calls of other functions are inlined first.
+    arguments, in the order of their first use. Kernels with equal bodies are one function, named after the anchor's
+    kind and numbered in program order. The blocks of control-flow ops are outlined in the same way, each separately.
+    Private functions and those of an external compiler are left alone; calls of other functions are inlined first.
     """
 
     name: ClassVar[str] = "fuse-ops"
@@ -49,7 +49,7 @@ class FuseOps(Pass):
 
 
 class Outline:
-    """Makes kernels of groups; groups with equal bodies share one."""
+    """Outlines groups as kernels; groups with equal bodies use one kernel."""
 
     def __init__(self, module: ModuleOp):
         self.module, self.target = module, target_of(module)
@@ -81,7 +81,7 @@ class Outline:
                 op.erase()
 
     def call(self, group: Group) -> CallOp:
-        """Call the group's kernel, and replace the group's results by those of the call."""
+        """Insert a call of the group's kernel, and replace the group's results by the call's."""
         outputs = group.outputs()
         block, arguments = body(group, outputs)
         kernel = self.kernel(block, group)
@@ -93,7 +93,7 @@ class Outline:
         return call
 
     def kernel(self, block: Block, group: Group) -> FuncOp:
-        """The function with this body; a new one for the first group that has it."""
+        """The kernel function with this body; created for the first group that needs it."""
         key = structure(block)
         if key in self.kernels:
             return self.kernels[key]
@@ -112,7 +112,7 @@ class Outline:
 
 
 def nested(block: Block) -> Iterator[Block]:
-    """The blocks inside of control flow."""
+    """The blocks nested in control-flow ops."""
     for op in block.ops:
         if not isinstance(op, byoc.Body):
             for region in op.regions:

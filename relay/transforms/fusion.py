@@ -1,4 +1,4 @@
-"""Which ops become one kernel: the rules of `fuse-ops`, over the ops of one block."""
+"""The rules of `fuse-ops`: which ops of a block become one kernel."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ EXPENSIVE = (
     relay.Log2Op,
     relay.Log10Op,
 )
-"""Elementwise ops whose result is written to memory rather than computed twice."""
+"""Elementwise ops that are so expensive that their result is written to memory rather than computed twice."""
 
 
 def fusible(op: Operation) -> bool:
-    """Whether the op becomes part of a kernel; constants and reshapes stay with the caller."""
+    """Whether the op can be part of a kernel; constants and reshapes stay in the caller."""
     return (
         isinstance(op, TensorOp)
         and (op.name.startswith("relay.") or has_lowering(op))
@@ -66,13 +66,13 @@ def elementwise(op: Operation) -> bool:
 
 
 def bits(value: SSAValue) -> int:
-    """The bits of an element."""
+    """The width of an element in bits."""
     element = tensor(value).element_type
     return element.bitwidth if isinstance(element, FixedBitwidthType) else 64
 
 
 def volume(value: SSAValue) -> int:
-    """The bits of the tensor; unknown sizes count as 1."""
+    """The size of the tensor in bits; unknown dimensions count as 1."""
     size = bits(value)
     for d in shape(value):
         size *= max(d, 1)
@@ -90,17 +90,17 @@ def users(value: SSAValue) -> list[Operation]:
 
 
 NORMS = (relay.LayerNormOp, relay.RmsNormOp)
-"""Normalizations whose kernels also keep the values that they normalize."""
+"""Normalizations whose kernels also store the values that they normalize."""
 OF_ROWS = (relay.DenseOp, relay.WeightOnlyDenseOp, relay.BatchMatmulOp, relay.SoftmaxOp, *NORMS)
 """Anchors whose kernels may end in long computations on each element."""
 CODES = {i8, IntegerType(8, Signedness.UNSIGNED)}
 COPIES = 4
-"""An op with more users than this is computed once."""
+"""Anchors whose kernels may end with expensive computations on each element."""
 
 
 def recompute(block: Block) -> None:
-    """Give every user of a cheap elementwise op its own copy, where its operands are in memory anyway or are smaller
-    than its result: rather read codes twice than write and read their widened form."""
+    """Copy each cheap elementwise op for every user, where its operands are in memory anyway or are smaller than its
+    result: reading narrow values twice is cheaper than writing and reading the widened ones."""
     for op in reversed(list(block.ops)):
         if not elementwise(op) or len(op.results) != 1 or len(users(op.results[0])) < 2:
             continue
@@ -119,12 +119,12 @@ def recompute(block: Block) -> None:
 
 
 def of_numbers(op: Operation) -> bool:
-    """Whether the operands are constants and single numbers, as in a mask that compares keys with a position."""
+    """Whether all non-constant operands have one element, as in a mask that compares keys with a position."""
     return elementwise(op) and all(prod(shape(value)) == 1 for value in variable(op))
 
 
 def recomputable(op: Operation, size: int) -> bool:
-    """Whether cheap steps lead to the op's result from values that are in memory anyway or of half the size."""
+    """Whether the result can be recomputed by cheap ops from values that are in memory anyway or have half the size."""
     if not elementwise(op) or isinstance(op, EXPENSIVE):
         return False
     if not all(elementwise(user) or reduces(user) for user in users(op.results[0])):
@@ -145,7 +145,8 @@ def reduces(op: Operation) -> bool:
 
 
 class Group:
-    """Ops that become one kernel, or one op that stays. `anchor`: the op of the group that is not elementwise."""
+    """Ops that become one kernel, or one op that stays outside. `anchor`: the op of the group that is not
+    elementwise."""
 
     def __init__(self, op: Operation):
         self.ops = [op]
@@ -154,7 +155,7 @@ class Group:
         self.kind = "elementwise" if self.anchor is None else op.name.rsplit(".", 1)[-1]
 
     def is_product(self, target: Target) -> bool:
-        """Whether this is a product of stacks of matrices whose second ones the target's kernels pack at run time, or
+        """Whether the anchor is a batched matrix product whose second operand the target's kernels pack at run time, or
         read for several rows at once."""
         op = self.anchor
         if not isinstance(op, relay.BatchMatmulOp) or op.transpose_a.value.data:
@@ -171,14 +172,14 @@ class Group:
         return rank(op.result) == 3 and runs and rows >= target.packed_rows(kinds == {f32}) and columns >= least
 
     def attends(self, target: Target) -> bool:
-        """Whether the product can share a kernel with a softmax: a product of stacks of matrices, or of few rows of
+        """Whether the anchor can be in one kernel with a softmax: a batched matrix product, or one with few rows of
         floats."""
         op = self.anchor
         few = isinstance(op, relay.BatchMatmulOp) and rank(op.result) == 3 and has_few_rows(op, target)
         return few or self.is_product(target)
 
     def outputs(self) -> list[OpResult]:
-        """The values that are used outside, in the order of their ops."""
+        """The values of the group that are used outside of it, in the order of their ops."""
         inside = set(self.ops)
         return [r for op in self.ops for r in op.results if any(use.operation not in inside for use in r.uses)]
 
@@ -187,16 +188,18 @@ class Fusion:
     """Groups the ops of a block, in program order:
 
     1. an elementwise op joins the group of an operand's producer if nothing else uses that operand, or it is a layer
-       normalization's, and it has the result's shape; of several, one with an anchor, and the latest;
+       normalization's result, and has the op's result shape; among several candidates, a group with an anchor is
+       preferred, then the latest;
     2. a purely elementwise group of that shape whose only consumer is an elementwise op joins the op's group; so does
        one whose only consumer is a reduction;
     3. where the op, or a reduction, also takes a value of another anchor's group that nothing else uses, the
        elementwise ops at the end of that group move to the op's, up to where the value is narrowest.
     4. an elementwise group that has all ops that use a value of its shape joins the group of a product, softmax or
-       layer normalization that computes this.
-    An anchor never joins another anchor's group, but where the target keeps the scores of attention in scratch memory,
-    or in registers: a softmax along rows joins the product of two stacks of computed matrices that it alone reads, and
-    the product that alone sums values by its results. No step may make two groups wait for each other.
+       layer normalization that computes the value.
+
+    An anchor never joins another anchor's group, except where the target keeps the scores of attention in scratch
+    memory, or in registers: a softmax along rows joins the product of two stacks of computed matrices that it alone
+    reads, and the product that alone weights values by its results. No step may make two groups depend on each other.
     """
 
     def __init__(self, block: Block, target: Target = UNKNOWN):
@@ -223,8 +226,8 @@ class Fusion:
                     self.attend(op, target)
 
     def groups(self) -> list[Group]:
-        """The groups in an order in which each follows those that it needs, and otherwise their first ops; ops of a
-        group in program order."""
+        """The groups sorted so that each follows those that it depends on, otherwise by first op; the ops of a group
+        are in program order."""
         groups = list(dict.fromkeys(self.of.values()))
         waiting = {group: {self.of[op] for op in self.needs[group]} - {group} for group in groups}
         consumers: dict[Group, list[Group]] = {group: [] for group in groups}
@@ -268,12 +271,12 @@ class Fusion:
                 self.join_all(value, op)
 
     def producing(self, value: SSAValue) -> Group | None:
-        """The group that computes a value, if it becomes a kernel."""
+        """The group that computes a value, if the group becomes a kernel; else None."""
         group = self.of.get(value.owner) if isinstance(value.owner, Operation) else None
         return group if group is not None and group.fusible else None
 
     def preference(self, group: Group) -> tuple[bool, int]:
-        """A sort key: groups with an anchor first, and among them the last one."""
+        """A sort key that prefers groups with an anchor, and among them the latest."""
         return group.anchor is not None, max(self.order[op] for op in group.ops)
 
     def host(self, value: SSAValue, op: Operation) -> Group | None:
@@ -282,7 +285,7 @@ class Fusion:
         return self.producing(value) if alone and shape(value) == shape(op.results[0]) else None
 
     def feeds_only(self, value: SSAValue, op: Operation) -> bool:
-        """Rule 2: whether the group of `value` is elementwise, and all that leaves it goes to the op's group."""
+        """Rule 2: whether the group of `value` is elementwise, and only the op's group uses its results."""
         group = self.producing(value)
         if group is None or group.anchor is not None:
             return False
@@ -293,7 +296,7 @@ class Fusion:
         return all(user in inside and (elementwise(user) or reduces(user)) for user in outside)
 
     def join_all(self, value: SSAValue, op: Operation) -> None:
-        """Rule 4: the op's group, if it is elementwise, joins that of `value` where it has all that uses this."""
+        """Rule 4: join the op's elementwise group to that of `value`, if it contains all users of this value."""
         source, target = self.producing(value), self.of[op]
         if source is None or target.anchor is not None or shape(value) != shape(op.results[0]):
             return
@@ -303,7 +306,8 @@ class Fusion:
             self.merge(source, target)
 
     def take_tail(self, value: SSAValue, op: Operation) -> None:
-        """Rule 3: move what computes `value` after its narrowest form from another anchor's group to the op's."""
+        """Rule 3: move the elementwise ops that compute `value` from another anchor's group to the op's, up to where
+        the value is narrowest."""
         source, target = self.producing(value), self.of[op]
         if source is None or source is target or source.anchor is None or users(value) != [op]:
             return
@@ -328,7 +332,8 @@ class Fusion:
         self.raise_level(target)
 
     def attend(self, op: relay.SoftmaxOp, target: Target) -> None:
-        """Join the group of a softmax, the product whose rows it takes, and the one that sums values by its results."""
+        """Join the groups of a softmax, of the product whose rows it reads, and of the product that weights values by
+        its results."""
         group, sums = self.of[op], shape(op.result)
         products = [self.producing(value) for member in group.ops for value in variable(member)]
         scores = [each for each in dict.fromkeys(products) if each is not None and each.attends(target)]
@@ -349,8 +354,8 @@ class Fusion:
             self.merge(scores[0], values[0], anchors=True)
 
     def merge(self, first: Group, second: Group | None, anchors: bool = False) -> bool:
-        """Make two groups one, unless both have anchors, which `anchors` allows, or a third would have to run between
-        them."""
+        """Merge two groups, unless both have anchors (allowed by `anchors`), or a third group would have to run between
+        them. Returns whether they were merged."""
         both = first is not second and second is not None and None not in (first.anchor, second.anchor)
         if second is None or first is second or (both and not anchors):
             return False
@@ -368,7 +373,8 @@ class Fusion:
         return True
 
     def raise_level(self, group: Group, least: int = 0) -> None:
-        """Move the group to level `least` at least, above all that it needs; then move what needs it above it."""
+        """Raise the group to level `least` or above all groups that it depends on; then raise the groups that depend on
+        it."""
         pending = [(group, least)]
         while pending:
             group, least = pending.pop()
@@ -379,7 +385,7 @@ class Fusion:
                 pending += [(other, 0) for op in group.ops for other in self.consumers(op) if other is not group]
 
     def consumers(self, op: Operation) -> Iterator[Group]:
-        """The groups, among those made so far, that need the op."""
+        """The groups, among those made so far, that use a result of the op."""
         for result in op.results:
             for user in users(result):
                 while user not in self.order and (parent := user.parent_op()) is not None:
@@ -391,7 +397,8 @@ class Fusion:
             yield self.of[later]
 
     def depends(self, last: Group, first: Group, through: bool = False) -> bool:
-        """Whether `last` needs a result of `first`; with `through`, whether it does so by way of a third group."""
+        """Whether `last` depends on a result of `first`; with `through`, only a dependence through a third group
+        counts."""
         pending = [group for op in self.needs[last] if (group := self.of[op]) not in (first, last)]
         if not through and any(self.of[op] is first for op in self.needs[last]):
             return True

@@ -1,9 +1,9 @@
-"""A model for a number of past positions, rewritten so that it serves any number up to its own.
+"""Rewrite a model for a fixed number of past positions so that it works for any number up to that one.
 
 The functions for three such numbers are compared operation by operation. They may differ in three ways: in tensors with
-one axis as long as all positions, whose first part is the tensor for fewer positions; in numbers that are computed from
+one axis over all positions, whose first part is the tensor for fewer positions; in integers that are computed from
 sizes alone, are linear in the number of past positions, and are computed from a state afterwards; and in slices that
-begin where the past ends. Elements behind the last position mean nothing. So no operation may combine elements along
+begin where the past ends. Elements after the last position are undefined. So no operation may combine elements along
 that axis, except a softmax, which is masked, and a product whose other operand is 0 there.
 """
 
@@ -36,18 +36,18 @@ from relay.transforms.location import place
 from relay.transforms.shape_arithmetic import measured
 
 MOST = 1 << 16
-"""The most elements of a tensor that is computed here."""
+"""The largest number of elements of a tensor that is evaluated here."""
 RESHAPES = (relay.ReshapeOp, relay.ExpandDimsOp, relay.SqueezeOp)
 SIZED = (relay.MeasureOp, relay.ArangeOp, relay.ConstantOp)
-"""Operations whose numbers were folded of sizes, or are sizes; that these are linear was seen when they were folded."""
+"""Ops whose values are sizes, or were folded from sizes; that these are linear was checked when they were folded."""
 MOVES = (*RESHAPES, relay.TransposeOp, relay.BroadcastToOp)
 HINT = "without a maximum, each number of past positions has a build of its own"
 MEET = "positions of the past meet in it, and of the maximum not all are there yet"
 
 
 def unguarded(weights: SSAValue) -> SSAValue | None:
-    """The softmax, if `weights` is one whose NaNs are replaced by 0; torch writes that for rows of scores that are all
-    -inf. Else None."""
+    """The softmax below `weights`, if its NaNs are replaced by 0 there, as torch does for rows whose scores are all
+    -inf; else None."""
     where = weights.owner
     if not isinstance(where, relay.WhereOp) or not isinstance(test := where.condition.owner, relay.IsnanOp):
         return None
@@ -57,8 +57,8 @@ def unguarded(weights: SSAValue) -> SSAValue | None:
 
 
 def joined(function: FuncOp, argument: int, axis: int) -> relay.ConcatenateOp:
-    """The concatenation that appends new rows to a cache, the only user of it. Raises Unsupported where there is none,
-    or where the function does not return its result."""
+    """The concatenation that appends new rows to a cache and is its only user. Raises Unsupported if there is none, or
+    the function does not return its result."""
     value = function.body.block.args[argument]
     users = [use.operation for use in value.uses if not isinstance(use.operation, relay.MeasureOp)]
     join = users[0] if len(users) == 1 else None
@@ -78,14 +78,15 @@ def joined(function: FuncOp, argument: int, axis: int) -> relay.ConcatenateOp:
 
 
 class Growing:
-    """`scaled`: products whose keys were multiplied by a number before, with the keys and the number: the queries,
-    which are few, are multiplied by it instead; `guarded`: products of softmax weights whose NaNs were replaced by 0,
-    with the weights before that: NaNs of the product are replaced instead; `axes`: of values of the last function, the
-    axis that is as long as all positions; `behind`: the number that a value holds behind the last position, where it
-    is known; `varied`: values without such an axis that follow from the number of past positions."""
+    """The comparison of a model's functions for three numbers of past positions, and the rewriting of the last one.
+    `scaled`: products whose keys were multiplied by a factor, with the keys and the factor: the queries, which are few,
+    are multiplied instead. `guarded`: products of softmax weights whose NaNs were replaced by 0, with the weights
+    before that: NaNs of the product are replaced instead. `axes`: for values of the last function, the axis over all
+    positions. `behind`: the element of a value after the last position, where it is known. `varied`: values without
+    such an axis that depend on the number of past positions."""
 
     def __init__(self, functions: Sequence[FuncOp], pasts: Sequence[int], symbol: Symbol):
-        """`functions`: the model for each of the numbers of past positions."""
+        """Compare `functions`, the model for each of the numbers of past positions `pasts`."""
         self.pasts, self.function = pasts, functions[-1]
         self.inputs, self.outputs = signature.read(self.function)
         taken = [info.name for info in (*self.inputs, *self.outputs)]
@@ -123,7 +124,7 @@ class Growing:
     # What becomes of each operation
 
     def operation(self, ops: Sequence[Operation]) -> None:
-        """Note what an operation gives. Raises Unsupported where its result is not the first part of that for the
+        """Record the result of an operation. Raises Unsupported if it is not the first part of the result for the
         maximum."""
         op = ops[-1]
         self.three[op] = ops
@@ -159,13 +160,13 @@ class Growing:
             self.varied.add(op.results[0])
 
     def results(self, end: Operation) -> None:
-        """Of the results of the function, caches alone are as long as the past."""
+        """Check that, among the function's results, only caches have an axis over all positions."""
         for index, value in enumerate(end.operands):
             if value in self.axes and value.owner not in self.caches:
                 raise Unsupported(f"output '{self.outputs[index].name}'", "is as long as all positions so far", HINT)
 
     def note_axis(self, values: Sequence[SSAValue], where: str) -> None:
-        """Note the axis along which a value is as long as all positions."""
+        """Record the axis of a value that runs over all positions."""
         dims = [shape(value) for value in values]
         if len({*map(len, dims)}) > 1:
             raise Unsupported(where, "its rank follows from the number of past positions", HINT)
@@ -177,8 +178,8 @@ class Growing:
             self.axes[values[-1]] = axes[0]
 
     def follows_from_sizes(self, op: TensorOp, differs: bool) -> bool:
-        """Whether the result is computed of sizes and constants, and the same for any number of past positions, the
-        first part of that for the maximum, or linear: then it is noted."""
+        """Record a result that is computed from sizes and constants, and is equal for all numbers of past positions,
+        the first part of that for the maximum, or linear. Returns whether it is one of these."""
         [result] = op.results
         if isinstance(op, relay.WhereOp) and op.rhs in self.known and shape(op.rhs) == shape(result):
             conditions = self.known.get(op.condition)
@@ -210,7 +211,7 @@ class Growing:
         return True
 
     def computed(self, value: SSAValue) -> Sequence[Array] | None:
-        """What is computed of sizes and constants, in each function; None for anything else."""
+        """The value, in each function, if it is computed from sizes and constants only; else None."""
         if value not in self.numbers:
             self.numbers[value] = None  # of what follows from arguments
             op = value.owner
@@ -231,7 +232,7 @@ class Growing:
             return None
 
     def keeps_apart(self, op: TensorOp, differs: bool) -> bool:
-        """Whether each index of the result along its axis follows from that index of the operands alone."""
+        """Whether each index of the result along its axis depends on that index of the operands alone."""
         [result], axes = op.results, self.axes
         axis = axes.get(result)
         if isinstance(op, relay.StridedSliceOp):
@@ -269,7 +270,8 @@ class Growing:
         return fits
 
     def softmax(self, op: relay.SoftmaxOp) -> bool:
-        """A softmax of each row of positions is masked, and 0 behind them."""
+        """Record that a softmax along positions is masked, and that its result is 0 after the last one. Returns whether
+        it is supported."""
         axis = self.axes[op.data]
         if axis == axis_of(op.axis.value.data, rank(op.data), op.name):
             self.masked[op] = None
@@ -278,7 +280,8 @@ class Growing:
         return True
 
     def product(self, op: MatmulBase) -> bool:
-        """Rows or columns of a product may be positions; sums go over them where an operand is 0 behind the last."""
+        """Whether a product is supported: rows or columns may be positions; it may sum over them if an operand is 0
+        after the last."""
         a, b = op.tensor_a, op.tensor_b
         inner = (rank(a) - (2 if op.transpose_a.value.data else 1), rank(b) - (1 if op.transpose_b.value.data else 2))
         sums = [value in self.axes and self.axes[value] == own for value, own in zip((a, b), inner, strict=True)]
@@ -299,7 +302,8 @@ class Growing:
         return len(grown) == 1 and self.axes[grown[0][0]] == grown[0][1]
 
     def takes(self, op: relay.TakeOp) -> bool:
-        """Elements at indices that are not counted from the end, or rows of each position."""
+        """Whether a take is supported: of elements at indices that do not count from the end, or of rows of each
+        position."""
         data, indices = op.input, op.indices
         dims, along = op.lines()
         own, places = self.axes.get(data), self.axes.get(indices)
@@ -317,7 +321,8 @@ class Growing:
         return self.axes.get(op.result) == wanted
 
     def gathers(self, op: relay.GatherNdOp) -> bool:
-        """Elements at coordinates that are not counted from the end, or rows of each position."""
+        """Whether a gather is supported: of elements at coordinates that do not count from the end, or of rows of each
+        position."""
         own, places = self.axes.get(op.input), self.axes.get(op.indices)
         outer, count = rank(op.indices) - 1, shape(op.indices)[-1]
         if own is not None and own < count:
@@ -335,7 +340,8 @@ class Growing:
         return numbers is not None and min(int(each.min(initial=0)) for each in numbers) >= 0
 
     def slices(self, op: relay.StridedSliceOp) -> bool:
-        """A slice of all positions so far, of any along other axes, or of as many as are new where the past ends."""
+        """Whether a slice is supported: of all positions so far, of any range along other axes, or of the new
+        positions."""
         every = [each for each in self.three[op] if isinstance(each, relay.StridedSliceOp)]
         begins, ends, strides = (
             [int_values(numbers) for numbers in column]
@@ -363,7 +369,7 @@ class Growing:
         return True
 
     def of_elements(self, op: TensorOp) -> Array | None:
-        """What an elementwise operation gives for the numbers behind the last position; None where one is not known."""
+        """The result of an elementwise operation after the last position; None if an operand is unknown there."""
         numbers = [self.number_behind(value) for value in op.operands]
         if isinstance(op, relay.WhereOp) and numbers[0] is None and numbers[1] == numbers[2]:
             return numbers[1]
@@ -374,7 +380,7 @@ class Growing:
         return found[0].reshape(()) if found[0].size == 1 else None
 
     def number_behind(self, value: SSAValue) -> Array | None:
-        """The number that a value holds behind the last position, or everywhere; None if unknown."""
+        """The element that a value holds after the last position, or everywhere; None if unknown."""
         if value in self.axes:
             return self.behind.get(value)
         arrays = self.computed(value)
@@ -383,7 +389,7 @@ class Growing:
     # The function for any number
 
     def rewrite(self) -> None:
-        """Rewrite the last function so that it serves any number of past positions."""
+        """Rewrite the last function so that it works for any number of past positions."""
         block = self.function.body.block
         position = block.insert_arg(TensorType(i64, [1]), len(block.args))
         position.name_hint = "position"

@@ -1,4 +1,5 @@
-"""Which bf16 products an instruction of the target sums in pairs; all other products of bf16 are computed in f32."""
+"""Selects the bf16 products that an instruction of the target sums in pairs; all other bf16 products are computed in
+f32."""
 
 from __future__ import annotations
 
@@ -13,19 +14,19 @@ from relay.target import LANES, CpuTarget, Target
 from relay.target.dots import half_dot
 
 PRODUCTS = relay.DenseOp | relay.MatmulOp | relay.BatchMatmulOp | relay.Conv1dOp | relay.Conv2dOp
-"""Ops whose kernels can sum pairs."""
+"""Ops whose kernels can sum products in pairs."""
 
 
 def of_halves(op: Operation) -> bool:
-    """Whether the op sums products of bf16 in f32, which has a lowering."""
+    """Whether the op sums bf16 products in f32; such an op has a lowering."""
     if not isinstance(op, PRODUCTS) or tensor(op.result).element_type != f32:
         return False
     return all(tensor(value).element_type == bf16 for value in op.operands)
 
 
 def takes_pairs(op: Operation, target: Target) -> bool:
-    """Whether the target's kernels add up pairs of the op's products, if both its operands are of bf16: pairs lie side
-    by side along the sum, and the second operand is constant, or has so many rows by columns that it is packed."""
+    """Whether the target's kernels sum pairs of the op's products, if both operands are bf16: pairs are adjacent along
+    the sum, and the second operand is constant, or has so many rows and columns that it is packed."""
     if not isinstance(op, PRODUCTS) or not isinstance(target, CpuTarget) or half_dot(target.features) is None:
         return False
     if has_weights(op):
@@ -40,7 +41,7 @@ def takes_pairs(op: Operation, target: Target) -> bool:
 
 
 def has_weights(op: Operation) -> bool:
-    """Whether the op multiplies data by one matrix, or by windows, of constants."""
+    """Whether the op multiplies data by a constant matrix or by constant convolution weights."""
     if not isinstance(op, PRODUCTS) or not is_computed_once(op.operands[1]):
         return False
     if isinstance(op, relay.MatmulOp | relay.BatchMatmulOp):
@@ -49,7 +50,7 @@ def has_weights(op: Operation) -> bool:
 
 
 def inner_size(op: PRODUCTS) -> int:
-    """The number of neighbouring elements that a result sums over: channels, or a row."""
+    """The number of adjacent elements over which a result sums: channels, or a row."""
     if isinstance(op, relay.DenseOp):
         return shape(op.kernel)[1]
     if isinstance(op, relay.MatmulOp | relay.BatchMatmulOp):

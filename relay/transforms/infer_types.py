@@ -22,13 +22,12 @@ from relay.transforms.location import place
 
 @dataclass(frozen=True)
 class InferTypes(Pass):
-    """Recompute every type that follows from another, in program order. Those are the results of `relay` and `qnn` ops
-    from their operands and properties, a function's results from what it returns, a call's from its callee, those of
-    `scf.if` and `scf.while` from what their blocks give: a size that differs between two branches is unknown.
-
-    Change a function's argument types, run this, and the rest follows. A module whose types are right stays as it is.
-    Raises Malformed where an op does not take its operands, or a loop's values change their types from turn to turn.
-    """
+    """Recompute every type that follows from another, in program order. Those are the results of `relay` and `qnn`
+    ops from their operands and properties, a function's results from what it returns, a call's from its callee,
+    those of `scf.if` and `scf.while` from what their blocks yield; a size that differs between two branches is
+    unknown. After a change of a function's argument types, this pass updates all others. A module whose types are
+    right is unchanged. Raises Malformed where an op does not accept its operands, or a loop's values change their
+    types between iterations."""
 
     name: ClassVar[str] = "infer-types"
     aliases = ("InferType",)
@@ -46,8 +45,8 @@ class InferTypes(Pass):
 def infer_function(
     name: str, functions: dict[str, FuncOp], done: set[str], inferred: Callable[[Operation], object] | None = None
 ) -> None:
-    """Infer one function, and first those that it calls. `inferred` is told each op whose types are known now, and may
-    replace it."""
+    """Infer one function, after those that it calls. `inferred` is called for each op whose types are known now, and
+    may replace it."""
     if name in done or name not in functions:
         return
     done.add(name)
@@ -78,7 +77,7 @@ def infer_function(
 
 
 def retype(op: Operation, types: Sequence[Attribute]) -> None:
-    """Give the results of an op that is not ours these types."""
+    """Set the result types of an op that is not a `TensorOp`."""
     _retype(list(op.results), types)
 
 
@@ -89,7 +88,7 @@ def _retype(values: Sequence[SSAValue], types: Sequence[Attribute]) -> None:
 
 
 def _end(op: scf.ConditionOp | scf.YieldOp) -> None:
-    """Infer the types that follow from the values at the end of a block of `scf.if` or `scf.while`."""
+    """Infer the types that follow from the terminator of a block of `scf.if` or `scf.while`."""
     around = op.parent_op()
     if isinstance(op, scf.ConditionOp) and isinstance(around, scf.WhileOp):
         types = op.operand_types[1:]  # behind the condition
@@ -106,7 +105,7 @@ def _end(op: scf.ConditionOp | scf.YieldOp) -> None:
 
 
 def _of_both(a: Attribute, b: Attribute) -> Attribute:
-    """The type of a value that has one of two types; a size in which they differ is unknown."""
+    """The type of a value that may have either type; a size in which they differ is unknown."""
     if a == b or not is_tensor(a) or not is_tensor(b) or len(a.get_shape()) != len(b.get_shape()):
         return a
     pairs = zip(a.get_shape(), b.get_shape(), strict=True)

@@ -15,15 +15,15 @@ from relay.transforms.inlining import calls, inline
 from relay.transforms.location import place
 
 MARK = "inline"
-"""The function attribute that marks a function for this pass."""
+"""The attribute that marks a function for this pass."""
 
 
 @dataclass(frozen=True)
 class Inline(Pass):
-    """Put the bodies of functions marked `inline` in the place of their calls. With `every`, those of all functions
-    that have a body here and belong to no external compiler. Marked private functions are gone then.
+    """Replace calls of functions marked `inline` by the bodies of the functions.
 
-    Raises Unsupported for functions that call each other in a circle, and for one of several blocks.
+    With `every`, those of all functions that have a body here and belong to no external compiler. Marked private
+    functions are removed. Raises Unsupported for recursive functions, and for one with several blocks.
     """
 
     name: ClassVar[str] = "inline"

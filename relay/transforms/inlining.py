@@ -12,10 +12,10 @@ from relay.transforms.location import place
 
 
 def inline_calls(module: ModuleOp) -> None:
-    """Inline every call of a function that users can call too, or that calls others. What is left are calls of
-    kernels (private functions that call nothing) and of external functions; inlined private functions are gone.
+    """Inline every call of a function that is public, or that calls others.
 
-    Raises Unsupported for functions that call each other in a circle, and for one of several blocks.
+    Only calls of kernels (private functions that call nothing) and of external functions remain; inlined private
+    functions are removed. Raises Unsupported for recursive functions, and for one with several blocks.
     """
     inliner = Inliner(module)
     for name in inliner.functions:
@@ -27,7 +27,7 @@ def inline_calls(module: ModuleOp) -> None:
 
 
 class Inliner:
-    """Flattens the functions of a module, each after those that it calls."""
+    """Inlines calls in the functions of a module, callees first."""
 
     def __init__(self, module: ModuleOp):
         self.functions = {
@@ -39,7 +39,7 @@ class Inliner:
         self.inlined: dict[FuncOp, None] = {}
 
     def flatten(self, name: str, above: tuple[str, ...]) -> None:
-        """Inline the calls in a function. `above`: the functions whose calls led here, to find cycles."""
+        """Inline the calls in a function. `above`: the chain of callers, to find cycles."""
         if name in self.done:
             return
         for call in calls(self.functions[name]):

@@ -1,4 +1,4 @@
-"""Moves reshapes behind ops that are computed from products element by element or row by row."""
+"""Moves reshapes after ops that are computed from products elementwise or row by row."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class LaterReshape(RewritePattern):
     """op (relay.reshape %x), %v  =>  relay.reshape (op %x, (relay.reshape %v)), of elementwise ops, layer
     normalizations and softmaxes, where the reshape splits axes before the last one, and %x is computed from a product.
 
-    The op can join the product's kernel then. What broadcasts to the axes of the split alone is repeated along them,
-    unless it would be as large as the result.
+    Then the op can join the product's kernel. An operand that broadcasts along only some of the split axes is repeated
+    along them, unless it would be as large as the result.
     """
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
@@ -87,8 +87,8 @@ def merged(new: Expansion, value: SSAValue, reshape: relay.ReshapeOp) -> SSAValu
 
 
 def in_one_row(new: Expansion, value: SSAValue) -> SSAValue:
-    """The value with its last axis alone, the others being 1; what compares constants with one number, such as keys
-    with a position, is computed so."""
+    """The value with its last axis only, other sizes 1; for comparisons of constants with one number, such as keys with
+    a position."""
     op, row = value.owner, shape(value)[-1:]
     if not isinstance(op, TensorOp) or not op.ELEMENTWISE or len(op.results) != 1:
         return new.reshape(value, row)
@@ -105,7 +105,7 @@ def in_one_row(new: Expansion, value: SSAValue) -> SSAValue:
 
 
 def common_factors(before: Sequence[int], after: Sequence[int]) -> list[tuple[int, int, int]] | None:
-    """Sizes whose products are the axes of both shapes: (size, axis before, axis after); None where there are none."""
+    """The finest common split of two shapes, as (size, axis before, axis after); None if there is none."""
     found: list[tuple[int, int, int]] = []
     left, right = [*before], [*after]
     first = later = 0

@@ -1,8 +1,9 @@
-"""Where the legalization patterns are listed, and how they are applied.
+"""Lists the legalization patterns, and applies them.
 
-A dialect's patterns bring its ops to stage 1. They live beside this module, or in another package: those of a
-`DialectPlugIn`, or of an entry point of the group `relay.legalize` (its name: the dialect; its object: a list of
-`Legalization` classes). Nothing is imported for a dialect that neither the context has loaded nor the module uses.
+A dialect's patterns rewrite its ops to legal `relay` and `byoc` ops. They are in this folder, or in another package:
+those of a `DialectPlugIn`, or of an entry point of the group `relay.legalize` (its name: the dialect; its object: a
+list of `Legalization` classes). Nothing is imported for a dialect that neither the context has loaded nor the module
+uses.
 """
 
 from __future__ import annotations
@@ -33,16 +34,16 @@ from relay.transforms.location import place
 
 ENTRY_POINTS = "relay.legalize"
 LEGAL = ("relay", "byoc")
-"""Dialects of stage 1. Their ops may have patterns too (a target's choices), and may stay."""
+"""The legal dialects. Their ops may have patterns, too (choices of a target), and may stay."""
 EXPANDED = "%x  =>  the ops of its row in the expansions of its plug-in"
 ROUNDS = 32
-"""The most rounds; if patterns still apply then, two of them undo each other."""
+"""The maximum number of rounds; if patterns still apply after that, two of them undo each other."""
 
 
 @dataclass(frozen=True)
 class Legalization(RewritePattern, ABC):
-    """A pattern towards stage 1 for a target, by which it may choose. The first paragraph of its documentation is what
-    it makes of what."""
+    """A legalization pattern, which may choose by the target. The first paragraph of its docstring shows the rewrite,
+    as `before => after`."""
 
     REPLACES: ClassVar[frozenset[type[Operation]]] = frozenset()
     """Ops of a dialect in `LEGAL` that this pattern removes completely: they have no lowering."""
@@ -54,7 +55,8 @@ class Legalization(RewritePattern, ABC):
         return self.target.features
 
     def choice(self) -> str:
-        """What the pattern chooses on its target, in words; empty if its result is the same for all targets."""
+        """The choice that the pattern makes for its target, in words; empty if its result is the same for all
+        targets."""
         return ""
 
     def replaces(self, op: Operation) -> bool:
@@ -70,14 +72,14 @@ REGISTRY: list[tuple[str, str]] = [
     ("relay", "relay.transforms.widening:PATTERNS"),
     ("relay", "relay.transforms.expansions:PATTERNS"),
 ]
-"""Pairs of a dialect and the place of its patterns, in the order in which they apply."""
+"""Pairs of a dialect and the import path of its patterns, in the order in which they are applied."""
 
 
 @dataclass(frozen=True)
 class ExpandRows(Legalization):
     """op %x  =>  the ops of its row in a table
 
-    An op of unknown sizes stays, unless it is elementwise.
+    An op with unknown sizes is left unchanged, unless it is elementwise.
     """
 
     ROWS: ClassVar[Mapping[type[Operation], Callable[..., SSAValue | Sequence[SSAValue] | None]]] = {}
@@ -90,13 +92,13 @@ class ExpandRows(Legalization):
             new.replace(rewriter, *([found] if isinstance(found, SSAValue) else found))
 
     def expanded(self, new: Expansion, op: Operation) -> SSAValue | Sequence[SSAValue] | None:
-        """The result of the op's row; None if the op stays."""
+        """Build the ops of the row for the op, and return their result; None if the op stays."""
         elementwise = isinstance(op, TensorOp) and op.ELEMENTWISE
         return self.ROWS[type(op)](new, op) if elementwise or is_static(op) else None
 
 
 def is_static(op: Operation) -> bool:
-    """Whether every dimension is known."""
+    """Whether all dimensions of the op's operands and results are known."""
     types = (value.type for value in (*op.operands, *op.results))
     return not any(DYNAMIC in type.get_shape() for type in types if is_tensor(type))
 
@@ -116,7 +118,7 @@ class PlugInPatterns:
 
 
 class Guarded(RewritePattern):
-    """A pattern of a plug-in; its exceptions become errors that name the plug-in."""
+    """A pattern of a plug-in, whose exceptions become errors that name the plug-in."""
 
     def __init__(self, dialect: str, pattern: Legalization):
         self.dialect, self.pattern = dialect, pattern
@@ -134,8 +136,8 @@ def registered() -> list[EntryPoint | PlugInPatterns]:
 
 @dataclass(frozen=True)
 class ListedPattern:
-    """A pattern as `--list-patterns` shows it: the dialect, the name of its class, what it replaces by what, and its
-    choice on a target."""
+    """A pattern as `--list-patterns` shows it: the dialect, the name of its class, the rewrite, and its choice on a
+    target."""
 
     dialect: str
     name: str
@@ -144,8 +146,8 @@ class ListedPattern:
 
 
 def patterns_of(target: Target = UNKNOWN, dialects: Sequence[str] | None = None) -> list[ListedPattern]:
-    """The patterns that `legalize` asks for a target, in their order, of these dialects (default: every one that has
-    patterns, those of other packages included)."""
+    """The patterns that `legalize` applies for a target, in order, of these dialects (default: every one that has
+    patterns, including other packages')."""
     found: list[ListedPattern] = []
     for point in registered():
         for pattern in cast(Patterns, point.load()) if dialects is None or point.name in dialects else ():
@@ -158,8 +160,8 @@ def patterns_of(target: Target = UNKNOWN, dialects: Sequence[str] | None = None)
 def legalize(ctx: Context, module: ModuleOp, target: Target = UNKNOWN, dialects: Sequence[str] | None = None) -> None:
     """Apply the patterns of the dialects (default: every registered one in use) until none applies any more.
 
-    Raises Unsupported for an op that is left over of a dialect that has patterns (several are reported, for the pass
-    to show together), and RelayError if the patterns do not come to rest.
+    Raises Unsupported for a remaining op of a dialect that has patterns (several are reported together), and RelayError
+    if the patterns never stop changing the module.
     """
     used = {op.name.split(".")[0] for op in own(module)} | {dialect.name for dialect in ctx.loaded_dialects}
     asked = [point for point in registered() if point.name in used and (dialects is None or point.name in dialects)]
@@ -185,13 +187,13 @@ def legalize(ctx: Context, module: ModuleOp, target: Target = UNKNOWN, dialects:
 
 
 def stays_not(op: Operation, targets: Collection[str]) -> bool:
-    """Whether the op must be legalized: it is of one of these dialects, and has no lowering of its own."""
+    """Whether the op must be legalized: it belongs to one of these dialects, and has no lowering of its own."""
     return op.name.split(".")[0] in targets and not plug_in.has_lowering(op)
 
 
 def legal(module: ModuleOp, dialects: Sequence[str] | None = None) -> bool:
-    """Whether no op is left of the dialects (default: every registered one) that have patterns, nor one of stage 1's
-    that a pattern still replaces on the module's target."""
+    """Whether no illegal op is left: none of the dialects (default: every registered one) that have patterns, and none
+    of a legal dialect that a pattern must replace on the module's target."""
     points = registered()
     targets = {point.name for point in points} - set(LEGAL) if dialects is None else set(dialects)
     every = [*own(module)]
@@ -204,7 +206,7 @@ def legal(module: ModuleOp, dialects: Sequence[str] | None = None) -> bool:
 
 
 def settle(module: ModuleOp, patterns: Sequence[RewritePattern]) -> bool:
-    """Offer every op to the patterns, in order, until a round changes nothing. Returns whether something changed."""
+    """Apply the patterns to every op, in order, until a round changes nothing. Returns whether something changed."""
     offered: dict[type[Operation], list[RewritePattern]] = {}
     for round in range(ROUNDS):
         changed = False
@@ -235,7 +237,7 @@ def taken_by(pattern: type[RewritePattern]) -> type[Operation]:
 
 
 def own(op: Operation) -> Iterator[Operation]:
-    """The ops inside, in order, without those that belong to an external compiler: the bodies of functions with an
+    """The ops inside `op`, in order, except those that belong to an external compiler: the bodies of functions with an
     attribute `compiler`, of `byoc.region` and of `byoc.composite`."""
     for region in op.regions:
         for block in region.blocks:

@@ -16,9 +16,9 @@ from relay.transforms.legalization import legal, legalize
 class Legalize(TargetPass):
     """Rewrite every op until only `relay` and `byoc` ops that have a lowering are left.
 
-    Every dialect in use is asked for its patterns (see `relay.transforms.legalization`), which may choose by the
-    module's target. What belongs to an external compiler stays as it is.
-    Raises Unsupported, naming the op and its source, where a dialect's patterns leave one of its ops over.
+    The patterns of every dialect in use are applied (see `relay.transforms.legalization`); they may choose by the
+    module's target. Regions of an external compiler are left unchanged. Raises Unsupported, naming the op and its
+    source, if an op remains for which its dialect's patterns have no rewrite.
     """
 
     name: ClassVar[str] = "legalize"

@@ -1,8 +1,8 @@
-"""Decides whether the numbers that a model computes from an open size are linear in it: then two sizes determine them
-for all others.
+"""Decides whether the integers that a model computes from an unknown size are linear in it.
 
-Builds that serve many sizes are made from the modules of a few. What such a module keeps is compared when they are
-made; what was folded is gone by then. So the folds of three sizes are compared here.
+Then the values for two sizes determine those for all others. Builds that serve many sizes are made from the modules of
+a few. Constants that remain in such modules are compared when they are made; folded values are gone by then, so the
+folds of three sizes are compared here.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ MOVES = (
 """Ops that are linear in their first operand."""
 SHAPED = (relay.DynReshapeOp, relay.DynBroadcastToOp, relay.DynFullOp)
 ENDLESS = (1 << 31) - 1
-"""An end of a slice that is at least this means the end of the axis."""
+"""An end of a slice of at least this value means the end of the axis."""
 FAR = 1 << 24
-"""A size in place of infinity, where no maximum is given."""
+"""The size used in place of infinity, where no maximum is given."""
 WHY = "a size decides which values are computed"
 
 
 def is_linear(folds: Mapping[int, Sequence[Fold]], symbol: Symbol) -> bool:
-    """Whether every folded number is a linear function of the size `symbol` from its minimum to its maximum. `folds`
-    has those of three sizes: the minimum, and two neighbours."""
+    """Whether every folded value is a linear function of the size `symbol` from its minimum to its maximum. `folds`
+    maps each of three sizes to its folds: the minimum, and two adjacent ones."""
     sizes = sorted(folds)
     rows = [folds[size] for size in sizes]
     if len({tuple(fold.kind for fold in row) for row in rows}) > 1:
@@ -47,8 +47,8 @@ def is_linear(folds: Mapping[int, Sequence[Fold]], symbol: Symbol) -> bool:
 
 
 def are_alike(modules: Mapping[int, IRModule]) -> bool:
-    """Whether modules for three sizes have the same ops, and whether the sizes of results, and the numbers computed
-    from sizes and constants alone (which later passes fold), are linear in the size."""
+    """Whether modules for three sizes have equal ops, and whether the sizes of results, and values computed from sizes
+    and constants alone (which later passes fold), are linear in the size."""
     sizes = sorted(modules)
     rows = aligned([[op for op in modules[size].op.walk() if isinstance(op, TensorOp)] for size in sizes])
     computed = _Computed(sizes)
@@ -56,8 +56,8 @@ def are_alike(modules: Mapping[int, IRModule]) -> bool:
 
 
 def aligned(walks: Sequence[Sequence[TensorOp]]) -> list[list[TensorOp | None]] | None:
-    """The same op of each walk, side by side; None in a row where a walk has no broadcast, which repeats nothing for
-    its size; None for all where others differ."""
+    """The corresponding ops of each walk as rows; None in a row for a module that lacks a broadcast (it would repeat
+    nothing there); None for all if the walks differ otherwise."""
     found: list[list[TensorOp | None]] = []
     waiting = [[*reversed(walk)] for walk in walks]
     while any(waiting):
@@ -75,8 +75,8 @@ def aligned(walks: Sequence[Sequence[TensorOp]]) -> list[list[TensorOp | None]] 
 
 
 class _Computed:
-    """What is computed of sizes and constants, in modules for three sizes: `varied`, the numbers for each size by the
-    value of the last module; `fixed`, values that are the same for all."""
+    """Values computed from sizes and constants, in modules for three sizes: `varied` maps a value of the last module to
+    its array for each size; `fixed` holds values that are equal for all."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self.sizes = sizes
@@ -84,8 +84,8 @@ class _Computed:
         self.fixed: dict[SSAValue, Array | None] = {}
 
     def is_linear(self, ops: Sequence[TensorOp | None]) -> bool:
-        """Whether the results of an op (the same op of each module) have linear sizes and, where their numbers follow
-        from sizes and constants alone, linear numbers. The op is None in a module where it would return its operand."""
+        """Whether the results of an op (given for each module) have linear sizes and, where they follow from sizes and
+        constants alone, linear elements. The op is None in a module where it would return its operand."""
         last, there = ops[-1], [op for op in ops if op is not None]
         assert last is not None
         for results in zip(*(op.results for op in there), strict=True):
@@ -115,7 +115,7 @@ class _Computed:
         return not differ or (grow and by_elements) or is_linear_in(type(last), differ, rows[0][0])
 
     def evaluated(self, op: TensorOp | None, last: TensorOp, number: int) -> Sequence[Array]:
-        """The results of an op in the module of that number."""
+        """The results of an op in module `number`."""
         if isinstance(op, relay.MeasureOp):
             return [measured(op)]
         if isinstance(op, relay.ConstantOp):
@@ -124,7 +124,7 @@ class _Computed:
         return given if op is None else evaluate(op, given)
 
     def constant(self, value: SSAValue) -> Array:
-        """The numbers of a value that is the same for all sizes."""
+        """The array of a value that is equal for all sizes."""
         found, op = self.fixed[value], value.owner
         if found is None:
             assert isinstance(op, TensorOp)
@@ -133,9 +133,9 @@ class _Computed:
         return found
 
     def continues(self, arrays: Sequence[Array], sums: bool) -> bool:
-        """Whether the numbers of a result are linear in the size. Where its length grows with the size, the part that
-        all three have is compared; it must be equal in the two longer ones, too, except in sums, where each element may
-        have a size added."""
+        """Whether a result is linear in the size. Where its length grows with the size, the part common to all three is
+        compared; it must also be equal in the two longer ones, except in sums, where each element may have a size
+        added."""
         if _alike(arrays):
             return _on_a_line(np.stack(arrays), self.sizes)
         least, less = (tuple(map(slice, each.shape)) for each in (arrays[0], arrays[-2]))
@@ -182,7 +182,8 @@ def _alike(arrays: Sequence[Array]) -> bool:
 
 
 def _on_a_line(rows: Array, sizes: Sequence[int]) -> bool:
-    """Whether the numbers for the first size follow linearly from those for the two others; a single row does."""
+    """Whether the rows, one per size, lie on a line: the first is extrapolated from the two others. True for one
+    row."""
     if len(rows) == 1:
         return True
     if rows.dtype.kind not in "iu":
@@ -191,13 +192,14 @@ def _on_a_line(rows: Array, sizes: Sequence[int]) -> bool:
 
 
 def _at(rows: Array, sizes: Sequence[int], size: int) -> Array:
-    """The numbers for a size, extrapolated from those of the last two."""
+    """The values for a size, extrapolated linearly from those of the last two sizes."""
     first, last = rows[-2:].astype(np.float64 if rows.dtype.kind == "f" else np.int64)
     return last + (last - first) * ((size - sizes[-1]) // (sizes[-1] - sizes[-2]))
 
 
 def _keeps(numbers: Sequence[Array], dims: Array, sizes: Sequence[int], ends: Sequence[int]) -> bool:
-    """Whether the begins and ends of slices, counted from one side, lie inside their axes for all sizes."""
+    """Whether the begins and ends of slices, counted from the front or the back, lie inside their axes for all
+    sizes."""
     begin, end, strides, *named = (each.reshape(len(each), -1) for each in numbers)
     for place in range(begin.shape[1]):
         axis = int(named[0][0, place]) if named else place
@@ -213,7 +215,8 @@ def _keeps(numbers: Sequence[Array], dims: Array, sizes: Sequence[int], ends: Se
 
 
 def _side(number: int, size: int) -> str:
-    """The side that a bound is counted from; empty if it lies outside of the axis."""
+    """The side from which a bound counts: `front`, `back`, or `all` for the end of the axis; empty if it lies outside
+    the axis."""
     if number >= ENDLESS:
         return "all"
     return "front" if 0 <= number <= size else "back" if -size <= number < 0 else ""

@@ -1,4 +1,4 @@
-"""The location of an op in words; every error about an op starts with it."""
+"""The location of an op in words; every error message about an op starts with it."""
 
 from __future__ import annotations
 
@@ -28,6 +28,6 @@ def place(op: Operation) -> str:
 
 
 def node_of(op: Operation) -> int:
-    """The number of the operator in its model file, or the line in its text; -1 if unknown."""
+    """The index of the operator in its model file, or the line in its text; -1 if unknown."""
     location = op.location.location if isinstance(op.location, NameLoc) else op.location
     return location.line.data if isinstance(location, FileLineColLoc) else -1

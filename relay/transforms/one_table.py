@@ -1,4 +1,4 @@
-"""Replaces what is computed from a single code, partly by a table, by one table."""
+"""Replaces ops that compute from a single code, partly by a lookup table, by one lookup table."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from relay.transforms.dead_ops import erase_dead
 from relay.transforms.expansion import Expansion
 
 COSTLY = (relay.LookupOp, relay.MultiplyOp, relay.FixedPointMultiplyOp)
-"""Only kernels with one of these ops are slower than a table; functions of floats are fast, too, by vectors."""
+"""Only kernels with one of these ops are slower than a lookup table; vectorized float functions are fast, too."""
 MOST = 32
-"""The most ops that are looked through."""
+"""The largest number of ops that are examined."""
 ENTRIES = 256
 
 
 class OneTable(RewritePattern):
-    """relay.cast (f %x, relay.lookup %x, t) to 8 bits, where f is elementwise and all else is one number  =>
+    """relay.cast (f %x, relay.lookup %x, t) to 8 bits, where f is elementwise and all other operands are scalars =>
     relay.lookup %x, u
 
-    So `x * sigmoid(x)` of codes, which importers see as two operators, is one lookup.
+    So `x * sigmoid(x)` of quantized values, two operators in a model file, becomes one lookup.
     """
 
     @op_type_rewrite_pattern
@@ -41,10 +41,10 @@ class OneTable(RewritePattern):
 
 
 def kernel_as_table(kernel: FuncOp) -> None:
-    """relay.cast (f %x) to 8 bits, where f is elementwise, multiplies, and is all of the kernel, and all else is one
-    number  =>  relay.lookup %x, t
+    """relay.cast (f %x) to 8 bits, where f is elementwise, multiplies, and is the whole kernel, and all other operands
+    are scalars => relay.lookup %x, t
 
-    For targets that read a table for many codes at once. Where f follows other code or goes before it, it stays.
+    For targets that look up many codes at once. If the kernel has other ops before or after f, it is unchanged.
     """
     block = kernel.body.block
     end = block.last_op
@@ -71,7 +71,8 @@ def tabulate(op: relay.CastOp, code: SSAValue, ops: Sequence[Operation], rewrite
 
 
 def cone_of(op: relay.CastOp) -> tuple[SSAValue, list[Operation]] | None:
-    """The one code that the op's result depends on, and the ops that compute the result from it, in order."""
+    """The only code on which the op's result depends, and the ops that compute the result from it, in order; None if
+    there are several."""
     if not is_code(op.result) or is_code(op.input):
         return None
     ops: dict[Operation, None] = {}
@@ -104,7 +105,7 @@ def cone_of(op: relay.CastOp) -> tuple[SSAValue, list[Operation]] | None:
 
 
 def is_pointwise(op: Operation) -> bool:
-    """Whether each element of the op's result is one function of the operands' elements, the same at every place."""
+    """Whether each element of the op's result is a function of the operands' elements, equal at every index."""
     if not isinstance(op, TensorOp) or not op.ELEMENTWISE or len(op.results) != 1:
         return False
     along = [op.properties[name] for name in op.ALONG_AXIS if name in op.properties]
@@ -117,7 +118,7 @@ def is_code(value: SSAValue) -> bool:
 
 
 def number_of(value: SSAValue, user: Operation) -> Array | None:
-    """The number of a constant with one element, or the table of a lookup."""
+    """The scalar of a constant with one element, or the table of a lookup; None for any other value."""
     constant = value.owner
     if not isinstance(constant, relay.ConstantOp) or not is_constant(constant):
         return None

@@ -1,4 +1,4 @@
-"""`print-choices`: how each kernel runs, and in which form it rescales, as a table."""
+"""`print-choices`: prints a table of each kernel's schedule, and the form in which it rescales."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from xdsl.utils.hints import isa
 from relay.passes import Pass
 
 SILENT = ("", "false", "0", "none")
-"""Values of decisions that are not printed."""
+"""The values of decisions that are not printed."""
 
 
 @dataclass(frozen=True)
 class PrintChoices(Pass):
-    """Print how rescales and kernels were chosen, and change nothing. On standard error, under `header`: how many
-    channels rescale in which form (`relay.rescale`, by `expand-apply-scale`), and how each kernel runs, with the reason
-    (`relay.schedule`, by `schedule` and `parallelize`), a line for each operation that something was decided for.
-    Kernels about which nothing was chosen are left out; what passes that have not run yet would choose is empty."""
+    """Print how rescales and kernels were chosen, and change nothing. The output goes to standard error, under
+    `header`: how many channels are rescaled in each form (`relay.rescale`, by `expand-apply-scale`), and the schedule
+    of each kernel with the reason (`relay.schedule`, by `schedule` and `parallelize`), one line for each operation with
+    a decision. Kernels without decisions are left out; choices of passes that have not run yet are empty."""
 
     name: ClassVar[str] = "print-choices"
     invalidates = ()
@@ -58,7 +58,8 @@ class PrintChoices(Pass):
 
 
 def schedule_lines(attr: Attribute | None) -> list[str]:
-    """What was decided about a kernel: a line for each of its operations, and one for the loops that threads share."""
+    """The decisions about a kernel: one line for each of its operations, and one for the loops divided among
+    threads."""
     if not isinstance(attr, DictionaryAttr):
         return [attr.data] if isinstance(attr, StringAttr) else []
     single: list[Attribute] = [attr] if "strategy" in attr.data else []
@@ -81,7 +82,7 @@ def decisions(attr: DictionaryAttr) -> str:
 
 
 def text(value: Attribute) -> str:
-    """A decision in few characters."""
+    """The value of a decision as short text."""
     if isinstance(value, StringAttr):
         return value.data
     if isa(value, IntegerAttr[IntegerType]):
@@ -94,7 +95,7 @@ def text(value: Attribute) -> str:
 
 
 def said(attr: Attribute | None) -> str:
-    """The nonzero numbers of an attribute, by name."""
+    """The nonzero counts of a dictionary attribute, as `count name, ...`."""
     if not isinstance(attr, DictionaryAttr):
         return ""
     counts = {name: number.value.data for name, number in attr.data.items() if isinstance(number, IntegerAttr)}

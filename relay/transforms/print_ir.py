@@ -1,4 +1,4 @@
-"""`print-ir`: the module as it is at a point of the pipeline."""
+"""`print-ir`: prints the module at a point of the pipeline."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from relay.transforms.legalization import legal, legalize
 
 @dataclass(frozen=True)
 class QnnLegalize(TargetPass):
-    """Expand `qnn` ops into integer `relay` ops that give equal numbers. Patterns of other dialects are not asked."""
+    """Expand `qnn` ops into integer `relay` ops that give equal numbers. Patterns of other dialects are not applied."""
 
     name: ClassVar[str] = "qnn-legalize"
     aliases = ("qnn.Legalize",)

@@ -32,15 +32,15 @@ RULES = [
     Rule(f"multiply(x, divide({GATE}, 6))", HARD_SWISH, "f"),
     Rule(f"divide(multiply(x, {GATE}), 6)", HARD_SWISH, "f"),
 ]
-"""Terms that exporters write, and the op that each stands for: elementwise ops, `sum` and `max` along one axis that
-stays, `clip`."""
+"""Terms that exporters write for an op, as rules: elementwise ops, `sum` and `max` along one axis that is kept,
+`clip`."""
 REDUCTIONS: dict[str, type[relay.ReduceOp]] = {"max": relay.MaxOp, "sum": relay.SumOp}
 COMMUTE = (relay.AddOp, relay.MultiplyOp)
 BY_ROOT = {f"relay.{root}": [rule for rule in RULES if rule.root == root] for root in {rule.root for rule in RULES}}
 
 
 class Written:
-    """A value that is matched against a term: the variables found, and the axis of its reductions."""
+    """A match of a value against a term: the variables found, and the axes of its reductions."""
 
     def __init__(self) -> None:
         self.found: dict[str, SSAValue] = {}
@@ -75,7 +75,7 @@ class Written:
         )
 
     def all(self, terms: Sequence[ast.expr], values: Sequence[SSAValue]) -> bool:
-        """Whether each value matches its term; if not, nothing is recorded."""
+        """Whether each value matches its term; if one does not, nothing is recorded."""
         before = dict(self.found), set(self.axes)
         if all(self.match(term, value) for term, value in zip(terms, values, strict=True)):
             return True
@@ -103,13 +103,13 @@ def _number(term: ast.expr) -> float:
 
 
 def _is(constant: relay.ConstantOp, number: float) -> bool:
-    """Whether the constant has this one number."""
+    """Whether the constant has one element, equal to `number`."""
     numbers = to_numpy(constant.value)
     return numbers.size == 1 and numbers.item() == number
 
 
 class Raise(RewritePattern):
-    """Applies the first of `RULES` that matches float32 values and keeps the type."""
+    """Applies the first of `RULES` that matches float32 values and keeps the result type."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         for rule in BY_ROOT.get(op.name, ()):
@@ -127,8 +127,8 @@ class Raise(RewritePattern):
 class RaiseOps(Pass):
     """Recognize softmax, sigmoid and hard swish where an exporter wrote them out.
 
-    Results differ by a few units in the last place. A softmax that was written without its maximum no longer
-    overflows. `from_onnx` has run it.
+    Results differ by a few units in the last place. A softmax that was written without its maximum no longer overflows.
+    `from_onnx` runs it.
     """
 
     name: ClassVar[str] = "raise-ops"

@@ -16,8 +16,8 @@ from relay.transforms.inlining import calls
 
 @dataclass(frozen=True)
 class RemoveUnusedFunctions(Pass):
-    """Remove the functions that no call leads to from those that `entry` names. Raises InvalidArgument for an entry
-    that is not there."""
+    """Remove functions that are not reachable by calls from those that `entry` names. Raises InvalidArgument if an
+    entry does not exist."""
 
     name: ClassVar[str] = "remove-unused-functions"
     opt_level = 1

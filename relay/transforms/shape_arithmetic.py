@@ -1,4 +1,4 @@
-"""Folds the computation of shapes once sizes are known, so that ops whose properties are values become static ones."""
+"""Folds computations of shapes once sizes are known, so that ops whose properties are operands become static ones."""
 
 from __future__ import annotations
 
@@ -27,21 +27,22 @@ from relay.transforms.location import place
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """What happened to an op when sizes were given: it was computed, or an op with `dyn` got its properties."""
+    """A record of an op that was folded when sizes were given: it was computed, or an op with `dyn` got its
+    properties."""
 
     kind: type[TensorOp]
     numbers: tuple[Array, ...]
-    """The numbers of its operands; for an op with `dyn`, of the operands that become properties."""
+    """The values of its operands; for an op with `dyn`, of the operands that become properties."""
     result: Array | None = None
     dims: tuple[int, ...] = ()
-    """The shape of the data of an op with `dyn`."""
+    """The shape of the data operand of an op with `dyn`."""
 
 
 def settle(module: ModuleOp, folds: list[Fold] | None = None) -> None:
-    """Infer all types, in program order, and fold what decides shapes or branches as soon as it is known; `folds` are
-    told all that was.
+    """Infer all types, in program order, and fold values that decide shapes or branches as soon as they are known; each
+    is appended to `folds`.
 
-    Raises Malformed where an op does not take its operands or numbers.
+    Raises Malformed where an op does not accept its operands or their values.
     """
     seen: list[Fold] = [] if folds is None else folds
     functions = {f.sym_name.data: f for f in module.walk() if isinstance(f, FuncOp)}
@@ -65,8 +66,8 @@ def settle(module: ModuleOp, folds: list[Fold] | None = None) -> None:
 
 
 def deciding(function: FuncOp) -> set[SSAValue]:
-    """The values of a function that shapes, or which branch is taken, are computed from; not those of which only the
-    shape matters."""
+    """The values of a function from which shapes, or conditions of branches, are computed; not those of which only the
+    shape is used."""
     pending = [value for op in function.walk() for value in _decisions(op)]
     found: set[SSAValue] = set()
     while pending:
@@ -86,7 +87,7 @@ def deciding_arguments(function: FuncOp) -> list[int]:
 
 
 def give_values(function: FuncOp, values: Mapping[int, Array]) -> None:
-    """Replace the uses of arguments by constants; the arguments stay."""
+    """Replace the uses of arguments by constants; the arguments remain."""
     block = function.body.block
     for index, array in values.items():
         argument = block.args[index]
@@ -138,7 +139,7 @@ def _folded(op: TensorOp, seen: list[Fold]) -> relay.ConstantOp | None:
 
 
 def measured(op: relay.MeasureOp) -> Array:
-    """The sizes that the op gives, or their product, of an operand whose sizes are known."""
+    """The sizes, or their product, that the op returns for an operand of known shape."""
     dims = shape(op.input)
     return np.array(dims if isinstance(op, relay.ShapeOfOp) else prod(dims), dtype_of(op.dtype))
 

@@ -22,10 +22,10 @@ from relay.transforms.legalization import own
 
 UI8 = element_type(np.dtype(np.uint8))
 OFFSET = 128
-"""The difference between an unsigned code and the signed one."""
+"""The difference between an unsigned code and its signed counterpart."""
 
 ONE = IntegerAttr(1 << 30, i32), IntegerAttr(1, i32)
-"""Multiplier and shift of 2^30 * 2^(1 - 31)."""
+"""A multiplier and shift whose factor is 1: 2^30 * 2^(1 - 31)."""
 PRODUCT = {"data": "input_zero_point", "kernel": "kernel_zero_point"}
 BINARY = {"lhs": "lhs_zero_point", "rhs": "rhs_zero_point"}
 ZERO_POINTS: dict[type[TensorOp], dict[str, str]] = {
@@ -39,24 +39,22 @@ ZERO_POINTS: dict[type[TensorOp], dict[str, str]] = {
     qnn.SumOp: {"input": "input_zero_point"},
     qnn.RequantizeOp: {"input": "input_zero_point"},
 }
-"""Ops whose formulas have codes only less their zero points: the property of each operand's."""
+"""For ops whose formulas use codes only minus their zero points, the name of each operand's zero point property."""
 
 
 FIXED_POINT = (StringAttr("tflite"), StringAttr("tflite_single"))
-"""Roundings of sums and products of two tensors that see codes only less their zero points; others add in floats."""
+"""Roundings of sums and products of two tensors that depend only on codes minus their zero points; other roundings add
+in floats."""
 
 
 @dataclass(frozen=True)
 class SignedCodes(Pass):
-    """Make unsigned 8-bit codes signed. Codes and zero points become 128 less, so that no number that they stand for
-    changes.
-
-    For external compilers that multiply int8 only, which name it in `before_annotation`. Convolutions, products, sums
-    and rescaling get signed operands and give signed results, as do ops behind them that move codes or choose among
-    them; constants are rewritten. Where another op, an argument or a result of the function has unsigned codes, a
-    `qnn.requantize` of scale 1 stands between. Ops whose rounding sees the codes themselves (averages, tables,
-    concatenations that rescale) stay unsigned.
-    """
+    """Make unsigned 8-bit codes signed. Codes and zero points decrease by 128, so that the real numbers they stand for
+    do not change. It is for external compilers that multiply only int8; they name it in `before_annotation`.
+    Convolutions, products, sums and rescaling get signed operands and results, as do following ops that move or select
+    codes; constants are rewritten. Where another op, an argument or a result of the function has unsigned codes, a
+    `qnn.requantize` of scale 1 converts them. Ops whose rounding sees the codes themselves (averages, tables,
+    concatenations that rescale) stay unsigned."""
 
     name: ClassVar[str] = "signed-codes"
     invalidates = ()
@@ -77,7 +75,7 @@ def unsigned(value: SSAValue) -> bool:
 
 
 def changes(op: TensorOp) -> bool:
-    """Whether the op has unsigned codes that can become signed."""
+    """Whether the op has unsigned codes that can be made signed."""
     if not any(map(unsigned, (*op.operands, *op.results))) or len(op.results) != 1 or isinstance(op, relay.ConstantOp):
         return False
     if isinstance(op, qnn.RequantizeOp) and (op.multiplier, op.shift) == ONE:
@@ -121,7 +119,7 @@ def less(attr: Attribute) -> Attribute:
 
 
 def as_signed(new: Expansion, value: SSAValue) -> SSAValue:
-    """The codes decreased by 128, as signed ones."""
+    """The codes decreased by 128, as signed codes."""
     if isinstance(value.owner, Operation) and is_constant(value.owner):
         return new.constant((to_numpy(value.owner.value).astype(np.int16) - OFFSET).astype(np.int8), np.int8)
     return rescaled(new, value, -OFFSET, i8)

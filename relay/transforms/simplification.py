@@ -1,4 +1,4 @@
-"""Patterns of `simplify`: relay ops that change nothing, and what fewer or smaller ops can do."""
+"""Patterns of `simplify`: they remove relay ops that change nothing, and use fewer or smaller ops."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from relay.transforms.later_reshapes import LaterReshape
 from relay.transforms.one_table import OneTable
 
 SIDE = 5
-"""Cells along a side of the first windows. Borders of smaller windows have few kinds of rows and columns."""
+"""The side length, in cells, of the first windows. Smaller windows have few kinds of border rows and columns."""
 
 
 class LargeWindow(RewritePattern):
     """relay.nn.max_pool2d of k cells %x  =>  relay.nn.max_pool2d of k - 4 cells (relay.nn.max_pool2d of 5 cells %x)
 
-    Along rows and columns of more than 5 cells, where windows are side by side and that is fewer cells in all: 13x13
-    becomes three of 5x5. Of the padding the first takes its share. Cells outside of the image count for nothing before
-    and after, and each window of windows covers what the large one does.
+    For windows with sides over 5 cells and stride 1, where this reads fewer cells in all: 13x13 becomes three of 5x5.
+    The first takes its share of the padding. Cells outside of the image are excluded before and after, and the smaller
+    windows together cover the large one.
     """
 
     @op_type_rewrite_pattern
@@ -62,17 +62,15 @@ class LargeWindow(RewritePattern):
 
 
 def share(padding: int, near: int, far: int) -> int:
-    """What the first of two windows takes of the padding: half of a window, and so much that the rest is less than the
-    second one."""
+    """The padding that the first of two windows takes: half of its window, and so much that the rest is less than the
+    second window."""
     return max(min(padding, (near - 1) // 2), padding - (far - 1))
 
 
 class JoinedTransposes(RewritePattern):
-    """relay.transpose (relay.reshape (relay.transpose %x))  =>  relay.reshape (relay.transpose (relay.reshape %x)),
-    where the reshape only splits and merges axes, and nothing else reads what is between.
-
-    The shuffle of channels (split, swap, merge) of a channels-first model is one transpose of rows then.
-    """
+    """relay.transpose (relay.reshape (relay.transpose %x)) => relay.reshape (relay.transpose (relay.reshape %x)), where
+    the reshape only splits and merges axes, and nothing else reads the intermediate values. The channel shuffle (split,
+    swap, merge) of a channels-first model is then one transpose of rows."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: relay.TransposeOp, rewriter: PatternRewriter) -> None:
@@ -102,7 +100,8 @@ class JoinedTransposes(RewritePattern):
 
 
 def parts(before: Sequence[int], after: Sequence[int]) -> list[int] | None:
-    """The least axes that both shapes are merged of, without ones; None if there are none, or a size is unknown."""
+    """The finest axes from which both shapes can be merged, without ones; None if there are none, or a size is
+    unknown."""
     if min((*before, *after), default=1) < 1:
         return None
     ends = sorted({*accumulate(before, mul, initial=1), *accumulate(after, mul, initial=1)})
@@ -112,7 +111,7 @@ def parts(before: Sequence[int], after: Sequence[int]) -> list[int] | None:
 
 
 def axes_of_parts(dims: Sequence[int], sizes: Sequence[int]) -> list[list[int]]:
-    """The parts that each axis is merged of."""
+    """For each axis of `dims`, the indices of the parts in `sizes` that it merges."""
     found, next = list[list[int]](), 0
     for size in dims:
         start, held = next, 1
@@ -125,8 +124,8 @@ def axes_of_parts(dims: Sequence[int], sizes: Sequence[int]) -> list[list[int]]:
 class GroupedHeads(RewritePattern):
     """relay.nn.batch_matmul %q, (each matrix of %k, n times)  =>  reshape (relay.nn.batch_matmul (reshape %q), %k)
 
-    The rows of n matrices of %q become those of one.
-    The matrices may be exchanged in their last two axes (`relay.transpose`) after they were repeated.
+    The rows of n matrices of %q become those of one. The last two axes of the matrices may be exchanged
+    (`relay.transpose`) after the repetition.
     """
 
     @op_type_rewrite_pattern
@@ -157,7 +156,7 @@ def before_exchange(x: SSAValue) -> tuple[SSAValue, bool]:
 
 
 def before_repeating(x: SSAValue) -> tuple[SSAValue, int] | None:
-    """A stack of matrices before each was repeated n times in a row, and n; None where `x` is no such repetition."""
+    """The stack of matrices before each was repeated n times in a row, and n; None if `x` is not such a repetition."""
     merge = x.owner
     copies = merge.input.owner if isinstance(merge, relay.ReshapeOp) else None
     if not isinstance(merge, relay.ReshapeOp) or not isinstance(copies, relay.BroadcastToOp):
@@ -223,8 +222,8 @@ class Transpose(RewritePattern):
 class OneMatrix(RewritePattern):
     """A product of stacks of rows with one matrix  =>  relay.reshape (that of all rows (relay.reshape %x))
 
-    relay.nn.batch_matmul between codes in QDQ form stays until it has integers: it stands for sizes that the importer
-    did not know. So does that of one matrix with a computed one, which `GroupedHeads` makes of legal ops, too.
+    A relay.nn.batch_matmul of dequantized values (QDQ form) stays until it is an integer op: importers write it for
+    unknown sizes. So does a product of one matrix with a computed one, which `GroupedHeads` also makes.
     """
 
     @op_type_rewrite_pattern
@@ -252,7 +251,8 @@ class OneMatrix(RewritePattern):
 
 
 class Clip(RewritePattern):
-    """relay.clip of integers to all of their type, or to bounds that the clip before has already  =>  its operand"""
+    """relay.clip of integers to their type's whole range, or to bounds that the preceding clip has already => its
+    operand"""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: relay.ClipOp, rewriter: PatternRewriter) -> None:
@@ -300,12 +300,10 @@ class LookupOfLookup(RewritePattern):
 
 
 class ZeroPointOfData(RewritePattern):
-    """relay.nn.bias_add (relay.nn.conv2d, relay.nn.dense {input_zero_point = z} %x, k), b  =>  the same without z, and
+    """relay.nn.bias_add (relay.nn.conv2d, relay.nn.dense {input_zero_point = z} %x, k), b => the same without z, and
     with b - z * sum of k, where nothing else reads the product, k and b are constants, b has a number for each row of
-    k, and nothing is padded. What is cast to a float without a bias gets one, -z * sum of k.
-
-    Layers that differ in z alone are one kernel then.
-    """
+    k, and nothing is padded. A product that is cast to a float without a bias gets the bias -z * sum of k. Layers that
+    differ only in z can then use one kernel."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: relay.BiasAddOp | relay.CastOp, rewriter: PatternRewriter) -> None:
@@ -337,7 +335,7 @@ class ZeroPointOfData(RewritePattern):
 
 
 def channels_of(product: relay.Conv2dOp | relay.DenseOp) -> int | None:
-    """The axis of the channels of a product's result; None if it pads its data, or mixes no channels."""
+    """The channel axis of a product's result; None if the product pads its data, or is depthwise."""
     if isinstance(product, relay.DenseOp):
         return rank(product.result) - 1
     layout = Layout.parse(product.result_layout.data)
@@ -347,7 +345,8 @@ def channels_of(product: relay.Conv2dOp | relay.DenseOp) -> int | None:
 
 
 def zero_point_sums(product: relay.Conv2dOp | relay.DenseOp) -> Array | None:
-    """The zero point of the data times the sum of each row of the kernel; None if either is none."""
+    """The zero point of the data times the sum of each row of the kernel; None if the zero point is 0 or the kernel is
+    not constant."""
     kernel, zero = product.kernel.owner, product.input_zero_point
     if zero is None or zero.value.data == 0 or not isinstance(kernel, relay.ConstantOp) or not is_constant(kernel):
         return None

@@ -17,7 +17,7 @@ from relay.transforms.simplification import PATTERNS
 @dataclass(frozen=True)
 class Simplify(Pass):
     """Remove `relay` ops that change nothing, and merge pairs of ops into one. The patterns are those of
-    `relay.transforms.simplification`. Numbers stay equal to the last bit. Dead code goes too."""
+    `relay.transforms.simplification`. Results stay equal to the last bit. Dead code is removed, too."""
 
     name: ClassVar[str] = "simplify"
     aliases = ("SimplifyExpr",)

@@ -16,9 +16,9 @@ from relay.transforms.legalization import own, settle
 
 @dataclass(frozen=True)
 class SimplifyInference(Pass):
-    """Write normalizations out as sums, products and roots, and remove dropout.
+    """Expand normalizations to sums, products and roots, and remove dropout.
 
-    `batch_norm` becomes a product and a sum per channel, which `fold-scale-axis` takes into weights. `layer_norm` and
+    `batch_norm` becomes a product and a sum per channel, which `fold-scale-axis` folds into weights. `layer_norm` and
     `rms_norm` of float32 along the last axis stay where the module's target is a CPU: they run row by row in one
     kernel.
     """

@@ -26,13 +26,14 @@ from relay.transforms.half_products import has_weights, takes_pairs
 from relay.transforms.legalization import own, settle
 
 DTYPES = ("f16", "bf16")
-"""The types that can be computed in. A target without instructions for one would only be slower and less exact."""
+"""The element types that the pass can compute in. A target without instructions for one would only be slower and less
+exact."""
 HIGHEST = 65504.0
-"""The largest finite number of each type."""
+"""The largest finite value of the type f16."""
 ALWAYS = (relay.Conv1dOp, relay.Conv2dOp, relay.Conv3dOp, relay.DenseOp, relay.MatmulOp, relay.BatchMatmulOp)
 ARITHMETIC = (relay.AddOp, relay.SubtractOp, relay.MultiplyOp, relay.NegativeOp, relay.AbsOp, relay.BiasAddOp)
-"""Ops that this pass computes in half precision, each with one rounding. Others (roots, exponentials, sums over axes)
-would lose more."""
+"""Ops that this pass computes in half precision, each with one rounding. Other ops (roots, exponentials, sums over
+axes) would lose more."""
 
 
 class CastOfCast(RewritePattern):
@@ -45,7 +46,7 @@ class CastOfCast(RewritePattern):
 
 
 def narrow(value: SSAValue) -> SSAValue | None:
-    """The f16 value of which this f32 value is a cast; None if there is none."""
+    """The f16 value from which this f32 value is cast; None if there is none."""
     owner = value.owner
     if not isinstance(owner, relay.CastOp) or owner.dtype != f32:
         return None
@@ -54,11 +55,12 @@ def narrow(value: SSAValue) -> SSAValue | None:
 
 @dataclass(frozen=True)
 class ToMixedPrecision(TargetPass):
-    """Compute float32 convolutions and products in `dtype`. So are the sums, products and moves of elements that follow
-    them; sums over axes, roots, exponentials, softmax and means stay in float32, as do arguments and results.
+    """Compute float32 convolutions and products in `dtype`. The same holds for elementwise sums, products and moves of
+    elements that follow them; sums over axes, roots, exponentials, softmax and means stay in float32, as do arguments
+    and results.
 
-    With `bf16`, only data and constant weights of products are rounded, where the target's instruction adds up pairs of
-    them (AVX512-BF16, or Arm's `bf16`): sums are float32, and so is all else. Raises Unsupported where the module's
+    With `bf16`, only data and constant weights of products are rounded, if the target has an instruction that sums
+    pairs of them (AVX512-BF16, or Arm's `bf16`); sums and all else stay float32. Raises Unsupported where the module's
     target has no arithmetic of f16, or no such instruction.
     """
 
@@ -85,7 +87,7 @@ class ToMixedPrecision(TargetPass):
         erase_dead(op.walk())
 
     def check(self, target: Target) -> None:
-        """Raise InvalidArgument or Unsupported for an option that is not possible."""
+        """Raise InvalidArgument or Unsupported if an option is not valid, or not possible on the target."""
         if self.dtype not in DTYPES:
             raise InvalidArgument("to-mixed-precision", f"dtype is '{self.dtype}'", f"one of {', '.join(DTYPES)}")
         if not (target.half_floats if self.dtype == "f16" else half_dot(target.features)):
@@ -96,8 +98,8 @@ class ToMixedPrecision(TargetPass):
 
 
 def follows(op: TensorOp) -> bool:
-    """Whether the op computes nothing, or little, and its floats all come from half precision, constants aside; at
-    least one does."""
+    """Whether the op only moves elements or does cheap arithmetic, and all its non-constant float operands, at least
+    one, come from half precision."""
     if len(op.results) != 1 or tensor(op.results[0]).element_type != f32:
         return False
     if not isinstance(op, ARITHMETIC) and op.origin not in (Origin.MOVED, Origin.SELECTED):
@@ -110,8 +112,8 @@ def follows(op: TensorOp) -> bool:
 
 
 def overflows(op: TensorOp) -> bool:
-    """Whether half precision lacks a number that the op reads of a constant, or puts among its elements. Bounds that
-    nothing reaches may become infinite."""
+    """Whether a constant operand or a fill value of the op exceeds the range of half precision. Clip bounds that are
+    never reached may become infinite."""
     fills = [to_numpy(op.properties[name]).item() for name in op.FILLS]
     if isinstance(op, relay.ClipOp):
         low, high = fills
@@ -124,7 +126,7 @@ def overflows(op: TensorOp) -> bool:
 
 
 def by_pairs(op: Operation) -> None:
-    """The op on data and weights rounded to bf16, its sums in float32."""
+    """Replace the op by one on data and weights rounded to bf16, with sums in float32."""
     assert isinstance(op, TensorOp)
     new = Expansion(op)
     operands = [new.cast(value, bf16) for value in op.operands]
@@ -132,7 +134,7 @@ def by_pairs(op: Operation) -> None:
 
 
 def halve(op: Operation) -> None:
-    """Replace the op by one on casts to half precision, and cast its result back."""
+    """Replace the op by one whose operands are cast to half precision, and cast its result back."""
     assert isinstance(op, TensorOp)
     new = Expansion(op)
     properties = dict[str, Attribute | None](op.properties)

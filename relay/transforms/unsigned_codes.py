@@ -33,18 +33,18 @@ from relay.transforms.legalization import own
 
 UI8 = element_type(np.dtype(np.uint8))
 OFFSET = 128
-"""The difference between an unsigned code and the signed one."""
+"""The difference between an unsigned code and its signed counterpart."""
 
 
 @dataclass(frozen=True)
 class UnsignedCodes(TargetPass):
-    """Make signed 8-bit codes unsigned where the target's dot product wants unsigned data. Codes between convolutions
-    and products grow by 128, as do their zero points: no number that they stand for changes.
+    """Make signed 8-bit codes unsigned where the target's dot product needs unsigned data. Codes between convolutions
+    and products increase by 128, as do their zero points, so the real numbers they stand for do not change.
 
     `clip(x + zp, lo, hi)` cast to `i8` becomes `clip(x + (zp + 128), lo + 128, hi + 128)` cast to `ui8`; a convolution
-    or product takes it with `input_zero_point + 128`, other arithmetic subtracts 128 more; what moves codes, or takes
-    the largest, passes it on. A value stays as it is where anything else reads it, or nothing multiplies it.
-    Nothing is done where the dot product of the module's target takes signed data, or there is none.
+    or product takes it with `input_zero_point + 128`, other arithmetic subtracts 128 more; ops that move or select
+    codes give unsigned results. A value is unchanged if any other op reads it, or no product does. Nothing is done if
+    the dot product of the module's target takes signed data, or it has none.
     """
 
     name: ClassVar[str] = "unsigned-codes"
@@ -82,14 +82,15 @@ def makes(op: Operation) -> bool:
 
 
 def passes_on(op: Operation) -> TypeGuard[TensorOp]:
-    """Whether the result of the op consists of codes of its operands, chosen by place or by order."""
+    """Whether the result of the op consists of elements of its operands, moved or selected."""
     if isinstance(op, relay.StridedSliceOp):  # it could; which of ResNet-50's products then change was not timed yet
         return False
     return isinstance(op, TensorOp) and op.origin in (Origin.MOVED, Origin.SELECTED) and len(op.results) == 1
 
 
 def possible(value: SSAValue, found: set[SSAValue]) -> bool:
-    """Whether all that reads the value can read it as unsigned codes, and what passes it on gets it so."""
+    """Whether all users of the value can read unsigned codes, and, if its op only moves codes, the op's operands are
+    unsigned, too."""
     owner = value.owner
     if isinstance(owner, Operation) and passes_on(owner):
         if not all(operand in found for operand in owner.data_operands()):
@@ -107,8 +108,8 @@ def takes(op: Operation, index: int, found: set[SSAValue]) -> bool:
 
 
 def holds_codes(type: Attribute) -> bool:
-    """Whether codes that are 128 larger can be cast to the type, and 128 subtracted there: integers wrap, and floats of
-    16 bits and more hold them exactly; smaller ones would round them, and booleans have no subtraction."""
+    """Whether codes increased by 128 can be cast to the type, and 128 subtracted there. Integers wrap, and floats of 16
+    bits and more are exact; smaller floats would round, and booleans have no subtraction."""
     if is_integer(type):
         return type.width.data > 1
     return isinstance(type, Float16Type | BFloat16Type | Float32Type | Float64Type)
@@ -119,7 +120,7 @@ def multiplies(op: Operation) -> bool:
 
 
 def neighbours(value: SSAValue) -> Iterator[SSAValue]:
-    """The values that must be offset with this one: the same codes, passed on."""
+    """The values that must be offset together with this one, since ops only move the codes between them."""
     if isinstance(value.owner, Operation) and passes_on(value.owner):
         yield from value.owner.data_operands()
     for use in value.uses:
@@ -128,7 +129,7 @@ def neighbours(value: SSAValue) -> Iterator[SSAValue]:
 
 
 class Offset:
-    """Rewrites what makes and reads the chosen values, in program order."""
+    """Rewrites the ops that compute and read the chosen values, in program order."""
 
     def __init__(self, chosen: set[SSAValue]):
         self.chosen = chosen
@@ -142,7 +143,7 @@ class Offset:
                 self.read(op)
 
     def make(self, op: Operation) -> None:
-        """The unsigned codes beside what made the signed ones, which nothing will read."""
+        """Build an op that computes unsigned codes, beside the one of the signed codes, which will be unused."""
         new = Expansion(op)
         if isinstance(op, relay.CastOp):
             result = new.cast(self.offset(new, op.input), UI8)
@@ -157,7 +158,7 @@ class Offset:
         self.new[op.results[0]] = result
 
     def offset(self, new: Expansion, x: SSAValue) -> SSAValue:
-        """`x + 128`, of which the lowest 8 bits matter; a clip and an addition before take it up."""
+        """`x + 128`, of which only the lowest 8 bits are used; a preceding clip and addition absorb it."""
         clip = x.owner
         if not isinstance(clip, relay.ClipOp):
             return new.plus(x, OFFSET)
@@ -169,7 +170,7 @@ class Offset:
         return new.value(relay.ClipOp, new.plus(inner.lhs, zero_point + OFFSET), properties=bounds)
 
     def read(self, op: Operation) -> None:
-        """Another op in the place of one that reads signed codes."""
+        """Replace an op that reads signed codes by one that reads unsigned ones."""
         new = Expansion(op)
         if isinstance(op, relay.CastOp):
             wide = new.cast(self.new[op.input], tensor(op.result).element_type)
@@ -206,7 +207,8 @@ def scalar(value: SSAValue) -> int | None:
 
 
 def bounded(value: SSAValue) -> bool:
-    """Whether the value is known to be so small that adding a code to it cannot wrap: rescaled by at most a half."""
+    """Whether the value is known to be so small that adding a code to it cannot overflow: rescaled by at most a
+    half."""
     op = value.owner
     if isinstance(op, relay.FixedPointMultiplyOp):
         return below(op.shift, 0)
@@ -217,7 +219,7 @@ def bounded(value: SSAValue) -> bool:
 
 
 def below(value: SSAValue, bound: float) -> bool:
-    """Whether all numbers of a constant are below the bound."""
+    """Whether all elements of a constant are below the bound."""
     owner = value.owner
     if not isinstance(owner, relay.ConstantOp) or not is_constant(owner):
         return False

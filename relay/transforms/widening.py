@@ -1,4 +1,4 @@
-"""Legalization of types that only memory has: arithmetic on them is done in f32, or in 8 bits, and rounded once."""
+"""Legalization of storage-only element types: arithmetic on them is done in f32, or in 8 bits, and rounded once."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from relay.transforms.half_products import of_halves, takes_pairs
 from relay.transforms.legalization import Legalization
 
 KEPT = relay.CastOp | relay.ConstantOp | relay.ReinterpretOp | relay.WeightOnlyDenseOp
-"""What has a lowering for numbers of every type, beside ops that only move them."""
+"""Ops that have a lowering for every element type, beside ops that only move elements."""
 
 
 class Widen(Legalization):
     """op %x : bf16  =>  cast (op (cast %x : f32)) : bf16; integers of 2 and 4 bits by way of 8 bits; f16, too, on
     processors without its arithmetic, and everywhere on a CPU where an op sums
 
-    Products of bf16 that an instruction adds up in pairs take them as they are: `cast (op %x, %w : f32) : bf16`."""
+    bf16 products that an instruction sums in pairs keep bf16 operands: `cast (op %x, %w : f32) : bf16`."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         if self.replaces(op) and isinstance(op, TensorOp):
@@ -38,7 +38,7 @@ class Widen(Legalization):
         return isinstance(op, TensorOp) and op.name.startswith("relay.") and not (lowers(op) and self.computes(op))
 
     def computes(self, op: TensorOp) -> bool:
-        """Whether the target's kernels compute what the op does with f16, or pairs of bf16, or it does not."""
+        """Whether the target's kernels compute the op in f16, or in pairs of bf16, so that it need not be widened."""
         if of_halves(op):
             return takes_pairs(op, self.target)
         values = (*op.operands, *op.results)
@@ -48,22 +48,22 @@ class Widen(Legalization):
 
 
 def element_of(value: SSAValue) -> Attribute | None:
-    """The type of a tensor's numbers."""
+    """The element type of a tensor; None if the value is not a tensor."""
     return value.type.element_type if is_tensor(value.type) else None
 
 
 def is_half(value: SSAValue) -> bool:
-    """Whether the value is of bf16."""
+    """Whether the value is a bf16 tensor."""
     return element_of(value) == bf16
 
 
 def keeps(op: TensorOp) -> bool:
-    """Whether the op only moves numbers, or has a lowering for those of every type."""
+    """Whether the op only moves elements, or has a lowering for every element type."""
     return isinstance(op, KEPT) or (op.origin is Origin.MOVED and not op.FILLS)
 
 
 def lowers(op: TensorOp) -> bool:
-    """Whether no number of the op is of a narrow type, or the op takes such numbers as they are."""
+    """Whether no operand or result has a narrow element type, or the op has a lowering for it."""
     values = (*op.operands, *op.results)
     if not any(is_tensor(value.type) and is_narrow(value.type.element_type) for value in values):
         return True
@@ -71,12 +71,12 @@ def lowers(op: TensorOp) -> bool:
 
 
 def wide(type: Attribute) -> Attribute:
-    """The type that numbers of a narrow one are computed in; another as it is."""
+    """The type in which elements of a narrow type are computed; any other type unchanged."""
     return wide_type(type) if is_narrow(type) else f32 if type == f16 else type
 
 
 def widened(attr: Attribute) -> Attribute:
-    """A property for the same op on wide numbers: an element type, or a number of it."""
+    """A property for the widened op: a wide element type, or a number converted to it."""
     same: Attribute = attr
     if isinstance(attr, FloatAttr | IntegerAttr) and wide(type := attr.get_type()) != type:
         return scalar_attr(attr.value.data, wide(type))

@@ -1,4 +1,5 @@
-"""Operations on two codes: quotients, squared differences, slopes, comparisons. Sums and products: `elementwise`."""
+"""Operations on two quantized values: quotients, squared differences, slopes, comparisons. Sums and products:
+`elementwise`."""
 
 from __future__ import annotations
 
@@ -17,9 +18,9 @@ from relay.dialects.qnn.parameters import code, parameter
 class DivideOp(QnnBinaryOp):
     """`clamp(rescale(lhs' / rhs') + output_zero_point, min, max)` of codes, `x' = x - zero_point` (TFLite DIV).
 
-    With both signs turned where rhs' is negative, h = the sign bits of lhs' but one, (r, s) the reciprocal of rhs' as
-    of `relay.fixed_point_reciprocal` with s = 31 - headroom: `q = SRDHM(lhs' << h, r)`, rescaled by
-    `RDBPOT(SRDHM(q, multiplier), h + s - shift)`; what TFLite leaves undefined gives 0: shifts beyond 31, of results
+    With the signs of both changed where rhs' is negative, h = the number of redundant sign bits of lhs', (r, s) the
+    reciprocal of rhs' as of `relay.fixed_point_reciprocal` with s = 31 - headroom: `q = SRDHM(lhs' << h, r)`, rescaled
+    by `RDBPOT(SRDHM(q, multiplier), h + s - shift)`; what TFLite leaves undefined gives 0: shifts beyond 31, of results
     below 1, and a rhs' of 0.
     """
 
@@ -67,8 +68,8 @@ class PreluOp(CodesOp):
 
 
 class QnnCompareOp(AlignedOp, ABC):
-    """A comparison of codes in one scale: of `rescale((x - zero_point) << left_shift)` of both sides, each with its own
-    multiplier and shift, those of its scale (TFLite: left_shift 8). The result is of `i1`."""
+    """A comparison of codes in one scale: both sides are rescaled to it as `rescale((x - zero_point) << left_shift)`,
+    each with the multiplier and shift of its own scale (TFLite: left_shift 8). The result is of `i1`."""
 
     def infer(self) -> Sequence[Type]:
         (result,) = super().infer()
@@ -79,14 +80,14 @@ class QnnCompareOp(AlignedOp, ABC):
 
 @irdl_op_definition
 class EqualOp(QnnCompareOp):
-    """Whether both codes are one number in the common scale."""
+    """Whether both codes stand for equal numbers in the common scale."""
 
     name = "qnn.equal"
 
 
 @irdl_op_definition
 class NotEqualOp(QnnCompareOp):
-    """Whether the codes are two numbers in the common scale."""
+    """Whether the codes stand for different numbers in the common scale."""
 
     name = "qnn.not_equal"
 

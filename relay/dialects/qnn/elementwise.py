@@ -1,4 +1,4 @@
-"""Operations on each code: sums, products, functions."""
+"""Elementwise operations on quantized values: sums, products, functions."""
 
 from __future__ import annotations
 

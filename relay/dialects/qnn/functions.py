@@ -1,4 +1,4 @@
-"""Functions of one code: all but sigmoid and tanh, which `elementwise` has."""
+"""Functions of one quantized value: all but sigmoid and tanh, which are in `elementwise`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from relay.dialects.qnn.parameters import parameter
 
 
 class QnnFunctionOp(CodesOp, ABC):
-    """A function of codes of `WIDTHS` bits, of one scale and zero point, to codes of another."""
+    """A function of codes of `WIDTHS` bits with one scale and zero point, to codes with another."""
 
     ELEMENTWISE: ClassVar[bool] = True
     WIDTHS: ClassVar[tuple[int, ...]] = (8, 16)
@@ -33,12 +33,13 @@ class QnnFunctionOp(CodesOp, ABC):
 
 
 class TableOp(QnnFunctionOp, ABC):
-    """A function f of reals, by TFLite's tables.
+    """A function f of real numbers, by TFLite's tables. 8 bits: `clamp(round(f(scale * (x - zero_point)) /
+    output_scale) + output_zero_point)` in float32, multiplied by the reciprocal of output_scale. 16 bits: linear
+    interpolation between 513 samples over the codes' range, `y[i + 1] - y[i]` for 128 codes, which wraps in 16 bits as
+    LiteRT's does, where `y[i] = clamp(round(f / output_scale) - bias)` and bias is half of the interpolation's error at
+    the middle of the interval.
 
-    8 bits: `clamp(round(f(scale * (x - zero_point)) / output_scale) + output_zero_point)` in float32, multiplied by the
-    reciprocal of output_scale. 16 bits: straight lines between 513 samples over the codes' range, `y[i + 1] - y[i]` for
-    128 codes, which wraps in 16 bits as LiteRT's does, where `y[i] = clamp(round(f / output_scale) - bias)` and bias is
-    half of what the line misses in the middle. Source: TFLite `LUTPopulate`, `LUTLookup`.
+    Source: TFLite `LUTPopulate`, `LUTLookup`.
     """
 
 
@@ -66,14 +67,14 @@ class ExpOp(TableOp):
 
 @irdl_op_definition
 class LogOp(TableOp):
-    """`log(x)`; the lowest code stands for that of 0 and of negative numbers."""
+    """`log(x)`; 0 and negative numbers give the lowest code."""
 
     name = "qnn.log"
 
 
 @irdl_op_definition
 class RsqrtOp(QnnFunctionOp):
-    """`1 / sqrt(x)`; the highest code stands for that of 0 and of negative numbers, at which TFLite stops.
+    """`1 / sqrt(x)`; 0 and negative numbers, at which TFLite fails, give the highest code.
 
     16 bits by a table, see `TableOp`; 8 bits by gemmlowp's inverse square root (m, s) of the integer x - zero_point:
     `clamp(rescale(rescale(1, m, s + 20), multiplier, shift - 20) + output_zero_point)`, where multiplier and shift are
@@ -87,16 +88,16 @@ class RsqrtOp(QnnFunctionOp):
 
 @irdl_op_definition
 class SqrtOp(QnnFunctionOp):
-    """`clamp(trunc(sqrt(scale * (x - zero_point)) / output_scale) + output_zero_point)` in float32; 0 for negative
-    numbers, at which TFLite stops."""
+    """`clamp(trunc(sqrt(scale * (x - zero_point)) / output_scale) + output_zero_point)` in float32; negative numbers,
+    at which TFLite fails, count as 0."""
 
     name = "qnn.sqrt"
 
 
 @irdl_op_definition
 class AbsOp(QnnFunctionOp):
-    """`clamp(rescale(|x - zero_point|) + output_zero_point)`; without rescaling where multiplier and shift are absent:
-    the scales are one (TFLite ABS)."""
+    """`clamp(rescale(|x - zero_point|) + output_zero_point)`; multiplier and shift are absent where both scales are
+    equal: then without rescaling (TFLite ABS)."""
 
     name = "qnn.abs"
     multiplier = opt_prop_def(IntegerAttr)

@@ -1,4 +1,4 @@
-"""Convolution, products with matrices, softmax, mean, concatenation."""
+"""Convolution, matrix products, softmax, mean, concatenation of quantized values."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ class QnnReduceOp(CodesOp, ABC):
 
 @irdl_op_definition
 class MeanOp(QnnReduceOp):
-    """Mean of codes: `clamp(rescale(sum - count * input_zero_point) + output_zero_point)`, where the division by count
-    is in the multiplier (TFLite MEAN)."""
+    """Mean of codes: `clamp(rescale(sum - count * input_zero_point) + output_zero_point)`, where the multiplier
+    includes the division by count (TFLite MEAN)."""
 
     name = "qnn.mean"
 

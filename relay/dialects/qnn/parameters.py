@@ -1,4 +1,4 @@
-"""What qnn ops share: scales, zero points, multipliers and shifts, clamp bounds."""
+"""Scales, zero points, multipliers and shifts, clamp bounds: attributes common to the qnn ops, and checks of them."""
 
 from __future__ import annotations
 
@@ -28,21 +28,24 @@ TFLITE = StringAttr("tflite")
 LITERT = StringAttr("litert")
 AWAY = StringAttr("away")
 QUANTIZE_ROUNDINGS = ("away", "even", "even_inverse", "even_sum")
-"""`away`: `round(x / scale) + zero_point`, halves away from zero (TFLite); with halves to even: `even` the same (ONNX),
-`even_inverse` `rint(x * (1 / scale)) + zero_point` (PyTorch), `even_sum` `rint(x / scale + zero_point)` (ONNX Runtime's
-QLinearAveragePool). All in float32."""
+"""How real numbers are rounded to codes, in float32. `away`: `round(x / scale) + zero_point`, halves away from zero
+(TFLite). The others round halves to even: `even` `rint(x / scale) + zero_point` (ONNX), `even_inverse` `rint(x * (1 /
+scale)) + zero_point` (PyTorch), `even_sum` `rint(x / scale + zero_point)` (ONNX Runtime's QLinearAveragePool)."""
 PRODUCTS = ("f64", "f32")
-"""Where `scale * (code - zero_point)` is computed: `f64` as TFLite does for one scale, `f32` as ONNX does."""
+"""The precision in which `scale * (code - zero_point)` is computed: `f64` as TFLite does for one scale, `f32` as ONNX
+does."""
 NUMERICS = ("litert", "tflm")
-"""Whose functions an op computes: `litert` TFLite's reference kernels, `tflm` TFLite Micro's."""
+"""The runtime whose functions an op computes: `litert` for TFLite's reference kernels, `tflm` for TFLite Micro's."""
 REQUANTIZE_ROUNDINGS = (*ROUNDINGS, "f64_away", "f32_even")
-"""`f64_away`: `round(double(x) * double(scale))`, halves away from zero (TFLite FULLY_CONNECTED since LiteRT 1.3);
-`f32_even`: `rint(float(x) * float(scale))`, halves to even (XNNPACK, ONNX Runtime)."""
+"""How `qnn.requantize` rounds, beside `ROUNDINGS`: `f64_away` `round(double(x) * double(scale))`, halves away from zero
+(TFLite FULLY_CONNECTED since LiteRT 1.3); `f32_even` `rint(float(x) * float(scale))`, halves to even (XNNPACK, ONNX
+Runtime)."""
 
 
 def parameter(op: Operation, attr: Attribute | None, data: SSAValue, axis: int, what: str) -> None:
-    """Check a scale, zero point, multiplier or shift: finite; a scalar, one number per index of the axis, or of the
-    data's rank and broadcasting against it, as packed layouts need. Of several scales those of dead channels are 0."""
+    """Check that a scale, zero point, multiplier or shift is finite and has a valid shape: a scalar, one element per
+    index of the axis, or the data's rank and broadcasting against the data, as packed layouts need. Where there are
+    several scales, those of dead channels may be 0."""
     if attr is None or (isinstance(attr, DenseResourceAttr) and not hasattr(attr, "array")):
         return
     numbers = to_numpy(attr)
@@ -61,23 +64,25 @@ def parameter(op: Operation, attr: Attribute | None, data: SSAValue, axis: int, 
 
 
 def code(op: Operation, type: Attribute, *widths: int) -> Attribute:
-    """Check that a type is one of codes, of 8 or 16 bits if no width is given."""
+    """Return the element type if it is one of quantized values (8 or 16 bits if no width is given); raise
+    VerifyException otherwise."""
     require(is_code(type, *widths), f"{op.name}: {type} is no type of codes")
     return type
 
 
 def bounds(op: Operation, low: IntegerAttr | None, high: IntegerAttr | None, type: Attribute) -> None:
-    """Check that clamp bounds are ordered. They may lie outside the type's range; the result saturates to both."""
+    """Check that clamp bounds are ordered. They may lie outside the type's range; the result is also saturated to the
+    type."""
     if low is not None and high is not None:
         require(low.value.data <= high.value.data, f"{op.name}: min is above max")
     require(isinstance(type, IntegerType), f"{op.name}: clamps integers, not {type}")
 
 
 def one_of(op: Operation, what: str, value: StringAttr, known: Sequence[str]) -> None:
-    """Check an attribute that is one of a few words."""
+    """Check that a string attribute is one of the `known` words."""
     require(value.data in known, f"{op.name}: {what} {value} is none of {tuple(known)}")
 
 
 def numerics(op: Operation, which: StringAttr) -> None:
-    """Check that an op's functions are known."""
+    """Check that `numerics` names a known runtime."""
     require(which.data in NUMERICS, f"{op.name}: unknown numerics {which}")

@@ -1,4 +1,4 @@
-"""Transposed convolution and products of matrices, neither of which need be weights."""
+"""Transposed convolution, and products of two matrices that are both computed at run time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Conv2dTransposeOp(QnnProductOp, ConvTransposeBase):
 
 @irdl_op_definition
 class BatchMatmulOp(MatmulBase):
-    """`(a - input_zero_point) @ (b - kernel_zero_point)` of stacks of matrices of codes, in i32 (wrapping) or i64; see
+    """`(a - input_zero_point) @ (b - kernel_zero_point)` of stacks of quantized matrices, in i32 (wrapping) or i64; see
     `relay.nn.batch_matmul`. The result has scale `input_scale * kernel_scale`. By default b is [..., n, k]."""
 
     name = "qnn.batch_matmul"

@@ -1,4 +1,4 @@
-"""Between real numbers and codes, and from codes to codes."""
+"""Quantize, dequantize and requantize, with scales fixed or computed at run time."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class QuantizeOp(OneResultOp):
 @irdl_op_definition
 class DequantizeOp(OneResultOp):
     """`f32(f64(scale) * (input - zero_point))` per tensor; `scale * f32(input - zero_point)` per axis, and always where
-    `product` is `f32` (ONNX): that differs for 32-bit codes. `input` is of integers of 2 bits and more."""
+    `product` is `f32` (ONNX): the two differ for 32-bit codes. `input` has integers of 2 bits or more."""
 
     name = "qnn.dequantize"
     ELEMENTWISE: ClassVar[bool] = True
@@ -131,9 +131,9 @@ class RequantizeOp(OneResultOp):
 
 @irdl_op_definition
 class DynamicQuantizeOp(TensorOp):
-    """Symmetric i8 codes of floats, and the scale (f32), found at run time, per index of the first axis:
-    `range = max |x|`, `scale = range / 127`, `code = clamp(round(x * (127 / range)), -127, 127)`; range 0 gives
-    codes 0 and scale 1. Source: TFLite's hybrid kernels."""
+    """Quantize floats to symmetric i8 codes with a scale (f32) computed at run time for each index of the first axis:
+    `range = max |x|`, `scale = range / 127`, `code = clamp(round(x * (127 / range)), -127, 127)`; range 0 gives codes 0
+    and scale 1. Source: TFLite's hybrid kernels."""
 
     name = "qnn.dynamic_quantize"
     input = operand_def(TENSOR)
@@ -151,8 +151,8 @@ class DynamicQuantizeOp(TensorOp):
 
 @irdl_op_definition
 class DynamicQuantizeLinearOp(TensorOp):
-    """ui8 codes of floats, scale (f32) and zero point (ui8) of the whole tensor found at run time, in float32:
-    `low = min(0, min x)`, `high = max(0, max x)`, `scale = (high - low) / 255` (1 for 0), `zero_point =
+    """Quantize floats to ui8 codes with a scale (f32) and zero point (ui8) computed at run time for the whole tensor,
+    in float32: `low = min(0, min x)`, `high = max(0, max x)`, `scale = (high - low) / 255` (1 for 0), `zero_point =
     clamp(rint(-low / scale))`, `code = clamp(rint(x / scale) + zero_point)`. Source: ONNX DynamicQuantizeLinear."""
 
     name = "qnn.dynamic_quantize_linear"

@@ -1,4 +1,4 @@
-"""The `relay` dialect, split by kind; `Relay` is the dialect itself."""
+"""The `relay` dialect, one file for each group of ops; `Relay` is the dialect itself."""
 
 # isort: off
 from xdsl.ir import Dialect

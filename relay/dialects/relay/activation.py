@@ -15,7 +15,7 @@ LAST = IntegerAttr(-1, i64)
 
 
 class ActivationOp(OneResultOp, ABC):
-    """A function of a tensor, to one of the same type."""
+    """A function of a tensor, whose result has the type of the operand."""
 
     FLOAT_ONLY: ClassVar[bool] = True
     data = operand_def(TENSOR)
@@ -28,7 +28,7 @@ class ActivationOp(OneResultOp, ABC):
 
 
 class AlongAxisOp(AxisOp, ActivationOp, ABC):
-    """Every row along `axis` by itself."""
+    """An op that processes every row along `axis` separately."""
 
     SAME_AXES: ClassVar[bool] = True
     axis = prop_def(IntegerAttr, default_value=LAST)
@@ -58,7 +58,8 @@ class LeakyReluOp(ActivationOp):
 
 @irdl_op_definition
 class GeluOp(ActivationOp):
-    """`x / 2 * (1 + erf(x * sqrt(1/2)))`; `approximate`: `tanh(sqrt(2 / pi) * (x + 0.044715 x^3))` for the last."""
+    """`x / 2 * (1 + erf(x * sqrt(1/2)))`; with `approximate`, `tanh(sqrt(2 / pi) * (x + 0.044715 x^3))` replaces the
+    erf."""
 
     name = "relay.nn.gelu"
     ELEMENTWISE: ClassVar[bool] = True
@@ -115,7 +116,7 @@ class LrnOp(AlongAxisOp):
     beta = prop_def(FloatAttr)
 
     def neighbours(self) -> tuple[int, int]:
-        """How many before and after count."""
+        """The numbers of neighbours (before, after) along the axis that are included in the sum."""
         size = self.size.value.data
         return (size - 1) // 2, size // 2
 
@@ -125,7 +126,7 @@ class LrnOp(AlongAxisOp):
 
 
 class LossOp(OneResultOp, ABC):
-    """A number from predictions and targets of one shape [n, classes...]."""
+    """A scalar loss from predictions and targets of equal shape [n, classes...]."""
 
     predictions = operand_def(TENSOR)
     targets = operand_def(TENSOR)

@@ -1,4 +1,4 @@
-"""Attention of heads, and the rotation that gives its rows their positions. Floats."""
+"""Attention with heads, and rotary position embeddings, on floats."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ def check_broadcast(what: str, value: SSAValue, dims: tuple[int, ...]) -> None:
 
 @irdl_op_definition
 class AttentionOp(OneResultOp):
-    """`softmax(cap((query * scale) @ transpose(key)) + mask) @ value`, for each head by itself; along the last axis.
+    """`softmax(cap((query * scale) @ transpose(key)) + mask) @ value`, for each head separately; the softmax is along
+    the last axis.
 
     query is [batch, heads, rows, size], key [batch, groups, keys, size], value [batch, groups, keys, width], the result
     [batch, heads, rows, width]; batches broadcast. `heads` is a multiple of `groups`: neighbouring heads share the keys
-    and values of a group. The mask broadcasts to [batch, heads, rows, keys]: floats are added; of booleans, false
-    leaves a key out. `causal`: row i also leaves out the keys after `i + causal`; so many keys came before the rows.
-    A row that leaves out all keys, by booleans, `causal` or `-inf`, is 0. `cap(s)` is `softcap * tanh(s / softcap)`.
-    Keys and values of the past are concatenated before those of the rows. Source: ONNX Attention 23,
-    torch.nn.functional.scaled_dot_product_attention.
+    and values of a group. The mask broadcasts to [batch, heads, rows, keys]: float masks are added; false in a boolean
+    mask excludes a key. `causal`: row i also excludes the keys after `i + causal`; `causal` is the number of keys
+    before the first row. A row in which all keys are excluded, by booleans, `causal` or `-inf`, is 0. `cap(s)` is
+    `softcap * tanh(s / softcap)`. Keys and values of the past are concatenated before those of the rows. Source: ONNX
+    Attention 23, torch.nn.functional.scaled_dot_product_attention.
     """
 
     name = "relay.nn.attention"
@@ -44,7 +45,7 @@ class AttentionOp(OneResultOp):
     assembly_format = "$query `,` $key `,` $value (`,` $mask^)? attr-dict `:` functional-type(operands, results)"
 
     def scores(self) -> tuple[int, ...]:
-        """[batch, heads, rows, keys]."""
+        """The shape of the scores: [batch, heads, rows, keys]."""
         leading = broadcast(self.name, *(shape(each)[:1] for each in (self.query, self.key, self.value)))
         return (*leading, *shape(self.query)[1:3], shape(self.key)[2])
 
@@ -76,9 +77,9 @@ class AttentionOp(OneResultOp):
 
 @irdl_op_definition
 class RotaryEmbeddingOp(OneResultOp):
-    """Turns pairs of numbers of each row by an angle: `(a * cos - b * sin, a * sin + b * cos)`.
+    """Rotate pairs of elements of each row by an angle: `(a * cos - b * sin, a * sin + b * cos)`.
 
-    Along the last axis, the first `2 * pairs` numbers are turned and the others stay; a and b are the first and the
+    Along the last axis, the first `2 * pairs` elements are rotated and the others stay; a and b are the first and the
     second half of them, or, with `interleaved`, neighbours. cos and sin, [..., pairs], broadcast to the pairs of the
     data. Source: ONNX RotaryEmbedding 23.
     """

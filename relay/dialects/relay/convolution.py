@@ -20,25 +20,25 @@ EMPTY = StringAttr("")
 
 
 def plain_layout(what: str, text: str, letters: str) -> Layout:
-    """A layout of exactly these letters, nothing split."""
+    """Parse a layout that must have exactly these letters and no split axis; raise VerifyException otherwise."""
     layout = parsed_layout(what, text)
     require(not layout.split and layout.letters == frozenset(letters), f"{what}: layout {text} must name {letters}")
     return layout
 
 
 def numbers(what: str, attr: DenseArrayBase[IntegerType], count: int, default: int) -> tuple[int, ...]:
-    """`count` numbers; all `default` where none is written."""
+    """The `count` integers of an attribute; `count` times `default` if it is empty."""
     values = int_values(attr) or (default,) * count
     require(len(values) == count, f"{what} must have {count} numbers, has {len(values)}")
     return values
 
 
 class SpatialConvolution(OneResultOp, ABC):
-    """What convolutions over the axes `SPATIAL` share: one number per axis, in that order.
+    """Base of convolutions over the spatial axes `SPATIAL`; attributes have one integer per axis, in that order.
 
-    What is not written: `strides` and `dilation` 1, `padding` 0, `data_layout` channels last (`NDHWC`),
-    `kernel_layout` output channels first and input channels last (`ODHWI`), `out_layout` that of the data.
-    `padding` is all numbers before, then all after. Layouts may order their axes in any way.
+    Defaults: `strides` and `dilation` 1, `padding` 0, `data_layout` channels last (`NDHWC`), `kernel_layout` output
+    channels first and input channels last (`ODHWI`), `out_layout` the data's layout. `padding` lists the amounts before
+    each axis, then those after. Layouts may order their axes in any way.
     """
 
     PARAMETERS: ClassVar[tuple[str, ...]] = ("kernel",)
@@ -74,15 +74,15 @@ class SpatialConvolution(OneResultOp, ABC):
         return plain_layout(self.name, text, f"N{self.SPATIAL}C")
 
     def each_stride(self) -> tuple[int, ...]:
-        """The stride of each axis."""
+        """The stride along each spatial axis."""
         return numbers(f"{self.name}: strides", self.strides, len(self.SPATIAL), 1)
 
     def each_dilation(self) -> tuple[int, ...]:
-        """The dilation of each axis."""
+        """The dilation along each spatial axis."""
         return numbers(f"{self.name}: dilation", self.dilation, len(self.SPATIAL), 1)
 
     def each_padding(self) -> list[tuple[int, int]]:
-        """(before, after) of each axis."""
+        """The padding (before, after) of each spatial axis."""
         flat = numbers(f"{self.name}: padding", self.padding, 2 * len(self.SPATIAL), 0)
         require(min(flat) >= 0, f"{self.name}: padding must not be negative")
         return list(zip(flat[: len(self.SPATIAL)], flat[len(self.SPATIAL) :], strict=True))
@@ -101,7 +101,7 @@ class SpatialConvolution(OneResultOp, ABC):
 
     @abstractmethod
     def channels(self, inputs: int, kernel: dict[str, int]) -> int:
-        """The number of output channels, that of the input channels checked."""
+        """The number of output channels, after checking the number of input channels."""
 
     def infer(self) -> Sequence[Type]:
         data, kernel = self.sizes()
@@ -134,7 +134,7 @@ class ConvTransposeBase(SpatialConvolution, ABC):
     """`result[n, p * stride + i * dilation - padding, o] += data[n, p, c] * kernel[o, i, c]` into zeros.
 
     A result has `(size - 1) * stride + (kernel - 1) * dilation + 1 - padding + output_padding` positions along an axis.
-    With groups, the kernel's output channels are those of one group, its input channels all.
+    With groups, the kernel has the output channels of one group and all input channels.
     """
 
     output_padding = prop_def(DenseArrayBase[IntegerType], default_value=NONE)

@@ -1,4 +1,4 @@
-"""Tensors made of numbers and of places: constants, ranges, masks, one-hot vectors, diagonals, cumulative sums."""
+"""Tensors made from scalars and indices: constants, ranges, masks, one-hot vectors, diagonals, cumulative sums."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ALIGNMENTS = ("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT")
 
 
 class InitOp(OneResultOp, ABC):
-    """A tensor of one number, of this shape and element type."""
+    """A tensor filled with one value, of a given shape and element type."""
 
     shape = prop_def(DenseArrayBase[IntegerType])
     dtype = prop_def(Attribute)
@@ -113,7 +113,7 @@ class ArangeOp(OneResultOp):
 
 @irdl_op_definition
 class OneHotOp(OneResultOp):
-    """A new axis of `depth` numbers: `on_value` where its index is the index given, else `off_value`."""
+    """A new axis of size `depth`: `on_value` at the position that the index gives, else `off_value`."""
 
     name = "relay.one_hot"
     ORIGIN: ClassVar[Origin] = Origin.MOVED
@@ -137,7 +137,8 @@ class OneHotOp(OneResultOp):
 
 
 class CumulativeOp(AxisOp, OneResultOp, ABC):
-    """Along `axis`, each element combined with those before it; `exclusive`: only those before it."""
+    """Along `axis`, combine each element with all elements before it; with `exclusive`, combine only those before
+    it."""
 
     SAME_AXES: ClassVar[bool] = True
     input = operand_def(TENSOR)
@@ -167,7 +168,8 @@ class CumprodOp(CumulativeOp):
 
 @irdl_op_definition
 class SequenceMaskOp(OneResultOp):
-    """`mask_value` where the index along `axis` (0 or 1) is not below the `valid_length` of the other of the two."""
+    """`mask_value` at positions along `axis` (0 or 1) at or beyond the `valid_length` of the index along the other of
+    these two axes."""
 
     name = "relay.sequence_mask"
     ORIGIN: ClassVar[Origin] = Origin.MOVED
@@ -195,11 +197,12 @@ class SequenceMaskOp(OneResultOp):
 
 @irdl_op_definition
 class MatrixSetDiagOp(OneResultOp):
-    """The last two axes as matrices whose diagonals number `k[0]` to `k[1]` are replaced by those given.
+    """Replace diagonals `k[0]` to `k[1]` of the matrices that the last two axes form.
 
-    Diagonal 0 is the main one, positive ones are above it. One diagonal is a last axis of its length; several are rows
-    of a last but one axis, the uppermost first, each as long as the longest and put at the left or right as `align`
-    says (of the ones above, then of those below the main one). Source: TensorFlow's MatrixSetDiagV3.
+    Diagonal 0 is the main one, positive ones are above it. One diagonal is given as the last axis; several are given as
+    rows along the second to last axis, the uppermost first, each padded to the longest and aligned left or right as
+    `align` says (first for the diagonals above the main one, then for those below). Source: TensorFlow's
+    MatrixSetDiagV3.
     """
 
     name = "relay.matrix_set_diag"
@@ -210,7 +213,7 @@ class MatrixSetDiagOp(OneResultOp):
     align = prop_def(StringAttr, default_value=StringAttr("RIGHT_LEFT"))
 
     def diagonals(self) -> tuple[int, int]:
-        """The lowest and the highest diagonal."""
+        """The numbers of the lowest and the highest diagonal."""
         given = (0,) if self.k is None else int_values(self.k)
         require(1 <= len(given) <= 2, f"{self.name}: k is one number or two")
         return given[0], given[-1]

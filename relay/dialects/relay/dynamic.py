@@ -1,8 +1,8 @@
-"""Ops some of whose properties are values: what a `?` of the model's inputs decides is computed by ops.
+"""Ops with properties that are given by run-time values, because they depend on an unknown size (`?`) of the model's
+inputs.
 
-They are legal until sizes are known: `dynamic-to-static` makes the op without `dyn` of each. An operand that gives a
-property has its name; numbers that are not known yet give sizes of `?`. Source: Relay's `dyn` ops.
-"""
+They are legal until sizes are known: `dynamic-to-static` replaces each by its op without `dyn`. An operand that gives a
+property has that property's name; values that are not known yet give result sizes of `?`. Source: Relay's `dyn` ops."""
 
 from __future__ import annotations
 
@@ -50,25 +50,26 @@ FALSE = BoolAttr.from_bool(False)
 
 
 class DynamicOp(TensorOp, ABC):
-    """`STATIC` with the properties `GIVEN` by operands, which stand behind its own."""
+    """The op `STATIC`, but with the properties `GIVEN` as further operands after its own operands."""
 
     STATIC: ClassVar[type[TensorOp]]
     GIVEN: ClassVar[tuple[str, ...]]
 
     def sizes(self) -> Sequence[int]:
-        """The shape of the result while something is not known."""
+        """The shape of the result while a value is not known; unknown sizes are `?`."""
         raise NotImplementedError(self.name)
 
     def types(self) -> Sequence[Type]:
-        """The types of the results while something is not known."""
+        """The types of the results while a value is not known."""
         return [TensorType(self.element(), self.sizes())]
 
     def properties_of(self, **given: Array) -> dict[str, Attribute]:
-        """The properties of the static op for the numbers of the operands; the data have known shapes."""
+        """The properties of the static op for these values of the operands; the data's shape must be known."""
         return {name: ints(array.reshape(-1).tolist()) for name, array in given.items()}
 
     def check(self) -> None:
-        """Raise VerifyException for operands of other kinds."""
+        """Raise VerifyException unless the operands that give properties are integer vectors of known length, or
+        scalars."""
         for name, value in self.given().items():
             type = tensor(value)
             require(is_integer(type.element_type), f"{self.name}: {name} must be integers")
@@ -81,10 +82,8 @@ class DynamicOp(TensorOp, ABC):
         return dict(zip(self.GIVEN, self.operands[own:], strict=False))
 
     def static(self) -> TensorOp | None:
-        """The static op, not in any block; None if something of it is not known.
-
-        Raises VerifyException where it does not take the numbers.
-        """
+        """The static op, not inserted in any block; None if a shape or value is not known. Raises VerifyException if
+        the op rejects the values."""
         given = {name: known_value(value) for name, value in self.given().items()}
         data = self.operands[: len(self.operands) - len(given)]
         if any(DYNAMIC in shape(value) for value in data):
@@ -110,7 +109,7 @@ class DynamicOp(TensorOp, ABC):
         return tensor(self.operands[0]).element_type
 
     def numbers(self, name: str) -> list[int]:
-        """What is known of the numbers that give a property; `?` for the others."""
+        """The known values of the operand that gives property `name`; `?` for each unknown one."""
         value = self.given()[name]
         found = partial_value(value)
         if found is None:
@@ -124,8 +123,8 @@ Op = TypeVar("Op", bound=type[DynamicOp])
 def deferred(
     static: type[TensorOp], *given: str, more: Sequence[str] = (), computed: Sequence[str] = ()
 ) -> Callable[[Op], Op]:
-    """A class decorator: the op has the operands and properties of `static`, but that `given` are operands, `more`
-    optional ones, and that it has none of the `computed`."""
+    """A class decorator that gives the op the operands and properties of `static`, except that the properties `given`
+    become operands, `more` optional operands, and the properties `computed` are dropped."""
 
     def complete(cls: Op) -> Op:
         definition = static.get_irdl_definition()
@@ -183,7 +182,8 @@ class DynReshapeOp(DynamicOp):
 @irdl_op_definition
 @deferred(BroadcastToOp, "shape")
 class DynBroadcastToOp(DynamicOp):
-    """`relay.broadcast_to` what the input's shape and `shape` broadcast to: 1 in it leaves the input's size."""
+    """`relay.broadcast_to` the shape that the input's shape and `shape` broadcast to: a 1 in `shape` keeps the input's
+    size."""
 
     name = "relay.dyn.broadcast_to"
 
@@ -197,15 +197,13 @@ class DynBroadcastToOp(DynamicOp):
 @irdl_op_definition
 @deferred(StridedSliceOp, "begin", "end", "strides", more=("axes",))
 class DynStridedSliceOp(DynamicOp):
-    """`relay.strided_slice` by numbers of Python's slices: negative ones count from the end, those outside are clamped.
-
-    They are of the `axes`, or, without that operand, of the first ones. Source: ONNX's Slice, Relay's.
-    """
+    """`relay.strided_slice` with bounds as in Python's slices: negative ones count from the end, those outside are
+    clamped. They apply to the `axes`, or, without that operand, to the first axes. Source: ONNX's Slice, Relay's."""
 
     name = "relay.dyn.strided_slice"
 
     def bounds(self, numbers: Callable[[str], Sequence[int]]) -> list[tuple[int, int, int, int]]:
-        """Axis, begin, end and stride for each axis named."""
+        """(axis, begin, end, stride) for each axis that is sliced."""
         begin, end, strides = map(numbers, ("begin", "end", "strides"))
         axes = numbers("axes") if "axes" in self.given() else range(len(begin))
         same = len(begin) == len(end) == len(strides) == len(axes)
@@ -244,7 +242,7 @@ class DynStridedSliceOp(DynamicOp):
 @irdl_op_definition
 @deferred(FullOp, "shape")
 class DynFullOp(DynamicOp):
-    """`relay.full`, of a shape that is a value."""
+    """`relay.full` with the shape given by an operand."""
 
     name = "relay.dyn.full"
 
@@ -274,7 +272,8 @@ class DynArangeOp(DynamicOp):
 @irdl_op_definition
 @deferred(PadOp, "pad_width", "pad_value")
 class DynPadOp(DynamicOp):
-    """`relay.nn.pad`: before, after for each axis in turn; `pad_value` is a scalar of the element type."""
+    """`relay.nn.pad` with the widths given by an operand (before, after for each axis in turn); `pad_value` is a scalar
+    of the element type."""
 
     name = "relay.dyn.nn.pad"
 
@@ -298,7 +297,7 @@ class DynPadOp(DynamicOp):
 @irdl_op_definition
 @deferred(TileOp, "reps")
 class DynTileOp(DynamicOp):
-    """`relay.tile`, so many times as a value says."""
+    """`relay.tile` with the repetitions given by an operand."""
 
     name = "relay.dyn.tile"
 
@@ -310,10 +309,10 @@ class DynTileOp(DynamicOp):
 
 
 class DynNumberOp(DynamicOp, ABC):
-    """An op with one number that is a value, of one element."""
+    """An op with one integer property given by an operand of one element."""
 
     def number(self, numbers: Sequence[int]) -> int:
-        """The number."""
+        """The single integer of the operand; raises VerifyException unless there is exactly one."""
         require(len(numbers) == 1, f"{self.name}: {self.GIVEN[0]} must be one number")
         return numbers[0]
 
@@ -324,7 +323,7 @@ class DynNumberOp(DynamicOp, ABC):
 @irdl_op_definition
 @deferred(TopkOp, "k")
 class DynTopkOp(DynNumberOp):
-    """`relay.topk` of the first `k`, which is a value of one element."""
+    """`relay.topk` with `k` given by an operand of one element."""
 
     name = "relay.dyn.topk"
 
@@ -340,7 +339,7 @@ class DynTopkOp(DynNumberOp):
 @irdl_op_definition
 @deferred(OneHotOp, "depth")
 class DynOneHotOp(DynNumberOp):
-    """`relay.one_hot` of a `depth` that is a value of one element."""
+    """`relay.one_hot` with `depth` given by an operand of one element."""
 
     name = "relay.dyn.one_hot"
 
@@ -355,7 +354,7 @@ class DynOneHotOp(DynNumberOp):
 
 
 class DynAxesOp(DynamicOp, ABC):
-    """A reshape that follows from `axes`; negative ones count from the end."""
+    """A reshape determined by `axes`, an operand; negative ones count from the end."""
 
     @abstractmethod
     def reshaped(self, axes: Sequence[int]) -> Sequence[int]:
@@ -363,7 +362,7 @@ class DynAxesOp(DynamicOp, ABC):
 
     @abstractmethod
     def width(self, count: int) -> int:
-        """The rank of the result for so many axes."""
+        """The rank of the result for `count` axes."""
 
     def properties_of(self, **given: Array) -> dict[str, Attribute]:
         return {"newshape": ints(self.reshaped(given["axes"].reshape(-1).tolist()))}
@@ -378,7 +377,7 @@ class DynAxesOp(DynamicOp, ABC):
 @irdl_op_definition
 @deferred(ReshapeOp, "axes", computed=("newshape",))
 class DynExpandDimsOp(DynAxesOp):
-    """Axes of size 1 where the result has the `axes`, as numpy's `expand_dims`."""
+    """Insert axes of size 1 at the positions `axes` of the result, as numpy's `expand_dims`."""
 
     name = "relay.dyn.expand_dims"
 
@@ -396,7 +395,7 @@ class DynExpandDimsOp(DynAxesOp):
 @irdl_op_definition
 @deferred(ReshapeOp, "axes", computed=("newshape",))
 class DynSqueezeOp(DynAxesOp):
-    """Without the `axes`, which have size 1."""
+    """Remove the `axes`, which have size 1."""
 
     name = "relay.dyn.squeeze"
 
@@ -412,7 +411,7 @@ class DynSqueezeOp(DynAxesOp):
 
 
 class DynResizeOp(DynamicOp, ABC):
-    """A resize to a `size` that is a value, a number for each spatial axis."""
+    """A resize to `size`, an operand with one integer for each spatial axis."""
 
     def sizes(self) -> Sequence[int]:
         layout, numbers = self.properties["layout"], self.numbers("size")
@@ -430,7 +429,7 @@ class DynResizeOp(DynamicOp, ABC):
 @irdl_op_definition
 @deferred(Resize1dOp, "size")
 class DynResize1dOp(DynResizeOp):
-    """`relay.image.resize1d` to a size that is a value."""
+    """`relay.image.resize1d` with the size given by an operand."""
 
     name = "relay.dyn.image.resize1d"
 
@@ -438,7 +437,7 @@ class DynResize1dOp(DynResizeOp):
 @irdl_op_definition
 @deferred(Resize2dOp, "size")
 class DynResize2dOp(DynResizeOp):
-    """`relay.image.resize2d` to a size that is a value."""
+    """`relay.image.resize2d` with the size given by an operand."""
 
     name = "relay.dyn.image.resize2d"
 
@@ -446,6 +445,6 @@ class DynResize2dOp(DynResizeOp):
 @irdl_op_definition
 @deferred(Resize3dOp, "size")
 class DynResize3dOp(DynResizeOp):
-    """`relay.image.resize3d` to a size that is a value."""
+    """`relay.image.resize3d` with the size given by an operand."""
 
     name = "relay.dyn.image.resize3d"

@@ -103,7 +103,7 @@ class FloorDivideOp(BinaryOp):
 
 @irdl_op_definition
 class MaximumOp(BinaryOp):
-    """`max(lhs, rhs)`; NaN where one of them is."""
+    """`max(lhs, rhs)`; NaN if one of them is NaN."""
 
     name = "relay.maximum"
     ORIGIN: ClassVar[Origin] = Origin.SELECTED
@@ -111,7 +111,7 @@ class MaximumOp(BinaryOp):
 
 @irdl_op_definition
 class MinimumOp(BinaryOp):
-    """`min(lhs, rhs)`; NaN where one of them is."""
+    """`min(lhs, rhs)`; NaN if one of them is NaN."""
 
     name = "relay.minimum"
     ORIGIN: ClassVar[Origin] = Origin.SELECTED
@@ -282,11 +282,10 @@ class CastOp(OneResultOp):
     """Convert the elements to `dtype`: integers wrap, floats truncate towards zero (out of range: undefined).
 
     To i1: `x != 0`. To a float: each number is rounded once, halves to even. What rounds beyond the largest finite
-    number becomes infinity; NaN where the type has no infinity (`f8E4M3FN`, the FNUZ ones); the largest number where
-    it has neither (`f6`, `f4`), and there NaN becomes a zero of the other sign. This is upstream's `arith.truncf`, and
-    for NaN `ml_dtypes`. With `saturate`, which only floats of 8 bits and less have, it is the largest finite number of
-    its sign, also of an infinity: ONNX's `Cast` unless `saturate=0`.
-    """
+    number becomes infinity; NaN where the type has no infinity (`f8E4M3FN`, the FNUZ ones); the largest number where it
+    has neither (`f6`, `f4`), and there NaN becomes a zero of the other sign. This is upstream's `arith.truncf`, and for
+    NaN `ml_dtypes`. With `saturate`, only for floats of 8 bits and less, values beyond the range and infinities become
+    the largest finite number of their sign: ONNX's `Cast` unless `saturate=0`."""
 
     name = "relay.cast"
     ELEMENTWISE: ClassVar[bool] = True

@@ -1,4 +1,5 @@
-"""Integer arithmetic of quantised networks that stays whole until `expand-apply-scale`, and table lookups.
+"""Fixed-point integer arithmetic of quantized networks, kept as whole ops until `expand-apply-scale`, and table
+lookups.
 
 Source of the primitives: gemmlowp's fixed-point definitions, as used by TFLite's reference kernels.
 """
@@ -41,7 +42,8 @@ class FixedPointMultiplyOp(OneResultOp):
     or tensors of the input's rank that broadcast against it (packed layouts).
 
     `multiplier` is i32, 0 or in [2^30, 2^31); `shift` is i32 in [-31, 30], positive to the left: for `tflite` the value
-    wraps when shifted left, otherwise only the result does. `tflite` is TFLite's MultiplyByQuantizedMultiplier.
+    wraps when shifted left, for the other roundings only the result wraps. `tflite` is TFLite's
+    MultiplyByQuantizedMultiplier.
     """
 
     name = "relay.fixed_point_multiply"
@@ -130,7 +132,8 @@ class FixedPointReciprocalOp(TensorOp):
 
 @irdl_op_definition
 class LookupOp(OneResultOp):
-    """`table[input - lowest(input type)]`: any function of an 8- or 16-bit code; the table is a vector of 2^bits."""
+    """`table[input - lowest(input type)]`: any function of an 8- or 16-bit code; the table is a vector of 2^bits
+    elements."""
 
     name = "relay.lookup"
     ELEMENTWISE: ClassVar[bool] = True

@@ -37,7 +37,7 @@ ROUNDINGS = ("", "round", "floor", "ceil", "round_prefer_floor", "round_prefer_c
 
 
 def check_rule(what: str, type: Attribute, method: str, coordinates: str, rounding: str) -> None:
-    """Refuse names that Relay's rules of resizing do not have, and blends of integers."""
+    """Raise VerifyException for names that are not among Relay's resizing rules, and for interpolation of integers."""
     require(method in METHODS, f"{what}: method must be one of {METHODS}")
     require(coordinates in COORDINATES, f"{what}: coordinate_transformation_mode must be one of {COORDINATES}")
     require(rounding in ROUNDINGS, f"{what}: rounding_method must be one of {ROUNDINGS}")
@@ -47,7 +47,8 @@ def check_rule(what: str, type: Attribute, method: str, coordinates: str, roundi
 def check_region(
     what: str, type: Attribute, coordinates: str, roi: DenseArrayBase[Float64Type], fill: float, count: int
 ) -> None:
-    """Refuse a region that is not two numbers for each axis, and a number for outside that the data cannot hold."""
+    """Raise VerifyException for a region without two numbers for each axis, or an extrapolation value that the element
+    type cannot hold."""
     bounds = roi.get_values()
     if bounds or coordinates == CROP:
         require(len(bounds) == 2 * count, f"{what}: roi must have {2 * count} numbers, has {len(bounds)}")
@@ -59,7 +60,8 @@ def check_region(
 
 
 def resized_from(mode: str, method: str) -> Origin:
-    """Where elements of a resized image come from: what lies outside a region is no element of the data."""
+    """The origin of a resized image's elements: COMPUTED if positions outside a region get the extrapolation value,
+    else MOVED or AVERAGED."""
     if mode == CROP:
         return Origin.COMPUTED
     return Origin.MOVED if method == "nearest_neighbor" else Origin.AVERAGED
@@ -69,16 +71,15 @@ def resized_from(mode: str, method: str) -> Origin:
 class Resize2dOp(OneResultOp):
     """Resize height and width to `size`; `method` is `linear` or `nearest_neighbor`.
 
-    Output position i is at `i * (in / out)` of the input, at `i * (in - 1) / (out - 1)` with `align_corners`, at
-    `(i + 1/2) * (in / out) - 1/2` with `half_pixel_centers`; both flags exclude each other. `linear` weighs the four
+    Output position i is at `i * (in / out)` of the input, at `i * (in - 1) / (out - 1)` with `align_corners`, at `(i +
+    1/2) * (in / out) - 1/2` with `half_pixel_centers`; the two flags exclude each other. `linear` weighs the four
     neighbours by their distance, `nearest_neighbor` takes the one below (with `align_corners`: the nearest, halves up).
 
     `linear` on signed integers is TFLite's 10-bit fixed point, `(sum +- 2^19) / 2^20`; on `ui8` and floats it is
     float32 in TFLite's written order (codes: + 0.5, truncated). Source: TFLite's reference RESIZE_BILINEAR.
 
     With a `coordinate_transformation_mode` the rules are Relay's, as for `resize3d`: `method` may be `cubic`, the two
-    flags say nothing, and integers are only for `nearest_neighbor`; `roi` is top, left, bottom, right.
-    """
+    flags are ignored, and integers are accepted only for `nearest_neighbor`; `roi` is top, left, bottom, right."""
 
     name = "relay.image.resize2d"
     ORIGIN: ClassVar[Origin] = Origin.AVERAGED

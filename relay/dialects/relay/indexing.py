@@ -1,4 +1,4 @@
-"""Reading from and writing to places that are data. Indices are integers; none changes a shape."""
+"""Reads and writes at positions given by index tensors. Indices are integers; none of these ops changes a shape."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ZERO = IntegerAttr(0, i64)
 
 
 def check_along(what: str, dims: Sequence[int], indices: SSAValue, axis: int) -> None:
-    """Require integers of these dimensions, but for an axis."""
+    """Require an integer tensor with these dimensions, except along `axis`."""
     type = tensor(indices)
     require(is_integer(type.element_type), f"{what}: indices must be integers")
     given = type.get_shape()
@@ -45,7 +45,7 @@ def check_along(what: str, dims: Sequence[int], indices: SSAValue, axis: int) ->
 class GatherOp(AxisOp, OneResultOp):
     """`result[i, j, k] = input[i, indices[i, j, k], k]` for axis 1; indices are clamped.
 
-    Along the other axes, indices are as long as the input.
+    Along the other axes, indices has the input's size.
     """
 
     name = "relay.gather"
@@ -64,7 +64,8 @@ class GatherOp(AxisOp, OneResultOp):
 
 @irdl_op_definition
 class AdvIndexOp(OneResultOp):
-    """`inputs[0][inputs[1], inputs[2], ...]` as numpy's: the indices broadcast, their axes come first. Clamped."""
+    """`inputs[0][inputs[1], inputs[2], ...]` as in numpy: the indices broadcast, their axes come first. Indices are
+    clamped."""
 
     name = "relay.adv_index"
     ORIGIN: ClassVar[Origin] = Origin.MOVED
@@ -72,7 +73,7 @@ class AdvIndexOp(OneResultOp):
 
     @property
     def indices(self) -> Sequence[SSAValue]:
-        """All operands but the first."""
+        """The index operands: all but the first."""
         return self.inputs[1:]
 
     def data_operands(self) -> tuple[SSAValue, ...]:
@@ -94,7 +95,7 @@ class AdvIndexOp(OneResultOp):
 
 @irdl_op_definition
 class ReverseSequenceOp(OneResultOp):
-    """The first `seq_lengths[b]` elements along `seq_axis` the last first, for each index b along `batch_axis`."""
+    """Reverse the first `seq_lengths[b]` elements along `seq_axis`, for each index b along `batch_axis`."""
 
     name = "relay.reverse_sequence"
     ORIGIN: ClassVar[Origin] = Origin.MOVED
@@ -106,7 +107,7 @@ class ReverseSequenceOp(OneResultOp):
     batch_axis = prop_def(IntegerAttr, default_value=ZERO)
 
     def axes(self) -> tuple[int, int]:
-        """The axes of sequences and of batches."""
+        """The sequence axis and the batch axis, not negative."""
         sequence, batch = (a.value.data for a in (self.seq_axis, self.batch_axis))
         return axis_of(sequence, rank(self.input), self.name), axis_of(batch, rank(self.input), self.name)
 
@@ -124,8 +125,8 @@ class ReverseSequenceOp(OneResultOp):
 
 
 class ScatterBase(OneResultOp, ABC):
-    """`input` with elements changed at `indices`: later updates after earlier ones. Places that are not there are
-    left out."""
+    """`input` with the elements at `indices` changed, later updates after earlier ones. Indices outside the input are
+    skipped."""
 
     PARAMETERS: ClassVar[tuple[str, ...]] = ("indices",)
     SAME_AXES: ClassVar[bool] = True
@@ -143,7 +144,8 @@ class ScatterBase(OneResultOp, ABC):
 
 
 class ScatterAlongOp(ScatterBase, ABC):
-    """At `(i, indices[i, j, k], k)`, for axis 1, with `updates[i, j, k]`; negative indices count from the end."""
+    """`input` changed at `(i, indices[i, j, k], k)`, for axis 1, with `updates[i, j, k]`; negative indices count from
+    the end."""
 
     axis = prop_def(IntegerAttr, default_value=ZERO)
 
@@ -157,7 +159,7 @@ class ScatterAlongOp(ScatterBase, ABC):
 
 @irdl_op_definition
 class ScatterOp(ScatterAlongOp):
-    """Elements replaced along an axis."""
+    """Replace elements at indices along an axis."""
 
     name = "relay.scatter"
     ORIGIN: ClassVar[Origin] = Origin.MOVED
@@ -165,7 +167,7 @@ class ScatterOp(ScatterAlongOp):
 
 @irdl_op_definition
 class ScatterAddOp(ScatterAlongOp):
-    """Elements added to along an axis."""
+    """Add to elements at indices along an axis."""
 
     name = "relay.scatter_add"
 
@@ -198,7 +200,8 @@ class ScatterNdOp(ScatterBase):
 
 @irdl_op_definition
 class StridedSetOp(OneResultOp):
-    """`input` with `input[begin:end:strides]` replaced by `value`; numbers as of `relay.strided_slice`, all forward."""
+    """`input` with `input[begin:end:strides]` replaced by `value`; bounds as in `relay.strided_slice`, all strides
+    positive."""
 
     name = "relay.strided_set"
     ORIGIN: ClassVar[Origin] = Origin.MOVED

@@ -1,4 +1,4 @@
-"""Comparisons, logic and bits of two tensors, remainders and powers. All broadcast as numpy does."""
+"""Comparisons, logic and bitwise ops of two tensors, remainders and powers. All broadcast as numpy does."""
 
 from __future__ import annotations
 
@@ -45,28 +45,28 @@ class LessEqualOp(CompareOp):
 
 @irdl_op_definition
 class LogicalAndOp(LogicalOp):
-    """Whether both hold."""
+    """`lhs and rhs`."""
 
     name = "relay.logical_and"
 
 
 @irdl_op_definition
 class LogicalOrOp(LogicalOp):
-    """Whether one holds, or both."""
+    """`lhs or rhs`."""
 
     name = "relay.logical_or"
 
 
 @irdl_op_definition
 class LogicalXorOp(LogicalOp):
-    """Whether exactly one holds."""
+    """`lhs xor rhs`: whether exactly one is true."""
 
     name = "relay.logical_xor"
 
 
 @irdl_op_definition
 class BitwiseAndOp(BinaryOp):
-    """The bits that both have."""
+    """`lhs & rhs`."""
 
     name = "relay.bitwise_and"
     INTEGER_ONLY: ClassVar[bool] = True
@@ -74,7 +74,7 @@ class BitwiseAndOp(BinaryOp):
 
 @irdl_op_definition
 class BitwiseOrOp(BinaryOp):
-    """The bits that one has, or both."""
+    """`lhs | rhs`."""
 
     name = "relay.bitwise_or"
     INTEGER_ONLY: ClassVar[bool] = True
@@ -82,7 +82,7 @@ class BitwiseOrOp(BinaryOp):
 
 @irdl_op_definition
 class BitwiseXorOp(BinaryOp):
-    """The bits that exactly one has."""
+    """`lhs ^ rhs`."""
 
     name = "relay.bitwise_xor"
     INTEGER_ONLY: ClassVar[bool] = True

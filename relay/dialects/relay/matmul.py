@@ -28,7 +28,7 @@ class MatmulBase(OneResultOp, ABC):
     out_dtype = prop_def(Attribute, default_value=i32)
 
     def matrices(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """(rows, inner) of a, and (inner, columns) of b."""
+        """(rows, inner) of a and (inner, columns) of b."""
         a, b = shape(self.tensor_a)[-2:], shape(self.tensor_b)[-2:]
         if self.transpose_a.value.data:
             a = (a[1], a[0])
@@ -61,7 +61,8 @@ class MatmulOp(CentredOp, MatmulBase):
 
 @irdl_op_definition
 class BatchMatmulOp(CentredOp, MatmulBase):
-    """The same of two stacks of matrices, whose leading axes broadcast as in numpy. By default b is [..., n, k]."""
+    """Product of two stacks of matrices, whose leading axes broadcast as in numpy: `(a - input_zero_point) @ (b -
+    kernel_zero_point)` for integers, or of floats. By default b is [..., n, k]."""
 
     name = "relay.nn.batch_matmul"
     transpose_b = prop_def(BoolAttr, default_value=TRUE)

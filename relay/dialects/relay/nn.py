@@ -61,7 +61,8 @@ def parsed_layout(what: str, text: str) -> Layout:
 
 
 def image_layout(what: str, attr: StringAttr, value: SSAValue) -> Layout:
-    """The layout of an image, checked: N, H, W and C in any order, C perhaps split; as many axes as the value has."""
+    """Parse and check the layout of an image: N, H, W and C in any order, C perhaps split, and the rank of the
+    value."""
     layout = result_layout(what, attr)
     dims = shape(value)
     require(len(dims) == len(layout.axes), f"{what}: data must have rank {len(layout.axes)}")
@@ -72,7 +73,7 @@ def image_layout(what: str, attr: StringAttr, value: SSAValue) -> Layout:
 
 
 def result_layout(what: str, attr: StringAttr) -> Layout:
-    """The layout of an image, by its name."""
+    """Parse the layout of an image: N, H, W and C in any order, C perhaps split."""
     layout = parsed_layout(what, attr.data)
     require(layout.letters == IMAGE_AXES, f"{what}: layout {layout} must name N, H, W and C")
     require(layout.split in ("", "C"), f"{what}: layout {layout} may split C only")
@@ -80,7 +81,8 @@ def result_layout(what: str, attr: StringAttr) -> Layout:
 
 
 class Conv2dBase(OneResultOp, ABC):
-    """What `relay.nn.conv2d` and `qnn.conv2d` share; said for data NHWC and kernel OHWI, other layouts likewise.
+    """The base of `relay.nn.conv2d` and `qnn.conv2d`, described for data in NHWC and kernels in OHWI; other layouts
+    likewise.
 
     `result[n, y, x, o] = sum over i, j, c of data[n, y*sy + i*dy - top, x*sx + j*dx - left, c] * kernel[o, i, j, c]`;
     positions outside contribute nothing. `padding` is top, left, bottom, right. `groups` splits both channel axes;
@@ -106,7 +108,7 @@ class Conv2dBase(OneResultOp, ABC):
 
     @property
     def result_layout(self) -> StringAttr:
-        """`out_layout`, or what stands for it."""
+        """The layout of the result: `out_layout`, or the data's layout if that is empty."""
         return self.out_layout if self.out_layout.data else self.data_layout
 
     def infer(self) -> Sequence[Type]:
@@ -146,7 +148,8 @@ class Conv2dBase(OneResultOp, ABC):
 
 
 def check_operand_types(name: str, data: SSAValue, kernel: SSAValue, out: Attribute) -> None:
-    """Both 8- or 16-bit codes with an i32/i64 result, or all one float type; of bf16, the result may be f32."""
+    """Check that both operands are 8- or 16-bit codes with an i32/i64 result, or all are one float type; the result of
+    bf16 operands may be f32."""
     a, b = tensor(data).element_type, tensor(kernel).element_type
     if isinstance(a, AnyFloat):
         one = a == b and (out == a or (a, out) == (BFloat16Type(), f32))
@@ -203,18 +206,18 @@ class DenseOp(CentredOp, DenseBase):
 
 @irdl_op_definition
 class WeightOnlyDenseOp(OneResultOp):
-    """`result[..., u] = sum over g, i of data[..., g * block + i] * (codes[u, g, i] - zero_points[u, g]) *
-    scales[u, g]`: floats by weights of few bits, in blocks [units, blocks, block] with a scale and a zero point each.
+    """`result[..., u] = sum over g, i of data[..., g * block + i] * (codes[u, g, i] - zero_points[u, g]) * scales[u,
+    g]`: floats times weights of few bits, in blocks [units, blocks, block] with one scale and one zero point per block.
 
-    Data and scales are f32, codes and zero points ui8; or codes are floats of 4 to 8 bits, which are their own numbers.
-    `data_bits` promises that each block of data is whole multiples,
-    as of signed codes of so many bits, of its largest number over 2^(data_bits - 1) - 1: kernels may multiply these
+    Data and scales are f32, codes and zero points ui8; or codes are floats of 4 to 8 bits, whose values are used as
+    they are. `data_bits` promises that the data was quantized per block to signed codes of that many bits: each block
+    holds integer multiples of its largest magnitude divided by 2^(data_bits - 1) - 1, so kernels may multiply the
     codes. Source: ONNX Runtime's MatMulNBits."""
 
     name = "relay.nn.weight_only_dense"
     PARAMETERS: ClassVar[tuple[str, ...]] = ("codes", "scales", "zero_points")
     CODE_BITS: ClassVar[tuple[int, ...]] = (2, 4, 8)
-    """What codes are packed in."""
+    """The widths in bits to which codes are packed."""
     data_bits = opt_prop_def(IntegerAttr)
     data = operand_def(TENSOR)
     codes = operand_def(TENSOR)
@@ -223,7 +226,7 @@ class WeightOnlyDenseOp(OneResultOp):
 
     @classmethod
     def bits_of(cls, largest: int) -> int:
-        """The fewest bits that hold all codes up to this one."""
+        """The fewest bits of `CODE_BITS` that hold all codes up to `largest`."""
         return next(bits for bits in cls.CODE_BITS if largest < 1 << bits)
 
     def infer(self) -> Sequence[Type]:

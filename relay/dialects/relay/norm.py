@@ -1,4 +1,5 @@
-"""Normalizations, as inference needs them; `simplify-inference` writes them out. Floats; every step in their type."""
+"""Normalizations at inference, on floats; `simplify-inference` expands them. Every step is computed in the operands'
+type."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ TRUE = IntegerAttr.from_bool(True)
 
 
 def check_vectors(op: TensorOp, axis: int, *vectors: SSAValue) -> None:
-    """Each is a vector of the data's type, as long as its axis."""
+    """Check that each vector has the data's float type and the length of its axis."""
     data = op.operands[0]
     require(isinstance(tensor(data).element_type, AnyFloat), f"{op.name}: takes floats")
     size = shape(data)[axis_of(axis, rank(data), op.name)]
@@ -44,7 +45,7 @@ def check_vectors(op: TensorOp, axis: int, *vectors: SSAValue) -> None:
 @irdl_op_definition
 class BatchNormOp(AxisOp, OneResultOp):
     """`data * s + (beta - moving_mean * s)` per index of `axis`, with `s = gamma / sqrt(moving_var + epsilon)`; without
-    `scale`, gamma counts as 1; without `center`, beta as 0. The statistics are constants of the training."""
+    `scale`, gamma counts as 1; without `center`, beta as 0. The mean and variance are constants from training."""
 
     name = "relay.nn.batch_norm"
     PARAMETERS: ClassVar[tuple[str, ...]] = ("gamma", "beta", "moving_mean", "moving_var")
@@ -68,7 +69,8 @@ class BatchNormOp(AxisOp, OneResultOp):
 
 class NormOp(AxisOp, OneResultOp, ABC):
     """`(data - mean) / sqrt(var + epsilon) * gamma + beta`, gamma and beta per index of `axis`; `mean` is a sum divided
-    by the count, `var` that of the squares of `data - mean`. Without `scale` and `center` as if 1 and 0."""
+    by the count, `var` the mean of the squares of `data - mean`. Without `scale` gamma counts as 1, without `center`
+    beta as 0."""
 
     PARAMETERS: ClassVar[tuple[str, ...]] = ("gamma", "beta")
     data = operand_def(TENSOR)
@@ -80,12 +82,12 @@ class NormOp(AxisOp, OneResultOp, ABC):
     scale = prop_def(BoolAttr, default_value=TRUE)
 
     def shape_of_groups(self) -> tuple[int, ...]:
-        """The shape in which the data is normalized."""
+        """The shape to which the data is reshaped for normalization; group normalization splits the channels."""
         return shape(self.data)
 
     @abstractmethod
     def reduced(self) -> tuple[int, ...]:
-        """The axes of that shape over which mean and variance go."""
+        """The axes of `shape_of_groups` over which mean and variance are taken."""
 
     def infer(self) -> Sequence[Type]:
         check_vectors(self, self.axis.value.data, self.gamma, self.beta)
@@ -97,13 +99,13 @@ class NormOp(AxisOp, OneResultOp, ABC):
 
 @irdl_op_definition
 class LayerNormOp(NormOp):
-    """Mean and variance over `axis`: each position by itself."""
+    """Normalize with mean and variance over `axis`: each position separately."""
 
     name = "relay.nn.layer_norm"
 
     @property
     def along_last(self) -> bool:
-        """Whether rows of neighbours are normalized."""
+        """Whether the normalized axis is the last of at least two axes, so that contiguous rows are normalized."""
         return self.along == rank(self.data) - 1 > 0
 
     def reduced(self) -> tuple[int, ...]:
@@ -123,7 +125,7 @@ class RmsNormOp(OneResultOp):
 
     @property
     def along_last(self) -> bool:
-        """Whether there are rows, and not one only."""
+        """Whether the data has rank 2 or more, so that there are several rows."""
         return rank(self.data) > 1
 
     def infer(self) -> Sequence[Type]:
@@ -136,7 +138,8 @@ class RmsNormOp(OneResultOp):
 
 @irdl_op_definition
 class InstanceNormOp(NormOp):
-    """Mean and variance over all but the first axis and `axis`: each channel of each image by itself."""
+    """Normalize with mean and variance over all but the first axis and `axis`: each channel of each image
+    separately."""
 
     name = "relay.nn.instance_norm"
 
@@ -146,7 +149,8 @@ class InstanceNormOp(NormOp):
 
 @irdl_op_definition
 class GroupNormOp(NormOp):
-    """Mean and variance over all but the first axis, for each of `num_groups` groups of neighbours along `axis`."""
+    """Normalize with mean and variance over all but the first axis, for each of `num_groups` groups of neighbouring
+    channels along `axis`."""
 
     name = "relay.nn.group_norm"
     num_groups = prop_def(IntegerAttr)
@@ -175,7 +179,7 @@ class L2NormalizeOp(OneResultOp):
     eps = prop_def(FloatAttr)
 
     def axes(self) -> tuple[int, ...]:
-        """The axes of the sum, sorted; all if none is named."""
+        """The axes of the sum, sorted and not negative; all axes if none is named."""
         given = int_values(self.axis) or range(rank(self.data))
         return tuple(sorted({axis_of(a, rank(self.data), self.name) for a in given}))
 

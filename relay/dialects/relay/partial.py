@@ -1,4 +1,4 @@
-"""What is known, while sizes are not, of the small tensors that shapes are computed with."""
+"""Partial evaluation of the small integer tensors that shapes are computed with, while sizes are unknown."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from relay.dialects.relay.transform import ExpandDimsOp, SqueezeOp, StackOp
 from relay.dialects.relay.unary import CopyOp, ShapeOfOp
 
 Partial = Array
-"""Numbers as objects, and None where they are not known."""
+"""An object array of integers, with None for each unknown element."""
 MOST = 1024
-"""Elements of a tensor that shapes are computed with."""
+"""The largest number of elements of a tensor that is partially evaluated."""
 
 
 def partial_value(value: SSAValue) -> Partial | None:
-    """What is known of the elements of a small tensor of known shape; None for any other, or if nothing is."""
+    """The elements of a small tensor of known shape, None for each unknown one; None if the tensor is not small or
+    nothing is known."""
     return _value(value, {})
 
 
 def known_value(value: SSAValue) -> Array | None:
-    """The elements, if all are known."""
+    """The elements of a tensor as an array; None unless all are known."""
     if is_constant(value.owner):
         return to_numpy(value.owner.value)
     found = partial_value(value)
@@ -65,7 +66,7 @@ def _cast(op: CastOp, x: Partial | None) -> Partial | None:
 
 
 def _joined(op: ConcatenateOp | StackOp, *parts: Partial | None) -> Partial | None:
-    """One after the other along the first axis; parts of which nothing is known have Nones."""
+    """Concatenate or stack partial values along the first axis; an unknown part counts as all None."""
     found = [
         np.full(shape(value), None, object) if part is None else part
         for value, part in zip(op.inputs, parts, strict=True)
@@ -89,7 +90,7 @@ def _sliced(op: StridedSliceOp, x: Partial | None) -> Partial | None:
 
 
 def _each(function: Callable[[Any, Any], Any]) -> Callable[..., Partial | None]:
-    """A function of two integers for every element; None where one of them is not known."""
+    """Lift a function of two integers to partial values, elementwise; an element is None if one of its inputs is."""
 
     def found(op: Operation, a: Partial | None, b: Partial | None) -> Partial | None:
         if a is None or b is None:

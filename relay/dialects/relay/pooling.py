@@ -27,7 +27,7 @@ class SpatialOp(OneResultOp, ABC):
 
     @property
     def axes(self) -> Layout:
-        """The layout."""
+        """The layout of the data."""
         return plain_layout(self.name, self.layout.data or f"N{self.SPATIAL}C", f"N{self.SPATIAL}C")
 
     def sizes(self) -> dict[str, int]:
@@ -37,7 +37,7 @@ class SpatialOp(OneResultOp, ABC):
         return self.axes.sizes(shape(self.data))
 
     def of_sizes(self, spatial: Sequence[int]) -> Sequence[Type]:
-        """The type of the data with other spatial sizes."""
+        """The type of the data with its spatial sizes replaced."""
         sizes = self.sizes() | dict(zip(self.SPATIAL, spatial, strict=True))
         return [TensorType(tensor(self.data).element_type, self.axes.dims(sizes))]
 
@@ -46,11 +46,12 @@ class SpatialOp(OneResultOp, ABC):
 
 
 class PoolOp(SpatialOp, ABC):
-    """A window over the spatial axes, a number for each; `padding` is all before, then all after; cells outside the
-    data are left out. What is not written is 1 (strides, dilation) or 0 (padding).
+    """A reduction over windows along the spatial axes; attributes have one integer per axis, `padding` lists the
+    amounts before each axis, then those after. Cells outside the data are excluded. What is not written is 1 (strides,
+    dilation) or 0 (padding).
 
-    With `ceil_mode` the last window may reach over the padding, if it starts inside data and padding before it.
-    """
+    With `ceil_mode` the last window may extend beyond the padding if it starts inside the data or the padding before
+    it."""
 
     pool_size = prop_def(DenseArrayBase[IntegerType])
     strides = prop_def(DenseArrayBase[IntegerType], default_value=NONE)
@@ -59,26 +60,26 @@ class PoolOp(SpatialOp, ABC):
     ceil_mode = prop_def(BoolAttr, default_value=FALSE)
 
     def each(self, what: str, attr: DenseArrayBase[IntegerType]) -> tuple[int, ...]:
-        """A number for each spatial axis, at least 1."""
+        """One integer for each spatial axis, at least 1."""
         values = numbers(f"{self.name}: {what}", attr, len(self.SPATIAL), 1)
         require(min(values) > 0, f"{self.name}: {what} must be positive")
         return values
 
     def windows(self) -> list[tuple[int, int, int]]:
-        """(cells, stride, dilation) of each axis."""
+        """(cells, stride, dilation) of the window along each spatial axis."""
         require(len(int_values(self.pool_size)) > 0, f"{self.name}: pool_size needs a number for each axis")
         sizes = self.each("pool_size", self.pool_size), self.each("strides", self.strides)
         return list(zip(*sizes, self.each("dilation", self.dilation), strict=True))
 
     def each_padding(self) -> list[tuple[int, int]]:
-        """(before, after) of each axis."""
+        """The padding (before, after) of each spatial axis."""
         count = len(self.SPATIAL)
         flat = numbers(f"{self.name}: padding", self.padding, 2 * count, 0)
         require(min(flat) >= 0, f"{self.name}: padding must not be negative")
         return list(zip(flat[:count], flat[count:], strict=True))
 
     def counts(self, spatial: Sequence[int]) -> list[int]:
-        """The number of windows along each axis of data of these sizes."""
+        """The number of windows along each spatial axis for data of these sizes."""
         result: list[int] = []
         for size, (cells, stride, dilation), (before, after) in zip(
             spatial, self.windows(), self.each_padding(), strict=True
@@ -95,7 +96,7 @@ class PoolOp(SpatialOp, ABC):
 
     @property
     def plain(self) -> bool:
-        """Whether the windows are without gaps and as far apart as written, and only cells inside the data count."""
+        """Whether the pooling has no dilation, no `ceil_mode`, and does not count padding."""
         counted = isinstance(self, AvgPoolBase) and bool(self.count_include_pad.value.data)
         gaps = any(dilation > 1 for _, _, dilation in self.windows())
         return not (gaps or counted or self.ceil_mode.value.data)
@@ -106,23 +107,24 @@ class PoolOp(SpatialOp, ABC):
 
 
 class MaxPoolBase(PoolOp, ABC):
-    """Largest element of each window; the lowest number where none is inside the data."""
+    """Largest element of each window; the lowest value of the type if no cell lies inside the data."""
 
     ORIGIN: ClassVar[Origin] = Origin.SELECTED
 
 
 class AvgPoolBase(PoolOp, ABC):
-    """Mean of each window's cells inside the data, or inside data and padding if `count_include_pad`; 0 of none.
+    """Mean of each window's cells inside the data, or inside data and padding if `count_include_pad`; 0 if there is
+    none.
 
-    Integers: `(sum +- count/2) / count` towards zero, halves away from zero: TFLite's reference AVERAGE_POOL_2D.
-    """
+    Integers: `(sum +- count/2) / count` towards zero, halves away from zero: TFLite's reference AVERAGE_POOL_2D."""
 
     ORIGIN: ClassVar[Origin] = Origin.AVERAGED
     count_include_pad = prop_def(BoolAttr, default_value=FALSE)
 
     @property
     def origin(self) -> Origin:
-        """Zeros of the padding that count are no elements of the data."""
+        """COMPUTED if zeros of the padding count in the mean, since these are no elements of the data; else the class's
+        origin."""
         counts = self.count_include_pad.value.data and any(map(any, self.each_padding()))
         return Origin.COMPUTED if counts else self.ORIGIN
 

@@ -1,4 +1,5 @@
-"""Ops of neural networks that move elements without computing: blocks of images to batches or channels, mirrors."""
+"""Neural-network ops that move elements without computing: blocks of an image to batches or channels, mirror
+padding."""
 
 from __future__ import annotations
 
@@ -22,12 +23,12 @@ MODES = ("DCR", "CRD")
 
 
 def product(*sizes: int) -> int:
-    """The product, unknown if a size is."""
+    """The product of sizes; unknown (`?`) if one is."""
     return DYNAMIC if DYNAMIC in sizes else prod(sizes)
 
 
 def pairs(attr: DenseArrayBase[IntegerType], count: int, what: str) -> list[tuple[int, int]]:
-    """(before, after) of so many axes, from before, after of each in turn."""
+    """(before, after) for each of `count` axes, from a flat list of before, after for each in turn."""
     flat = int_values(attr)
     require(len(flat) == 2 * count, f"{what} needs two numbers for each of {count} axes, has {len(flat)}")
     require(min(flat, default=0) >= 0, f"{what} must not be negative")
@@ -35,7 +36,7 @@ def pairs(attr: DenseArrayBase[IntegerType], count: int, what: str) -> list[tupl
 
 
 class RearrangeOp(OneResultOp, ABC):
-    """The elements of one operand under another shape, in other places."""
+    """The elements of one operand, rearranged into another shape."""
 
     ORIGIN: ClassVar[Origin] = Origin.MOVED
     data = operand_def(TENSOR)
@@ -77,7 +78,7 @@ class MirrorPadOp(RearrangeOp):
     mode = prop_def(StringAttr, default_value=StringAttr("SYMMETRIC"))
 
     def widths(self) -> list[tuple[int, int]]:
-        """(before, after) per axis."""
+        """The padding (before, after) of each axis."""
         return pairs(self.pad_width, rank(self.data), f"{self.name}: pad_width")
 
     def result_shape(self) -> Sequence[int]:
@@ -96,7 +97,7 @@ class MirrorPadOp(RearrangeOp):
 
 
 class BlocksOp(RearrangeOp, ABC):
-    """Blocks of the axes after the first: `block_shape` has a number for each."""
+    """An op on blocks of the axes after the first; `block_shape` has a size for each blocked axis."""
 
     block_shape = prop_def(DenseArrayBase[IntegerType])
 
@@ -112,8 +113,8 @@ class BlocksOp(RearrangeOp, ABC):
 
 @irdl_op_definition
 class SpaceToBatchNdOp(BlocksOp):
-    """`result[(i..., n), s..., c...] = padded[n, s * block + i ..., c...]`: the place within a block becomes part of
-    the batch, the first one (the data's batch fastest). Source: TensorFlow's SpaceToBatchND."""
+    """`result[(i..., n), s..., c...] = padded[n, s * block + i ..., c...]`: the position within a block moves to the
+    batch axis, as its slower part (the data's batch index varies fastest). Source: TensorFlow's SpaceToBatchND."""
 
     name = "relay.nn.space_to_batch_nd"
     FILLS: ClassVar[tuple[str, ...]] = ("pad_value",)
@@ -121,7 +122,7 @@ class SpaceToBatchNdOp(BlocksOp):
     pad_value = prop_def(TypedAttribute)
 
     def widths(self) -> list[tuple[int, int]]:
-        """(before, after) per axis of blocks."""
+        """The padding (before, after) of each blocked axis."""
         return pairs(self.paddings, len(self.blocks()), f"{self.name}: paddings")
 
     def result_shape(self) -> Sequence[int]:
@@ -144,7 +145,7 @@ class BatchToSpaceNdOp(BlocksOp):
     crops = prop_def(DenseArrayBase[IntegerType])
 
     def widths(self) -> list[tuple[int, int]]:
-        """(before, after) per axis of blocks."""
+        """The elements cropped (before, after) of each blocked axis."""
         return pairs(self.crops, len(self.blocks()), f"{self.name}: crops")
 
     def result_shape(self) -> Sequence[int]:
@@ -160,16 +161,16 @@ class BatchToSpaceNdOp(BlocksOp):
 
 
 class SubpixelOp(RearrangeOp, ABC):
-    """Blocks of `block_size` x `block_size` pixels, which are channels on the other side.
+    """An op between blocks of `block_size` x `block_size` pixels and channels.
 
-    Formulas are for NHWC; b is `block_size`, and i, j the place in a block."""
+    Formulas are for NHWC; b is `block_size`, and i, j the position within a block."""
 
     block_size = prop_def(IntegerAttr)
     layout = prop_def(StringAttr, default_value=NHWC)
 
     @property
     def axes(self) -> Layout:
-        """The layout."""
+        """The layout of the data."""
         return plain_layout(self.name, self.layout.data, "NHWC")
 
     def sizes(self) -> dict[str, int]:
@@ -221,7 +222,8 @@ class SpaceToDepthOp(SubpixelOp):
 
 @irdl_op_definition
 class DilateOp(RearrangeOp):
-    """`dilation_value` between neighbours: `strides - 1` of them along each axis, none after the last element."""
+    """Insert `strides - 1` copies of `dilation_value` between neighbouring elements along each axis; none after the
+    last element."""
 
     name = "relay.nn.dilate"
     FILLS: ClassVar[tuple[str, ...]] = ("dilation_value",)
@@ -242,7 +244,8 @@ class DilateOp(RearrangeOp):
 
 @irdl_op_definition
 class FifoBufferOp(AxisOp, OneResultOp):
-    """The last elements of `buffer` followed by `data` along an axis: as many as the buffer has."""
+    """A first-in-first-out buffer: the last elements of `buffer` followed by `data` along an axis, as many as the
+    buffer has."""
 
     name = "relay.nn.fifo_buffer"
     ORIGIN: ClassVar[Origin] = Origin.MOVED

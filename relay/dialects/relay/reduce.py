@@ -65,7 +65,7 @@ class SumOp(ReduceOp):
 
 @irdl_op_definition
 class MaxOp(ReduceOp):
-    """`result[i] = max over j of input[i, j]`, j over the reduced axes; NaN where one of them is."""
+    """`result[i] = max over j of input[i, j]`, j over the reduced axes; NaN if one of them is NaN."""
 
     name = "relay.max"
     ORIGIN: ClassVar[Origin] = Origin.SELECTED
@@ -73,7 +73,7 @@ class MaxOp(ReduceOp):
 
 @irdl_op_definition
 class MinOp(ReduceOp):
-    """`result[i] = min over j of input[i, j]`, j over the reduced axes; NaN where one of them is."""
+    """`result[i] = min over j of input[i, j]`, j over the reduced axes; NaN if one of them is NaN."""
 
     name = "relay.min"
     ORIGIN: ClassVar[Origin] = Origin.SELECTED
@@ -81,21 +81,21 @@ class MinOp(ReduceOp):
 
 @irdl_op_definition
 class ProdOp(ReduceOp):
-    """Product; integers wrap in their own type."""
+    """Product over the reduced axes; integers wrap in their own type."""
 
     name = "relay.prod"
 
 
 @irdl_op_definition
 class AllOp(BooleanReduceOp):
-    """Whether every element holds."""
+    """Whether all elements are true."""
 
     name = "relay.all"
 
 
 @irdl_op_definition
 class AnyOp(BooleanReduceOp):
-    """Whether some element holds."""
+    """Whether any element is true."""
 
     name = "relay.any"
 
@@ -112,8 +112,7 @@ class MeanOp(ReducingOp):
 class VarianceOp(ReducingOp):
     """The sum of `(input - mean)**2` divided by the number of elements, or by one less if `unbiased`.
 
-    `mean` broadcasts against `input`: that of the same axes, with `keepdims`.
-    """
+    `mean` is the mean over these axes with `keepdims`, so that it broadcasts against `input`."""
 
     name = "relay.variance"
     PARAMETERS: ClassVar[tuple[str, ...]] = ("mean",)

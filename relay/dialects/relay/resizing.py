@@ -1,4 +1,4 @@
-"""Resizing in one and three dimensions, and by factors."""
+"""Resizing along one and three axes, and by factors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FALSE = IntegerAttr.from_bool(False)
 
 
 class ResizeOp(SpatialOp, ABC):
-    """Every spatial axis from `size` to `result` elements, one after the other, as ONNX's Resize and Relay do.
+    """Resize each spatial axis in turn from `size` to `result` elements, as ONNX's Resize and Relay do.
 
     `coordinate_transformation_mode` says where position o of the result lies in the data: `half_pixel`
     `(o + 1/2) * size / result - 1/2`, `pytorch_half_pixel` the same, but 0 if result = 1, `align_corners`
@@ -40,8 +40,7 @@ class ResizeOp(SpatialOp, ABC):
     `method`: `nearest_neighbor` takes one element (`rounding_method`: `floor`, `ceil`, `round_prefer_floor`,
     `round_prefer_ceil`, `round` as the last; if empty `round` for `align_corners`, else `floor`), `linear` two, `cubic`
     four by Keys' kernel of `cubic_alpha`; elements outside are those at the border, or with `cubic_exclude` have no
-    weight. `linear` and `cubic` are for floats.
-    """
+    weight. `linear` and `cubic` are for floats."""
 
     ORIGIN: ClassVar[Origin] = Origin.AVERAGED
     size = prop_def(DenseArrayBase[IntegerType])
@@ -89,12 +88,12 @@ class UpsampleOp(SpatialOp, ABC):
 
     ORIGIN: ClassVar[Origin] = Origin.AVERAGED
     METHODS: ClassVar[dict[str, str]]
-    """The names of the methods, and their names in `ResizeOp`."""
+    """A mapping from the names of the op's methods to those of `ResizeOp`."""
     method = prop_def(StringAttr, default_value=StringAttr("nearest_neighbor"))
 
     @abstractmethod
     def factors(self) -> Sequence[float]:
-        """The factor of each spatial axis."""
+        """The scale factor of each spatial axis."""
 
     def infer(self) -> Sequence[Type]:
         require(self.method.data in self.METHODS, f"{self.name}: method must be one of {tuple(self.METHODS)}")

@@ -77,7 +77,7 @@ class ConstantOp(OneResultOp):
 
 
 def is_constant(op: object) -> TypeGuard[ConstantOp]:
-    """Whether this is a `relay.constant` whose numbers are at hand: not one that its text only named."""
+    """Whether this is a `relay.constant` whose elements are available, and not only named in its text."""
     return isinstance(op, ConstantOp) and (not isinstance(op.value, DenseResourceAttr) or hasattr(op.value, "array"))
 
 
@@ -133,7 +133,7 @@ class TransposeOp(TransformOp):
 
 @irdl_op_definition
 class BroadcastToOp(TransformOp):
-    """`numpy.broadcast_to(input, shape)`: axes of 1 are repeated, axes that lack are put in front."""
+    """`numpy.broadcast_to(input, shape)`: axes of size 1 are repeated, missing axes are added in front."""
 
     name = "relay.broadcast_to"
     shape = prop_def(DenseArrayBase[IntegerType])
@@ -202,7 +202,7 @@ class StridedSliceOp(TransformOp):
 
 
 def check_filled(what: str, indexed: Sequence[int], result: Sequence[int]) -> None:
-    """Refuse to take elements along an empty axis: no index can be clamped into it."""
+    """Raise VerifyException where elements are taken along an axis of size 0: no index can be clamped into it."""
     require(0 not in indexed or 0 in result, f"{what}: there is nothing to take along an axis of 0 elements")
 
 
@@ -231,7 +231,7 @@ class TakeOp(OneResultOp):
         return [ranked_type(tensor(self.input).element_type, tuple(result))]
 
     def lines(self) -> tuple[tuple[int, ...], int]:
-        """The shape of what is indexed, all in a row if no axis is given, and the axis in it."""
+        """The shape that is indexed (flattened if no axis is given), and the indexed axis in it."""
         dims = shape(self.input)
         if self.axis is None:
             return (DYNAMIC if DYNAMIC in dims else prod(dims),), 0
@@ -272,7 +272,7 @@ class PadOp(TransformOp):
     pad_value = prop_def(TypedAttribute)
 
     def widths(self) -> list[tuple[int, int]]:
-        """(before, after) per axis."""
+        """The padding (before, after) of each axis."""
         flat = int_values(self.pad_width)
         return list(zip(flat[::2], flat[1::2], strict=True))
 

@@ -30,7 +30,7 @@ class SortingOp(AxisOp, ABC):
 
 @irdl_op_definition
 class SortOp(SortingOp):
-    """The elements in order."""
+    """The elements in sorted order."""
 
     name = "relay.sort"
     ORIGIN: ClassVar[Origin] = Origin.SELECTED
@@ -43,7 +43,7 @@ class SortOp(SortingOp):
 
 @irdl_op_definition
 class ArgsortOp(SortingOp):
-    """The indices (in `dtype`: i32 or i64) of the elements in order."""
+    """The indices (in `dtype`: i32 or i64) of the elements in sorted order."""
 
     name = "relay.argsort"
     is_ascend = prop_def(BoolAttr, default_value=BoolAttr.from_bool(True))
@@ -57,7 +57,8 @@ class ArgsortOp(SortingOp):
 
 @irdl_op_definition
 class TopkOp(SortingOp):
-    """The first `k` elements in order and their indices; one of the two if `ret_type` is `values` or `indices`."""
+    """The first `k` elements in sorted order and their indices; only one of the two results if `ret_type` is `values`
+    or `indices`."""
 
     name = "relay.topk"
     k = prop_def(IntegerAttr)

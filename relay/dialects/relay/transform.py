@@ -1,4 +1,4 @@
-"""Other shapes and orders of the same elements: what reshapes, slices, copies and broadcasts make up."""
+"""Reshapes, slices, copies and broadcasts: ops that give elements another shape or order."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ZERO, ONE = IntegerAttr(0, i64), IntegerAttr(1, i64)
 
 
 class LikeOp(TransformOp, ABC):
-    """An op of one tensor and the type of another, whose elements do not matter."""
+    """An op of one tensor and of another one that gives only its type."""
 
     PARAMETERS: ClassVar[tuple[str, ...]] = ("other",)
     input = operand_def(TENSOR)
@@ -44,7 +44,7 @@ class LikeOp(TransformOp, ABC):
 
 
 def known(what: str, dims: Sequence[int]) -> Sequence[int]:
-    """The dimensions, which must all be known."""
+    """The dimensions, all of which must be known; raises VerifyException otherwise."""
     require(DYNAMIC not in dims, f"{what}: the shape must be known")
     return dims
 
@@ -66,7 +66,7 @@ class ExpandDimsOp(TransformOp):
 
 @irdl_op_definition
 class SqueezeOp(TransformOp):
-    """Without the axes `axis`, which have size 1; without all of size 1 if there is none given."""
+    """Remove the axes `axis`, which have size 1; if none is given, remove all axes of size 1."""
 
     name = "relay.squeeze"
     axis = opt_prop_def(DenseArrayBase[IntegerType])
@@ -103,7 +103,8 @@ class StackOp(OneResultOp):
 
 @irdl_op_definition
 class SplitOp(AxisOp):
-    """Parts along `axis`: a number of equal ones, or those between the indices at which they start but the first."""
+    """Split along `axis` into `indices_or_sections` equal parts, or at the given indices, at which each part but the
+    first starts."""
 
     name = "relay.split"
     ORIGIN: ClassVar[Origin] = Origin.MOVED
@@ -114,7 +115,7 @@ class SplitOp(AxisOp):
     parts = var_result_def(TENSOR)
 
     def bounds(self) -> list[tuple[int, int]]:
-        """Begin and end of each part."""
+        """(begin, end) of each part along the axis."""
         size = shape(self.input)[self.along]
         require(size != DYNAMIC, f"{self.name}: the axis must be known")
         given = self.indices_or_sections
@@ -135,14 +136,15 @@ class SplitOp(AxisOp):
 
 @irdl_op_definition
 class TileOp(TransformOp):
-    """The tensor `reps` times along each axis; the shorter of shape and `reps` counts as with ones in front."""
+    """Repeat the tensor `reps` times along each axis; the shorter of shape and `reps` is extended with ones in
+    front."""
 
     name = "relay.tile"
     SAME_AXES: ClassVar[bool] = True
     reps = prop_def(DenseArrayBase[IntegerType])
 
     def aligned(self) -> tuple[list[int], list[int]]:
-        """Shape and repetitions, of one length."""
+        """The shape and the repetitions, extended with ones in front to equal length."""
         dims, reps = list(shape(self.input)), list(int_values(self.reps))
         require(min(reps, default=0) >= 0, f"{self.name}: reps must not be negative")
         width = max(len(dims), len(reps))
@@ -157,7 +159,7 @@ class TileOp(TransformOp):
 
 @irdl_op_definition
 class RepeatOp(AxisOp, TransformOp):
-    """Each element `repeats` times in a row along `axis`."""
+    """Repeat each element `repeats` times in a row along `axis`."""
 
     name = "relay.repeat"
     SAME_AXES: ClassVar[bool] = True
@@ -176,7 +178,7 @@ class RepeatOp(AxisOp, TransformOp):
 
 @irdl_op_definition
 class ReverseOp(TransformOp):
-    """The last first, along each of the axes `axis`."""
+    """Reverse the order of the elements along each of the axes `axis`."""
 
     name = "relay.reverse"
     SAME_AXES: ClassVar[bool] = True
@@ -193,7 +195,7 @@ class ReverseOp(TransformOp):
 
 @irdl_op_definition
 class MeshgridOp(TensorOp):
-    """Vectors and scalars as coordinates: result i holds operand i along axis i, the same along the others.
+    """Vectors and scalars as coordinate grids: result i holds operand i along axis i, and is constant along the others.
 
     `indexing` is `ij`, or `xy`: then the first two axes change places.
     """
@@ -205,7 +207,7 @@ class MeshgridOp(TensorOp):
     grids = var_result_def(TENSOR)
 
     def order(self) -> list[int]:
-        """The axis of each operand."""
+        """The axis along which each operand varies."""
         axes = list(range(len(self.inputs)))
         return [1, 0, *axes[2:]] if self.indexing.data == "xy" and len(axes) > 1 else axes
 
@@ -256,7 +258,7 @@ class BroadcastToLikeOp(LikeOp):
 
 @irdl_op_definition
 class CollapseSumToOp(TransformOp):
-    """The sum over what a broadcast from `shape` repeats: its transpose."""
+    """Sum over the axes that a broadcast from `shape` would repeat: the transpose of that broadcast."""
 
     name = "relay.collapse_sum_to"
     ORIGIN: ClassVar[Origin] = Origin.COMPUTED
@@ -270,7 +272,7 @@ class CollapseSumToOp(TransformOp):
 
 @irdl_op_definition
 class CollapseSumLikeOp(LikeOp):
-    """`relay.collapse_sum_to` the other tensor's shape."""
+    """`relay.collapse_sum_to` with the other tensor's shape."""
 
     name = "relay.collapse_sum_like"
     ORIGIN: ClassVar[Origin] = Origin.COMPUTED
@@ -301,7 +303,7 @@ class SliceLikeOp(LikeOp):
 
 @irdl_op_definition
 class LayoutTransformOp(TransformOp):
-    """A tensor of `src_layout` in `dst_layout`, as `NHWC`, `NCHW`, `NCHW4c`."""
+    """Convert a tensor from the layout `src_layout` to `dst_layout`, such as `NHWC`, `NCHW`, `NCHW4c`."""
 
     name = "relay.layout_transform"
     src_layout = prop_def(StringAttr)

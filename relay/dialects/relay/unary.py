@@ -1,5 +1,5 @@
-"""Functions of one tensor: trigonometric and other float functions, tests of numbers, bits, and what only looks at the
-type."""
+"""Functions of one tensor: trigonometric and other float functions, predicates, bit operations, and ops that only look
+at the type."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from relay.dialects.relay.elementwise import UnaryOp
 
 
 class PredicateOp(UnaryOp, ABC):
-    """A property of each float: `result` holds booleans (`i1`)."""
+    """A predicate of each float: `result` holds booleans (`i1`)."""
 
     def infer(self) -> Sequence[Type]:
         super().infer()
@@ -23,7 +23,7 @@ class PredicateOp(UnaryOp, ABC):
 
 
 class MeasureOp(UnaryOp, ABC):
-    """Numbers of the type `dtype` (i32 or i64) that follow from the shape alone; they are lowered once it is known."""
+    """Integers of the type `dtype` (i32 or i64) that follow from the shape alone; lowered once the shape is known."""
 
     ELEMENTWISE: ClassVar[bool] = False
     FLOAT_ONLY: ClassVar[bool] = False
@@ -162,7 +162,7 @@ class FastExpOp(UnaryOp):
 
 @irdl_op_definition
 class FastTanhOp(UnaryOp):
-    """`relay.tanh`, where an approximation may do; computed as `relay.tanh`, for the pass `fast-math` to change."""
+    """`relay.tanh`, where an approximation may do; computed as `relay.tanh` unless the pass `fast-math` replaces it."""
 
     name = "relay.fast_tanh"
 
@@ -250,7 +250,7 @@ class IsfiniteOp(PredicateOp):
 
 @irdl_op_definition
 class ShapeOfOp(MeasureOp):
-    """The dimensions of x: a vector."""
+    """The dimensions of x as a vector."""
 
     name = "relay.shape_of"
 
@@ -260,7 +260,7 @@ class ShapeOfOp(MeasureOp):
 
 @irdl_op_definition
 class NdarraySizeOp(MeasureOp):
-    """The number of elements of x: a scalar."""
+    """The number of elements of x as a scalar."""
 
     name = "relay.ndarray_size"
 

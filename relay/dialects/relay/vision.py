@@ -1,4 +1,4 @@
-"""Boxes of detections."""
+"""Box detection: non-maximum suppression."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from relay.dialects.op import DYNAMIC, TENSOR, TensorOp, Type, rank, require, sh
 
 @irdl_op_definition
 class NonMaxSuppressionOp(TensorOp):
-    """The boxes that score best, without those that overlap a better one; for each batch and class by itself.
+    """Select the highest-scoring boxes and drop those that overlap a better one, separately for each batch and class.
 
     boxes is [batch, n, 4] of float32: two opposite corners, (y, x, y, x). scores is [batch, classes, n]. Candidates are
     boxes whose score is greater than `score_threshold`. The best candidate (of equal ones, the first) is taken; it and
@@ -22,8 +22,7 @@ class NonMaxSuppressionOp(TensorOp):
 
     indices is [batch, classes, max_output_size] of i32: the boxes in the order in which they were taken, 0 behind
     them. count, [batch, classes] of i32, is how many were taken. Source: tensorflow/lite/kernels/internal/reference/
-    non_max_suppression.h, ONNX NonMaxSuppression 11.
-    """
+    non_max_suppression.h, ONNX NonMaxSuppression 11."""
 
     name = "relay.vision.non_max_suppression"
     boxes = operand_def(TENSOR)

@@ -1,4 +1,5 @@
-"""`relay` ops written as simpler ones, split by kind; `EXPANSIONS` lists them all. `legalize` applies it."""
+"""Expansions of `relay` ops to simpler ones, one file for each kind; `EXPANSIONS` lists them all. `legalize` applies
+them."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ EXPANSIONS: Expansions = {
     **unary.EXPANSIONS,
     **vision.EXPANSIONS,
 }
-"""What each op is written as."""
+"""A mapping from op class to the function that expands the op."""
 KEPT: frozenset[type[Operation]] = frozenset(
     [
         relay.BatchMatmulOp,
@@ -58,14 +59,14 @@ KEPT: frozenset[type[Operation]] = frozenset(
         *pooling.KEPT,
     ]
 )
-"""Ops that some rows leave as they are."""
+"""Ops that some expansions leave unchanged."""
 
 
 @dataclass(frozen=True)
 class Expand(ExpandRows):
     """relay.nn.conv3d, ... %x  =>  the ops of its row in `EXPANSIONS`
 
-    An op of unknown sizes stays, unless it is a normalization.
+    An op with unknown sizes is left unchanged, unless it is a normalization.
     """
 
     ROWS: ClassVar[Expansions] = EXPANSIONS

@@ -1,4 +1,4 @@
-"""Activations, normalization across channels, and losses, written out."""
+"""Expansions of activations, normalization across channels, and losses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def relu(new: Expansion, op: relay.ReluOp) -> SSAValue:
 
 
 def sloped(new: Expansion, x: SSAValue, slope: SSAValue) -> SSAValue:
-    """x where it is positive, else x times the slope."""
+    """`where(x > 0, x, x * slope)`."""
     positive = new.value(relay.GreaterOp, x, new.constant_like(0, x))
     return new.value(relay.WhereOp, positive, x, new.value(relay.MultiplyOp, x, slope))
 

@@ -1,4 +1,4 @@
-"""Attention and rotary embeddings, written as products, a softmax, and sums."""
+"""Expansions of attention and rotary embeddings to products, a softmax, and sums."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def attention(new: Expansion, op: relay.AttentionOp) -> SSAValue:
 
 
 def product(new: Expansion, a: SSAValue, b: SSAValue, transposed: bool) -> SSAValue:
-    """a @ b, or a @ transpose b, of floats."""
+    """a @ b, or a @ transpose(b) if `transposed`, of floats."""
     properties = {"transpose_b": IntegerAttr.from_bool(transposed), "out_dtype": tensor(a).element_type}
     return new.value(relay.BatchMatmulOp, a, b, properties=properties)
 

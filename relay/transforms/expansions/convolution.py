@@ -1,8 +1,8 @@
-"""Every convolution as `relay.nn.conv2d`, whose kernels are fast.
+"""Expansions of convolutions to `relay.nn.conv2d`, which has fast kernels.
 
-One dimension: of a height of 1. Three: the slices of the depth under a window side by side, as channels. Transposed
-ones: one convolution with an output channel for each channel and place within a stride, which are then put in their
-places; no zero is inserted into the data.
+One dimension: images of height 1. Three dimensions: the depth slices under a window become channels. Transposed: one
+convolution with an output channel for each channel and each position within a stride; its results are then interleaved.
+No zero is inserted into the data.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from relay.transforms.expansion import Expansion
 from relay.transforms.expansions.steps import Expansions, relaid
 
 KINDS: dict[int, type[TensorOp]] = {1: relay.Conv1dOp, 2: relay.Conv2dOp, 3: relay.Conv3dOp}
-"""Convolutions by the number of their spatial axes."""
+"""Convolution ops by the number of their spatial axes."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """The properties of a convolution, a number or a pair for each spatial axis."""
+    """The properties of a convolution: one integer, or a pair for the padding, for each spatial axis."""
 
     strides: Sequence[int]
     padding: Sequence[tuple[int, int]]
     dilation: Sequence[int]
     groups: int
     rest: dict[str, Attribute | None]
-    """The type of the sums, and the zero points."""
+    """The remaining properties: the type of the sums, and the zero points."""
 
     def properties(self) -> dict[str, Attribute | None]:
         return {
@@ -54,7 +54,7 @@ def channels_last(new: Expansion, op: relay.ConvNd | relay.ConvTransposeNd) -> t
 
 
 def finish(new: Expansion, op: relay.ConvNd | relay.ConvTransposeNd, result: SSAValue) -> SSAValue:
-    """Put [n, spatial..., c] into the layout of the op's result."""
+    """Convert [n, spatial..., c] to the layout of the op's result."""
     return relaid(new, result, Layout.parse(f"N{op.SPATIAL}C"), op.result_axes)
 
 
@@ -63,7 +63,7 @@ def rest(op: relay.ConvNd | relay.ConvTransposeNd) -> dict[str, Attribute | None
 
 
 def conv2d(new: Expansion, data: SSAValue, kernel: SSAValue, window: Window) -> SSAValue:
-    """A convolution NHWC, OHWI; by the depthwise form where each channel is a group."""
+    """A convolution of NHWC data with an OHWI kernel; the depthwise form is used where each channel is a group."""
     properties, (outputs, height, width, inputs) = window.properties(), shape(kernel)
     if window.groups > 1 and inputs == 1:
         kernel = new.reshape(kernel, [window.groups, outputs // window.groups, height, width])
@@ -106,7 +106,7 @@ def conv3d(new: Expansion, op: relay.Conv3dOp) -> SSAValue:
 
 
 def deeper(new: Expansion, data: SSAValue, before: int, after: int, fill: int) -> SSAValue:
-    """[n, d, h, w, c] with slices of `fill` before and behind along d."""
+    """Pad [n, d, h, w, c] with slices of `fill` before and after along d."""
     if not before and not after:
         return data
     widths = ints([0, 0, before, after, 0, 0, 0, 0, 0, 0])
@@ -116,29 +116,28 @@ def deeper(new: Expansion, data: SSAValue, before: int, after: int, fill: int) -
 
 @dataclass(frozen=True)
 class Phases:
-    """One axis of a transposed convolution, as `stride` convolutions whose results alternate."""
+    """One axis of a transposed convolution, as `stride` convolutions whose results are interleaved."""
 
     taps: Array
-    """[stride, taps]: which tap of the kernel stands at each of the convolution's; the kernel's size for none."""
+    """[stride, taps]: the kernel tap at each position of each convolution; the kernel's size where there is none."""
     begin: int
-    """Where the result starts in what the convolutions give in turn."""
+    """The index in the interleaved results at which the op's result begins."""
     dilation: int
     padding: tuple[int, int]
     used: int
-    """How many elements of the data are read."""
+    """The number of elements of the data that are read."""
 
     @property
     def stride(self) -> int:
-        """The number of convolutions whose results alternate."""
+        """The number of convolutions whose results are interleaved."""
         return self.taps.shape[0]
 
 
 def phases(size: int, kernel: int, stride: int, dilation: int, before: int, result: int) -> Phases:
-    """Position q * stride + r of the result, padding included, reads the data at q + (r - i * dilation) / stride, for
-    the taps i for which that is whole: so the taps of all r stand side by side. What padding leaves is cut off after.
-
-    A stride beyond the result meets nothing but the first element of the data.
-    """
+    """Split one axis of a transposed convolution into phases. Position q * stride + r of the result, padding included,
+    reads the data at q + (r - i * dilation) / stride, for the taps i for which that is an integer; so the taps of each
+    phase r are known. The padding is cut off afterwards. If the stride exceeds the result, only the first element of
+    the data is read."""
     if size == 1 or stride >= result + before:
         size, stride = 1, min(stride, result + before)
     skipped = before // stride
@@ -180,8 +179,8 @@ def conv_transpose(new: Expansion, op: relay.ConvTransposeNd) -> SSAValue:
 
 
 def of_phases(new: Expansion, op: relay.ConvTransposeNd, kernel: SSAValue, axes: Sequence[Phases]) -> SSAValue:
-    """[o, spatial..., i of all groups] as [(group, places, o), taps..., i of a group]; taps that are none are the zero
-    point."""
+    """Rearrange a kernel [o, spatial..., i of all groups] to [(group, phases, o), taps..., i of a group]; missing taps
+    are filled with the zero point."""
     count, (outputs, *sizes, inputs) = len(axes), shape(kernel)
     groups, zero = op.groups.value.data, 0 if op.kernel_zero_point is None else op.kernel_zero_point.value.data
     missing = [int((phase.taps == size).any()) for phase, size in zip(axes, sizes, strict=True)]
@@ -200,7 +199,7 @@ def of_phases(new: Expansion, op: relay.ConvTransposeNd, kernel: SSAValue, axes:
 
 
 def in_turns(new: Expansion, sums: SSAValue, axes: Sequence[Phases], groups: int, result: Sequence[int]) -> SSAValue:
-    """[n, q..., (group, places, o)] as [n, q * stride + place..., (group, o)], cut to the result."""
+    """Interleave [n, q..., (group, phases, o)] to [n, q * stride + phase..., (group, o)], cut to the result."""
     images, *counts, channels = shape(sums)
     strides = [phase.stride for phase in axes]
     if prod(strides) > 1:

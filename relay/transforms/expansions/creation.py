@@ -1,4 +1,4 @@
-"""Tensors of numbers and places, by constants, comparisons with them, and shifted sums."""
+"""Expansions of creation ops to constants, comparisons with constants, and shifted sums."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from relay.transforms.expansions.steps import Expansions
 
 
 def everywhere(number: int) -> Callable[[Expansion, relay.ZerosOp | relay.OnesOp], Sequence[SSAValue]]:
-    """A tensor with one number everywhere, of the wanted type and shape."""
+    """Return an expansion that fills a tensor of the op's shape and type with `number`."""
     return lambda new, op: [new.broadcast(new.constant(number, dtype_of(op.dtype)), int_values(op.shape))]
 
 
@@ -31,13 +31,14 @@ def constant_range(new: Expansion, op: relay.ArangeOp) -> Sequence[SSAValue]:
 
 
 def places(new: Expansion, like: SSAValue, count: int, axis: int, width: int) -> SSAValue:
-    """0, 1, … along an axis, of a value's element type."""
+    """The constant 0, 1, … along an axis, of rank `width` and of the element type of `like`."""
     numbers: Array = np.arange(count).reshape([-1 if a == axis else 1 for a in range(width)])
     return new.constant_like(numbers, like)
 
 
 def one_hot(new: Expansion, op: relay.OneHotOp) -> Sequence[SSAValue]:
-    """Indices are compared in 64 bits, so that any depth can be."""
+    """Compare indices with a range along the new axis, in 64 bits so that any depth fits, and choose `on_value` or
+    `off_value`."""
     dims = list(shape(op.result))
     axis, depth = axis_of(op.axis.value.data, len(dims), op.name), op.depth.value.data
     dims[axis] = 1
@@ -47,7 +48,7 @@ def one_hot(new: Expansion, op: relay.OneHotOp) -> Sequence[SSAValue]:
 
 
 def shifted(new: Expansion, x: SSAValue, axis: int, distance: int, filler: int) -> SSAValue:
-    """x shifted along an axis; the elements that come in are `filler`."""
+    """x shifted by `distance` along an axis; the vacated elements are `filler`."""
     type, size = tensor(x), shape(x)[axis]
     widths = [distance if a == axis and side == 0 else 0 for a in range(rank(x)) for side in (0, 1)]
     properties = {"pad_width": ints(widths), "pad_value": scalar_attr(filler, type.element_type)}
@@ -55,7 +56,8 @@ def shifted(new: Expansion, x: SSAValue, axis: int, distance: int, filler: int) 
 
 
 def cumulative(kind: type[TensorOp], neutral: int) -> Callable[[Expansion, relay.CumulativeOp], Sequence[SSAValue]]:
-    """log2(size) steps: each combines an element with the one 1, 2, 4, … places before it."""
+    """Return an expansion of a cumulative op to log2(size) steps: each combines an element with the one 1, 2, 4, …
+    positions before it."""
 
     def scan(new: Expansion, op: relay.CumulativeOp) -> Sequence[SSAValue]:
         axis = axis_of(op.axis.value.data, rank(op.input), op.name)
@@ -80,7 +82,7 @@ def sequence_mask(new: Expansion, op: relay.SequenceMaskOp) -> Sequence[SSAValue
 
 
 def matrix_set_diag(new: Expansion, op: relay.MatrixSetDiagOp) -> Sequence[SSAValue]:
-    """Each place of the matrix takes from a constant place of the diagonals, or keeps its number."""
+    """Each position of the matrix takes the element at a constant position of the diagonals, or keeps its own."""
     low, high = op.diagonals()
     given = shape(op.diagonal)
     outer = given[: len(given) - (1 if low == high else 2)]

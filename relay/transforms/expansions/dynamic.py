@@ -1,4 +1,4 @@
-"""Ops some of whose properties are values, once these are known."""
+"""Expansions of ops with properties given by operands, once these are constant."""
 
 from __future__ import annotations
 

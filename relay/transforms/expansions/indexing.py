@@ -1,4 +1,4 @@
-"""Indexing that other ops make up."""
+"""Expansions of indexing ops to other ops."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from relay.transforms.expansions.steps import Expansions
 
 
 def adv_index(new: Expansion, op: relay.AdvIndexOp) -> Sequence[SSAValue]:
-    """The broadcast indices as coordinates along a new last axis."""
+    """`relay.gather_nd` with the broadcast indices as coordinates along a new last axis."""
     outer = broadcast(op.name, *(shape(value) for value in op.indices))
     columns = [new.reshape(new.broadcast(value, outer), [*outer, 1]) for value in op.indices]
     return [new.value(relay.GatherNdOp, op.inputs[0], new.joined(columns, len(outer)))]
 
 
 def invert_permutation(new: Expansion, op: relay.InvertPermutationOp) -> Sequence[SSAValue]:
-    """Each number's place written at the number."""
+    """Scatter 0, 1, … to the positions that the permutation gives."""
     (size,) = shape(op.input)
     zeros, numbers = new.constant_like(np.zeros(size), op.input), new.constant_like(np.arange(size), op.input)
     return [new.value(relay.ScatterOp, zeros, op.input, numbers)]
 
 
 def unravel_index(new: Expansion, op: relay.UnravelIndexOp) -> Sequence[SSAValue]:
-    """Remainders and quotients, from the last axis on."""
+    """Take remainders and quotients by the sizes, from the last axis to the first."""
     rest, found, row = op.indices, list[SSAValue](), [1, *shape(op.indices)]
     for size in reversed(int_values(op.shape)):
         number = new.constant_like(size, rest)

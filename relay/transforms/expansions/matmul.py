@@ -1,4 +1,4 @@
-"""Matrix products: as `relay.nn.dense` where the second operand is one matrix."""
+"""Expansions of matrix products: to `relay.nn.dense` where the second operand is one matrix."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from relay.transforms.expansions.steps import Expansions
 from relay.transforms.half_products import of_halves
 
 WHOLE_WORDS = 16
-"""Codes of a block come to whole words of 32 bits, of 2 bits each and more."""
+"""The number of codes of a block is a multiple of this, so that 2-bit codes and wider ones fill whole 32-bit words."""
 
 
 def swapped(new: Expansion, x: SSAValue, wanted: bool) -> SSAValue:
-    """x with its last two axes exchanged, if wanted."""
+    """Exchange the last two axes of x, if wanted."""
     last = rank(x) - 1
     return new.transpose(x, [*range(last - 1), last, last - 1]) if wanted else x
 
@@ -40,7 +40,8 @@ def dense(new: Expansion, op: relay.MatmulOp | relay.BatchMatmulOp) -> SSAValue 
 
 
 def leading(new: Expansion, op: relay.MatmulOp | relay.BatchMatmulOp) -> SSAValue | None:
-    """relay.nn.batch_matmul of any leading axes  =>  relay.nn.batch_matmul of one, the same for both
+    """relay.nn.batch_matmul of one, the same for both => relay.nn.batch_matmul of any leading axes =>
+    relay.nn.batch_matmul of one leading axis, equal in both => relay.nn.batch_matmul of one, the same for both
 
     %b becomes [n, k, m] where the code does not pack it anyway, so that the innermost loop runs along its neighbours;
     and [n, m, k] where it was that, and kernels sum along its rows.
@@ -62,7 +63,7 @@ def leading(new: Expansion, op: relay.MatmulOp | relay.BatchMatmulOp) -> SSAValu
 
 
 def packs(op: relay.MatmulOp | relay.BatchMatmulOp, target: Target) -> bool:
-    """Whether kernels read the second matrix as it lies: they pack it, or copy it into shared memory."""
+    """Whether kernels accept the second matrix in either layout: they pack it, or copy it into shared memory."""
     (rows, inner), (_, columns) = op.matrices()
     types = [tensor(side).element_type for side in (op.tensor_a, op.tensor_b)]
     if rows < target.packed_rows(isinstance(types[0], AnyFloat)) or columns < LANES:
@@ -74,7 +75,8 @@ def packs(op: relay.MatmulOp | relay.BatchMatmulOp, target: Target) -> bool:
 
 
 def sums_along_rows(op: relay.MatmulOp | relay.BatchMatmulOp, target: Target) -> bool:
-    """Whether kernels take the second matrix as rows for the few rows of the first one, and sum along both."""
+    """Whether kernels read the second matrix as [n, k], since the first has few rows, and sum along the rows of
+    both."""
     (_, inner), (_, columns) = op.matrices()
     return has_few_rows(op, target) and min(inner, columns) >= LANES
 
@@ -100,7 +102,7 @@ def before_transpose(x: SSAValue) -> SSAValue | None:
 
 
 def stacked(new: Expansion, x: SSAValue, outer: tuple[int, ...]) -> SSAValue:
-    """x broadcast to these leading axes, which are merged into one."""
+    """Broadcast x to these leading axes, and merge them into one."""
     matrix = shape(x)[-2:]
     return new.reshape(new.broadcast(x, [*outer, *matrix]), [prod(outer), *matrix])
 
@@ -126,7 +128,7 @@ def is_finite(codes: SSAValue) -> bool:
 
 
 def is_kernels(value: SSAValue) -> bool:
-    """Whether the value is an argument of an outlined kernel."""
+    """Whether the value is an argument of an outlined kernel function."""
     function = value.owner.parent_op() if isinstance(value, BlockArgument) else None
     return isinstance(function, FuncOp) and function.sym_visibility is not None
 

@@ -1,4 +1,4 @@
-"""Normalizations, as inference computes them, written as sums, products and roots."""
+"""Expansions of normalizations at inference to sums, products and roots."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def batch_norm(new: Expansion, op: relay.BatchNormOp) -> SSAValue:
 
 
 def stays(new: Expansion, op: relay.LayerNormOp | relay.RmsNormOp) -> bool:
-    """Whether the target takes one row after the other: of floats of 32 bits, along the last axis."""
+    """Whether the op stays since the target processes it row by row: static shapes, float32, along the last axis."""
     whole = new.target.takes_rows_in_turn and is_static(op)
     return whole and op.along_last and tensor(op.data).element_type == f32
 
@@ -75,18 +75,18 @@ def dropout(new: Expansion, op: relay.DropoutOp) -> SSAValue:
 
 
 def number(new: Expansion, attr: FloatAttr, like: SSAValue) -> SSAValue:
-    """A property's number as a constant of a value's element type."""
+    """A float property as a constant of the element type of `like`."""
     return new.constant_like(attr.value.data, like)
 
 
 def channels(new: Expansion, vector: SSAValue, axis: int, x: SSAValue) -> SSAValue:
-    """A vector along an axis of x, or a scalar, shaped so that it broadcasts."""
+    """A vector along an axis of x, or a scalar, reshaped so that it broadcasts against x."""
     dims = shape(vector)
     return new.reshape(vector, [*dims, *[1] * (rank(x) - 1 - axis)]) if dims else vector
 
 
 def mean(new: Expansion, x: SSAValue, axes: tuple[int, ...]) -> SSAValue:
-    """The sum divided by the count."""
+    """The mean of x over the axes: the sum divided by the count."""
     count = np.float64(prod(shape(x)[axis] for axis in axes))
     return new.value(relay.DivideOp, reduced(new, relay.SumOp, x, axes), new.constant_like(count, x))
 

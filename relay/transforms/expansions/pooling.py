@@ -1,4 +1,4 @@
-"""Pools in their plain form: channels last, no window beyond the padding, cells of the padding not counted."""
+"""Expansions of pooling to its plain form: channels last, no window beyond the padding, padding not counted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ POOLS: dict[tuple[bool, int], type[TensorOp]] = {
     (False, 2): relay.AvgPool2dOp,
     (False, 3): relay.AvgPool3dOp,
 }
-"""Pools by the number of spatial axes, for the largest element and for the mean."""
+"""The pooling op for each (is maximum, number of spatial axes)."""
 
 
 def channels_last(new: Expansion, op: relay.SpatialOp) -> SSAValue:
@@ -31,7 +31,7 @@ def channels_last(new: Expansion, op: relay.SpatialOp) -> SSAValue:
 
 
 def finish(new: Expansion, op: relay.SpatialOp, result: SSAValue) -> SSAValue:
-    """Put [n, spatial..., c] into the op's layout."""
+    """Convert [n, spatial..., c] to the op's layout."""
     return relaid(new, result, Layout.parse(f"N{op.SPATIAL}C"), op.axes)
 
 
@@ -97,13 +97,13 @@ def adaptive(new: Expansion, op: relay.AdaptivePoolOp) -> SSAValue:
 
 
 def sum_type(op: relay.AdaptivePoolOp) -> Attribute:
-    """The type in which elements are summed."""
+    """The type in which the elements are summed."""
     type = tensor(op.data).element_type
     return type if isinstance(type, AnyFloat) else i32 if is_code(type) else i64
 
 
 def windows(size: int, count: int) -> tuple[Array, Array]:
-    """The positions [window, cell] of each window, of as many cells as the largest has, and which of them count."""
+    """The positions [window, cell] of each window, padded to the largest window, and a mask of the cells that count."""
     first = [i * size // count for i in range(count)]
     end = [-(-(i + 1) * size // count) for i in range(count)]
     most = max(b - a for a, b in zip(first, end, strict=True))
@@ -112,7 +112,7 @@ def windows(size: int, count: int) -> tuple[Array, Array]:
 
 
 def mean(new: Expansion, total: SSAValue, count: Array) -> SSAValue:
-    """Sums by counts; integers to the nearest, halves away from zero."""
+    """Divide sums by counts; integers are rounded to the nearest, halves away from zero."""
     if isinstance(tensor(total).element_type, AnyFloat):
         return new.value(relay.DivideOp, total, new.constant_like(count, total))
     positive = new.value(relay.GreaterOp, total, new.constant_like(0, total))

@@ -1,4 +1,4 @@
-"""Moving elements: reshapes, transposes, slices, concatenations and padding."""
+"""Expansions of rearrangements to reshapes, transposes, slices, concatenations and padding."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def batch_flatten(new: Expansion, op: relay.BatchFlattenOp) -> SSAValue:
 
 
 def mirror_pad(new: Expansion, op: relay.MirrorPadOp) -> SSAValue:
-    """relay.nn.mirror_pad %x  =>  relay.concatenate of parts of %x, backwards, and %x, for each axis"""
+    """Repeat an axis of size 1 `count` times; None if `count` is 0."""
     x = op.data
     for axis, (before, after) in enumerate(op.widths()):
         if not before and not after:
@@ -41,7 +41,7 @@ def mirror_pad(new: Expansion, op: relay.MirrorPadOp) -> SSAValue:
 
 
 def edge(new: Expansion, x: SSAValue, axis: int, count: int) -> SSAValue | None:
-    """An axis of size 1 repeated; None for no copy."""
+    """Pad the first axes with a value by (before, after) for each."""
     if not count:
         return None
     dims = list(shape(x))

@@ -1,4 +1,4 @@
-"""Means and variances: sums, divided."""
+"""Expansions of mean and variance to sums and divisions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from relay.transforms.expansions.steps import Expansions
 
 
 def divided(new: Expansion, op: relay.ReducingOp, x: SSAValue, less: int = 0) -> SSAValue:
-    """The sum of x over the op's axes, divided by how many numbers these are, less some."""
+    """The sum of x over the op's axes, divided by the number of summed elements minus `less`."""
     total = new.value(relay.SumOp, x, properties={"axis": ints(op.axes()), "keepdims": op.keepdims})
     count = prod(shape(op.input)[axis] for axis in op.axes()) - less
     return new.value(relay.DivideOp, total, new.constant_like(count, x))

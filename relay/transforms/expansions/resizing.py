@@ -1,4 +1,5 @@
-"""Resizing by Relay's rules: each axis by takes of neighbours, weighted; whole factors by repetition."""
+"""Expansions of resizing by Relay's rules: weighted sums of `relay.take` along each axis; repetition for whole
+factors."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ def resize(new: Expansion, data: SSAValue, sizes: Sequence[int], rule: Rule) -> 
 
 
 def along(new: Expansion, data: SSAValue, axis: int, size: int, rule: Rule) -> SSAValue:
-    """Resize one axis: a weighted sum of takes, a repetition, or nothing to do."""
+    """Resize one axis: by a weighted sum of takes, by repetition, or not at all if the size is equal."""
     given = shape(data)[axis]
     indices, weights = taps(given, size, rule, axis - 1)
     if rule.method == "nearest_neighbor" or given == 1:
@@ -49,7 +50,7 @@ def along(new: Expansion, data: SSAValue, axis: int, size: int, rule: Rule) -> S
 
 
 def repeated(new: Expansion, data: SSAValue, axis: int, times: int) -> SSAValue:
-    """Each element of an axis repeated."""
+    """Repeat each element along an axis `times` times."""
     if times == 1:
         return data
     dims = shape(data)
@@ -67,7 +68,8 @@ def spatial(new: Expansion, op: relay.ResizeOp | relay.UpsampleOp) -> SSAValue:
 
 
 def resize2d(new: Expansion, op: relay.Resize2dOp) -> SSAValue | None:
-    """relay.image.resize2d by Relay's rules  =>  the same"""
+    """relay.image.resize2d the same => by Relay's rules => for each axis relay.take of %x, times weights, added => the
+    same"""
     if op.coordinate_transformation_mode is None:
         return None
     layout, last = Layout.parse(op.layout.data), Layout.parse("NHWC")

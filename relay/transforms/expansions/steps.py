@@ -1,4 +1,4 @@
-"""The type of a row of `EXPANSIONS`, and steps that rows share."""
+"""The type of a row of `EXPANSIONS`, and functions that several expansions use."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from relay.dialects.op import shape
 from relay.transforms.expansion import Expansion
 
 Row = Callable[[Expansion, Any], SSAValue | Sequence[SSAValue] | None]
-"""Adds the ops that an op is written as, and returns the values of its results (or the one value); None leaves the op
-as it is."""
+"""Builds the simpler ops for an op, and returns the values of its results (or its only value); None leaves the op
+unchanged."""
 Expansions = Mapping[type[Operation], Row]
 
 
@@ -28,5 +28,5 @@ def relaid(new: Expansion, x: SSAValue, source: Layout, target: Layout) -> SSAVa
 
 
 def reduced(new: Expansion, kind: type[relay.ReduceOp], x: SSAValue, axes: Sequence[int]) -> SSAValue:
-    """A reduction that keeps its axes with size 1."""
+    """A reduction of x over the axes, which are kept with size 1."""
     return new.value(kind, x, properties={"axis": ints(axes), "keepdims": IntegerAttr.from_bool(True)})

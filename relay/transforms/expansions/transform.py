@@ -1,4 +1,4 @@
-"""Other shapes and orders of the same elements, by reshapes, slices, broadcasts, concatenations and sums."""
+"""Expansions of shape ops to reshapes, slices, broadcasts, concatenations and sums."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def turned(new: Expansion, x: SSAValue, axes: Sequence[int]) -> SSAValue:
 
 
 def reshaped(new: Expansion, op: relay.TransformOp) -> Sequence[SSAValue]:
-    """The input in the result's shape."""
+    """Reshape the input to the result's shape."""
     return [new.reshape(op.input, shape(op.result))]
 
 

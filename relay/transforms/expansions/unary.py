@@ -1,4 +1,4 @@
-"""Functions of one tensor that are comparisons, constants or other functions."""
+"""Expansions of functions of one tensor to comparisons, constants or other functions."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from relay.transforms.expansions.steps import Expansions
 
 
 def everywhere(number: int) -> Callable[[Expansion, relay.UnaryOp], Sequence[SSAValue]]:
-    """A number in the operand's type and shape."""
+    """Return an expansion that fills a tensor of the operand's type and shape with `number`."""
     return lambda new, op: [new.broadcast(new.constant_like(number, op.input), shape(op.input))]
 
 
 def other(kind: type[TensorOp]) -> Callable[[Expansion, relay.UnaryOp], Sequence[SSAValue]]:
-    """The same function by another name."""
+    """Return an expansion that applies the op class `kind` to the operand."""
     return lambda new, op: [new.value(kind, op.input)]
 
 
 def magnitude(kind: type[relay.CompareOp]) -> Callable[[Expansion, relay.PredicateOp], Sequence[SSAValue]]:
-    """`|x|` compared with infinity."""
+    """Return an expansion that compares `|x|` with infinity by the op class `kind`."""
 
     def compare(new: Expansion, op: relay.PredicateOp) -> Sequence[SSAValue]:
         return [new.value(kind, new.value(relay.AbsOp, op.input), new.constant_like(np.inf, op.input))]
@@ -35,7 +35,7 @@ def magnitude(kind: type[relay.CompareOp]) -> Callable[[Expansion, relay.Predica
 
 
 def isnan(new: Expansion, op: relay.IsnanOp) -> Sequence[SSAValue]:
-    """Only NaN differs from itself."""
+    """`x != x`: only NaN differs from itself."""
     return [new.value(relay.NotEqualOp, op.input, op.input)]
 
 

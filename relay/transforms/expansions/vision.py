@@ -1,4 +1,5 @@
-"""Boxes of detections, one after the other: `scf.while` takes the best box of every batch and class at once."""
+"""Expansion of non-maximum suppression: an `scf.while` that selects the best box of every batch and class per
+iteration."""
 
 from __future__ import annotations
 
@@ -81,13 +82,13 @@ def _two(new: Expansion, kind: type[TensorOp], a: SSAValue, b: SSAValue) -> SSAV
 
 
 def _above(new: Expansion, x: SSAValue, bound: FloatAttr | float) -> SSAValue:
-    """Whether x is greater, element by element."""
+    """`x > bound`, elementwise."""
     number = bound.value.data if isinstance(bound, FloatAttr) else bound
     return new.value(relay.GreaterOp, x, new.constant_like(number, x))
 
 
 def _area(new: Expansion, corners: Sequence[SSAValue], least: float | None = None) -> SSAValue:
-    """Height times width, each at least `least`."""
+    """Height times width of the boxes, each side at least `least`."""
     sides = [_two(new, relay.SubtractOp, high, low) for low, high in zip(corners[:2], corners[2:], strict=True)]
     if least is not None:
         sides = [_two(new, relay.MaximumOp, side, new.constant_like(least, side)) for side in sides]
@@ -95,7 +96,7 @@ def _area(new: Expansion, corners: Sequence[SSAValue], least: float | None = Non
 
 
 def _best(new: Expansion, scores: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """The index of the first greatest element along the last axis, and its value."""
+    """The index of the first largest element along the last axis, and its value."""
     best = new.value(relay.ArgmaxOp, scores, properties={"axis": ints([2])})
     return new.cast(best, i32), new.value(relay.MaxOp, scores, properties={"axis": ints([2])})
 

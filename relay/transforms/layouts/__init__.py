@@ -1,2 +1,2 @@
-"""What `convert-layout` and `alter-op-layout` share: which values have which axes, what each op needs to take another
-layout, where the transposes cost least, and the rewriting."""
+"""The implementation of `convert-layout` and `alter-op-layout`: the axes of each value, the rule by which each op takes
+another layout, the cheapest positions of transposes, and the rewriting."""

@@ -1,4 +1,5 @@
-"""Which axes the values of a block have, as letters: from the ops whose layout is known through those that keep it."""
+"""Finds the layouts of a block's values, starting from ops with a known layout and continuing through those that keep
+it."""
 
 from __future__ import annotations
 
@@ -13,19 +14,19 @@ from relay.dialects.layout import Layout, steps
 from relay.dialects.op import TensorOp, is_tensor, rank, shape
 
 Imaging = relay.Conv2dBase | relay.Pool2dOp | relay.Resize2dOp
-"""Ops that state the layout of their images."""
+"""Ops that declare the layout of their images."""
 
 REDUCTIONS = (relay.ReduceOp, qnn.MeanOp)
 
 
 def keeps(op: Operation) -> TypeGuard[TensorOp]:
-    """Whether data operands of the result's rank have the same axes as the result."""
+    """Whether the data operands of the result's rank have the same axes as the result."""
     return isinstance(op, TensorOp) and (op.ELEMENTWISE or op.SAME_AXES)
 
 
 def aligned(op: TensorOp) -> list[SSAValue]:
-    """The operands that have the axes of the result. Constants beside other operands do not count: they get a new
-    layout."""
+    """The operands that have the axes of the result. Constants beside other operands are excluded: they can be
+    converted freely."""
     found = list(op.broadcast_operands())
     if op.ELEMENTWISE and len(found) > 1:
         found = [value for value in found if not isinstance(value.owner, relay.ConstantOp)]
@@ -74,7 +75,7 @@ class Axes:
                 yield use.operation
 
     def spread(self, op: Operation) -> None:
-        """Name the axes that follow from the named operands and results of one op."""
+        """Record the layouts that follow from the known operands and results of one op."""
         if keeps(op):
             values = [*aligned(op), *op.results]
             known = next((self.of[value] for value in values if value in self.of), None)
@@ -98,7 +99,7 @@ class Axes:
 
 
 def reduced(op: relay.ReduceOp | qnn.MeanOp, layout: Layout) -> Layout | None:
-    """The axes that remain; None where only a part of a split axis is reduced."""
+    """The layout after the reduction; None where only one part of a split axis is reduced."""
     gone = {letter for i, letter in enumerate(layout.axes) if i in op.axes()}
     if layout.split and (layout.split in gone) != (layout.split.lower() in gone):
         return None
@@ -106,7 +107,7 @@ def reduced(op: relay.ReduceOp | qnn.MeanOp, layout: Layout) -> Layout | None:
 
 
 def whole(dims: Sequence[int], layout: Layout) -> bool:
-    """Whether all parts of a split axis are there, or none (ones)."""
+    """Whether a shape has both parts of a split axis in full, or both with size 1."""
     if not layout.split:
         return True
     outer, inner = dims[layout.index(layout.split)], dims[layout.index(layout.split.lower())]
@@ -114,5 +115,5 @@ def whole(dims: Sequence[int], layout: Layout) -> bool:
 
 
 def regroups(packed: SSAValue, plain: SSAValue, layout: Layout) -> bool:
-    """Whether the reshape packs or unpacks channels."""
+    """Whether the reshape only packs or unpacks channels."""
     return [*steps(shape(packed), layout, layout.plain)] == [("reshape", shape(plain))]

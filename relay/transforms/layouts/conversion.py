@@ -1,9 +1,6 @@
-"""Converts some ops of a block to another layout, and chooses for every other op the layout with which the least is
-transposed.
-
-Each op is on one of two sides: unchanged, or in the wanted layout. For some ops the side is fixed; for the others a
-minimum cut finds the sides with which the fewest bits move between layouts. Where a split only regroups, nothing moves.
-"""
+"""Converts some ops of a block to another layout, and chooses for every other op the layout with which the fewest bits
+are transposed. Each op is on one of two sides: unchanged, or in the wanted layout. For some ops the side is fixed; for
+the others a minimum cut finds it. A split that only regroups elements moves none."""
 
 from __future__ import annotations
 
@@ -22,11 +19,11 @@ from relay.transforms.layouts.moving import Mover
 from relay.transforms.layouts.rules import Rules
 
 REGROUPED = 1
-"""The cost of reading the same bytes in another shape."""
+"""The cost of reading unmoved elements in another shape."""
 
 
 def cost(value: SSAValue, source: Layout, target: Layout) -> int:
-    """The bits that move when a value gets another layout."""
+    """The cost, in bits moved, of converting a value to another layout."""
     if isinstance(value.owner, relay.ConstantOp):
         return 0
     if not any(kind == "transpose" for kind, _ in steps(shape(value), source, target)):
@@ -37,7 +34,7 @@ def cost(value: SSAValue, source: Layout, target: Layout) -> int:
 
 
 def convert_block(block: Block, wanted: Layout, pinned: Callable[[Imaging], bool], kept: Collection[Operation]) -> bool:
-    """Convert the ops that are `pinned`, not those that are `kept`, and of the rest what saves transposes. Returns
+    """Convert the ops that are `pinned` and not `kept`, and those others whose conversion saves transposes. Returns
     whether something changed."""
     rules = Rules(Axes(block), wanted)
     chosen = [
@@ -51,7 +48,7 @@ def convert_block(block: Block, wanted: Layout, pinned: Callable[[Imaging], bool
 
 
 def divide(block: Block, rules: Rules, chosen: Collection[Operation], kept: Collection[Operation]) -> set[Operation]:
-    """The ops on the side of the wanted layout."""
+    """The ops to be computed in the wanted layout."""
     cut = Cut()
     nodes: dict[Operation, int] = {}
     for op in block.ops:
@@ -75,7 +72,7 @@ def divide(block: Block, rules: Rules, chosen: Collection[Operation], kept: Coll
 
 
 def divide_value(cut: Cut, maker: int, readers: Collection[int], price: int) -> None:
-    """Add the cost of one value: it is converted at most once, however many ops read it converted."""
+    """Add the cost of one value to the graph: it is converted at most once, however many ops read it converted."""
     some, every = cut.node(), cut.node()
     cut.cost(maker, some, price)
     cut.cost(every, maker, price)
@@ -112,14 +109,14 @@ class Rewriting:
             op.erase()
 
     def stay(self, op: Operation) -> None:
-        """Keep an op, on its old operands."""
+        """Keep an op unconverted, with operands in its old layouts."""
         for inner in op.walk():
             for index, value in enumerate(inner.operands):
                 if value in self.values and (known := self.rules.axes.of.get(value)) is not None:
                     inner.operands[index] = self.get(value, known)
 
     def get(self, value: SSAValue, layout: Layout) -> SSAValue:
-        """A value in a layout; made before the current op if it is not there yet."""
+        """A value in a layout; it is converted before the current op if this was not done yet."""
         known = self.rules.axes.of[value]
         forms = self.values.setdefault(value, {known: value})
         if layout not in forms:

@@ -10,7 +10,8 @@ from relay.dialects.op import DYNAMIC, shape
 from relay.transforms.layouts.moving import Mover
 
 DEPTHWISE = Layout.parse("OIHW")
-"""A depthwise kernel [h, w, groups, multiplier] is [groups x multiplier, 1, h, w] as an ordinary one."""
+"""The layout of a depthwise kernel [h, w, groups, multiplier] written as an ordinary one: [groups x multiplier, 1, h,
+w]."""
 
 
 def channels(op: relay.Conv2dBase) -> int:
@@ -19,7 +20,7 @@ def channels(op: relay.Conv2dBase) -> int:
 
 
 def set_kernel_layout(op: relay.Conv2dBase, wanted: str) -> None:
-    """Give a convolution its kernel in another layout. HWOI is for depthwise ones only; others stay as they are."""
+    """Convert a convolution's kernel to another layout. HWOI is only for depthwise ones; others are left unchanged."""
     if op.kernel_layout.data == wanted or (wanted == "HWOI" and not separable(op)):
         return
     block = op.parent_block()
@@ -37,7 +38,7 @@ def separable(op: relay.Conv2dBase) -> bool:
 
 
 def changes(op: relay.Conv2dBase, wanted: str) -> list[Step]:
-    """The steps from the kernel's layout to the wanted one."""
+    """The reshapes and transposes from the kernel's layout to the wanted one."""
     dims, groups = shape(op.kernel), op.groups.value.data
     if op.depthwise:
         height, width, _, multiplier = dims

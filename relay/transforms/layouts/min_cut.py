@@ -1,4 +1,5 @@
-"""A minimum cut: divides nodes between two sides at least cost. Source: E. A. Dinic's algorithm, 1970."""
+"""A minimum cut: divides the nodes of a graph between two sides at the least cost. Source: E. A. Dinic's algorithm,
+1970."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ ENDLESS = 1 << 60
 
 
 class Cut:
-    """A graph whose nodes are numbers; node 0 is on one side, node 1 on the other."""
+    """A graph whose nodes are integers; node 0 is on one side, node 1 on the other."""
 
     def __init__(self) -> None:
         self.edges: list[list[int]] = [[], []]
@@ -16,19 +17,20 @@ class Cut:
         self.room: list[int] = []
 
     def node(self) -> int:
-        """Add a node."""
+        """Add a node, and return its number."""
         self.edges.append([])
         return len(self.edges) - 1
 
     def cost(self, first: int, second: int, amount: int) -> None:
-        """Add a cost for the case that the first node is on the side of node 0 and the second on that of node 1."""
+        """Add a cost that applies if the first node is on the side of node 0 and the second on that of node 1."""
         for tail, head, room in ((first, second, amount), (second, first, 0)):
             self.edges[tail].append(len(self.head))
             self.head.append(head)
             self.room.append(room)
 
     def side(self) -> list[bool]:
-        """For each node whether it is on the side of 1, at least cost; of equal ways that with most on that side."""
+        """For each node, whether it is on the side of node 1 in the cheapest division; among equal ones, that with most
+        nodes on that side."""
         while (levels := self.levels())[1] >= 0:
             used = [0] * len(self.edges)
             while self.push(levels, used):
@@ -49,7 +51,7 @@ class Cut:
         return levels
 
     def push(self, levels: list[int], used: list[int]) -> int:
-        """Send flow along one path on which levels rise; return how much."""
+        """Send flow along one path on which levels rise, and return the amount."""
         path = list[int]()
         tail = 0
         while tail != 1:

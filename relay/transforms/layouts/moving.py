@@ -25,14 +25,14 @@ def moved(array: Array, changes: Sequence[Step]) -> Array:
 
 
 def spread(dims: Sequence[int], axis: int, width: int) -> tuple[int, ...]:
-    """The shape of a scalar, of a vector along `axis`, or of what has fewer axes, in front of which are ones."""
+    """A shape extended to `width` axes: a vector's size is at `axis`, other shapes get ones in front."""
     if len(dims) == 1 and axis >= 0:
         return tuple(dims[0] if i == axis else 1 for i in range(width))
     return (*[1] * (width - len(dims)), *dims)
 
 
 def narrowed(dims: Sequence[int]) -> tuple[int, ...]:
-    """A shape without leading ones."""
+    """A shape without leading ones; at least one axis stays."""
     first = next((i for i, size in enumerate(dims) if size != 1), len(dims) - 1)
     return tuple(dims[first:])
 
@@ -44,7 +44,7 @@ def along(dims: Sequence[int]) -> int | None:
 
 
 def needed(dims: Sequence[int], changes: Sequence[Step]) -> list[Step]:
-    """The steps that are needed: successive reshapes become one, and steps that change nothing for these sizes are
+    """Simplify a list of steps: successive reshapes are merged, and steps that change nothing for these sizes are
     dropped."""
     found, shapes = list[Step](), [tuple(dims)]
     for kind, numbers in changes:
@@ -71,7 +71,7 @@ class Mover:
         properties: Mapping[str, Attribute | None],
         at: Operation,
     ) -> TensorOp:
-        """A new op, before the current one, with the location of `at`."""
+        """Insert an op before the current one, with the location of `at`."""
         op = kind.make(operands, properties, like=at)
         if self.before is None:
             self.block.add_op(op)
@@ -80,7 +80,7 @@ class Mover:
         return op
 
     def move(self, value: SSAValue, changes: Sequence[Step], at: Operation) -> SSAValue:
-        """The value after these steps."""
+        """Apply these reshapes and transposes to a value, at compile time for constants."""
         changes = needed(shape(value), changes)
         if not changes:
             return value
@@ -102,8 +102,8 @@ class Mover:
         return value
 
     def operand(self, value: SSAValue, source: Layout, target: Layout, at: Operation) -> SSAValue:
-        """A value that broadcasts against a tensor in one layout, changed so that it broadcasts against the tensor in
-        the other layout."""
+        """Convert a value that broadcasts against a tensor so that it broadcasts against the tensor in the other
+        layout."""
         width = len(source.axes)
         if rank(value) == 0 or prod(shape(value)) == 1:
             return self.move(value, [("reshape", ())], at) if rank(value) else value
@@ -114,7 +114,8 @@ class Mover:
     def parameter(
         self, value: SSAValue, axis: int, source: Layout, target: Layout, at: Operation
     ) -> tuple[SSAValue, int]:
-        """A scalar, vector along `axis` or broadcast tensor for the other layout, and its axis there."""
+        """Convert a scalar, a vector along `axis` or a broadcast tensor for the other layout, and return it with its
+        axis there (-1 if none)."""
         if rank(value) == 0:
             return value, -1
         if rank(value) == 1 and not source.split and not target.split:
@@ -129,7 +130,8 @@ class Mover:
 
 
 def attribute(array: Array, axis: int, source: Layout, target: Layout) -> tuple[Array, int]:
-    """The same for the numbers of an attribute."""
+    """Convert an attribute's scalar, vector along `axis` or broadcast array for the other layout, with its axis there
+    (-1 if none)."""
     if array.ndim == 0:
         return array, -1
     if array.ndim == 1 and not source.split and not target.split:

@@ -1,4 +1,4 @@
-"""Rules for each kind of op: whether it can compute in another layout, and the op that does."""
+"""Rules for each kind of op: whether it can compute in another layout, and how the converted op is built."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from relay.transforms.layouts.axes import (
 from relay.transforms.layouts.moving import Mover, attribute, spread
 
 Get = Callable[[SSAValue, Layout], SSAValue]
-"""Returns a value in a layout."""
+"""Returns a value in the given layout."""
 
 
 class Rules:
-    """The ops of a block, and the wanted layout."""
+    """The conversion rules for the ops of a block to the wanted layout."""
 
     def __init__(self, axes: Axes, wanted: Layout):
         self.axes, self.wanted = axes, wanted
@@ -44,7 +44,7 @@ class Rules:
         return found if found.fits(known.sizes(shape(value))) else found.plain
 
     def changes(self, value: SSAValue) -> bool:
-        """Whether the value has two layouts to choose from."""
+        """Whether the value's layout would change."""
         return value in self.axes.of and self.target(value) != self.axes.of[value]
 
     # Whether it can
@@ -66,7 +66,7 @@ class Rules:
         return self.can_keep(op, known, self.target(op.results[0]))
 
     def renames(self, op: relay.TransposeOp | relay.ReshapeOp) -> bool:
-        """Whether operand and result are one tensor in two layouts, which in the wanted layout are the same."""
+        """Whether a transpose or reshape only changes the layout, so that it disappears in the wanted layout."""
         known = self.axes.of.get(op.input)
         if known is None or known.letters != self.axes.of[op.result].letters:
             return False
@@ -80,8 +80,8 @@ class Rules:
         return self.target(op.input) == self.target(op.result)
 
     def can_reduce(self, op: relay.ReduceOp | qnn.MeanOp) -> bool:
-        """Whether a reduction can: of integers, or a maximum or minimum; an index only along an axis that is not
-        split."""
+        """Whether a reduction can compute in the wanted layout: of integers, or a maximum or minimum; an arg-reduction
+        only along an axis that is not split."""
         known = self.axes.of.get(op.input)
         if known is None or reduced(op, known) != self.axes.of[op.results[0]]:
             return False
@@ -94,7 +94,7 @@ class Rules:
         return left == self.target(op.results[0])
 
     def can_keep(self, op: TensorOp, known: Layout, target: Layout) -> bool:
-        """Whether an op can whose result has the axes of its operands."""
+        """Whether an op whose result has its operands' axes can compute in the wanted layout."""
         match op:
             case relay.PadOp() | relay.StridedSliceOp():
                 loose = {letter for i, letter in enumerate(known.axes) if not op.independent_along(i)}
@@ -116,7 +116,7 @@ class Rules:
     # The op that does
 
     def convert(self, op: Operation, get: Get, mover: Mover) -> Sequence[SSAValue]:
-        """The results of the op, built in the wanted layout."""
+        """Build the op in the wanted layout, and return its results."""
         assert isinstance(op, TensorOp)
         properties = dict[str, Attribute | None](op.properties)
         if isinstance(op, Imaging):
@@ -147,7 +147,7 @@ class Rules:
         get: Get,
         mover: Mover,
     ) -> Sequence[SSAValue]:
-        """The results of an op whose result has the axes of its operands."""
+        """Build, in the wanted layout, an op whose result has the axes of its operands, and return its results."""
         order = [known.index(letter) if letter in known.axes else -1 for letter in target.axes]
         match op:
             case relay.PadOp():
@@ -189,7 +189,8 @@ class Rules:
         get: Get,
         mover: Mover,
     ) -> Sequence[SSAValue]:
-        """The properties and operands, where those with a number for each index of an axis follow the axis."""
+        """Build the op in the wanted layout where operands or properties have one element for each index of an axis;
+        these follow the axis."""
         axis, where, operands = axis_of(axis_property(op), len(known.axes), op.name), -1, list[SSAValue]()
         for name, numbers in along_axis(op):
             if isinstance(numbers, SSAValue):
@@ -212,7 +213,7 @@ class Rules:
 
 
 def along_axis(op: TensorOp) -> Iterator[tuple[str, SSAValue | Attribute]]:
-    """The operands and properties with a number per index of the op's axis, by name."""
+    """The operands and properties with one element per index of the op's axis, by name."""
     for name in op.ALONG_AXIS:
         if (numbers := op.properties.get(name) or getattr(op, name)) is not None:
             yield name, numbers
@@ -223,7 +224,8 @@ def dims_of(numbers: SSAValue | Attribute) -> tuple[int, ...]:
 
 
 def fits(dims: Sequence[int], axis: int, known: Layout) -> bool:
-    """Whether what has these dims beside a tensor of a layout can be laid out anew: no part of a split axis alone."""
+    """Whether an operand with these dims, which broadcasts against a tensor of this layout, can be converted: it may
+    not have only one part of a split axis."""
     if len(dims) > len(known.axes):
         return False
     return not dims or whole(spread(dims, axis, len(known.axes)), known)

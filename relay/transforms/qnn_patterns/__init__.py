@@ -1,4 +1,4 @@
-"""Legalization of `qnn`, split by kind; `PATTERNS` lists every pattern."""
+"""Legalization patterns of `qnn`, one file for each kind; `PATTERNS` lists all."""
 
 from __future__ import annotations
 

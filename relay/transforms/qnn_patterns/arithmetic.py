@@ -1,4 +1,4 @@
-"""Sums, differences, products and means of codes, in i32."""
+"""Patterns for sums, differences, products and means of quantized values, in i32."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def end(new: Expansion, op: qnn.QnnBinaryOp, x: SSAValue) -> SSAValue:
 
 
 def everywhere(new: Expansion, x: SSAValue, result: SSAValue) -> SSAValue:
-    """Codes of 8 bits, if not constant, broadcast to the result's shape."""
+    """Broadcast 8-bit codes to the result's shape, unless they are constant."""
     constant, narrow = isinstance(x.owner, relay.ConstantOp), dtype_of(tensor(x).element_type).itemsize == 1
     if constant or shape(x) == shape(result) or DYNAMIC in shape(result) or not narrow:
         return x
@@ -49,8 +49,8 @@ def everywhere(new: Expansion, x: SSAValue, result: SSAValue) -> SSAValue:
 class Sum(Legalization):
     """qnn.add, qnn.subtract %a, %b  =>  cast(clip(rescale(rescale(a' << L) +- rescale(b' << L)) + zero point))
 
-    The rounding `ort`: cast(clip(rint(fma(%a, a, fma(%b, b, c))))). Codes that are repeated are so before they are
-    rescaled: `expand-apply-scale` takes the sum of two codes as one.
+    The rounding `ort`: cast(clip(rint(fma(%a, a, fma(%b, b, c))))). Broadcasts come before the rescaling, so that
+    `expand-apply-scale` can treat the sum of two codes as one rescale.
     """
 
     @op_type_rewrite_pattern
@@ -65,8 +65,8 @@ class Sum(Legalization):
 
 
 def fused_sum(new: Expansion, op: qnn.AddOp) -> SSAValue:
-    """`rint(fma(%a, a, fma(%b, b, c)))` by sums in f64, each rounded to f32, where all 65,536 pairs of codes give the
-    same so; else by a table of the pairs."""
+    """`rint(fma(%a, a, fma(%b, b, c)))` by sums in f64, each rounded to f32, if that is equal for all 65,536 pairs of
+    codes; else by a table of the pairs."""
     a, b, c = interpreter.fused_sum(op)
     codes: Array = every_code(tensor(op.result).element_type)
     first, second = codes[:, None], codes[None, :]
@@ -84,7 +84,7 @@ def fused_sum(new: Expansion, op: qnn.AddOp) -> SSAValue:
 
 
 def to_codes(new: Expansion, x: SSAValue, op: qnn.QnnBinaryOp) -> SSAValue:
-    """`clamp(rint(x))` of float32."""
+    """`clamp(rint(x))` of a float32 x, as codes."""
     type = tensor(op.result).element_type
     return new.cast(new.cast(to_even(new, new.clip(x, *code_bounds(op.min, op.max, type))), i32), type)
 

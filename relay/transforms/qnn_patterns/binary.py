@@ -1,4 +1,4 @@
-"""Quotients, squared differences and comparisons of codes, in i32."""
+"""Patterns for quotients, squared differences and comparisons of quantized values, in i32."""
 
 from __future__ import annotations
 
@@ -35,12 +35,13 @@ COMPARISONS: dict[type[qnn.QnnCompareOp], tuple[type[TensorOp], int]] = {
     qnn.GreaterOp: (relay.GreaterOp, 0),
     qnn.GreaterEqualOp: (relay.GreaterOp, -1),
 }
-"""The comparison of the integers, and what is added to the right one: they are far from the ends of i32."""
+"""For each comparison, the op that compares the integers, and the amount added to its right operand; the integers are
+far from the limits of i32."""
 
 
 class Compare(Legalization):
-    """qnn.equal, less, greater %a, %b  =>  relay.equal, less, greater rescale(a' << L), rescale(b' << L); less_equal,
-    greater_equal with 1 more, less, on the right; not_equal  =>  i1(a - b)"""
+    """qnn.equal, less, greater %a, %b => relay.equal, less, greater rescale(a' << L), rescale(b' << L); less_equal,
+    greater_equal as less, greater with 1 added to, subtracted from the right side; not_equal => i1(a - b)"""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: qnn.QnnCompareOp, rewriter: PatternRewriter) -> None:
@@ -84,7 +85,7 @@ class Divide(Legalization):
 
 
 def numerators(new: Expansion, code: SSAValue, a: Int64) -> tuple[SSAValue, SSAValue]:
-    """`a << free` and free, the sign bits but one, for each code."""
+    """`a << free` and `free`, by tables over all codes; `free` is the number of redundant sign bits of a."""
     free = leading_zeros32(np.where(a < 0, ~a, a)) - 1
     return new.lookup(code, (a << free).astype(np.int32), np.int32), new.lookup(code, free, np.int32)
 

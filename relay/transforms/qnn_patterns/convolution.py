@@ -1,4 +1,4 @@
-"""Products that accumulate: only the zero points are left of the quantisation."""
+"""Patterns for products that accumulate: only the zero points of the quantization remain in the op."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ PLAIN: dict[type[Operation], type[TensorOp]] = {
     qnn.BatchMatmulOp: relay.BatchMatmulOp,
 }
 PIECES = 16
-"""The most parts into which a reduction is split."""
+"""The largest number of parts into which a sum is split."""
 
 
 class Product(Legalization):
     """qnn.conv2d, conv2d_transpose, dense, batch_matmul  =>  relay.nn.* {zero points that are not 0}
 
-    Sums of i64 that fit i32, whatever the data, are i32 ones, cast; of a dense or a convolution also the sums over some
-    of the input channels, which are then added in i64.
+    i64 sums that fit i32 for all data become i32 sums, cast. A dense op or a convolution may also be split into i32
+    sums over ranges of input channels, which are then added in i64.
     """
 
     @op_type_rewrite_pattern
@@ -61,9 +61,10 @@ def constant_weights(op: Products) -> npt.NDArray[np.generic] | None:
 
 
 def parts_that_fit(op: Products, weights: npt.NDArray[np.generic]) -> list[tuple[int, int]]:
-    """The fewest runs of input channels over which no sum can leave i32: the largest code times each output's weights.
+    """The fewest ranges of input channels over which no sum can overflow i32: the largest code times each output's
+    weights.
 
-    All channels where they need not be split; none where they cannot be.
+    One range if none need be split; none if they cannot be.
     """
     low, high = limits(tensor(op.operands[0]).element_type)
     largest = max(high - op.input_zero_point.value.data, op.input_zero_point.value.data - low)

@@ -1,4 +1,4 @@
-"""Functions of one code, in i32 where that is a few operations."""
+"""Patterns for functions of one quantized value, in i32 where that takes few operations."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Abs(Legalization):
 
 
 class LeakyRelu(Legalization):
-    """qnn.leaky_relu %x  =>  relay.lookup %x, table, of codes of 8 bits; of others cast(clip(where(%x' < 0,
-    +-rescale(%x'), rescale(%x')) + zero point)), %x' = i32(%x) - zero point"""
+    """qnn.leaky_relu %x => relay.lookup %x, table for 8-bit codes; for others cast(clip(where(%x' < 0, +-rescale(%x'),
+    rescale(%x')) + zero point)), %x' = i32(%x) - zero point"""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: qnn.LeakyReluOp, rewriter: PatternRewriter) -> None:
@@ -94,7 +94,7 @@ class L2Normalize(Legalization):
 
 
 def inverse_square_root(new: Expansion, x: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """(m, r) with `1 / sqrt(x) ~ m * 2^(-r - 31)`, r >= 0, of i32, as `relay.interpreters.qnn_functions` has it."""
+    """(m, r) in i32 with `1 / sqrt(x) ~ m * 2^(-r - 31)`, r >= 0, as `relay.interpreters.qnn_functions` computes it."""
 
     def constant(value: int) -> SSAValue:
         return new.constant(value, np.int32)

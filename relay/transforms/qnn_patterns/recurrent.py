@@ -1,4 +1,4 @@
-"""Recurrent layers: LSTM, unrolled over time, and SVDF, one step."""
+"""Patterns for recurrent layers: LSTM, unrolled over time, and SVDF, one step."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ TFLITE = StringAttr("tflite")
 
 
 def dense(new: Expansion, x: SSAValue, kernel: SSAValue, zero_point: IntegerAttr) -> SSAValue:
-    """i32 product with the codes of zero point."""
+    """The i32 matrix product of codes with this zero point and a kernel."""
     given = {"input_zero_point": zero_point if zero_point.value.data else None, "out_dtype": i32}
     return new.value(relay.DenseOp, x, kernel, properties=given)
 
 
 def sat16(new: Expansion, x: SSAValue) -> SSAValue:
-    """x, in i32, clipped to i16's range."""
+    """Clip x, in i32, to the range of i16."""
     return new.clip(x, *limits(i16))
 
 
 def shifted_product(new: Expansion, a: SSAValue, b: SSAValue, amount: int) -> SSAValue:
-    """`RDBPOT(a * b, amount)` of i16 in i32."""
+    """`RDBPOT(a * b, amount)` of i16 operands, in i32."""
     product = new.value(relay.MultiplyOp, new.cast(a, i32), new.cast(b, i32))
     return new.value(relay.RoundingRightShiftOp, product, new.constant(amount, np.int32))
 
@@ -71,7 +71,7 @@ class Lstm(Legalization):
 
 
 class Step:
-    """One time step; its constants are shared by all steps."""
+    """Builds one time step; its constants are used by all steps."""
 
     def __init__(self, new: Expansion, op: qnn.LstmOp, units: int):
         self.new, self.op, self.units = new, op, units
@@ -87,7 +87,7 @@ class Step:
         self.multiplier, self.shift = to_numpy(op.recurrent_multiplier), to_numpy(op.recurrent_shift)
 
     def __call__(self, from_input: SSAValue, hidden: SSAValue, cell: SSAValue) -> tuple[SSAValue, SSAValue]:
-        """The next hidden and cell state."""
+        """Build the next hidden and cell state, and return them."""
         new, op = self.new, self.op
         recurrent = dense(new, hidden, op.recurrent_kernel, op.hidden_zero_point)
         recurrent = Lstm.gates(new, recurrent, self.multiplier, self.shift, self.units)

@@ -1,4 +1,4 @@
-"""Changes of scale: requantize, quantize, dequantize; and `rescale` and `finish`, with which other kinds end."""
+"""Patterns for requantize, quantize, dequantize; and `rescale` and `finish`, which other patterns use."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from relay.transforms.legalization import Legalization
 from relay.transforms.location import place
 
 TO_EVEN = 1.5 * 2.0**23
-"""Added to and subtracted from a float32 below 2^22, it leaves the nearest integer, halves to even."""
+"""Adding this to a float32 below 2^22 and subtracting it again rounds to the nearest integer, halves to even."""
 
 
 def codes_to_i32(new: Expansion, x: SSAValue, zero_point: IntegerAttr) -> SSAValue:
-    """i32(x) - zero_point."""
+    """`i32(x) - zero_point`."""
     return new.subtract(new.cast(x, i32), zero_point.value.data)
 
 
 def rescale(
     new: Expansion, x: SSAValue, multiplier: npt.ArrayLike, shift: npt.ArrayLike, rounding: Attribute, axis: int = -1
 ) -> SSAValue:
-    """`x * multiplier * 2^(shift-31)` in i32: for `tflite` a left shift, which wraps, where shift > 0, then the
-    rounding product. Other roundings do not wrap; they leave x as it is for a factor of 1."""
+    """`x * multiplier * 2^(shift-31)` in i32. `tflite` has a left shift, which wraps, if shift > 0, then the rounding
+    product. Other roundings do not wrap; with them, x is unchanged for a factor of 1."""
     exponent = np.asarray(shift)
     if rounding == TFLITE:
         x = new.left_shift(x, along(np.maximum(exponent, 0), axis, x))
@@ -43,8 +43,8 @@ def rescale(
 
 
 def rescale_i64(new: Expansion, x: SSAValue, multiplier: npt.ArrayLike, shift: npt.ArrayLike, axis: int) -> SSAValue:
-    """The same of an i64 accumulator: `i32((x * m16 + 2^(14-shift)) >> (15-shift))`, which wraps, the multiplier
-    rounded to 16 bits.
+    """Rescale an i64 accumulator: `i32((x * m16 + 2^(14-shift)) >> (15-shift))`, which wraps, the multiplier rounded to
+    16 bits.
 
     Source: TFLite's MultiplyByQuantizedMultiplier for int64.
     """
@@ -55,7 +55,7 @@ def rescale_i64(new: Expansion, x: SSAValue, multiplier: npt.ArrayLike, shift: n
 
 
 def code_bounds(low: IntegerAttr | None, high: IntegerAttr | None, type: Attribute) -> tuple[int, int]:
-    """The given bounds, limited to the type's range."""
+    """The clamp bounds, limited to the type's range."""
     least, most = limits(type)
     bottom = least if low is None else min(max(low.value.data, least), most)
     return bottom, most if high is None else min(max(high.value.data, least), most)
@@ -128,13 +128,13 @@ def float32_product(new: Expansion, op: qnn.RequantizeOp, x: SSAValue) -> SSAVal
 
 
 def to_even(new: Expansion, x: SSAValue) -> SSAValue:
-    """rint(x) of float32 numbers below 2^22, or of float64 numbers below 2^51."""
+    """rint(x) of float32 values below 2^22, or of float64 values below 2^51."""
     large = TO_EVEN * 2**29 if tensor(x).element_type == f64 else TO_EVEN
     return new.subtract(new.plus(x, large), large)
 
 
 def clip_numbers(new: Expansion, x: SSAValue, low: float, high: float) -> SSAValue:
-    """The floats clipped to bounds; NaN becomes the lower bound, as in the reference compiled for x86."""
+    """Clip floats to bounds; NaN becomes the lower bound, as in the reference compiled for x86."""
     least = new.constant_like(low, x)
     raised = new.value(relay.WhereOp, new.value(relay.GreaterOp, x, least), x, least)
     return new.value(relay.MinimumOp, raised, new.constant_like(high, x))

@@ -1,4 +1,5 @@
-"""Softmax of codes in gemmlowp's fixed point, its exponential by table: a difference of codes has 256 values."""
+"""Patterns for softmax of quantized values in gemmlowp's fixed point, with a table of exponentials: a difference of
+codes has 256 values."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from relay.transforms.location import place
 from relay.transforms.qnn_patterns.rescale import to_even
 
 ACCUMULATOR_BITS = 12
-"""Integer bits of the sum: terms are Q12.19."""
+"""The number of integer bits of the sum: terms are Q12.19."""
 KEEP = {"axis": ints([-1]), "keepdims": BoolAttr.from_bool(True)}
 
 
@@ -31,7 +32,7 @@ class Softmax(Legalization):
     """qnn.softmax %x  =>  k = ui8(max - %x); e = exp table[k]; s = sum of e >> 12; m, h = reciprocal of s;
     cast(clip(((m * e) >> 35 - h) + lowest code))
 
-    With vectors, e >> 12 is a table, too. The table is 0 where the reference leaves a term out. The subtraction wraps
+    For vectorized code, e >> 12 is a table, too. The table is 0 where the reference skips a term. The subtraction wraps
     in 8 bits, where it is exact as ui8. Shifts beyond 31 (rows of 512 and more) are split in two.
     """
 
@@ -87,8 +88,8 @@ class TableSoftmax(Legalization):
     """qnn.table_softmax %x  =>  e = table[ui8(max - %x)]; cast(clip(rint(f64(e) * floor(1 / scale) / sum of e) + zero
     point))
 
-    The sum is over rows of the transposed numbers: these are added one after the other, as the reference does it, and
-    not several at a time.
+    The sum is over the first axis of the transposed array, so that terms are added one after the other, as in the
+    reference, and not several at a time.
     """
 
     @op_type_rewrite_pattern
@@ -113,7 +114,8 @@ class TableSoftmax(Legalization):
 
 
 def tables_of_lengths(module: ModuleOp, length: int) -> dict[bytes, Callable[[int], Array]]:
-    """What `TableSoftmax` makes of the length of rows, for any length; by its bytes for rows of this one."""
+    """A mapping from the bytes of each table that `TableSoftmax` makes for rows of `length` to a function that makes
+    the table for any length."""
     found = dict[bytes, Callable[[int], Array]]()
     for op in module.walk():
         if isinstance(op, qnn.TableSoftmaxOp) and shape(op.input)[-1] == length:
@@ -123,12 +125,12 @@ def tables_of_lengths(module: ModuleOp, length: int) -> dict[bytes, Callable[[in
 
 
 def table_of(scale: np.float32, length: int) -> Array:
-    """The powers by which softmax of rows of so many codes looks up its terms."""
+    """The table of exponentials that softmax of rows of `length` codes looks up."""
     return np.ascontiguousarray(softmax_powers(scale, max(length, 1))[::-1])
 
 
 def sums_in_order(new: Expansion, code: SSAValue, table: Array) -> SSAValue:
-    """The sums of rows of float32 numbers looked up, the last axis kept as 1."""
+    """Sum rows of float32 values that are looked up, in order; the last axis stays with size 1."""
     count = len(shape(code))
     swapped = [*range(count - 2), count - 1, count - 2]
     if count == 1:

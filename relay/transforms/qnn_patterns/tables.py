@@ -1,4 +1,4 @@
-"""Functions of one code: tables of all codes, made by the op's own interpreter."""
+"""Patterns for functions of one code: tables over all codes, computed by the op's own interpreter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from relay.transforms.legalization import Legalization
 
 
 def every_code(type: Attribute) -> npt.NDArray[np.generic]:
-    """The codes of a type, lowest first."""
+    """All codes of a type, lowest first."""
     least, most = limits(type)
     return np.arange(least, most + 1).astype(dtype_of(type))
 
@@ -45,13 +45,13 @@ class Unary(Legalization):
 
 
 def by_table(new: Expansion, op: UNARY | qnn.LeakyReluOp, rewriter: PatternRewriter) -> None:
-    """Replace a function of one code by a lookup of what its interpreter makes of every code."""
+    """Replace a function of one code by a lookup table, computed by the op's interpreter."""
     (table,) = evaluate(op, [every_code(tensor(op.input).element_type)])
     new.replace(rewriter, new.lookup(op.input, table, table.dtype))
 
 
 class Concatenate(Legalization):
-    """qnn.concatenate %a, %b  =>  relay.concatenate; operands of other parameters than the result's by table"""
+    """qnn.concatenate %a, %b => relay.concatenate; operands whose parameters differ from the result's by a table"""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: qnn.ConcatenateOp, rewriter: PatternRewriter) -> None:
@@ -70,7 +70,8 @@ class Concatenate(Legalization):
 
 
 def rescaling_table(op: qnn.ConcatenateOp, scale: float, zero_point: int) -> npt.NDArray[np.generic]:
-    """What the op makes of every code of an input with these parameters: of a concatenation of just that."""
+    """The table that rescales codes with these parameters to the op's result: the interpreter's result for a
+    concatenation of one operand."""
     codes = every_code(tensor(op.result).element_type)
     properties: dict[str, Attribute] = {
         "axis": IntegerAttr(0, 64),
