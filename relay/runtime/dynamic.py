@@ -15,7 +15,8 @@ import numpy as np
 
 from relay.errors import InvalidArgument, Unsupported
 from relay.runtime import archive, container, variants
-from relay.runtime.executable import EXECUTABLES, Executable, certify, executable_of
+from relay.runtime.artifact import certify
+from relay.runtime.executable import EXECUTABLES, Executable, executable_of
 from relay.runtime.interface import Interface, Key, positive
 from relay.runtime.lengths import Lengths
 from relay.runtime.library import Library

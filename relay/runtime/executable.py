@@ -1,38 +1,28 @@
-"""A compiled model: bind inputs, run, read outputs; save and load."""
+"""A compiled model: bind inputs, run, read outputs."""
 
 from __future__ import annotations
 
-import json
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from hashlib import sha256
 from math import inf, prod
-from os import PathLike
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 import numpy as np
 from numpy import ndarray
 
-from relay.doors import door
-from relay.errors import InvalidArgument, Malformed, RelayError, Unsupported
-from relay.files import folder_of, replace_file, write_folder
-from relay.mapping import room, used
+from relay.errors import InvalidArgument, Unsupported
 from relay.runtime import archive
-from relay.runtime.container import WRONG
+from relay.runtime.artifact import Artifact, reading_graph
 from relay.runtime.library import Library
-from relay.runtime.memory import Array, Frame, address, aligned_bytes
-from relay.runtime.specification import TensorSpec, random_array
+from relay.runtime.memory import Array, Frame, address
+from relay.runtime.specification import random_array
 from relay.runtime.team import Trial, check, team_for
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from _typeshed import SupportsWrite
-
     from relay.runtime.benchmark import BenchmarkResult
     from relay.runtime.device import Devices
     from relay.runtime.dlpack import Given
@@ -46,17 +36,11 @@ STAGED_BYTES = 16 << 10
 for its address."""
 
 
-EXPORTED = ("o", "a", "so")
-"""Kinds of files that `export` writes: an object, a static library, a shared library."""
-MOST_BYTES = 1 << 47
-"""The largest address."""
-
-
 EXECUTABLES: WeakSet[Executable] = WeakSet()
 """All executables: their locks are made anew in the child of a `fork`."""
 
 
-class Executable:
+class Executable(Artifact):
     """A compiled model. Every method may be called from several threads: `run(x)` runs at the same time in each, the
     form with bound inputs takes turns."""
 
@@ -70,25 +54,12 @@ class Executable:
     ):
         """`constants`: the bytes that native code reads, if `params` are views of them already. `claims`: checked by
         `relay.validation`."""
-        self._params = dict(params)
-        self.library, self.claims = library, claims
-        try:
-            self._graph = cast(dict[str, Any], json.loads(graph)) if isinstance(graph, str) else dict(graph)
-            self.inputs = [TensorSpec.from_json(entry) for entry in self._graph["inputs"]]
-            self.outputs = [TensorSpec.from_json(entry) for entry in self._graph["outputs"]]
+        super().__init__(graph, library, params, constants, claims)
+        with reading_graph():
             rows = self._graph["outputs"]
             self._counts = counts_of(rows) if any("count" in row for row in rows) else None
-            self._constants = self._assemble() if constants is None else constants
             self._initial = self._initial_states()
-            self._arena_bytes = int(self._graph["arena_bytes"])
-            self._length = int(self._graph.get("length", 0))  # at most; 0 where it is known
-            if not 0 <= self._arena_bytes < MOST_BYTES:
-                raise ValueError(f"an arena of {self._arena_bytes} bytes")
             entry_point = str(self._graph["entry"])
-        except InvalidArgument:
-            raise
-        except WRONG as error:
-            raise Malformed("graph", f"is not what relay.build writes: {error!r}") from None
         self._names = {spec.name: index for index, spec in enumerate(self.inputs)}
         self._team_functions: str | None = self._graph.get("team")
         self._foreign = archive.foreign(self._graph, "graph")
@@ -125,59 +96,14 @@ class Executable:
         self._lock = threading.RLock()
         self._acquire, self._release = self._lock.acquire, self._lock.release
 
-    def _assemble(self) -> Array:
-        """Copy the constants to their planned offsets, with `params` as views."""
-        size = int(self._graph["constants_bytes"])
-        if (blob := room(size)) is None:
-            blob = aligned_bytes(size)
-        for entry in self._graph["constants"]:
-            name, shape, dtype, offset = entry["name"], entry["shape"], np.dtype(entry["dtype"]), int(entry["offset"])
-            array = np.require(self._param(name), requirements=["C"])
-            if list(array.shape) != list(shape) or array.dtype != dtype:
-                wrong = f"is {array.dtype}{list(array.shape)}; {dtype}{list(shape)} is needed"
-                raise InvalidArgument(f"params['{name}']", wrong)
-            flat = array.reshape(-1).view(np.uint8)
-            blob[offset : offset + flat.size] = flat
-            used(flat.size)
-            self._params[name] = blob[offset : offset + flat.size].view(dtype).reshape(array.shape)
-            self._params[name].flags.writeable = False
-        return blob
-
-    @property
-    def constants(self) -> Array:
-        """The bytes of all constants, at their planned offsets."""
-        return self._constants
-
-    def constants_digest(self) -> bytes:
-        """The SHA-256 of the constants and their offsets."""
-        digest = sha256(json.dumps(self._graph["constants"]).encode())
-        digest.update(self._constants.data)
-        return digest.digest()
-
-    def share_constants(self, other: Executable) -> None:
-        """Use the equal constants of another executable, before the first run."""
-        if self._devices is None:
-            self._constants = other._constants
-            shared = {row["name"] for row in self._graph["constants"]}
-            self._params |= {name: array for name, array in other._params.items() if name in shared}
-
     def _load_externals(self) -> Externals:
         from relay.runtime.external import Externals  # here: most executables have none
 
-        try:
+        with reading_graph("externals are"):
             return Externals(self._graph, self.library.artifacts, self._params)
-        except WRONG as error:
-            if isinstance(error, RelayError):
-                raise
-            raise Malformed("graph", f"externals are not what relay.build writes: {error!r}") from None
 
     def _refuse(self, table: int) -> None:
         raise InvalidArgument("run", str(self._foreign), "save or export it for a machine that can run it")
-
-    def _param(self, name: str) -> Array:
-        if name not in self._params:
-            raise InvalidArgument(f"params['{name}']", "is missing")
-        return self._params[name]
 
     def _initial_states(self) -> dict[int, Array]:
         """The initial values of states by input."""
@@ -462,47 +388,11 @@ class Executable:
 
     # What it is made of
 
-    def __iter__(self) -> Iterator[Any]:
-        """`graph, lib, params = executable`."""
-        return iter((json.dumps(self._graph), self.library, dict(self._params)))
-
-    def to_json(self) -> dict[str, Any]:
-        """What it takes, gives, needs and is made for, as numbers, texts and lists."""
-        return {
-            "target": self._graph["target"],
-            "inputs": self._graph["inputs"],
-            "outputs": self._graph["outputs"],
-            "kernels": len(self._graph["kernels"]),
-            "bytes": {
-                "code": len(self.library.code),
-                "constants": self._graph["constants_bytes"],
-                "arena": self._arena_bytes,
-            },
-        }
-
     def __getitem__(self, name: str) -> Callable[..., Executable]:
         """TVM's `lib["default"](device)`, which is the executable itself."""
         if name != "default":
             raise InvalidArgument(f"executable[{name!r}]", 'is not there: one function is, "default"', "call run()")
         return lambda *device: self
-
-    def __repr__(self) -> str:
-        lines = [f"  {spec.kind:6} {spec}" for spec in (*self.inputs, *self.outputs)]
-        return "\n".join([self._head(), *lines])
-
-    def _repr_html_(self) -> str:
-        from html import escape  # here: for notebooks only
-
-        rows = [("", "name", "type", "shape", "scale", "zero point")]
-        rows += [spec.cells() for spec in (*self.inputs, *self.outputs)]
-        table = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-        return f"<p>{escape(self._head())}</p><table>{table}</table>"
-
-    def _head(self) -> str:
-        """The target and the sizes, for the head of a page."""
-        row = self.to_json()
-        target, sizes = row["target"], ", ".join(f"{size} bytes of {name}" for name, size in row["bytes"].items())
-        return f"Executable for {target['triple']} ({target['cpu']}): {row['kernels']} kernels, {sizes}"
 
     def __reduce__(self) -> tuple[Callable[..., Executable], tuple[bytes, int]]:
         """Pickles as the bytes that `save` writes; without the texts it was made from."""
@@ -512,82 +402,6 @@ class Executable:
     def externals(self) -> dict[str, External]:
         """The functions of external compilers by symbol; `.loaded` is the object that a loader returned."""
         return {} if self._externals is None else {each.symbol: each for each in self._externals.functions}
-
-    @property
-    def graph(self) -> dict[str, Any]:
-        """Kernels, buffers, offsets, inputs and outputs, as in the JSON."""
-        return self._graph
-
-    @property
-    def params(self) -> dict[str, Array]:
-        """The constants as compiled (weights packed), by name."""
-        return dict(self._params)
-
-    def get_source(self, kind: str = "ll") -> str:
-        """The text the code was made from: "mlir" (before translation), "ll" (LLVM IR) or "asm"."""
-        if kind not in self.library.sources:
-            known = ", ".join(sorted(self.library.sources)) or "none"
-            raise InvalidArgument(f"get_source({kind!r})", "is not there", f"the sources are: {known}")
-        return self.library.sources[kind]()
-
-    def save(self, file: str | PathLike[str] | SupportsWrite[bytes]) -> None:
-        """Write one file that `relay.runtime.load` reads: graph, code, constants, what external compilers made;
-        for this kind of CPU. `file` is a path, or open for bytes. Raises InvalidArgument where it cannot be written."""
-        if not isinstance(file, str | PathLike) and callable(write := getattr(file, "write", None)):
-            try:
-                write(self.to_bytes())
-            except TypeError:
-                raise InvalidArgument("save", f"{file!r} takes no bytes", "open it with 'wb'") from None
-            return
-        replace_file(archive.path_of(file), *self.pieces())
-
-    export_library = save
-    """TVM's name of `save`."""
-
-    def export(self, folder: str | PathLike[str], name: str = "relay_model", kind: str = "o") -> list[Path]:
-        """Write `NAME.o`, object code for the target with the weights inside, `NAME.h`, how C and C++ call it,
-        `NAME.md`, what it is, and `NAME.cmake`, a library for CMake; the paths. With `kind` "a", `libNAME.a` takes the
-        object's place, with "so" `libNAME.so`, for Linux and Android on x86-64 and aarch64.
-
-        Nothing has to be started or loaded; what the code calls of the C library and libm, a linker finds. With parts
-        that external compilers made, `NAME_regions.c` starts their devices by the vendors' C functions (see
-        docs/bring_your_own_codegen.md). Raises Unsupported if one names no such functions, it is for a GPU or for
-        any length, or it was loaded from a file; InvalidArgument if the name is no identifier of C or the files cannot
-        be written.
-        """
-        target = folder_of(folder)
-        if "device" in self._graph:
-            raise Unsupported("export", "a GPU's code has no object files", "save(path) writes one file")
-        if self._length:
-            hint = "build for a length: relay.build(..., shapes={...})"
-            raise Unsupported("export", f"the code is for any length up to {self._length}", hint)
-        if self.library.export is None:
-            raise Unsupported("export", "what was loaded from a file cannot be exported", "build it again")
-        if kind not in EXPORTED:
-            raise InvalidArgument("export", f"the kind {kind!r} is not known", f"known are {', '.join(EXPORTED)}")
-        return write_folder(target, self.library.export(name, kind))
-
-    def certify(self, bits: int = 64) -> Any:
-        """Check the machine code against the formulas that the compiler claims for it. Returns a
-        `relay.validation.Report`: what is proved, tested (a wrong coefficient of a sum is missed with a probability
-        below 2^-bits) and not checked. See docs/certificates.md."""
-        return certify(self.to_bytes(), bits)
-
-    def to_bytes(self) -> bytes:
-        """The bytes of a saved file, which `relay.runtime.load` reads."""
-        return b"".join(self.pieces())
-
-    def pieces(self) -> Sequence[bytes | memoryview]:
-        """The bytes of a saved file in pieces; large ones share the executable's memory."""
-        return archive.pieces(self.parts())
-
-    def parts(self) -> archive.Saved:
-        """The parts of a saved file. Raises Unsupported for a machine for which no shared objects are made."""
-        library = self.library
-        if not library.code:
-            hint = "export(folder) writes its object code"
-            raise Unsupported("save", f"no shared object for {self._graph['target']['triple']} is made", hint)
-        return archive.Saved(self._graph, library.code, self._params, self._constants, library.artifacts, self.claims)
 
 
 def counts_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, int]]:
@@ -623,12 +437,6 @@ def executable_of(saved: archive.Saved) -> Executable:
     else:
         library = Library(saved.code, artifacts=saved.artifacts)
     return Executable(saved.graph, library, saved.params, saved.constants, saved.claims)
-
-
-def certify(data: bytes, bits: int) -> Any:
-    """The certificate of a saved executable, by `relay.validation`."""
-    check, _ = door("relay.runtime", {"relay.validation": "certify"})
-    return cast("Callable[[bytes, int], Any]", check("certify"))(data, bits)
 
 
 def _unpickled(data: bytes, num_threads: int) -> Executable:
