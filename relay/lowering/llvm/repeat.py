@@ -26,6 +26,12 @@ TEAM, ARENAS, STRIDE, NEXT, END, TENSORS = range(1, 7)
 def repeat_text(entry: str, sizes: Sequence[int], forking: bool) -> str:
     """The function for an `entry` whose inputs and outputs have these sizes in bytes; `forking`: it takes a team
     behind the arena."""
+    arenas = TENSORS + len(sizes) + 1
+    return f"{_block(entry, sizes, forking)}\n{_turns(arenas)}\n{_whole(arenas, forking)}"
+
+
+def _block(entry: str, sizes: Sequence[int], forking: bool) -> str:
+    """The function that runs the entry on one element of a batch: it moves the tensors' addresses by their sizes."""
     own = len(sizes) + 2 + forking
     block = [
         f"define internal void @{REPEAT}_block(ptr %table, i64 %i, ptr %arena, ptr %team) #0 {{",
@@ -45,12 +51,12 @@ def repeat_text(entry: str, sizes: Sequence[int], forking: bool) -> str:
             f"  store ptr {value}, ptr %d{number}, align 8",
         ]
     block += [f"  call void @{entry}(ptr %own)", "  ret void", "}"]
-    arenas = TENSORS + len(sizes) + 1
-    shared = "select i1 %many, i64 %count, i64 %even" if forking else "add i64 %count, 0"
-    return (
-        "\n".join(block)
-        + f"""
-define internal void @{REPEAT}_turns(ptr %table, i64 %from, i64 %to) #0 {{
+    return "\n".join(block)
+
+
+def _turns(arenas: int) -> str:
+    """The function that each thread runs: it takes elements of the batch until none is left."""
+    return f"""define internal void @{REPEAT}_turns(ptr %table, i64 %from, i64 %to) #0 {{
 entry:
   %pn = getelementptr i64, ptr %table, i64 {NEXT}
   %pe = getelementptr i64, ptr %table, i64 {END}
@@ -81,8 +87,13 @@ done:
 over:
   ret void
 }}
+"""
 
-define void @{REPEAT}(ptr %table) #0 {{
+
+def _whole(arenas: int, forking: bool) -> str:
+    """The function that is called: it shares the batch among threads, and runs what is left by itself."""
+    shared = "select i1 %many, i64 %count, i64 %even" if forking else "add i64 %count, 0"
+    return f"""define void @{REPEAT}(ptr %table) #0 {{
 entry:
   %count = load i64, ptr %table, align 8
   %pt = getelementptr ptr, ptr %table, i64 {TEAM}
@@ -127,4 +138,3 @@ over:
   ret void
 }}
 """
-    )
