@@ -137,15 +137,12 @@ class Attention(Strategy[AttentionSchedule]):
             inner.finish()
         count = at_most(self.products[0].conv.columns)
         rows = pick("rows", range(1, count + 1), self.best_rows(chosen, target))
-        turn = self.rows.decide_vectors(kernel, pick, rows)
+        turn = self.rows.decide_vectors(kernel, pick)
         packing = 2 * moved(kernel, *(product.conv.kernel.value for product in self.products))
         cycles = round(sum(each.cycles for each in chosen) * self.batch + turn.cycles + packing)
         why = f"the scores of {rows} of {count} queries at once, {self.batch} times"
-        masks = pick_masks(pick, target, *(product.conv.outputs for product in self.products))
-        return AttentionSchedule(
-            rows=rows, products=tuple(chosen), lanes=turn.lanes, partial=turn.partial, saturate=turn.saturate,
-            masks=masks, cycles=cycles, why=why,
-        )  # fmt: skip
+        pick_masks(pick, target, *(product.conv.outputs for product in self.products))
+        return pick.schedule(AttentionSchedule, cycles, why, products=tuple(chosen))
 
     def best_rows(self, chosen: Sequence[TileSchedule], target: CpuTarget) -> int:
         """As many tiles of queries as fit with their scores into the first-level cache, at least one."""

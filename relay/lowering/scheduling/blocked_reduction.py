@@ -135,15 +135,12 @@ class BlockedReduction(OfWeights[BlockedReductionSchedule]):
         steps = pick("steps", range(1, taps.run + 1), even(taps.run, most))
         room = min(max(costs.scratch_bytes // size, 1), problem.width)
         strip = -(-even(problem.width, room) // pixels) * pixels
-        strip = pick("strip", range(1, room + 1), min(strip, room))
+        pick("strip", range(1, room + 1), min(strip, room))
         strides = tuple(dict.fromkeys((costs.cache_line, *STRIDES, 0)))
-        stride = pick("prefetch_stride", strides, strides[0])
-        masks = pick_masks(pick, target, conv.outputs)
+        pick("prefetch_stride", strides, strides[0])
+        pick_masks(pick, target, conv.outputs)
         total = round(cycles(problem, costs, tile, taps, steps))
-        return BlockedReductionSchedule(
-            tile=tile, skip_border=skip, steps=steps, strip=strip, prefetch_stride=stride, masks=masks, cycles=total,
-            why=f"{total:,} cycles, the least of all",
-        )  # fmt: skip
+        return pick.schedule(BlockedReductionSchedule, total, f"{total:,} cycles, the least of all")
 
     def pads(self, schedule: BlockedReductionSchedule) -> Sequence[SSAValue]:
         return (self.found.conv.data.value,) if schedule.skip_border else ()

@@ -195,8 +195,7 @@ def copies(conv: Convolution, schedule: TileSchedule) -> bool:
 
 def pick_padding(pick: Picks, conv: Convolution, schedule: TileSchedule, padding: Padding | None) -> bool:
     """Whether copying the data also pads it."""
-    can = copies(conv, schedule) and padding is not None and padding.of_image
-    return pick("pad_in_copy", (True, False) if can else (False,), can)
+    return pick.may("pad_in_copy", copies(conv, schedule) and padding is not None and padding.of_image)
 
 
 def emit_data(emission: Emission, conv: Convolution, schedule: TileSchedule, *, pads: bool) -> SSAValue:
@@ -256,9 +255,9 @@ class Contraction(OfWeights[ContractionSchedule]):
             pays = skipping_pays(conv, runs, kernel.target.costs)
             around = replace(around, border_rows=(pays, not pays))
         chosen = decide_tiles(pick, conv, kernels, kernel.target, around)
-        pads = pick_padding(pick, conv, chosen, padding)
-        masks = pick_masks(pick, kernel.target, conv.outputs)
-        return ContractionSchedule(**vars(chosen), one_row=one_row, pad_in_copy=pads, masks=masks)
+        pick_padding(pick, conv, chosen, padding)
+        pick_masks(pick, kernel.target, conv.outputs)
+        return pick.schedule(ContractionSchedule, chosen.cycles, chosen.why)
 
     def pads(self, schedule: ContractionSchedule) -> Sequence[SSAValue]:
         return (self.found.conv.data.value,) if schedule.pad_in_copy else ()

@@ -59,14 +59,13 @@ class Depthwise(OfWeights[DepthwiseSchedule]):
 
     def decide(self, kernel: Kernel, pick: Picks) -> DepthwiseSchedule:
         conv = self.found.conv
-        can = takes_pairs(conv, kernel.target)
-        pairs = pick("pairs", (True, False) if can else (False,), can)
+        pairs = pick.may("pairs", takes_pairs(conv, kernel.target))
         few = conv.kernel_rows * conv.kernel_columns <= kernel.target.costs.unrolled_taps
-        unrolled = pick("unrolled_taps", (True,) if pairs else (True, False), pairs or few)
+        pick("unrolled_taps", (True,) if pairs else (True, False), pairs or few)
         cycles = depthwise_cycles(kernel, self.op, conv, 2 if pairs else 1)
         why = f"16 channels{' of two taps' if pairs else ''} at a time"
-        masks = pick_masks(pick, kernel.target, conv.outputs)
-        return DepthwiseSchedule(pairs=pairs, unrolled_taps=unrolled, masks=masks, cycles=cycles, why=why)
+        pick_masks(pick, kernel.target, conv.outputs)
+        return pick.schedule(DepthwiseSchedule, cycles, why)
 
     def emit(self, emission: Emission, schedule: DepthwiseSchedule) -> None:
         found, conv = self.found, self.found.conv

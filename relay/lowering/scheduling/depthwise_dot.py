@@ -86,13 +86,12 @@ class DepthwiseDot(OfWeights[DepthwiseDotSchedule]):
         conv, possible = self.found.conv, self.possible
         padded = pick("padded", possible, possible[0])
         image = image_of(conv, None if padded else self.padding)
-        strip = pick("strip", range(1, conv.out_rows + 1), best_strip(conv, image, kernel.target))
+        pick("strip", range(1, conv.out_rows + 1), best_strip(conv, image, kernel.target))
         lanes, dot = width_of(conv, kernel.target), kernel.target.dot(GROUP, conv.data.unsigned)
-        lanes, unsigned = pick("lanes", (lanes,), lanes), dot is None or dot.unsigned
-        unsigned = pick("unsigned", (unsigned,), unsigned)
+        pick.only("lanes", lanes)
+        pick.only("unsigned", dot is None or dot.unsigned)
         why = f"dot products of up to 4 rows of a column, {lanes} lanes at a time"
-        cycles = depthwise_cycles(kernel, self.op, conv, 4)
-        return DepthwiseDotSchedule(strip=strip, padded=padded, lanes=lanes, unsigned=unsigned, cycles=cycles, why=why)
+        return pick.schedule(DepthwiseDotSchedule, depthwise_cycles(kernel, self.op, conv, 4), why)
 
     def pads(self, schedule: DepthwiseDotSchedule) -> Sequence[SSAValue]:
         return () if schedule.padded else (self.found.conv.data.value,)

@@ -76,13 +76,13 @@ class ElementwiseRows(Strategy[ElementwiseSchedule]):
         op, sizes, flat = self.op, extents(self.op), pick_flat(self.op, pick)
         size = prod(sizes) if flat else sizes[-1]
         wider = longer(op.body.block, size, kernel.target)
-        lanes, saturate = pick_lanes(op.body.block, size, kernel.target, pick, wider=wider)
-        overlap = pick("overlap", (True, False) if apart(op) else (False,), apart(op))
+        lanes, _ = pick_lanes(op.body.block, size, kernel.target, pick, wider=wider)
+        pick.may("overlap", apart(op))
         vectors = vectors_of(at_most(size), lanes, at_once(kernel.target, max(lanes)))
         known = at_most(size)
         cycles = estimate(kernel, op, prod(map(at_most, sizes)) // known * vectors, 1) if known else 0
         why = f"{lanes[0]} elements at a time{', all in one row' if flat else ''}"
-        return ElementwiseSchedule(flat=flat, lanes=lanes, overlap=overlap, saturate=saturate, cycles=cycles, why=why)
+        return pick.schedule(ElementwiseSchedule, cycles, why)
 
     def emit(self, emission: Emission, schedule: ElementwiseSchedule) -> None:
         Elementwise(emission.builder, self.op, self.op.body.block, schedule).emit(schedule.overlap)
@@ -95,8 +95,7 @@ def pick_flat(op: linalg.GenericOp, pick: Picks) -> bool:
         not is_buffer(v.type) or (contiguous(v.type) and (is_identity(m.data, rank) or elements(shape_of(v)) == 1))
         for v, m in zip(op.operands, op.indexing_maps, strict=True)
     )
-    flat = flat and leads(tuple(extents(op)))
-    return pick("flat", (True, False) if flat else (False,), flat)
+    return pick.may("flat", flat and leads(tuple(extents(op))))
 
 
 def pick_lanes(
@@ -110,8 +109,7 @@ def pick_lanes(
     """Widths of vectors for rows of `size` that the block makes, `wider` ones first, and whether codes are narrowed 64
     at a time. `given`: values inside that are computed before."""
     clamp = match_clamp(block) if target.packs else None
-    can = clamp is not None and clamp.value not in given
-    saturate = pick("saturate", (True, False) if can else (False,), can)
+    saturate = pick.may("saturate", clamp is not None and clamp.value not in given)
     best = [*([WIDTH] if saturate else wider), *widths_of(block, size, target)]
     most = [WIDTH] if saturate else []
     if has_whole_vectors(block):

@@ -76,8 +76,7 @@ def pick_masks(pick: Picks, target: CpuTarget, *outputs: int) -> bool:
     `outputs`: numbers of channels that end in such a vector, or do not; of one that is known at run time only, what is
     left of a row goes in powers of two."""
     open_count = any(isinstance(count, Extent) for count in outputs)
-    can = target.whole_vectors and not open_count and any(count % LANES for count in outputs)
-    return pick("masks", (True, False) if can else (False,), can)
+    return pick.may("masks", target.whole_vectors and not open_count and any(count % LANES for count in outputs))
 
 
 class Epilogue:

@@ -109,17 +109,14 @@ class FloatDepthwise(OfWeights[FloatDepthwiseSchedule]):
         row, conv = self.found.row, self.found.conv
         ways = [way for way in ((True, False) if row else (False,)) if self.possible(way)]
         one_row = pick("one_row", ways, ways[0])
-        padded = pick("padded", self.possible(one_row), self.possible(one_row)[0])
+        pick("padded", self.possible(one_row), self.possible(one_row)[0])
         most = min(MOST_PIXELS, (conv if not one_row or row is None else row).out_columns)
         held = (kernel.target.vector_registers - 1) // 2  # a vector of weights; of data and of sums for each pixel
         best = max(min(held, kernel.target.costs.depthwise_pixels, most), 1)
-        pixels = pick("pixels", range(1, most + 1), best)
+        pick("pixels", range(1, most + 1), best)
         cycles = depthwise_cycles(kernel, self.op, conv, 1)
-        why = "rows of pixels, 16 channels at a time"
-        masks = pick_masks(pick, kernel.target, conv.outputs)
-        return FloatDepthwiseSchedule(
-            pixels=pixels, one_row=one_row, padded=padded, masks=masks, cycles=cycles, why=why
-        )
+        pick_masks(pick, kernel.target, conv.outputs)
+        return pick.schedule(FloatDepthwiseSchedule, cycles, "rows of pixels, 16 channels at a time")
 
     def pads(self, schedule: FloatDepthwiseSchedule) -> Sequence[SSAValue]:
         return () if schedule.padded else (self.found.conv.data.value,)

@@ -123,10 +123,10 @@ class GatheredRows(Strategy[GatheredSchedule]):
         lanes = pick("lanes", [n for n in (64, 32, 16, 8, 4) if n <= sizes[-1]], best)
         known = not any(isinstance(size, Extent) for size in sizes)
         can = known and self.columns is not None and self.columns.bytes <= kernel.target.costs.scratch_bytes
-        by_column = pick("by_column", (True, False) if can else (False,), can)
+        by_column = pick.may("by_column", can)
         why = f"rows {lanes} elements at a time{', what a line needs of each column once' if by_column else ''}"
         cycles = estimate(kernel, op, prod(map(at_most, sizes)), lanes)
-        return GatheredSchedule(lanes=lanes, by_column=by_column, cycles=cycles, why=why)
+        return pick.schedule(GatheredSchedule, cycles, why)
 
     def emit(self, emission: Emission, schedule: GatheredSchedule) -> None:
         columns = self.columns if schedule.by_column else None

@@ -65,12 +65,10 @@ class GroupsInTurn(OfWeights[GroupsSchedule]):
         conv, padding = joined.conv, kernel.waiting.get(split.conv.data.value)
         kernels = [one for array in self.kernels(joined) for one in array]
         chosen = decide_tiles(pick, conv, kernels, kernel.target, found.around(conv, kernel.target, padding))
-        pads = pick_padding(pick, conv, chosen, padding)
-        every = replace(
-            chosen, cycles=chosen.cycles * joined.count, why=f"{joined.count} groups of channels, each: {chosen.why}"
-        )
-        masks = pick_masks(pick, kernel.target, conv.outputs)
-        return GroupsSchedule(**vars(every), groups=joined.count, pad_in_copy=pads, masks=masks)
+        pick_padding(pick, conv, chosen, padding)
+        pick_masks(pick, kernel.target, conv.outputs)
+        why = f"{joined.count} groups of channels, each: {chosen.why}"
+        return pick.schedule(GroupsSchedule, chosen.cycles * joined.count, why)
 
     def kernels(self, joined: Groups) -> list[Array]:
         """Each call's kernel as [g, o, i, j, c]."""

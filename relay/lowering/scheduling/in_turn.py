@@ -98,23 +98,22 @@ class RowsInTurn(Strategy[InTurnSchedule]):
         read = max(itemsize(value) for op in self.chain for value in op.operands if is_buffer(value.type))
         here, costs = at_most(self.outer[-1]), kernel.target.costs
         fit = costs.scratch_bytes // (read * at_most(self.size)) if kernel.target.has_vectors else 1
-        rows = pick("rows", range(1, here + 1), min(max(fit, 1), costs.rows_of_stage, here))
-        return self.decide_vectors(kernel, pick, rows)
+        pick("rows", range(1, here + 1), min(max(fit, 1), costs.rows_of_stage, here))
+        return self.decide_vectors(kernel, pick)
 
-    def decide_vectors(self, kernel: Kernel, pick: Picks, rows: int) -> InTurnSchedule:
+    def decide_vectors(self, kernel: Kernel, pick: Picks) -> InTurnSchedule:
         """All but the number of rows."""
         whole = [op for op in self.chain if isinstance(op, linalg.GenericOp) and writes_rows(op, self.outer, self.size)]
         ours = [pick_lanes(op.body.block, self.size, kernel.target, Picks()) for op in whole]
-        can = any(saturate for _, saturate in ours)
-        saturate = pick("saturate", (True, False) if can else (False,), can)
+        saturate = pick.may("saturate", any(saturate for _, saturate in ours))
         best = sorted({lanes for widths, _ in ours for lanes in widths}, reverse=True)
         possible = [tuple(best), *((lanes, 1) for lanes in best if lanes != 1), (1,)]
-        lanes = pick("lanes", [each for each in possible if not saturate or 64 in each], possible[0])
-        partial = pick("partial", (kernel.target.costs.partial_results,), kernel.target.costs.partial_results)
+        pick("lanes", [each for each in possible if not saturate or 64 in each], possible[0])
+        pick.only("partial", kernel.target.costs.partial_results)
         generics = [op for op in self.chain if isinstance(op, linalg.GenericOp)]
         cycles = sum(estimate(kernel, op, prod(map(at_most, extents(op))), LANES) for op in generics)
         why = f"{len(generics)} operations on each of {prod(map(at_most, self.outer))} rows of {self.size}"
-        return InTurnSchedule(lanes=lanes, partial=partial, saturate=saturate, rows=rows, cycles=cycles, why=why)
+        return pick.schedule(InTurnSchedule, cycles, why)
 
     def emit(self, emission: Emission, schedule: InTurnSchedule) -> None:
         b, (*outer, last), most = emission.builder, self.outer, schedule.rows

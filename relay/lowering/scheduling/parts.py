@@ -99,7 +99,7 @@ class Parts(OfWeights[PartsSchedule]):
 
     def decide(self, kernel: Kernel, pick: Picks) -> PartsSchedule:
         found, padding = self.found, kernel.waiting.get(self.found.conv.data.value)
-        one_row = pick("one_row", (found.row is not None,), found.row is not None)
+        one_row = pick.only("one_row", found.row is not None)
         conv, whole = found.form(one_row)
         around = replace(found.around(conv, kernel.target, padding), flat=(False,), narrows=False)
         chosen: list[TileSchedule] = []
@@ -110,15 +110,13 @@ class Parts(OfWeights[PartsSchedule]):
             kernels = [part.kernel_of(k) for k in whole]
             chosen.append(decide_tiles(inner, part.conv, kernels, kernel.target, around))
             inner.finish()
-        pads = pick_padding(pick, conv, chosen[0], padding)
+        pick_padding(pick, conv, chosen[0], padding)
         left = sum(products(part.conv) for part in self.parts) / products(conv)
         problem = problem_of(conv, kernel.target, chosen[0].codes_per_step)
         cycles = round(left * choose(problem, kernel.target.costs).cycles)
         why = f"{len(chosen)} blocks of channels with windows of their own"
-        masks = pick_masks(pick, kernel.target, *(part.conv.outputs for part in self.parts))
-        return PartsSchedule(
-            one_row=one_row, pad_in_copy=pads, masks=masks, parts=tuple(chosen), cycles=cycles, why=why
-        )
+        pick_masks(pick, kernel.target, *(part.conv.outputs for part in self.parts))
+        return pick.schedule(PartsSchedule, cycles, why, parts=tuple(chosen))
 
     def pads(self, schedule: PartsSchedule) -> Sequence[SSAValue]:
         return (self.found.conv.data.value,) if schedule.pad_in_copy else ()

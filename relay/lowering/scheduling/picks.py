@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from math import prod
-from typing import TypeVar, cast, overload
+from typing import Any, TypeVar, cast, overload
 
 from relay.errors import InvalidArgument
-from relay.lowering.scheduling.record import Given, Value
+from relay.lowering.scheduling.record import Given, OpSchedule, Value
 
+S = TypeVar("S", bound=OpSchedule)
 T = TypeVar("T", bound=Value)
 SHOWN = 12
 """The most values that an error lists."""
@@ -56,31 +58,42 @@ def shown_range(numbers: range) -> str:
 
 
 class Picks:
-    """Answers decisions about one operation: what is `given`, checked, else what is best. `at_most`: a register tile
-    for all operations, of which each takes what it has."""
+    """Answers decisions about one operation: what is `given`, checked, else what is best. `decided`: all so far;
+    `at_most`: a register tile for all operations, of which each takes what it has."""
 
     at_most: tuple[int, int] | None = None
 
     def __init__(self, where: str = "", given: Given | None = None):
         self.where, self.given = where, dict(given or {})
-        self.names: list[str] = []
+        self.decided: dict[str, Value] = {}
 
     def __call__(self, name: str, possible: Sequence[T], best: T) -> T:
         """The decision of this name. Raises InvalidArgument where what is given is not possible."""
-        self.names.append(name)
-        if name not in self.given:
-            return best
-        wanted = self.given[name]
-        if wanted not in possible or has_truth(wanted) != has_truth(best):
+        self.decided[name] = wanted = self.given.get(name, best)
+        if name in self.given and (wanted not in possible or has_truth(wanted) != has_truth(best)):
             raise InvalidArgument(
                 self.where, f"{name} = {shown(wanted)} is not possible", f"possible: {listed(possible)}"
             )
         return cast(T, wanted)
 
+    def only(self, name: str, value: T) -> T:
+        """A decision that follows from others."""
+        return self(name, (value,), value)
+
+    def may(self, name: str, can: bool) -> bool:
+        """Whether to do what is best wherever it can be done."""
+        return self(name, (True, False) if can else (False,), can)
+
+    def schedule(self, kind: type[S], cycles: int, why: str, **others: Value) -> S:
+        """The record of all that was decided, and of what follows from it."""
+        found = self.decided | others
+        decisions = {field.name: found[field.name] for field in fields(kind) if field.name in found}
+        return kind(**cast(Any, decisions), cycles=cycles, why=why)
+
     def inner(self, name: str, count: int) -> list[Picks]:
         """The same for `count` parts of the operation. Raises InvalidArgument where others are given."""
-        self.names.append(name)
         given = self.given.get(name)
+        self.decided[name] = given or ()
         parts: list[Given] = [{}] * count if given is None else []
         if isinstance(given, tuple):
             parts = [each for each in given if isinstance(each, Mapping)]
@@ -101,8 +114,10 @@ class Picks:
     def finish(self) -> None:
         """Check that every given decision was asked for. Raises InvalidArgument otherwise."""
         for name in self.given:
-            if name not in self.names:
-                raise InvalidArgument(self.where, f"{name} is not decided here", f"decisions: {', '.join(self.names)}")
+            if name not in self.decided:
+                raise InvalidArgument(
+                    self.where, f"{name} is not decided here", f"decisions: {', '.join(self.decided)}"
+                )
 
 
 def has_truth(value: Value) -> bool:

@@ -55,8 +55,8 @@ class Fill(Strategy[FillSchedule]):
     def decide(self, kernel: Kernel, pick: Picks) -> FillSchedule:
         target = self.op.outputs[0]
         row = contiguous(target.type) and leads(shape_of(target))
-        flat = pick("flat", (True, False) if row else (False,), row)
-        return FillSchedule(flat=flat, cycles=moved(kernel, target), why="in one row" if flat else "row by row")
+        why = "in one row" if pick.may("flat", row) else "row by row"
+        return pick.schedule(FillSchedule, moved(kernel, target), why)
 
     def emit(self, emission: Emission, schedule: FillSchedule) -> None:
         emit_fill(emission.builder, self.op, flat=schedule.flat)
@@ -86,9 +86,8 @@ class Copy(Strategy[CopySchedule]):
     def decide(self, kernel: Kernel, pick: Picks) -> CopySchedule:
         sides = (self.op.source, self.op.destination)
         both = all(contiguous(side.type) and leads(shape_of(side)) for side in sides)
-        flat = pick("flat", (True, False) if both else (False,), both)
-        cycles = moved(kernel, self.op.source, self.op.destination)
-        return CopySchedule(flat=flat, cycles=cycles, why="in one row" if flat else "row by row")
+        why = "in one row" if pick.may("flat", both) else "row by row"
+        return pick.schedule(CopySchedule, moved(kernel, *sides), why)
 
     def emit(self, emission: Emission, schedule: CopySchedule) -> None:
         emit_copy(emission.builder, self.op, flat=schedule.flat)
@@ -121,12 +120,9 @@ class Pad(Strategy[PadSchedule]):
         return self.padding.ops
 
     def decide(self, kernel: Kernel, pick: Picks) -> PadSchedule:
-        image = self.padding.of_image
-        by_rows = pick("by_rows", (True, False) if image else (False,), image)
         source, target = self.padding.source, self.padding.buffer
-        again = () if by_rows else (source,)
-        why = "read as it is by what follows"
-        return PadSchedule(by_rows=by_rows, cycles=moved(kernel, source, target, *again), why=why)
+        again = () if pick.may("by_rows", self.padding.of_image) else (source,)
+        return pick.schedule(PadSchedule, moved(kernel, source, target, *again), "read as it is by what follows")
 
     def emit(self, emission: Emission, schedule: PadSchedule) -> None:
         if schedule.by_rows:
@@ -166,9 +162,9 @@ class Nest(Strategy[NestSchedule]):
         count, best = len(self.op.iterator_types), best_order(self.op)
         reductions = reductions_of(self.op)
         plain = (*[d for d in range(count) if d not in reductions], *reductions)
-        order = pick("order", self.orders if count <= ORDERED else (best, plain), best)
+        pick("order", self.orders if count <= ORDERED else (best, plain), best)
         cycles = estimate(kernel, self.op, prod(map(at_most, extents(self.op))), 1)
-        return NestSchedule(order=order, cycles=cycles, why="plain loops")
+        return pick.schedule(NestSchedule, cycles, "plain loops")
 
     @property
     def orders(self) -> Sequence[tuple[int, ...]]:

@@ -136,13 +136,12 @@ def decide_tiles(
     group = pick("codes_per_step", groups, group)
     used = instruction_of(conv, target, group)
     at_once = 1 if used is None or isinstance(run_length(conv), Extent) else used.steps
-    at_once = pick("steps_at_once", tuple(sorted({at_once, 1}, reverse=True)), at_once)
+    pick("steps_at_once", tuple(sorted({at_once, 1}, reverse=True)), at_once)
     flips = dot is not None and group == 4 and dot.unsigned != conv.data.unsigned
     copied = "copy" if not kernels or around.padded or many else "loop"
     ways = ("none",) if not flips else ("copy", "loop") if kernels else ("copy",)
     sign_flip = pick("sign_flip", ways, copied if flips else "none")
-    can_widen = group == 2 and conv.data.element == i8
-    widen = pick("widen", (True, False) if can_widen else (False,), can_widen)
+    pick.may("widen", group == 2 and conv.data.element == i8)
     in_loop = int(sign_flip == "loop")
     corrected = group >= 4 and needs_sums(conv)
     problem = problem_of(conv, target, group, flat=flat, per_pixel=in_loop)
@@ -178,27 +177,21 @@ def decide_tiles(
     pays = more and prefetch.pays(target, points, pixels, vectors, block, weights)
     ahead = pick("prefetch_next_block", (False, True) if more and not inside else (False,), pays and not inside)
     lines = (target.costs.cache_line, *STRIDES) if ahead else (0,)
-    stride = pick("prefetch_stride", tuple(dict.fromkeys(lines)), lines[0])
+    pick("prefetch_stride", tuple(dict.fromkeys(lines)), lines[0])
     extra = 0
     if corrected and not sums:
         extra = max(outliers.most_steps(conv, kernel, vectors) for kernel in kernels)
-    extra = pick("outlier_steps", (extra,), extra)
+    pick.only("outlier_steps", extra)
     borders = (False,) if extra else around.border_rows
-    skip = pick("skip_border_rows", borders, borders[0])
+    pick("skip_border_rows", borders, borders[0])
     written = (False,) if matrices else (True, False)
     unrolled = pick("unrolled_epilogue", written, not matrices and around.epilogue <= target.costs.unrolled_operations)
-    packs = around.packs and group > 1 and not conv.halves and (unrolled or matrices)
-    packed = pick("packed_store", (True, False) if packs else (False,), packs)
+    pick.may("packed_store", around.packs and group > 1 and not conv.halves and (unrolled or matrices))
     cycles = round(cycles_of(problem, target.costs, (0, *narrow, pixels)))
     why = f"{cycles:,} cycles, the least of all"
     if (pixels, vectors * LANES) != best:
         why = f"{cycles:,} cycles, {round(least.cycles):,} at least"
-    return TileSchedule(
-        tile=(pixels, vectors * LANES), narrow=narrow, codes_per_step=group, steps_at_once=at_once, sign_flip=sign_flip,
-        widen=widen, narrow_weights=narrow_weights, flat=flat, channels_inside=inside, prefetch_next_block=ahead,
-        prefetch_stride=stride, sums_of_data=sums, outlier_steps=extra, skip_border_rows=skip,
-        unrolled_epilogue=unrolled, packed_store=packed, cycles=cycles, why=why,
-    )  # fmt: skip
+    return pick.schedule(TileSchedule, cycles, why)
 
 
 def with_copy(conv: Convolution, target: CpuTarget, group: int, flat: bool) -> float:

@@ -124,10 +124,9 @@ class PackedProduct(Strategy[ProductSchedule]):
         around = Around(flat=(True,), epilogue=operations_of(product.epilogue), matrices=True)
         chosen = decide_tiles(pick, product.conv, [], kernel.target, around)
         packing = 2 * moved(kernel, product.conv.kernel.value)
-        every = replace(chosen, cycles=chosen.cycles * at_most(product.batch) + packing)
+        pick_masks(pick, kernel.target, product.conv.outputs)
         why = f"{chosen.why}, the second matrix packed at run time"
-        masks = pick_masks(pick, kernel.target, product.conv.outputs)
-        return ProductSchedule(**vars(replace(every, why=why)), masks=masks)
+        return pick.schedule(ProductSchedule, chosen.cycles * at_most(product.batch) + packing, why)
 
     def emit(self, emission: Emission, schedule: ProductSchedule) -> None:
         for side in (self.product.conv.data, self.product.conv.kernel):

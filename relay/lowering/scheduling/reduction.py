@@ -194,14 +194,14 @@ class ReductionRows(Strategy[ReductionSchedule]):
         sums = dot is not None and (extend is ExtSIOp or (extend is ExtUIOp and dot.unsigned)) and element == i32
         codes = pick("codes_per_step", (GROUP, 1) if sums else (1,), GROUP if sums else 1)
         first = dot is not None and codes > 1 and dot.unsigned
-        unsigned = pick("unsigned", (first,), first)
+        pick.only("unsigned", first)
         exact = self.body is None and (isinstance(found.join, IDEMPOTENT) or element == i32)
         best = kernel.target.costs.partial_results if self.body is None else 1
         partial = pick("partial", (1, 2, 4, 8) if exact else (best,), best)
         count = prod(map(at_most, found.outer)) * at_most(found.size)
         cycles = estimate(kernel, self.op, count, LANES * codes, 4 // codes)
         why = f"{LANES * codes} elements at a time, {partial} vectors of partial results"
-        return ReductionSchedule(partial=partial, codes_per_step=codes, unsigned=unsigned, cycles=cycles, why=why)
+        return pick.schedule(ReductionSchedule, cycles, why)
 
     def emit(self, emission: Emission, schedule: ReductionSchedule) -> None:
         b, found = emission.builder, self.found

@@ -111,15 +111,15 @@ class RowProducts(Strategy[RowProductsSchedule]):
 
     def decide(self, kernel: Kernel, pick: Picks) -> RowProductsSchedule:
         target, own = kernel.target, self.maps[self.larger][:-1]
-        loop = pick("loop", own, own[-1])
+        pick("loop", own, own[-1])
         together = pick("together", (16, 8, 4, 2, 1), 16 if target.register_bytes == 4 * LANES else 4)
-        places = pick_places(pick, target, together)
+        pick_places(pick, target, together)
         sums = prod(map(at_most, shape_of(self.op.outputs[0])))
         registers = LANES * 4 / target.register_bytes
         turns = -(-self.size // LANES) * registers * (1 + 1 / together) / target.costs.loads_per_cycle
         cycles = sums * (turns + registers * JOINING / together) + moved(kernel, self.op.inputs[self.larger])
         why = f"{sums} sums of {self.size} products of rows as they lie, {together} at once"
-        return RowProductsSchedule(loop=loop, together=together, places=places, cycles=round(cycles), why=why)
+        return pick.schedule(RowProductsSchedule, round(cycles), why)
 
     def emit(self, emission: Emission, schedule: RowProductsSchedule) -> None:
         b, out, inner = emission.builder, self.op.outputs[0], schedule.loop
@@ -250,12 +250,12 @@ class WeightedRows(Strategy[WeightedRowsSchedule]):
             LANES * count for count in (4, 2, 1) if count * rows <= max(room, rows) and LANES * count <= out[-1]
         )
         possible = [(*best[skipped:], 1) for skipped in range(len(best) + 1)]
-        lanes = pick("lanes", possible, possible[0])
-        places = pick_places(pick, target, PLACES)
+        pick("lanes", possible, possible[0])
+        pick_places(pick, target, PLACES)
         products = prod(map(at_most, out)) * at_most(shape_of(self.op.inputs[0])[-1])
         turns = products * 4 / target.register_bytes * (1 + 1 / rows) / target.costs.loads_per_cycle
         cycles, why = round(turns + moved(kernel, self.op.inputs[1])), f"{rows} rows of sums in registers"
-        return WeightedRowsSchedule(lanes=lanes, rows=rows, places=places, cycles=cycles, why=why)
+        return pick.schedule(WeightedRowsSchedule, cycles, why)
 
     def emit(self, emission: Emission, schedule: WeightedRowsSchedule) -> None:
         b, out = emission.builder, self.op.outputs[0]

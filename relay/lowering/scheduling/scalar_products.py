@@ -96,11 +96,9 @@ class ScalarProducts(OfWeights[ScalarProductsSchedule]):
         flat = pick("flat", options := self.found.flat(conv), options[0])
         width = conv.images * conv.out_rows * conv.out_columns if flat else conv.out_columns
         run = run_of(conv)
-        can = kernel.target.adds_products and self.takes_sums
-        sums = pick("sums", (True, False) if can else (False,), can)
-        can = kernel.target.has("dsp") and self.takes_pairs and not sums
-        pairs = pick("pairs", (True, False) if can else (False,), can)
-        tile = pick(
+        sums = pick.may("sums", kernel.target.adds_products and self.takes_sums)
+        pairs = pick.may("pairs", kernel.target.has("dsp") and self.takes_pairs and not sums)
+        pixels, outputs = pick(
             "tile",
             Tuples(range(1, LARGEST + 1), range(1, 2 if conv.depthwise else LARGEST + 1)),
             best_tile(conv, width, pairs or sums),
@@ -108,7 +106,6 @@ class ScalarProducts(OfWeights[ScalarProductsSchedule]):
         every = range(min(run, 1 if kernel.target.compiled_again else MOST_STEPS), 0, -1)
         divisors = [count for count in every if run % count == 0 and (not pairs or count % 4 == 0)]
         steps = WHOLE if sums else pick("steps", divisors, divisors[0])
-        pixels, outputs = tile
         taps = conv.kernel_rows * conv.kernel_columns * (1 if conv.depthwise else conv.channels)
         products = self.count * conv.images * conv.out_rows * conv.out_columns * conv.outputs * taps
         loads = (pixels + outputs) * (0.75 if pairs else 1) + 2 / steps
@@ -116,22 +113,10 @@ class ScalarProducts(OfWeights[ScalarProductsSchedule]):
         cycles = cycles * 4 // WHOLE if sums else cycles
         how = f", {WHOLE} codes at once" if sums else ", by pairs of codes" if pairs else ""
         why = f"{pixels} pixels and {outputs} outputs in scalar registers{how}"
-        can = conv.is_float and kernel.target.fuses
-        fused = pick("fused", (can,), can)
+        pick.only("fused", conv.is_float and kernel.target.fuses)
         padding = kernel.waiting.get(conv.data.value)
-        can = not flat and padding is not None and padding.of_image
-        band = pick("band", (True, False) if can else (False,), can)
-        return ScalarProductsSchedule(
-            tile=(pixels, outputs),
-            steps=steps,
-            flat=flat,
-            fused=fused,
-            band=band,
-            pairs=pairs,
-            sums=sums,
-            cycles=cycles,
-            why=why,
-        )
+        pick.may("band", not flat and padding is not None and padding.of_image)
+        return pick.schedule(ScalarProductsSchedule, cycles, why, steps=steps)
 
     @property
     def takes_pairs(self) -> bool:

@@ -153,17 +153,15 @@ class Staged(Strategy[StagedSchedule]):
         op, block, flat, sizes = self.op, self.op.body.block, pick_flat(self.op, pick), extents(self.op)
         size = prod(sizes) if flat else sizes[-1]
         entries = [load.res for load in loads_of(self.early)]
-        lanes, saturate = pick_lanes(block, size, kernel.target, pick, entries)
+        lanes, _ = pick_lanes(block, size, kernel.target, pick, entries)
         best, late = kernel.target.costs.staged_row, len(self.late) / at_once(kernel.target, lanes[0])
-        row = pick("row", tuple(dict.fromkeys((256, 512, 1024, 2048, best))), best)
+        pick("row", tuple(dict.fromkeys((256, 512, 1024, 2048, best))), best)
         part = (len(self.early) + late) / (len(self.early) + len(self.late))
         cycles = round(prod(map(at_most, sizes)) * part * turn(kernel, op))
         why = f"entries of tables first, {lanes[0]} used at a time"
-        return StagedSchedule(
-            flat=flat, lanes=lanes, overlap=pick("overlap", (True, False) if apart(op) else (False,), apart(op)),
-            saturate=saturate, row=row, cycles=cycles, why=why,
-            shuffles=pick("shuffles", (True, False) if self.shuffled else (False,), self.shuffled),
-        )  # fmt: skip
+        pick.may("overlap", apart(op))
+        pick.may("shuffles", self.shuffled)
+        return pick.schedule(StagedSchedule, cycles, why)
 
     def emit(self, emission: Emission, schedule: StagedSchedule) -> None:
         stages, b = split(self.op.body.block, self.early, self.late), emission.builder

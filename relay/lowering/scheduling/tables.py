@@ -97,10 +97,10 @@ class LookupVectors(Strategy[LookupSchedule]):
     def decide(self, kernel: Kernel, pick: Picks) -> LookupSchedule:
         every = tuple(kind.__name__.lower() for kind in tables_of(kernel.target))
         size = elements(shape_of(self.found.result))
-        tables = pick("tables", [every[first:] for first in range(len(every))], every)
+        pick("tables", [every[first:] for first in range(len(every))], every)
         lanes = tables_of(kernel.target)[0].lanes
         why = f"the table in registers, {lanes} codes at a time"
-        return LookupSchedule(tables=tables, cycles=estimate(kernel, self.op, size, lanes, 1), why=why)
+        return pick.schedule(LookupSchedule, estimate(kernel, self.op, size, lanes, 1), why)
 
     def emit(self, emission: Emission, schedule: LookupSchedule) -> None:
         b, found = emission.builder, self.found

@@ -122,9 +122,9 @@ class Squares(Strategy[TransposeSchedule]):
             for width in powers
             if count <= width and count <= found.rows.size and width <= found.columns.size
         ]
-        rows, columns = square = pick("square", list(dict.fromkeys([best, *possible])), best)
+        rows, columns = pick("square", list(dict.fromkeys([best, *possible])), best)
         cycles = estimate(kernel, self.op, prod(map(at_most, extents(self.op))), rows, itemsize(found.source))
-        return TransposeSchedule(square=square, cycles=cycles, why=f"squares of {rows} rows x {columns} columns")
+        return pick.schedule(TransposeSchedule, cycles, f"squares of {rows} rows x {columns} columns")
 
     def emit(self, emission: Emission, schedule: TransposeSchedule) -> None:
         b, found, (count, width) = emission.builder, self.found, schedule.square

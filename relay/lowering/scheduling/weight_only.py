@@ -124,12 +124,11 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
         tile = one if rows == 1 else whole if panel else many if wide else (4, 1)
         best = min(tile[0], rows), min(tile[1], vectors)
         tile = pick("tile", Tuples(*(range(1, 1 + most) for most in LARGEST)), best)
-        can = wide and self.bits <= 4 and not parts
-        table = pick("table", (True, False) if can else (False,), can)
-        fused = pick("fused", (kernel.target.fuses,), kernel.target.fuses)
+        table = pick.may("table", wide and self.bits <= 4 and not parts)
+        pick.only("fused", kernel.target.fuses)
         soon = kernel.target.costs.streams_ahead
-        ahead = pick("ahead", tuple(dict.fromkeys((8, 16, 32, 64, soon))), soon)
-        masks = pick_masks(pick, kernel.target, channels)
+        pick("ahead", tuple(dict.fromkeys((8, 16, 32, 64, soon))), soon)
+        pick_masks(pick, kernel.target, channels)
         steps = rows * channels * self.block * self.given[0][0].shape[1] / LANES
         shared = min(rows, STRIP) if panel else tile[0]
         each = parts / GROUP + 0.4 / tile[0] if parts else 1 + (1.5 if table else 3) / shared
@@ -137,10 +136,7 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
         found = f"{8 * parts} bits of data are multiplied" if parts else "become floats in registers,"
         found = f"become floats for {shared} rows," if panel else found
         why = f"codes of {self.bits} bits {'and ' if parts else ''}{found} for {tile[0]} rows at once"
-        return WeightOnlySchedule(
-            tile=(tile[0], tile[1]), parts=parts, panel=panel, table=table, fused=fused, ahead=ahead,
-            masks=masks, cycles=cycles, why=why,
-        )  # fmt: skip
+        return pick.schedule(WeightOnlySchedule, cycles, why)
 
     @property
     def by_bytes(self) -> tuple[int, ...]:

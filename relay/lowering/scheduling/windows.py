@@ -211,7 +211,7 @@ class WindowsInRegisters(Strategy[WindowsSchedule]):
         elements = prod(found.results) * prod(found.window)
         why = f"{channels} channels at a time, each window read once"
         cycles = estimate(kernel, self.op, elements, lanes, itemsize(found.op.outputs[0]))
-        return WindowsSchedule(channels=channels, lanes=lanes, cycles=cycles, why=why)
+        return pick.schedule(WindowsSchedule, cycles, why)
 
     def pads(self, schedule: WindowsSchedule) -> Sequence[SSAValue]:
         return (self.found.data,)

@@ -28,6 +28,7 @@ from relay.lowering.gpu.strategies.strategy import (
     Kernel,
     Scheduled,
     Strategy,
+    decided,
     powers,
     transfer,
 )
@@ -86,18 +87,14 @@ class OneAttention(Strategy[AttentionSchedule]):
         possible = [each for each in powers(WARPS) if self.shared(each, keys) <= costs.shared_bytes]
         warps = pick("warps", possible, [*busy, fitting[-1] if fitting else possible[-1]][0])
         widest = min(self.parts.values.product.widest, SCORES)
-        lanes = pick("lanes", powers(widest), widest)
-        threads = WARP * warps
-        block = pick("block", (threads,), threads)
-        size = self.shared(warps, keys)
-        shared = pick("shared", (size,), size)
+        pick("lanes", powers(widest), widest)
+        pick.only("block", WARP * warps)
+        pick.only("shared", self.shared(warps, keys))
         buffers = [*self.inputs, *self.parts.values.product.nest.op.outputs]
-        cost = transfer(buffers, costs)
         tiles = -(-product.columns // keys)
         passes = "in registers" if tiles == 1 else "in tiles" if self.parts.online else "computed for each reduction"
         why = f"{count} times {product.rows} queries and {product.columns} keys, scores {passes}"
-        found = AttentionSchedule(warps=warps, keys=keys, lanes=lanes, block=block, shared=shared, cycles=cost, why=why)
-        return Decision(cost, found)
+        return decided(pick, AttentionSchedule, transfer(buffers, costs), why)
 
     def tiles(self, costs: GpuCosts) -> list[int]:
         """Keys that tiles can have."""

@@ -20,6 +20,7 @@ from relay.lowering.gpu.strategies.strategy import (
     Scheduled,
     Strategy,
     count,
+    decided,
     elements,
     pick_block,
     powers,
@@ -59,9 +60,8 @@ class Elementwise(Strategy[ElementwiseSchedule]):
     def decide(self, kernel: Kernel, pick: Picks) -> Decision[ElementwiseSchedule]:
         most, best = lanes_of(self.nest, kernel.fused.producers, kernel.target.costs.least_threads)
         lanes = pick("lanes", powers(most), best)
-        block = pick_block(kernel, pick, count(self.nest.shape, lanes))
-        cost = traffic(kernel, self.nest.op)
-        return Decision(cost, ElementwiseSchedule(lanes=lanes, block=block, cycles=cost, why=why(lanes)))
+        pick_block(kernel, pick, count(self.nest.shape, lanes))
+        return decided(pick, ElementwiseSchedule, traffic(kernel, self.nest.op), why(lanes))
 
     def emit(self, emission: Emission, schedule: ElementwiseSchedule) -> None:
         b, nest, lanes = emission.builder, self.nest, schedule.lanes
@@ -98,8 +98,8 @@ class Pad(Strategy[PadSchedule]):
         to, source, least = buffer_of(self.buffer), buffer_of(self.found.source), kernel.target.costs.least_threads
         most, best = lanes_of_copy(to, source, self.found.offsets, least)
         lanes = pick("lanes", powers(most), best)
-        block, cost = pick_block(kernel, pick, count(self.found.shape, lanes)), traffic(kernel, self.op)
-        return Decision(cost, PadSchedule(lanes=lanes, block=block, cycles=cost, why=why(lanes)))
+        pick_block(kernel, pick, count(self.found.shape, lanes))
+        return decided(pick, PadSchedule, traffic(kernel, self.op), why(lanes))
 
     def emit(self, emission: Emission, schedule: PadSchedule) -> None:
         b, lanes = emission.builder, schedule.lanes

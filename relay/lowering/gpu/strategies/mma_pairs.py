@@ -16,7 +16,7 @@ from relay.lowering.gpu.pair_kernel import FOUR, Pair, PairKernel
 from relay.lowering.gpu.points import PointEmitter
 from relay.lowering.gpu.strategies.mma import TILES
 from relay.lowering.gpu.strategies.products import holds, multiplied
-from relay.lowering.gpu.strategies.strategy import Decision, Emission, Kernel, Scheduled, Strategy, powers
+from relay.lowering.gpu.strategies.strategy import Decision, Emission, Kernel, Scheduled, Strategy, decided, powers
 from relay.lowering.gpu.tiles import Tile
 from relay.lowering.scheduling.affine import dims_of
 from relay.lowering.scheduling.contraction import Convolution, kinds_of, operands_of
@@ -66,16 +66,11 @@ class MmaPairs(Strategy[PairSchedule]):
         widest = min(product.widest, 2 * Tile.run)
         lanes = pick("lanes", powers(widest), widest)
         tile = tile_of(shape, bytes)
-        block = pick("block", (tile.threads,), tile.threads)
-        size = pair.tiled(tile, lanes).shared_bytes
-        shared = pick("shared", (size,), size)
+        pick.only("block", tile.threads)
+        pick.only("shared", pair.tiled(tile, lanes).shared_bytes)
         sizes = f"{pair.count} times {product.rows} x {product.columns} x {product.depth}"
         why = f"{product.format.name} {sizes}, {round(options[shape])} clocks, {product.format.says(product.depth)}"
-        cycles = round(options[shape])
-        return Decision(
-            options[shape],
-            PairSchedule(tile=shape, lanes=lanes, block=block, shared=shared, cycles=cycles, why=why),
-        )
+        return decided(pick, PairSchedule, options[shape], why)
 
     def emit(self, emission: Emission, schedule: PairSchedule) -> None:
         b, product = emission.builder, self.pair.product

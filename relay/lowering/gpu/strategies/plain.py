@@ -17,6 +17,7 @@ from relay.lowering.gpu.strategies.strategy import (
     Scheduled,
     Strategy,
     count,
+    decided,
     pick_block,
     traffic,
 )
@@ -49,8 +50,8 @@ class Fill(Strategy[FillSchedule]):
         return cls(op) if isinstance(op, linalg.FillOp) else None
 
     def decide(self, kernel: Kernel, pick: Picks) -> Decision[FillSchedule]:
-        block, cost = pick_block(kernel, pick, count(shape_of(self.op.outputs[0]))), traffic(kernel, self.op)
-        return Decision(cost, FillSchedule(block=block, cycles=cost, why="a thread for each element"))
+        pick_block(kernel, pick, count(shape_of(self.op.outputs[0])))
+        return decided(pick, FillSchedule, traffic(kernel, self.op), "a thread for each element")
 
     def emit(self, emission: Emission, schedule: FillSchedule) -> None:
         b, output = emission.builder, self.op.outputs[0]
@@ -78,8 +79,8 @@ class Copy(Strategy[CopySchedule]):
         return cls(op) if isinstance(op, memref.CopyOp) and op not in kernel.fused.frames else None
 
     def decide(self, kernel: Kernel, pick: Picks) -> Decision[CopySchedule]:
-        block, cost = pick_block(kernel, pick, count(shape_of(self.op.destination))), traffic(kernel, self.op)
-        return Decision(cost, CopySchedule(block=block, cycles=cost, why="a thread for each element"))
+        pick_block(kernel, pick, count(shape_of(self.op.destination)))
+        return decided(pick, CopySchedule, traffic(kernel, self.op), "a thread for each element")
 
     def emit(self, emission: Emission, schedule: CopySchedule) -> None:
         b, op = emission.builder, self.op
@@ -112,7 +113,7 @@ class Single(Strategy[SingleSchedule]):
             what = "reads what is computed in place, and has no result to compute it for"
             raise Unsupported(place(self.op), what)
         cost = traffic(kernel, self.op) * kernel.target.costs.processors
-        return Decision(cost, SingleSchedule(cycles=cost, why="elements of results are written more than once"))
+        return decided(pick, SingleSchedule, cost, "elements of results are written more than once")
 
     def emit(self, emission: Emission, schedule: SingleSchedule) -> None:
         b, op = emission.builder, self.op

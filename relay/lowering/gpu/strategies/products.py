@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from xdsl.dialects import arith, memref
@@ -31,6 +31,7 @@ from relay.lowering.gpu.strategies.strategy import (
     Strategy,
     block_of,
     count,
+    decided,
     powers,
 )
 from relay.lowering.gpu.tiles import Tile, cheapest, choices, layouts, shapes, usual
@@ -103,9 +104,8 @@ class Products(Strategy[ProductSchedule]):
         """Slices that the depth of a block can have."""
         return (1,)
 
-    def further(self, matrix: Matrix, kernel: Kernel, pick: Picks) -> dict[str, Any]:
-        """Decisions of its own."""
-        return {}
+    def further(self, matrix: Matrix, kernel: Kernel, pick: Picks) -> None:
+        """Take decisions of its own."""
 
     def blocks(self, matrix: Matrix, schedule: ProductSchedule) -> int:
         """Blocks of the launch."""
@@ -149,29 +149,16 @@ class Products(Strategy[ProductSchedule]):
         launches = [count(m.gathered.shape[:3])] if m.gathered is not None else []
         launches += [count([m.rows, m.columns], part_lanes)] if splits > 1 else []
         blocks = Tuples(*[range(WARP, costs.largest_block + 1, WARP)] * len(launches))
-        other = pick("other_blocks", blocks, tuple(block_of(kernel, total) for total in launches))
-        block = pick("block", (tile.block,), tile.block)
+        pick("other_blocks", blocks, tuple(block_of(kernel, total) for total in launches))
+        pick.only("block", tile.block)
         matrix = self.matrix(tile, splits, lanes, part_lanes)
-        shared = pick("shared", (matrix.shared_bytes,), matrix.shared_bytes)
+        pick.only("shared", matrix.shared_bytes)
         least = (shape, warps, splits, slices) == (best.tile.shape, best.tile.warps, best.splits, best.tile.slices)
         cost = best.cost if least else tile.cost(m.rows, m.columns, m.depth * m.format.data, splits, costs)
         clocks = f"{round(cost)} clocks" + (f", the least of {len(found)} choices" if least and not pick.given else "")
-        schedule = self.record(
-            tile=shape,
-            warps=warps,
-            stages=stages,
-            splits=splits,
-            slices=slices,
-            lanes=lanes,
-            part_lanes=part_lanes,
-            block=block,
-            other_blocks=other,
-            shared=shared,
-            cycles=round(cost),
-            **self.further(matrix, kernel, pick),
-            why=f"{m.format.name} {m.rows} x {m.columns} x {m.depth}, {clocks}, {m.format.says(m.depth + splits)}",
-        )
-        return Decision(cost, schedule)
+        self.further(matrix, kernel, pick)
+        why = f"{m.format.name} {m.rows} x {m.columns} x {m.depth}, {clocks}, {m.format.says(m.depth + splits)}"
+        return decided(pick, self.record, cost, why)
 
     def emit(self, emission: Emission, schedule: ProductSchedule) -> None:
         b, producers = emission.builder, emission.fused.producers

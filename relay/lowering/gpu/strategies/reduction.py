@@ -25,6 +25,7 @@ from relay.lowering.gpu.strategies.strategy import (
     Scheduled,
     Strategy,
     count,
+    decided,
     elements,
     pick_block,
     powers,
@@ -92,32 +93,19 @@ class Reduction(Strategy[ReductionSchedule]):
             codes = max((min(dot, found.lanes) for each in inner if (found := dot_of(each, producers))), default=0)
             size = team_size(inner, count(nest.shape, lanes), max(codes, 1), strided or lanes > 1, costs)
         team = pick("team", powers(largest_team(strided or lanes > 1, costs) if shared else 1), size)
-        strided = pick("strided", (False, True) if 1 < team <= WARP else (False,), strided and team > 1)
+        pick("strided", (False, True) if 1 < team <= WARP else (False,), strided and team > 1)
         shared_sum = None if team > 1 or any(taps) else sum_of_points(nest, producers)
         most_points = 1 if shared_sum is None else nest.shape[shared_sum.along]
         possible = [number for number in range(1, most_points + 1) if most_points % number == 0]
         usual = [number for number in possible if number <= costs.near_results]
         busy = [number for number in usual if count(nest.shape, lanes) // number >= costs.processors * WARP]
         points = pick("points", possible, max(busy, default=1))
-        block = pick_block(kernel, pick, count(nest.shape, lanes) // points, team)
+        pick_block(kernel, pick, count(nest.shape, lanes) // points, team)
         what = [f"{team} threads share a result" if team > 1 else "a thread for each result"]
         what += [f"{lanes} neighbours at once"] if lanes > 1 else []
         what += [f"{points} points share reads"] if points > 1 else []
         what += [f"{dot} products of codes at once"] if dot else []
-        cost = traffic(kernel, nest.op)
-        return Decision(
-            cost,
-            ReductionSchedule(
-                lanes=lanes,
-                dot=dot,
-                team=team,
-                strided=strided,
-                points=points,
-                block=block,
-                cycles=cost,
-                why=", ".join(what),
-            ),
-        )
+        return decided(pick, ReductionSchedule, traffic(kernel, nest.op), ", ".join(what))
 
     def emit(self, emission: Emission, schedule: ReductionSchedule) -> None:
         b, nest, producers = emission.builder, self.nest, emission.fused.producers

@@ -18,7 +18,16 @@ from relay.lowering.gpu.row_emitter import is_read_elsewhere, pieces
 from relay.lowering.gpu.strategies.mma_pairs import pair_of
 from relay.lowering.gpu.strategies.reduction import sum_of_points
 from relay.lowering.gpu.strategies.rows import ELEMENTS
-from relay.lowering.gpu.strategies.strategy import Decision, Emission, Kernel, Scheduled, Strategy, powers, transfer
+from relay.lowering.gpu.strategies.strategy import (
+    Decision,
+    Emission,
+    Kernel,
+    Scheduled,
+    Strategy,
+    decided,
+    powers,
+    transfer,
+)
 from relay.lowering.gpu.teams import WORD, Team
 from relay.lowering.scheduling.affine import dims_of
 from relay.lowering.scheduling.in_turn import Chain, is_reduction
@@ -65,7 +74,7 @@ class OneRowAttention(Strategy[RowAttentionSchedule]):
         chain, costs = parts.chain, target.costs
         heads, count = prod(chain.outer[:-1]), chain.outer[-1]
         found = dot_of(parts.scores, kernel.fused.producers) if target.dots else None
-        dot = pick("dot", (0,) if found is None else (found.lanes, 0), 0 if found is None else found.lanes)
+        pick("dot", (0,) if found is None else (found.lanes, 0), 0 if found is None else found.lanes)
         teams = {q: self.teams(q, target) for q in range(1, min(count, QUERIES) + 1)}
         possible = [(q, t) for q in teams for t in teams[q]]
         possible = [(q, t) for q, t in possible if count % q == 0 and self.fits(q, t, costs.shared_bytes)]
@@ -76,23 +85,12 @@ class OneRowAttention(Strategy[RowAttentionSchedule]):
         queries = pick("queries", sorted({q for q, _ in possible}), best[0])
         teams = [t for q, t in possible if q == queries]
         team = pick("team", teams, best[1] if best[1] in teams else teams[-1])
-        shuffles = pick("shuffles", (True, False) if target.shuffles else (False,), target.shuffles)
-        block = pick("block", (max(team, WARP),), max(team, WARP))
-        size = parts.weights_bytes(block // team * queries)
-        shared = pick("shared", (size,), size)
+        pick.may("shuffles", target.shuffles)
+        block = pick.only("block", max(team, WARP))
+        pick.only("shared", parts.weights_bytes(block // team * queries))
         cost = transfer({value for op in self.ops for value in op.operands if is_buffer(value.type)}, costs)
         why = f"{heads} times {count} queries and {chain.size} keys, {queries} queries of {team} threads"
-        schedule = RowAttentionSchedule(
-            queries=queries,
-            team=team,
-            shuffles=shuffles,
-            dot=dot,
-            block=block,
-            shared=shared,
-            cycles=cost,
-            why=why,
-        )
-        return Decision(cost, schedule)
+        return decided(pick, RowAttentionSchedule, cost, why)
 
     def steps(self, queries: int, team: int, shuffles: bool) -> float:
         """What all threads read for a query: its part of keys and values, what is joined, and what is idle."""

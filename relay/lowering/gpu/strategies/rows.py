@@ -21,6 +21,7 @@ from relay.lowering.gpu.strategies.strategy import (
     Kernel,
     Scheduled,
     Strategy,
+    decided,
     pick_block,
     powers,
     transfer,
@@ -93,16 +94,12 @@ class Rows(Strategy[RowsSchedule]):
         teams = [team for team in powers(costs.team_threads) if pieces(size, lanes, team) * lanes <= ELEMENTS]
         usual = best_team(rows, size, lanes, teams, costs) if kernel.target.shuffles else teams[-1]
         team = pick("team", teams, usual)
-        possible = (True, False) if kernel.target.shuffles else (False,)
-        shuffles = pick("shuffles", possible, kernel.target.shuffles)
-        block = pick_block(kernel, pick, rows, team)
+        pick.may("shuffles", kernel.target.shuffles)
+        pick_block(kernel, pick, rows, team)
         count = sum(isinstance(op, linalg.GenericOp) for op in chain.ops)
         kept = pieces(size, lanes, team) * lanes
         why = f"{count} operations on {rows} rows of {size}, {kept} elements in registers of each of {team} threads"
-        cost = transfer(self.buffers, costs)
-        return Decision(
-            cost, RowsSchedule(lanes=lanes, team=team, shuffles=shuffles, block=block, cycles=cost, why=why)
-        )
+        return decided(pick, RowsSchedule, transfer(self.buffers, costs), why)
 
     @property
     def buffers(self) -> set[SSAValue]:

@@ -82,6 +82,11 @@ class Decision(NamedTuple, Generic[S]):
     schedule: S
 
 
+def decided(pick: Picks, kind: type[S], cost: float, why: str) -> Decision[S]:
+    """All that was decided, as a schedule of this kind."""
+    return Decision(cost, pick.schedule(kind, round(cost), why))
+
+
 class Strategy(ABC, Generic[S]):
     """One way to run an operation."""
 
@@ -108,7 +113,7 @@ class Strategy(ABC, Generic[S]):
 def pick_block(kernel: Kernel, pick: Picks, points: int, team: int = 1) -> int:
     """Threads of a block, where each point of so many has a team of them."""
     if team > WARP:
-        return pick("block", (team,), team)
+        return pick.only("block", team)
     return pick("block", range(WARP, kernel.target.costs.largest_block + 1, WARP), block_of(kernel, points * team))
 
 

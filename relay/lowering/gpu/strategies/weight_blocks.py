@@ -26,6 +26,7 @@ from relay.lowering.gpu.strategies.strategy import (
     Kernel,
     Scheduled,
     Strategy,
+    decided,
     pick_block,
     powers,
     transfer,
@@ -90,14 +91,12 @@ class WeightBlocks(Strategy[WeightBlocksSchedule]):
         few = [each for each in powers(CHANNELS) if each * rows <= SUMS]
         busy = [each for each in few if groups * -(-w.channels // each) >= costs.busy_threads]
         channels = pick("channels", powers(CHANNELS), [*busy, 1][0])
-        block = pick_block(kernel, pick, groups // team * -(-w.channels // channels), team)
+        pick_block(kernel, pick, groups // team * -(-w.channels // channels), team)
         bytes = w.channels * w.depth * w.bits // 8 // (costs.processors * costs.memory_bandwidth)
         bytes += transfer([w.op.inputs[0], *w.nest.op.outputs], costs)
         steps = w.rows * w.channels * w.depth * (1 + UNPACKED / rows) / (INSTRUCTIONS * costs.processors)
-        cost = max(bytes, round(steps))
         why = f"{w.rows} rows by {w.channels} x {w.depth} codes of {w.bits} bits, which become floats in registers"
-        found = WeightBlocksSchedule(rows=rows, channels=channels, team=team, block=block, cycles=cost, why=why)
-        return Decision(cost, found)
+        return decided(pick, WeightBlocksSchedule, max(bytes, round(steps)), why)
 
     def emit(self, emission: Emission, schedule: WeightBlocksSchedule) -> None:
         b, w = emission.builder, self.weights

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from relay.lowering.gpu.matrix import Matrix, Product
 from relay.lowering.gpu.strategies.products import ProductSchedule
@@ -38,9 +37,9 @@ class WgmmaTurns(WgmmaTma):
     def tiles(cls, product: Product, kernel: Kernel) -> Sequence[Tile]:
         return TURN_TILES
 
-    def further(self, matrix: Matrix, kernel: Kernel, pick: Picks) -> dict[str, Any]:
+    def further(self, matrix: Matrix, kernel: Kernel, pick: Picks) -> None:
         usual = min(matrix.blocks, kernel.target.processors)
-        return {"blocks": pick("blocks", range(1, matrix.blocks + 1), usual)}
+        pick("blocks", range(1, matrix.blocks + 1), usual)
 
     def blocks(self, matrix: Matrix, schedule: ProductSchedule) -> int:
         assert isinstance(schedule, WgmmaTurnsSchedule)
