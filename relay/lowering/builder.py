@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from typing import overload
 
@@ -226,6 +226,12 @@ class LoopBuilder:
         if turns is not None:
             loop.attributes[TURNS] = IntegerAttr(turns, i64)
         state.results = list(loop.results)
+
+    @contextmanager
+    def loops(self, sizes: Sequence[int]) -> Generator[list[Index]]:
+        """Loops over the elements of a shape, the first outermost, whose turns can run in any order."""
+        with ExitStack() as stack:
+            yield [stack.enter_context(self.loop(0, size, independent=True))[0] for size in sizes]
 
     # Memory
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from xdsl.dialects import arith
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import BlockArgument, SSAValue
@@ -46,6 +48,14 @@ def find_bias(epilogue: linalg.GenericOp | None, accumulator: SSAValue) -> Bias 
     if not is_buffer(value.type) or dims_of(maps[other.index]) != [maps[0].num_dims - 1]:
         return None
     return Bias(value, sum, argument)
+
+
+def concatenated(every: Sequence[Packed], biases: Sequence[Array] | None) -> Packed:
+    """Several convolutions' numbers, with the bias of each, one behind the other."""
+    if biases is not None:
+        every = [add_bias(one, part) for one, part in zip(every, biases, strict=True)]
+    weights, initial, *more = (np.concatenate(column) for column in zip(*(one.columns for one in every), strict=True))
+    return Packed(weights, initial, tuple(more))
 
 
 def add_bias(packed: Packed, bias: Array) -> Packed:

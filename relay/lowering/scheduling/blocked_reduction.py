@@ -220,15 +220,14 @@ class BlockedReductionEmitter:
 
     def strip(self, first: Index, count: int) -> None:
         """So many pixels from the first one on: which of them each tap counts for, then blocks of channels."""
-        b, conv, width = self.b, self.conv, self.schedule.tile[1]
         tables = self.tables(first, count)
-        apart = sharing.of_blocks(conv, width, self.epilogue.itemsize)
-        for group in groups_of(conv.outputs, self.schedule.vectors):
-            with b.loop(group.first, group.first + group.count, independent=True, apart=apart) as (number, _):
-                last = LANES
-                if group.count == 1:
-                    last = min(LANES, conv.outputs - group.first * width - (group.vectors - 1) * LANES)
-                self.block(tables, first, Block(number, b.times(number, width), group.vectors, last))
+        apart = sharing.of_blocks(self.conv, self.schedule.tile[1], self.epilogue.itemsize)
+        for group in groups_of(self.conv.outputs, self.schedule.vectors):
+
+            def body(number: Index, channel: Index, last: Index, vectors: int = group.vectors) -> None:
+                self.block(tables, first, Block(number, channel, vectors, last))
+
+            group.loop(self.b, apart, body)
 
     def tables(self, first: Index, count: int) -> Tables:
         """The tables for the pixels of a strip."""

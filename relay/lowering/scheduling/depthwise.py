@@ -7,7 +7,6 @@ taps in turn, widened, times weights in the same order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Self
 
@@ -17,7 +16,7 @@ from xdsl.dialects.builtin import i8, i16, i32
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, SSAValue
 
-from relay.dialects.arith import ExtSIOp, ExtUIOp
+from relay.dialects.arith import ExtSIOp
 from relay.dialects.attributes import Array
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.scheduling import sharing
@@ -27,6 +26,7 @@ from relay.lowering.scheduling.epilogue import Epilogue, pick_masks
 from relay.lowering.scheduling.packed import Packed
 from relay.lowering.scheduling.packing import initial_accumulator, padded
 from relay.lowering.scheduling.picks import Picks
+from relay.lowering.scheduling.plan import extension_of
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.strategy import Emission, Kernel, estimate
 from relay.lowering.shaped import vector_of
@@ -131,11 +131,12 @@ class DepthwiseEmitter:
             spans.append((whole, whole + 1, conv.outputs % LANES))
         apart = sharing.of_blocks(conv, LANES, self.epilogue.itemsize)
         for start, stop, lanes in spans:
-            with ExitStack() as stack:
-                image, _ = stack.enter_context(b.loop(0, conv.images, independent=True))
-                channel, _ = stack.enter_context(b.loop(start, stop, LANES, independent=True, apart=apart))
-                y, _ = stack.enter_context(b.loop(0, conv.out_rows, independent=True))
-                x, _ = stack.enter_context(b.loop(0, conv.out_columns))
+            with (
+                b.loop(0, conv.images, independent=True) as (image, _),
+                b.loop(start, stop, LANES, independent=True, apart=apart) as (channel, _),
+                b.loop(0, conv.out_rows, independent=True) as (y, _),
+                b.loop(0, conv.out_columns) as (x, _),
+            ):
                 self.pixel(image, y, x, channel, lanes)
 
     def pixel(self, image: Index, y: Index, x: Index, channel: Index, lanes: int) -> None:
@@ -177,14 +178,13 @@ class DepthwiseEmitter:
             for i in range(conv.kernel_rows)
             for j in range(conv.kernel_columns)
         ]
-        extend = ExtUIOp if conv.data.unsigned else ExtSIOp
         halves = (range(HALF), range(HALF, LANES))
         totals = [b.shuffle(total, total, half) for half in halves]
         for first in range(0, len(places), 2):
             codes = [self.epilogue.load(self.data, [b.plus(base, at)], lanes) for at in places[first : first + 2]]
             for n, half in enumerate(halves):
                 mixed = b.shuffle(codes[0], codes[-1], [lane for k in half for lane in (k, LANES + k)])
-                wide = b.add(extend(mixed, vector_of(i16, 2 * HALF))).result
+                wide = b.add(extension_of(conv)(mixed, vector_of(i16, 2 * HALF))).result
                 weights = b.vector_load(self.weights, [b.plus(block, (first + n) * LANES)], 2 * HALF)
                 totals[n] = b.dot(totals[n], wide, weights, False)
         return b.shuffle(totals[0], totals[1], range(LANES))
@@ -196,6 +196,5 @@ class DepthwiseEmitter:
         if conv.is_float:
             return b.add(vector.FMAOp(data, weights, total)).results[0]
         wide = vector_of(i32, LANES)
-        extend = ExtUIOp if conv.data.unsigned else ExtSIOp
-        product = arith.MuliOp(b.add(extend(data, wide)).result, b.add(ExtSIOp(weights, wide)).result)
+        product = arith.MuliOp(b.add(extension_of(conv)(data, wide)).result, b.add(ExtSIOp(weights, wide)).result)
         return b.add(arith.AddiOp(total, b.add(product).result)).result

@@ -210,7 +210,7 @@ class Row:
         """Emit all pixels, in runs whose columns of taps inside the image are the same."""
         b, conv = self.b, self.conv
         operands = self.operands() if self.layout.parts == VECTORS and self.epilogue.packs() else None
-        for kind, (first, end, left, right) in enumerate(self.layout.column_kinds):
+        for kind, (first, end, left, right) in enumerate(self.layout.column_spans):
             taps = range(left, right)
             start = self.start(kind)
             pixels = tile_of(end - first)

@@ -19,7 +19,7 @@ from relay.dialects.attributes import Array
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.packed import Packed
 from relay.lowering.scheduling.packing import wrap_i32
-from relay.lowering.scheduling.padding import Padding, spans
+from relay.lowering.scheduling.padding import Padding, Span, spans
 from relay.lowering.shaped import shape_of
 from relay.target import LANES, CpuCosts, CpuTarget
 
@@ -44,6 +44,26 @@ def image_of(conv: Convolution, padding: Padding | None) -> Image:
         return Image(conv.rows, conv.columns, 0, 0)
     _, rows, columns, _ = shape_of(padding.source)
     return Image(rows, columns, padding.low[1], padding.low[2])
+
+
+@dataclass(frozen=True)
+class Borders:
+    """How the windows of a convolution overlap the image without padding."""
+
+    conv: Convolution
+    image: Image
+
+    @property
+    def row_spans(self) -> tuple[Span, ...]:
+        """Output rows that meet the image with the same taps."""
+        conv, image = self.conv, self.image
+        return spans(image.rows, conv.kernel_rows, conv.strides[0], conv.dilation[0], image.top, conv.out_rows)
+
+    @property
+    def column_spans(self) -> tuple[Span, ...]:
+        """Output columns whose windows meet the image with the same taps."""
+        conv, size = self.conv, self.image
+        return spans(size.columns, conv.kernel_columns, conv.strides[1], conv.dilation[1], size.left, conv.out_columns)
 
 
 @dataclass(frozen=True)
@@ -81,15 +101,13 @@ def sections(channels: int, width: int) -> list[Section]:
 
 
 @dataclass(frozen=True)
-class Layout:
+class Layout(Borders):
     """How a convolution reads its image. In each group of four rows of taps that has a free place, the codes of row
     `copied` stand there once more: a weight that does not fit 8 bits is the sum of two then. `second`: the columns of
     taps (group, column) that need another dot product for that all the same. `strip`: output rows of a strip: all
     blocks of channels go over the same rows of the image while these are near. `width`: lanes of a block; `unsigned`:
     what the dot product takes as data."""
 
-    conv: Convolution
-    image: Image
     copied: int
     second: frozenset[tuple[int, int]]
     strip: int = 1
@@ -116,20 +134,6 @@ class Layout:
         return -(-self.conv.kernel_rows // GROUP)
 
     @property
-    def row_kinds(self) -> tuple[tuple[int, int, int, int], ...]:
-        """(first, end, first tap, end tap) of output rows that meet the image with the same taps."""
-        conv, image = self.conv, self.image
-        return spans(image.rows, conv.kernel_rows, conv.strides[0], conv.dilation[0], image.top, conv.out_rows)
-
-    @property
-    def column_kinds(self) -> tuple[tuple[int, int, int, int], ...]:
-        """The same for columns."""
-        conv, image = self.conv, self.image
-        return spans(
-            image.columns, conv.kernel_columns, conv.strides[1], conv.dilation[1], image.left, conv.out_columns
-        )
-
-    @property
     def strips(self) -> int:
         return -(-self.conv.out_rows // self.strip)
 
@@ -143,12 +147,12 @@ class Layout:
         return [first + min(step + p * self.steps(section), self.strip - 1) for p in range(section.rows)]
 
     def kind(self, row: int) -> int:
-        return next(n for n, (first, end, _, _) in enumerate(self.row_kinds) if first <= row < end)
+        return next(n for n, (first, end, _, _) in enumerate(self.row_spans) if first <= row < end)
 
     @property
     def block_sums(self) -> int:
         """Initial accumulators of a block for one combination of kinds of rows."""
-        return len(self.column_kinds) * self.width
+        return len(self.column_spans) * self.width
 
     @property
     def block_bytes(self) -> int:
@@ -181,8 +185,8 @@ def fits(conv: Convolution, image: Image, target: CpuTarget) -> bool:
     if not conv.kernel.unsigned and conv.kernel.zero_point != 0:
         return False
     layout = Layout(conv, image, 0, frozenset())
-    kinds = layout.row_kinds + layout.column_kinds
-    return len(layout.column_kinds) <= 5 and all(end > first for _, _, first, end in kinds)
+    kinds = layout.row_spans + layout.column_spans
+    return len(layout.column_spans) <= 5 and all(end > first for _, _, first, end in kinds)
 
 
 def best_strip(conv: Convolution, image: Image, target: CpuTarget) -> int:
@@ -252,8 +256,8 @@ def _sums(layout: Layout, true: Array, bias: Array) -> Array:
     """[kind of row][kind of column][channel]: the bias, and what takes the data's zero point off, by taps inside."""
     zero_point = layout.conv.data.zero_point + layout.offset
     sums = [
-        [true[first:end, left:right].sum(axis=(0, 1)) for _, _, left, right in layout.column_kinds]
-        for _, _, first, end in layout.row_kinds
+        [true[first:end, left:right].sum(axis=(0, 1)) for _, _, left, right in layout.column_spans]
+        for _, _, first, end in layout.row_spans
     ]
     return wrap_i32(bias.astype(np.int64) - zero_point * np.array(sums))
 
@@ -280,7 +284,7 @@ def _weights(layout: Layout, section: Section, kinds: Sequence[int], true: Array
     _, columns, channels = true.shape
     by_row = np.zeros((layout.groups * GROUP, columns, layout.parts, section.blocks, LANES), np.int64)
     for part in range(layout.parts):
-        _, _, first, end = layout.row_kinds[kinds[section.part(part)[0]]]
+        _, _, first, end = layout.row_spans[kinds[section.part(part)[0]]]
         chosen = _channels(section, part)
         taken = np.where(chosen < channels, true[:, :, np.minimum(chosen, channels - 1)], 0)
         by_row[first:end, :, part] = taken[first:end]

@@ -8,7 +8,6 @@ registers hold. Four vectors of codes are narrowed at once, where the target nar
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
@@ -224,8 +223,7 @@ class Elementwise:
 
     def emit(self, overlap: bool) -> None:
         """All rows; `overlap` as in the schedule."""
-        with ExitStack() as stack:
-            outer: list[Index] = [stack.enter_context(self.b.loop(0, d, independent=True))[0] for d in self.sizes[:-1]]
+        with self.b.loops(self.sizes[:-1]) as outer:
 
             def vector(at: Index, lanes: int) -> None:
                 self.neighbours([*outer, at], lanes)

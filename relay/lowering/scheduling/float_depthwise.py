@@ -16,12 +16,11 @@ from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.attributes import to_numpy
 from relay.lowering.builder import Index, LoopBuilder
-from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.contractions import OfWeights, weighted_of
 from relay.lowering.scheduling.depthwise import depthwise_cycles, pack_depthwise
-from relay.lowering.scheduling.depthwise_layout import Image, image_of
+from relay.lowering.scheduling.depthwise_layout import Borders, Image, image_of
 from relay.lowering.scheduling.epilogue import Epilogue, pick_masks
-from relay.lowering.scheduling.padding import Padding, Span, spans
+from relay.lowering.scheduling.padding import Padding
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.strategy import Emission, Kernel
@@ -33,32 +32,6 @@ MOST_TAPS = 128
 """The most taps for which code is emitted: all taps, for each kind of row and column."""
 MOST_PIXELS = 16
 """The most pixels of a tile."""
-
-
-@dataclass(frozen=True)
-class Borders:
-    """How the windows of a convolution overlap the image without padding."""
-
-    conv: Convolution
-    image: Image
-
-    @property
-    def row_spans(self) -> tuple[Span, ...]:
-        """Output rows that meet the image with the same taps."""
-        conv, image = self.conv, self.image
-        return spans(image.rows, conv.kernel_rows, conv.strides[0], conv.dilation[0], image.top, conv.out_rows)
-
-    @property
-    def column_spans(self) -> tuple[Span, ...]:
-        """Output columns whose windows meet the image with the same taps."""
-        conv, size = self.conv, self.image
-        return spans(size.columns, conv.kernel_columns, conv.strides[1], conv.dilation[1], size.left, conv.out_columns)
-
-    @property
-    def fits(self) -> bool:
-        """Whether the borders are of few kinds, and the taps few."""
-        kinds = max(len(self.row_spans), len(self.column_spans))
-        return self.conv.kernel_rows * self.conv.kernel_columns <= MOST_TAPS and kinds <= KINDS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,12 +71,12 @@ class FloatDepthwise(OfWeights[FloatDepthwiseSchedule]):
 
     def possible(self, one_row: bool) -> Sequence[bool]:
         """Whether the padded copy is read, the best first; none if this does not apply."""
-        if self.padding is None:
-            return [False] if self.borders(one_row, False).fits else []
-        constant = self.padding.value.owner
-        zeros = isinstance(constant, arith.ConstantOp) and float(to_numpy(constant.value)) == 0.0
-        forms = (False, True) if self.padding.of_image and zeros else (True,)
-        return [padded for padded in forms if self.borders(one_row, padded).fits]
+        forms: tuple[bool, ...] = (False,)
+        if self.padding is not None:
+            constant = self.padding.value.owner
+            zeros = isinstance(constant, arith.ConstantOp) and float(to_numpy(constant.value)) == 0.0
+            forms = (False, True) if self.padding.of_image and zeros else (True,)
+        return [padded for padded in forms if fits(self.borders(one_row, padded))]
 
     def decide(self, kernel: Kernel, pick: Picks) -> FloatDepthwiseSchedule:
         row, conv = self.found.row, self.found.conv
@@ -137,6 +110,12 @@ class FloatDepthwise(OfWeights[FloatDepthwiseSchedule]):
         kernels = found.form(schedule.one_row)[1]
         arguments = found.give(emission, found.biased([pack_depthwise(conv, array) for array in kernels]))
         FloatDepthwiseEmitter(b, borders, data, arguments, epilogue, schedule.pixels).emit()
+
+
+def fits(borders: Borders) -> bool:
+    """Whether the borders are of few kinds, and the taps few."""
+    kinds = max(len(borders.row_spans), len(borders.column_spans))
+    return borders.conv.kernel_rows * borders.conv.kernel_columns <= MOST_TAPS and kinds <= KINDS
 
 
 class FloatDepthwiseEmitter:

@@ -7,7 +7,6 @@ computed a vector at a time. The last vector of a row may have elements of the o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from math import prod
 from typing import Self
@@ -144,20 +143,19 @@ class Rows:
 
     def emit(self) -> None:
         b, sizes, parts, columns = self.b, extents(self.op), self.parts, self.columns
-        with ExitStack() as stack:
-            if columns is None:
-                outer: list[Index] = [stack.enter_context(b.loop(0, d, independent=True))[0] for d in sizes[:-1]]
+        if columns is None:
+            with b.loops(sizes[:-1]) as outer:
                 self.common(outer, lambda value: True)
                 rows = [(load.res, load.memref, load.indices[:-1]) for load in parts.loads]
                 self.results(outer, parts.late, rows)
-                return
-            varying = columns.varying
-            outer = [stack.enter_context(b.loop(0, d, independent=True))[0] for d in sizes[:-2]]
-            self.common(outer, lambda value: value not in varying)
+            return
+        with b.loops(sizes[:-2]) as outer:
+            self.common(outer, lambda value: value not in columns.varying)
             rooms = [self.column(term, columns.width) for term in columns.terms]
-            outer.append(stack.enter_context(b.loop(0, sizes[-2]))[0])
-            self.common(outer, varying.__contains__)
-            self.results(outer, columns.late, [(value, rooms[term], [at]) for value, term, at in columns.uses])
+            with b.loop(0, sizes[-2]) as (line, _):
+                outer.append(line)
+                self.common(outer, columns.varying.__contains__)
+                self.results(outer, columns.late, [(value, rooms[term], [at]) for value, term, at in columns.uses])
 
     def common(self, outer: Sequence[Index], wanted: Callable[[SSAValue], bool]) -> None:
         """The values that elements of a row share, as far as they are needed here."""

@@ -15,7 +15,7 @@ from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.attributes import Array
 from relay.lowering.builder import Index, LoopBuilder
-from relay.lowering.scheduling.bias import add_bias
+from relay.lowering.scheduling.bias import concatenated
 from relay.lowering.scheduling.contraction import Groups
 from relay.lowering.scheduling.contractions import OfWeights, emit_data, pick_padding, weighted_of
 from relay.lowering.scheduling.epilogue import pick_masks
@@ -136,8 +136,4 @@ def joined_kernel(kernel: Array, size: int, zero_point: int) -> Array:
 def pack_groups(groups: Groups, schedule: TileSchedule, kernel: Array, bias: Array | None) -> Packed:
     """The packed numbers of all groups, [g, o, i, j, c], concatenated."""
     every = [pack_constants(groups.conv, schedule, one) for one in kernel]
-    if bias is not None:
-        parts = bias.reshape(groups.count, -1)
-        every = [add_bias(one, part) for one, part in zip(every, parts, strict=True)]
-    columns: Sequence[Array] = [np.concatenate(column) for column in zip(*(p.columns for p in every), strict=True)]
-    return Packed(columns[0], columns[1], tuple(columns[2:]))
+    return concatenated(every, None if bias is None else [*bias.reshape(groups.count, -1)])

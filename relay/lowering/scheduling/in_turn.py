@@ -8,7 +8,6 @@ row's sum is one long chain of operations that wait for each other, and a proces
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from math import prod
 from types import MappingProxyType
@@ -117,9 +116,7 @@ class RowsInTurn(Strategy[InTurnSchedule]):
 
     def emit(self, emission: Emission, schedule: InTurnSchedule) -> None:
         b, (*outer, last), most = emission.builder, self.outer, schedule.rows
-        with ExitStack() as stack:
-            dims: list[Index] = [stack.enter_context(b.loop(0, d, independent=True))[0] for d in outer]
-            start, _ = stack.enter_context(b.loop(0, last, most, independent=True))
+        with b.loops(outer) as dims, b.loop(0, last, most, independent=True) as (start, _):
             count: Index = most
             if isinstance(last, Extent) or last % most:
                 left = minus(b, b.length(last) if isinstance(last, Extent) else last, start)

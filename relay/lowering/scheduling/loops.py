@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 
 from xdsl.dialects import memref
 from xdsl.dialects.linalg import ops as linalg
@@ -20,8 +19,7 @@ def emit_fill(builder: LoopBuilder, op: linalg.FillOp, *, flat: bool | None = No
     target = op.outputs[0]
     if contiguous(target.type) and leads(shape_of(target)) if flat is None else flat:
         target = builder.flatten(target)
-    with ExitStack() as stack:
-        indices = [stack.enter_context(builder.loop(0, d, independent=True))[0] for d in shape_of(target)]
+    with builder.loops(shape_of(target)) as indices:
         builder.store(op.inputs[0], target, indices)
 
 
@@ -32,8 +30,7 @@ def emit_copy(builder: LoopBuilder, op: memref.CopyOp, *, flat: bool | None = No
     rows = all(contiguous(v.type) and leads(shape_of(v)) for v in (source, target)) if flat is None else flat
     if fixed and rows:
         source, target = builder.flatten(source), builder.flatten(target)
-    with ExitStack() as stack:
-        places = [stack.enter_context(builder.loop(0, d, independent=True))[0] for d in shape_of(source)]
+    with builder.loops(shape_of(source)) as places:
         store(builder, builder.load(source, places), target, places)
 
 

@@ -22,9 +22,9 @@ from relay.lowering.scheduling import prefetch, sharing, zero_points
 from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.epilogue import Epilogue
-from relay.lowering.scheduling.open_groups import OpenGroup, open_groups
+from relay.lowering.scheduling.open_groups import OpenGroup, all_groups
 from relay.lowering.scheduling.packed_store import GROUP, PackedStore
-from relay.lowering.scheduling.packing import Group, groups_of, run_length
+from relay.lowering.scheduling.packing import Group, run_length
 from relay.lowering.scheduling.padding import Span
 from relay.lowering.scheduling.plan import MATRIX, TileSchedule, extension_of, kernel_offset, takes_unsigned
 from relay.lowering.shaped import Extent, at_most, buffer_of, vector_of
@@ -96,12 +96,7 @@ class MatmulEmitter:
     def emit(self) -> None:
         if self.schedule.packed_store:
             self.packed = PackedStore(self.b, self.epilogue)
-        outputs = self.conv.outputs
-        groups = (
-            groups_of(outputs, self.schedule.vectors)
-            if not isinstance(outputs, Extent)
-            else open_groups(self.b, outputs, self.schedule.vectors)
-        )
+        groups = all_groups(self.b, self.conv.outputs, self.schedule.vectors)
         if self.schedule.channels_inside:
 
             def all_blocks(point: Sequence[Index], x: Index, pixels: int) -> None:
@@ -122,17 +117,9 @@ class MatmulEmitter:
 
     def over_blocks(self, group: Group | OpenGroup, body: Callable[[Block], None]) -> None:
         """Loop over blocks of channels."""
-        b, width = self.b, self.schedule.vectors * LANES
-        inside = self.schedule.channels_inside
+        inside, width = self.schedule.channels_inside, self.schedule.vectors * LANES
         apart = None if inside else sharing.of_blocks(self.conv, width, self.epilogue.itemsize)
-        if isinstance(group, OpenGroup):
-            group.loop(b, apart, lambda number, channel, last: body(Block(number, channel, group.vectors, last)))
-            return
-        with b.loop(group.first, group.first + group.count, independent=True, apart=apart) as (number, _):
-            last = LANES
-            if group.count == 1:
-                last = min(LANES, self.conv.outputs - group.first * width - (group.vectors - 1) * LANES)
-            body(Block(number, b.times(number, width), group.vectors, last))
+        group.loop(self.b, apart, lambda number, channel, last: body(Block(number, channel, group.vectors, last)))
 
     def over_pixels(self, pixels: int, channels: int, body: Callable[[Sequence[Index], Index, int], None]) -> None:
         """Loops over tiles of `pixels` in a row, and one of what is left; with the loops around, for `channels`."""

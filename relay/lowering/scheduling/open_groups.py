@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import DictionaryAttr
 
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.indices import below, minus, quotient, remainder, when
+from relay.lowering.scheduling.packing import Group, groups_of
 from relay.lowering.shaped import Extent, at_most
 from relay.target import LANES
 
@@ -33,6 +34,11 @@ class OpenGroup:
             return
         with b.loop(0, self.count, independent=True, apart=apart, turns=self.most) as (number, _):
             body(number, b.plus(self.first, b.times(number, self.vectors * LANES)), LANES)
+
+
+def all_groups(b: LoopBuilder, outputs: int, vectors: int) -> Sequence[Group | OpenGroup]:
+    """The blocks of all channels."""
+    return open_groups(b, outputs, vectors) if isinstance(outputs, Extent) else groups_of(outputs, vectors)
 
 
 def open_groups(b: LoopBuilder, outputs: Extent, vectors: int) -> Sequence[OpenGroup]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from xdsl.dialects.builtin import DictionaryAttr
 
 from relay.dialects.attributes import Array
+from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.scheduling.contraction import Convolution
 from relay.target import LANES
 
@@ -21,19 +23,30 @@ def blocks_of(outputs: int, vectors: int) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Group:
-    """Blocks of channels of one size: `count` of them, from block number `first` on."""
+    """Blocks of channels of one size: `count` of them, from block number `first` on, the first channels of which are
+    `width` apart; `last`: channels of their last vector."""
 
     first: int
     count: int
     vectors: int
+    width: int
+    last: int
+
+    def loop(self, b: LoopBuilder, apart: DictionaryAttr | None, body: Callable[[Index, Index, Index], None]) -> None:
+        """Emit the body for each block: its number, its first channel, and the channels of its last vector."""
+        with b.loop(self.first, self.first + self.count, independent=True, apart=apart) as (number, _):
+            body(number, b.times(number, self.width), self.last)
 
 
 def groups_of(outputs: int, vectors: int) -> list[Group]:
     """Whole blocks, then one of what is left; a block with a partial vector is by itself."""
     blocks = blocks_of(outputs, vectors)
     whole = sum(first + count * LANES <= outputs and count == vectors for first, count in blocks)
-    groups = [Group(0, whole, vectors)] if whole else []
-    return groups + [Group(number, 1, count) for number, (_, count) in enumerate(blocks) if number >= whole]
+    groups = [Group(0, whole, vectors, vectors * LANES, LANES)] if whole else []
+    for number, (first, count) in enumerate(blocks[whole:], whole):
+        last = min(LANES, outputs - first - (count - 1) * LANES)
+        groups.append(Group(number, 1, count, vectors * LANES, last))
+    return groups
 
 
 def as_matrix(conv: Convolution, kernel: Array, group: int) -> Array:

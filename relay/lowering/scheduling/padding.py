@@ -63,17 +63,29 @@ def find_paddings(ops: Sequence[Operation]) -> dict[SSAValue, Padding]:
 
 
 def emit_padding(b: LoopBuilder, padding: Padding) -> None:
-    """Write a padded image: rows above, then left edge, row and right edge in turn, then rows below."""
+    """Write a padded image."""
+    source, target = b.flatten(padding.source), b.flatten(padding.buffer)
+
+    def copy(read: Index, write: Index, count: int) -> None:
+        with b.loop(0, count) as (k, _):
+            b.store(b.load(source, [b.plus(read, k)]), target, [b.plus(write, k)])
+
+    emit_bordered(b, padding, target, padding.value, copy)
+
+
+def emit_bordered(
+    b: LoopBuilder, padding: Padding, target: SSAValue, value: SSAValue, copy: Callable[[Index, Index, int], None]
+) -> None:
+    """Rows above, then left edge, row and right edge in turn, then rows below. `copy` copies so many elements of a row
+    from one place to another."""
     images, height, width, channels = shape_of(padding.source)
     _, rows, columns, _ = shape_of(padding.buffer)
-    top, left = padding.low[1], padding.low[2]
-    source, target = b.flatten(padding.source), b.flatten(padding.buffer)
-    line = columns * channels
+    top, left, line, row = padding.low[1], padding.low[2], columns * channels, width * channels
 
     def fill(start: Index, count: int) -> None:
         if count:
             with b.loop(0, count) as (k, _):
-                b.store(padding.value, target, [b.plus(start, k)])
+                b.store(value, target, [b.plus(start, k)])
 
     with b.loop(0, images, independent=True) as (n, _):
         image = b.times(n, rows * line)
@@ -82,10 +94,8 @@ def emit_padding(b: LoopBuilder, padding: Padding) -> None:
             start = b.plus(b.plus(image, top * line), b.times(y, line))
             fill(start, left * channels)
             begin = b.plus(start, left * channels)
-            read = b.times(b.plus(b.times(n, height), y), width * channels)
-            with b.loop(0, width * channels) as (k, _):
-                b.store(b.load(source, [b.plus(read, k)]), target, [b.plus(begin, k)])
-            fill(b.plus(begin, width * channels), (columns - left - width) * channels)
+            copy(b.times(b.plus(b.times(n, height), y), row), begin, row)
+            fill(b.plus(begin, row), line - left * channels - row)
         fill(b.plus(image, (top + height) * line), (rows - top - height) * line)
 
 
@@ -146,34 +156,17 @@ def emit_codes(
         room = b.add(memref.AllocOp.get(element, 64, [prod(map(at_most, shape)) + CHUNK])).memref
         copy_rows(b, shape, lambda at, size: copy_codes(b, flat, at, room, at, size, flip, extend))
         return room
-    images, height, width, channels = shape_of(padding.source)
-    _, rows, columns, _ = shape_of(padding.buffer)
-    source, line, read = b.flatten(padding.source), columns * channels, width * channels
-    room = b.add(memref.AllocOp.get(element, 64, [images * rows * line + CHUNK])).memref
+    source = b.flatten(padding.source)
+    room = b.add(memref.AllocOp.get(element, 64, [prod(shape_of(padding.buffer)) + CHUNK])).memref
     constant = padding.value.owner
     assert isinstance(constant, arith.ConstantOp)
     code = int(to_numpy(constant.value)) ^ flip
     value = b.constant(code & 255 if extend is ExtUIOp else code, element)
 
-    def fill(start: Index, count: int) -> None:
-        with b.loop(0, count) as (k, _):
-            b.store(value, room, [b.plus(start, k)])
+    def copy(read: Index, write: Index, count: int) -> None:
+        copy_codes(b, source, read, room, write, count, flip, extend)
 
-    top, left = padding.low[1], padding.low[2]
-    with b.loop(0, images, independent=True) as (n, _):
-        image_start = b.times(n, rows * line)
-        if top:
-            fill(image_start, top * line)
-        with b.loop(0, height, independent=True) as (y, _):
-            start = b.plus(b.plus(image_start, top * line), b.times(y, line))
-            if left:
-                fill(start, left * channels)
-            begin = b.plus(start, left * channels)
-            copy_codes(b, source, b.times(b.plus(b.times(n, height), y), read), room, begin, read, flip, extend)
-            if columns > left + width:
-                fill(b.plus(begin, read), line - left * channels - read)
-        if rows > top + height:
-            fill(b.plus(image_start, (top + height) * line), (rows - top - height) * line)
+    emit_bordered(b, padding, room, value, copy)
     return room
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from relay.dialects.attributes import Array
-from relay.lowering.scheduling.bias import add_bias
+from relay.lowering.scheduling.bias import add_bias, concatenated
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.contractions import OfWeights, emit_data, pick_padding, weighted_of
 from relay.lowering.scheduling.epilogue import pick_masks
@@ -130,7 +130,7 @@ class Parts(OfWeights[PartsSchedule]):
         data = emit_data(emission, conv, plans[0], pads=schedule.pad_in_copy)
         given = zip(kernels, found.biases, strict=True)
         packed = [pack_parts(parts, plans, *one) for one in given]
-        arguments = found.give(emission, [together(one) for one in packed])
+        arguments = found.give(emission, [concatenated(one, None) for one in packed])
         for part, plan, place in zip(parts, plans, places_of(parts, packed[0]), strict=True):
             MatmulEmitter(emission.builder, part.conv, plan, data, arguments, epilogue, place).emit()
 
@@ -154,11 +154,6 @@ def pack_parts(parts: Sequence[Part], plans: Sequence[TileSchedule], kernel: Arr
         return every
     flat = bias.reshape(-1)
     return [add_bias(one, flat[part.channels]) for one, part in zip(every, parts, strict=True)]
-
-
-def together(packed: Sequence[Packed]) -> Packed:
-    """The numbers of all parts, concatenated."""
-    return Packed(np.concatenate([one.weights for one in packed]), np.concatenate([one.initial for one in packed]))
 
 
 def places_of(parts: Sequence[Part], packed: Sequence[Packed]) -> list[Place]:

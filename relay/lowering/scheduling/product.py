@@ -26,8 +26,7 @@ from relay.lowering.scheduling.body import vector_constant
 from relay.lowering.scheduling.contraction import Convolution, Operand, match_product
 from relay.lowering.scheduling.epilogue import Epilogue, epilogue_of, operations_of, pick_masks
 from relay.lowering.scheduling.matmul import Place
-from relay.lowering.scheduling.open_groups import open_groups
-from relay.lowering.scheduling.packing import groups_of
+from relay.lowering.scheduling.open_groups import all_groups
 from relay.lowering.scheduling.padding import emit_codes
 from relay.lowering.scheduling.picks import Picks
 from relay.lowering.scheduling.plan import (
@@ -176,19 +175,8 @@ class ProductEmitter:
 
     def pack_matrix(self, number: Index) -> None:
         """Pack one matrix."""
-        b, outputs = self.b, self.conv.outputs
-        if isinstance(outputs, Extent):
-            for group in open_groups(b, outputs, self.schedule.vectors):
-                pack = partial(self.pack_block, number, group.vectors)
-                group.loop(b, None, lambda _, first, last, pack=pack: pack(first, last))
-            return
-        for group in groups_of(outputs, self.schedule.vectors):
-            last = LANES
-            if group.count == 1:
-                ahead = group.first * self.schedule.vectors + group.vectors - 1
-                last = min(LANES, self.conv.outputs - ahead * LANES)
-            with b.loop(group.first, group.first + group.count, independent=True) as (block, _):
-                self.pack(number, b.times(block, self.schedule.vectors * LANES), group.vectors, last)
+        for group in all_groups(self.b, self.conv.outputs, self.schedule.vectors):
+            group.loop(self.b, None, partial(self.pack, number, group.vectors))
 
     def constants(self) -> list[SSAValue]:
         """What the micro-kernel reads beside the data."""
@@ -216,11 +204,7 @@ class ProductEmitter:
                 b.store(b.constant(value, i8), buffer, [k])
         return buffer
 
-    def pack_block(self, number: Index, vectors: int, first: Index, last: Index) -> None:
-        """A block of columns, by its first one."""
-        self.pack(number, first, vectors, last)
-
-    def pack(self, number: Index, first: Index, vectors: int, last: Index) -> None:
+    def pack(self, number: Index, vectors: int, block: Index, first: Index, last: Index) -> None:
         """A block of columns of matrix `number`: [steps][vectors][16 columns][group].
 
         The last vector has `last` columns; what the lanes beyond hold is never stored. Behind the last row of the

@@ -7,7 +7,6 @@ lose less to rounding than one long sum does.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from math import prod
 from typing import Self
@@ -206,8 +205,7 @@ class ReductionRows(Strategy[ReductionSchedule]):
     def emit(self, emission: Emission, schedule: ReductionSchedule) -> None:
         b, found = emission.builder, self.found
         data = b.flatten(found.data)
-        with ExitStack() as stack:
-            dims: list[Index] = [stack.enter_context(b.loop(0, size, independent=True))[0] for size in found.outer]
+        with b.loops(found.outer) as dims:
             start: Index = 0
             for dim, size in zip(dims, found.outer, strict=True):
                 start = b.plus(b.times(start, size), dim)

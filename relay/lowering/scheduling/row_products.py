@@ -7,8 +7,7 @@ the smaller matrix: 16 partial sums each, whose lanes are added in pairs of rows
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -64,11 +63,6 @@ def pick_places(pick: Picks, target: CpuTarget, most: int) -> int:
     """Parts of a matrix that are read side by side, of at most so many rows in turn."""
     possible = [places for places in (PLACES, 2, 1) if places <= most]
     return pick("places", possible, possible[0] if target.has_caches else 1)
-
-
-def opened(stack: ExitStack, b: LoopBuilder, sizes: Sequence[int], dims: Iterable[int]) -> Places:
-    """Loops over results, the first outermost, that end with the stack."""
-    return {dim: stack.enter_context(b.loop(0, sizes[dim], independent=True))[0] for dim in dims}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,13 +123,12 @@ class RowProducts(Strategy[RowProductsSchedule]):
         step = schedule.together // schedule.places
         size = b.length(sizes[inner])
         part = b.times(quotient(b, size, schedule.together), step)
-        with ExitStack() as around:
-            outside = opened(around, b, sizes, outer)
+        with b.loops([sizes[dim] for dim in outer]) as outside:
 
             def block(first: Sequence[Index], count: int) -> None:
                 """`count` neighbours from each of these places on."""
-                with ExitStack() as stack:
-                    inside = {**outside, **opened(stack, b, sizes, others)}
+                with b.loops([sizes[dim] for dim in others]) as indices:
+                    inside = dict(zip([*outer, *others], [*outside, *indices], strict=True))
                     points = [{**inside, inner: at} for at in first]
                     starts = [self.starts(b, number, points, inner, count) for number in (0, 1)]
                     found = joined_lanes(b, self.totals(b, rows, starts))
@@ -265,8 +258,9 @@ class WeightedRows(Strategy[WeightedRowsSchedule]):
         once = schedule.rows >= self.rows and row <= schedule.lanes[0]
         block = max(BLOCK_BYTES // (4 * row * places), 1)
         whole = 0 if once else minus(b, part, remainder(b, part, block))
-        with ExitStack() as around:
-            outside = opened(around, b, sizes, (dim for dim in self.maps[2][:-1] if dim not in self.few))
+        loops = [dim for dim in self.maps[2][:-1] if dim not in self.few]
+        with b.loops([sizes[dim] for dim in loops]) as indices:
+            outside = dict(zip(loops, indices, strict=True))
 
             def turns(start: Index, end: Index, count: int) -> None:
                 self.add_rows(b, outside, schedule, (start, end), [b.times(part, place) for place in range(count)])

@@ -19,7 +19,7 @@ from relay.dialects.arith import ExtSIOp, ExtUIOp
 from relay.dialects.attributes import Array
 from relay.lowering.builder import Index, LoopBuilder
 from relay.lowering.indices import below, when
-from relay.lowering.scheduling.bias import add_bias
+from relay.lowering.scheduling.bias import concatenated
 from relay.lowering.scheduling.body import dense_vector, vector_constant
 from relay.lowering.scheduling.contraction import Convolution
 from relay.lowering.scheduling.contractions import OfWeights, weighted_of
@@ -29,6 +29,7 @@ from relay.lowering.scheduling.packed import Packed
 from relay.lowering.scheduling.packing import initial_accumulator, padded, run_length
 from relay.lowering.scheduling.padding import Padding
 from relay.lowering.scheduling.picks import Picks, Tuples
+from relay.lowering.scheduling.plan import extension_of
 from relay.lowering.scheduling.record import OpSchedule
 from relay.lowering.scheduling.strategy import Emission, Kernel
 from relay.lowering.shaped import shape_of, vector_of
@@ -158,11 +159,7 @@ class ScalarProducts(OfWeights[ScalarProductsSchedule]):
         groups = self.found.groups
         kernels = [kernel] if groups is None else [*groups.kernel_of(kernel)]
         every = [pack(self.conv, each, schedule) for each in kernels]
-        if bias is not None:
-            parts = bias.reshape(self.count, -1)
-            every = [add_bias(one, part) for one, part in zip(every, parts, strict=True)]
-        weights, initial = ([getattr(one, name) for one in every] for name in ("weights", "initial"))
-        return Packed(np.concatenate(weights), np.concatenate(initial))
+        return concatenated(every, None if bias is None else [*bias.reshape(self.count, -1)])
 
 
 def fits(numbers: Array) -> bool:
@@ -230,7 +227,7 @@ class ScalarProductsEmitter:
         self.pixels, self.outputs = schedule.tile
         self.run = run_of(conv)
         self.depth = conv.kernel_rows * conv.kernel_columns * (1 if conv.depthwise else conv.channels)
-        self.extend = ExtUIOp if conv.data.unsigned else ExtSIOp
+        self.extend = extension_of(conv)
 
     def emit(self) -> None:
         b, conv = self.b, self.conv

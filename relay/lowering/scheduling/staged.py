@@ -8,7 +8,6 @@ vectors, and the row of entries stays in the first level of the cache.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache, partial
 from math import prod
@@ -193,8 +192,7 @@ class StagedRows(Elementwise):
             self.emit_any(size)
             return
         whole = size // row * row
-        with ExitStack() as stack:
-            outer: list[Index] = [stack.enter_context(b.loop(0, d, independent=True))[0] for d in self.sizes[:-1]]
+        with b.loops(self.sizes[:-1]) as outer:
             if whole:
                 with b.loop(0, whole, row, independent=True) as (start, _):
                     self.row(outer, start, row)
@@ -204,8 +202,7 @@ class StagedRows(Elementwise):
     def emit_any(self, size: Extent) -> None:
         """The same for rows whose size is known at run time only."""
         b = self.b
-        with ExitStack() as stack:
-            outer: list[Index] = [stack.enter_context(b.loop(0, d, independent=True))[0] for d in self.sizes[:-1]]
+        with b.loops(self.sizes[:-1]) as outer:
             row, end = self.schedule.row, b.length(size)
             rest = remainder(b, end, row)
             whole = minus(b, end, rest)

@@ -8,7 +8,6 @@ that stay neighbours are one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from math import prod
 from typing import Self
@@ -130,10 +129,9 @@ class Squares(Strategy[TransposeSchedule]):
         b, found, (count, width) = emission.builder, self.found, schedule.square
         source, target = b.flatten(found.source), b.flatten(found.target)
         columns, rows = found.columns, found.rows
-        with ExitStack() as stack:
+        with b.loops([dim.size for dim in found.outer]) as indices:
             start: list[Index] = [0, 0]
-            for dim in found.outer:
-                index, _ = stack.enter_context(b.loop(0, dim.size, independent=True))
+            for dim, index in zip(found.outer, indices, strict=True):
                 start = [b.plus(start[0], b.times(index, dim.source)), b.plus(start[1], b.times(index, dim.target))]
 
             def turn(column: Index, row: Index) -> None:
