@@ -114,7 +114,8 @@ class TensorSpec(NamedTuple):
 
     def _conversion(self, dtype: np.dtype[Any]) -> str:
         if self.scale is not None and dtype.kind == "f":
-            return f"quantise it: round(x / {self.scale:g}) + {self.zero_point}"
+            formula = f"round(x / {self.scale:g}) + {self.zero_point}"
+            return f"quantise it by quantize(x) of its entry of executable.inputs: {formula}, saturated"
         return f"convert it with .astype('{self.dtype}')"
 
 

@@ -117,8 +117,13 @@ def test_run_gives_what_python_gives(capsys: Capture, saved: str, tmp_path: Path
     arguments = [saved, "--inputs", f"{tmp_path}/in.npz", "--top", "1", "--labels", f"{tmp_path}/labels.txt"]
     row = told(capsys, "run", *arguments, "--dequantize")
     place = int(expected.argmax())
-    best = {"place": place, "label": "abcdefghij"[place], "value": (int(expected.max()) + 128) / 256}
+    best = {"row": 0, "place": place, "label": "abcdefghij"[place], "value": (int(expected.max()) + 128) / 256}
     assert row == {OUTPUT: {"dtype": "float32", "shape": [1, 10], "top": [best]}}
+    np.savez(tmp_path / "in.npz", images[:3])
+    assert main(["run", DIGITS, "--batch", "3", "--inputs", f"{tmp_path}/in.npz", "--top", "1"]) == 0
+    three = np.asarray(relay.build(DIGITS, batch=3).run(images[:3]))
+    shown = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+    assert shown == [[str(row), str(codes.argmax()), str(codes.max())] for row, codes in enumerate(three)]
 
 
 def test_inputs_that_are_filled(capsys: Capture, saved: str):
@@ -235,6 +240,10 @@ def test_quantize(capsys: Capture, tmp_path: Path):
     assert json.loads((tmp_path / "r.json").read_text()) and main(["inspect", f"{tmp_path}/q.relay"]) == 0
     assert main(["quantize", floats, "--calibration", str(tmp_path / "samples.npz"), "-o", "x.tflite"]) == 2
     assert "--output: x.tflite is neither .mlir nor .relay; its suffix says what to write" in capsys.readouterr().err
+    assert main([*arguments, "--report", "r.txt"]) == 2
+    assert main([*arguments[:-1], f"{tmp_path}/q.mlir"]) == 0
+    capsys.readouterr()
+    assert main(["compare", f"{tmp_path}/q.mlir", "--with", f"{tmp_path}/q.relay"]) == 0
 
 
 ERRORS = [

@@ -155,7 +155,7 @@ def test_inputs_of_any_layout(executable: Executable):
     [
         ((X, Y.astype(np.uint8)), {}, r"input 'y': has dtype uint8; int8 is needed"),
         ((X.astype(np.float64), Y), {}, r"input 'x': has dtype float64; .*astype\('float32'\)"),
-        ((X, Y.astype(np.float32)), {}, r"input 'y': .* quantise it: round\(x / 0.5\) \+ -3"),
+        ((X, Y.astype(np.float32)), {}, r"input 'y': .* quantise it by quantize\(x\) of .*: round\(x / 0.5\) \+ -3"),
         ((X.reshape(3, 2), Y), {}, r"input 'x': has shape \[3, 2\]; \[2, 3\] is needed"),
         ((X[None], Y), {}, r"input 'x': has shape \[1, 2, 3\]"),
         ((X,), {}, r"input 'y': is not given; the inputs are x, y, s"),

@@ -104,7 +104,7 @@ MODEL_OPTIONS = (
                  help="with --external: only what a compiler computes with the model's integers, bit for bit"),
     click.option("-O", "opt_level", type=click.IntRange(0, 4), metavar="LEVEL",
                  help="optimization level, 0 to 4; integers never depend on it (default: 2)"),
-    click.option("--num-threads", type=click.IntRange(1), metavar="N", default=1,
+    click.option("--num-threads", type=click.IntRange(1), metavar="N",
                  help="threads that a run may use (default: 1)"),
     click.option("--memory-limit", type=click.IntRange(0), metavar="BYTES",
                  help="an error names the layer with the peak where the arena takes more"),

@@ -37,6 +37,8 @@ def command(manner: options.Manner, model: str, output: str, as_json: bool, **ch
     build, rest = options.arguments_of(chosen)
     if Path(output).suffix not in (".mlir", ".relay"):
         raise InvalidArgument("--output", f"{output} is neither .mlir nor .relay", "its suffix says what to write")
+    if (report := rest["report"]) and Path(report).suffix not in (".svg", ".json"):
+        raise InvalidArgument("--report", f"{report} is neither .svg nor .json", "its suffix says what to write")
     if output.endswith(".mlir") and (more := sorted(set(build) - {"frontend", "batch"})):
         hint = f"leave out {', '.join(more)}, or write a .relay file"
         raise InvalidArgument("--output", f"{output} is text that is not compiled", hint)
@@ -50,11 +52,11 @@ def command(manner: options.Manner, model: str, output: str, as_json: bool, **ch
     else:
         given = {name: value for name, value in build.items() if name not in ("frontend", "batch")}
         relay.build(quantised, **given, progress=manner.progress).save(output)
-    if rest["report"]:
-        if rest["report"].endswith(".json"):
-            Path(rest["report"]).write_text(found.to_json())
+    if report:
+        if report.endswith(".json"):
+            Path(report).write_text(found.to_json())
         else:
-            found.plot(rest["report"])
+            found.plot(report)
     row = {"file": output, "samples": found.samples, "output_snr_db": list(found.output_snr), "top1": found.top1,
            "integer_macs": found.integer_macs}  # fmt: skip
     options.show(row, f"{found}\n\n{output} written", as_json)

@@ -16,7 +16,9 @@ from relay.tools.command import options
 @options.input_options
 @click.option("--outputs", metavar="FILE.npz", help="write the outputs here, by name")
 @click.option("--dequantize", is_flag=True, help="show real numbers, scale * (code - zero point), instead of codes")
-@click.option("--top", type=click.IntRange(1), metavar="N", help="show the N largest of each output only")
+@click.option(
+    "--top", type=click.IntRange(1), metavar="N", help="show the N largest of each output, or of each row of a batch"
+)
 @click.option("--labels", type=options.MODEL, metavar="FILE", help="with --top: the names of the classes, one a line")
 @options.model_options
 @options.JSON
@@ -50,19 +52,21 @@ def command(manner: options.Manner, file: str, as_json: bool, **chosen: Any) -> 
     for name, array in named.items():
         click.echo(f"{name} {array.dtype}{list(array.shape)}")
         if rows:
-            click.echo(options.rows([[str(row["place"]), row["label"], str(row["value"])] for row in rows[name]]))
+            columns = ["row"] * (bool(rows[name] and rows[name][-1]["row"])) + ["place", "label", "value"]
+            click.echo(options.rows([[str(row[column]) for column in columns] for row in rows[name]]))
         elif not rest["outputs"]:
             click.echo(str(array))
 
 
 def best(array: Any, count: int, labels: list[str]) -> list[dict[str, Any]]:
-    """The places of the largest numbers, the first of equal ones first."""
+    """The places of the largest numbers of each row (all are one row but where there are two axes), the first of equal
+    ones first."""
 
     import numpy as np
 
-    flat = array.reshape(-1)
-    places = [int(place) for place in np.argsort(-flat.astype(np.float64), kind="stable")[:count]]
-    return [
-        {"place": place, "label": labels[place] if place < len(labels) else "", "value": flat[place].item()}
-        for place in places
-    ]
+    found: list[dict[str, Any]] = []
+    for number, row in enumerate(array if array.ndim == 2 else array.reshape(1, -1)):
+        for place in map(int, np.argsort(-row.astype(np.float64), kind="stable")[:count]):
+            label = labels[place] if place < len(labels) else ""
+            found.append({"row": number, "place": place, "label": label, "value": row[place].item()})
+    return found
