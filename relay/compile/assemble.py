@@ -1,4 +1,5 @@
-"""What compiles for a kind of target: a row for each, whose passes and executables no other kind's build imports."""
+"""Backends: for each kind of target, the passes and the executable class, which builds for other targets do not
+import."""
 
 from __future__ import annotations
 
@@ -24,17 +25,17 @@ Progress = Callable[[int, int], object]
 
 @dataclass(frozen=True)
 class Planned:
-    """A module that has what its backend needs, and what its executable is made with."""
+    """A module that has the properties that its backend needs, and the inputs for making its executable."""
 
     module: IRModule
     code: Compilation
     described: Signature
     claims: Claims
-    """The formulas of its kernels, for certificates."""
+    """The formulas of the module's kernels, for certificates."""
     progress: Progress | None = None
-    """Told how much of the code is compiled."""
+    """Called with the fraction of the code that is compiled."""
     work: Work = field(default_factory=dict[str, tuple[int, str]])
-    """That of the source's operators, for profiles."""
+    """The multiply-accumulates of the source model's operators, for profiles."""
     repeated: bool = False
     """See `Recipe.repeated`."""
     length: int = 0
@@ -42,22 +43,23 @@ class Planned:
 
 
 class Backend(ABC, Generic[T]):
-    """The passes and the executables of a kind of target."""
+    """Base class: the passes and the executable for one kind of target."""
 
     needed: ClassVar[Sequence[str]]
-    """Properties that a module must have for code to be made of it."""
+    """The properties that a module must have before code is generated from it."""
 
     @abstractmethod
     def passes(self, target: T) -> list[ModulePass]:
-        """The passes from kernels to the form that code is generated from, with memory planned."""
+        """The passes from outlined kernels to the form from which code is generated, with memory planned."""
 
     def prepare(self, module: IRModule, code: Compilation) -> Claims:
-        """The formulas of a module that is about to be lowered, for certificates; starts what will compile it."""
+        """Read the formulas of a module before it is lowered, for certificates, and start the processes that will
+        compile it."""
         return Claims()
 
     @abstractmethod
     def assemble(self, planned: Planned, target: T) -> Executable:
-        """The executable of a module that has what is `needed`."""
+        """Make the executable of a module that has the properties in `needed`."""
 
 
 BACKENDS: Mapping[str, str] = {
@@ -65,16 +67,16 @@ BACKENDS: Mapping[str, str] = {
     "cuda": "relay.compile.gpu:Device",
     "opencl": "relay.compile.gpu:Device",
 }
-"""Modules and classes by the kind of the target."""
+"""The module and class of each backend (`module:Class`), by kind of target."""
 
 
 def backend_of(target: Target) -> Backend[Any]:
-    """What compiles for the target."""
+    """The backend that compiles for the target."""
     module, _, name = BACKENDS[target.kind].partition(":")
     return getattr(import_module(module), name)()
 
 
 def assemble(planned: Planned) -> Executable:
-    """The executable of a module that has what its backend needs."""
+    """Make the executable of a module that has the properties that its backend needs."""
     target = planned.code.target
     return backend_of(target).assemble(planned, target)

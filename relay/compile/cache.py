@@ -1,10 +1,10 @@
-"""Builds that need not be done again: the executable of a model that was built before in the same way.
+"""The build cache: finds the executable of a model that was built before in the same way.
 
-A key holds all that a build depends on: the model, the passes with their options, the context, the target, the
-compiler itself, and the plug-ins that have dialects. Where that is not known (passes of other packages, passes that the
-module asks for or that read files, instruments that want to see passes run, dialects that a program registers), nothing
-is looked up and nothing is kept. What an external compiler makes depends on that compiler: it always runs, and what is
-left to build is looked up by all that it made.
+A key holds all that a build depends on: the model, the passes with their options, the context, the target, the compiler
+itself, and the plug-ins that have dialects. Where these are not known (passes of other packages, passes that the module
+requests or that read files, instruments that observe passes, dialects that a program registers), the cache is not used.
+The output of an external compiler depends on that compiler: it always runs, and the rest of the build is looked up by
+its output.
 """
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ if TYPE_CHECKING:
 KIND, QUICK = "build", "quick"
 SOURCES = ("mlir", "ll", "asm")
 SOURCES_OF_DEVICES = {"cuda": ("mlir", "ll", "ptx"), "opencl": ("mlir", "ll")}
-"""Texts of what was built for a GPU."""
+"""The kinds of source text of an executable for each kind of GPU target."""
 PLAIN = (str, int, float, bool, type(None))
 _ELSEWHERE = b"\n\x08location\x12"
-"""Stands in ONNX files whose weights are in other files: a key of `external_data`, and the tag of its value."""
+"""Bytes that occur in an ONNX file whose weights are in other files: a key of `external_data`, and the tag of its
+value."""
 
 
 def content_of(model: IRModule | str | bytes) -> IRModule | bytes | mmap | None:
@@ -67,7 +68,7 @@ def content_of(model: IRModule | str | bytes) -> IRModule | bytes | mmap | None:
 
 
 def key(content: IRModule | bytes | mmap, recipe: Recipe) -> str | None:
-    """What a build is kept under; None if it depends on what cannot be told."""
+    """The cache key of a build; None if the build depends on something that a key cannot contain."""
     from xdsl.dialects.func import FuncOp
 
     from relay.module import REQUESTS
@@ -104,14 +105,14 @@ def key(content: IRModule | bytes | mmap, recipe: Recipe) -> str | None:
 
 
 def _is_reproducible_from_text(step: ModulePass) -> bool:
-    """Whether the text of a pass says all about it."""
+    """Whether the text of a pass describes it completely."""
     ours = type(step).__module__.partition(".")[0] in ("relay", "xdsl")
     fields = dataclasses.fields(step) if dataclasses.is_dataclass(step) else ()
     return ours and all(_plain(getattr(step, field.name)) for field in fields)
 
 
 def _plain(value: object) -> bool:
-    """Whether the text of a value says all about it; that of a path does not tell what is in the file."""
+    """Whether the text of a value describes it completely; False for a path, which does not say what is in the file."""
     if isinstance(value, str):
         return not os.path.exists(value)
     if is_mapping(value):
@@ -125,7 +126,8 @@ def _array(value: npt.ArrayLike) -> tuple[str, str, str]:
 
 
 def _parts(model: IRModule | bytes | mmap) -> list[str | bytes | mmap]:
-    """All of the model: a module's text says only a part of its weights, and not where its ops come from."""
+    """All parts of the model that enter the key: a module's text omits most of its weights, and the locations of its
+    ops."""
     if isinstance(model, bytes | mmap):
         return [model]
     from relay.dialects.attributes import WeightAttr
@@ -142,7 +144,7 @@ def _parts(model: IRModule | bytes | mmap) -> list[str | bytes | mmap]:
 
 @cache
 def compiler() -> str:
-    """This compiler: its files (by size and time of change), and the versions of what it uses."""
+    """A hash of this compiler: its files (by size and modification time), and the versions of its dependencies."""
     home = Path(__file__).parents[1]
     files = files_of(str(home))
     versions = [f"{name} {version(name)}" for name in ("xdsl", "numpy", "llvmlite")]
@@ -152,7 +154,7 @@ def compiler() -> str:
 
 
 def files_of(home: str) -> list[str]:
-    """The files of a folder, or one file: name, size and time of change of each."""
+    """A line for each file of a folder, or for one file: name, size and modification time."""
     files: list[str] = []
     for folder, folders, names in os.walk(home) if os.path.isdir(home) else [(os.path.dirname(home), [], [home])]:
         folders[:] = sorted(name for name in folders if name != "__pycache__")
@@ -163,8 +165,8 @@ def files_of(home: str) -> list[str]:
 
 
 def plug_ins() -> list[str] | None:
-    """The packages that have patterns or dialects, of which nothing is imported: the version of each, and its files, as
-    of the compiler. None where this process has some that are of no package."""
+    """The packages that have patterns or dialects, found without importing them: the version of each, and its files as
+    for `compiler`. None if this process has registered some that belong to no package."""
     legalization, dialects = map(sys.modules.get, ("relay.transforms.legalization", "relay.dialects.plug_in"))
     if dialects is not None and dialects.DIALECTS.registered:
         return None
@@ -180,21 +182,21 @@ def plug_ins() -> list[str] | None:
 
 
 class LazyRebuild:
-    """An executable that was not built this time: it is built when its texts or files are asked for."""
+    """An executable from the cache, which is rebuilt when its source texts or exported files are requested."""
 
     def __init__(self, build: Callable[[IRModule | bytes], Executable], content: IRModule | bytes | mmap):
         self.build, self.content = build, content if isinstance(content, bytes | mmap) else content.clone()
 
     @cached_property
     def library(self) -> Library:
-        """That of the executable."""
+        """The library of the rebuilt executable."""
         return self.build(bytes(self.content) if isinstance(self.content, mmap) else self.content).library
 
 
 def find(
     key: str, content: IRModule | bytes | mmap, build: Callable[[IRModule | bytes], Executable]
 ) -> Executable | None:
-    """The executable kept under the key; `build` makes it anew, for its sources."""
+    """The executable in the cache under the key, or None; `build` rebuilds it when its source texts are requested."""
     kept = store()
     rebuilt = LazyRebuild(build, content)
     more: Mapping[str, Callable[[], str]] = {}
@@ -208,7 +210,8 @@ def find(
 def _loaded(
     kept: Store, key: str, rebuilt: Callable[[], Library], more: Mapping[str, Callable[[], str]] | None = None
 ) -> Executable | None:
-    """The executable under the key; `rebuilt` builds it anew, for its sources but those that are known: `more`."""
+    """The executable under the key, or None; `rebuilt` rebuilds it when source texts are requested, except those in
+    `more`."""
     data = kept.view(key)
     if data is None:
         return None
@@ -246,20 +249,21 @@ def _profiled(rebuilt: Callable[[], Library]) -> Mapping[str, Any]:
 
 
 def keep(key: str, executable: Executable) -> None:
-    """Keep the executable under the key, if there is code of a machine."""
+    """Store the executable under the key, if it contains machine code."""
     kept = store()
     if kept is not None and executable.library.code:
         kept.put(key, *archive.pieces(executable.parts()))
 
 
 def keeps(executable: Executable) -> bool:
-    """Whether the executable can be kept by what it was built from: it is code of ours only."""
+    """Whether the executable can be cached by its build's key: it contains only relay's own code, and no external
+    artifacts."""
     return bool(executable.library.code) and not executable.library.artifacts
 
 
 @dataclasses.dataclass(frozen=True)
 class KeyedRequest:
-    """A request with nothing but the bytes of a file, a target, a level and options of the importer, and its key."""
+    """A request that consists only of a file's bytes, a target, a level and importer options, with its cache key."""
 
     key: str
     name: str
@@ -267,8 +271,8 @@ class KeyedRequest:
 
 
 def keyed(request: Request) -> KeyedRequest | None:
-    """The request with the key that it is found by, told without the compiler; None where something else may matter:
-    other arguments, a context, dialects that a program registers, or arguments that `build` refuses."""
+    """The request with its cache key, computed without importing the compiler; None if the build depends on more: other
+    arguments, a context, dialects that a program registers, or arguments that `build` rejects."""
     if any(
         part is not None
         for part in (
@@ -306,7 +310,7 @@ def _is_options(value: object) -> bool:
 
 
 def _is_outside_of_contexts() -> bool:
-    """Whether no context is entered."""
+    """Whether no pass context is entered."""
     passes = sys.modules.get("relay.passes.context")
     if passes is None:
         return True
@@ -315,7 +319,8 @@ def _is_outside_of_contexts() -> bool:
 
 
 def lookup_by_request(keyed: KeyedRequest, build: Callable[[Request, str], Executable]) -> Executable | None:
-    """The executable whose key is kept under the request's; `build` makes it anew, for its sources."""
+    """The executable whose key is stored under the request's key, or None; `build` rebuilds it when its source texts
+    are requested."""
     kept = store()
     found = None if kept is None else kept.get(keyed.key)
     if kept is None or found is None:
@@ -325,6 +330,6 @@ def lookup_by_request(keyed: KeyedRequest, build: Callable[[Request, str], Execu
 
 
 def remember_request(keyed: KeyedRequest, kept: str) -> None:
-    """Keep the key of a build under that of its request."""
+    """Store the key of a build under the key of its request."""
     if (folder := store()) is not None:
         folder.put(keyed.key, kept.encode())

@@ -1,4 +1,5 @@
-"""Executables of decoders whose caches grow: inputs that come back longer become states of a declared maximum."""
+"""Executables of decoders with growing caches: inputs that the model returns longer become states of a declared
+maximum."""
 
 from __future__ import annotations
 
@@ -28,11 +29,12 @@ from relay.transforms.growing import joined
 from relay.transforms.shape_arithmetic import Fold
 
 MOST = 1 << 24
-"""Positions of a cache at most: their numbers, of 8 bytes, are constants of the model."""
+"""The largest number of positions of a cache: position numbers, 8 bytes each, are constants of the model."""
 
 
 def opened_or_growing(module: IRModule, recipe: Recipe, compile: Compile) -> DynamicExecutable:
-    """An executable of a module with open sizes: with caches, if it has such of a size whose maximum is declared."""
+    """Make an executable of a module with open sizes; with caches, if the model has caches of a size with a declared
+    maximum."""
     main = module["main"]
     named = symbols.completed(main, [info.name for info in signature.read(main)[0]])
 
@@ -46,7 +48,7 @@ def opened_or_growing(module: IRModule, recipe: Recipe, compile: Compile) -> Dyn
 
 
 def has_caches(main: FuncOp, symbol: Symbol) -> bool:
-    """Whether an input of this size comes back longer."""
+    """Whether the model returns an input of this size extended by new positions."""
     for at in symbol.places:
         with suppress(Unsupported):
             joined(main, *at)
@@ -57,9 +59,9 @@ def has_caches(main: FuncOp, symbol: Symbol) -> bool:
 def growing(
     main: FuncOp, at: At, recipe: Recipe, compile: Compile, named: Sequence[Symbol]
 ) -> DynamicExecutable | None:
-    """An executable whose streams write caches in place, of `@main` for any sizes; `at` gives the module for some. None
-    where no cache has a size whose maximum is declared. Raises Unsupported where the model is no such, by the name of
-    the operator, InvalidArgument for a maximum that is too small or large."""
+    """Make an executable of `@main` whose streams write caches in place; `at` returns the module for given sizes. None
+    if no cache has a size with a declared maximum. Raises Unsupported, naming the operator, if the model cannot be
+    rewritten so, InvalidArgument for a maximum that is too small or large."""
     past = next(
         (symbol for symbol in named if symbol.name in (recipe.maximum or {}) and has_caches(main, symbol)), None
     )
@@ -82,7 +84,7 @@ def growing(
     made: dict[int, IRModule] = {}
 
     def rows_at(count: int) -> IRModule:
-        """The module for so many new positions."""
+        """The module for `count` new positions; cached."""
         if count not in made:
             others = one | {symbol.name: count for symbol in free}
             found, rows = in_place(lambda sizes, folds: at(sizes, folds).op, named, past.name, maximum, others)

@@ -1,13 +1,13 @@
-"""What an artifact claims of its machine code: for each call of a kernel the formula, read off the fused functions
-before they are lowered, and where its tensors lie, read off the planned module. `relay.validation` checks it.
+"""The claims of an artifact about its machine code: for each kernel call its formula, read from the fused functions
+before they are lowered, and the addresses of its tensors, read from the planned module. `relay.validation` checks it.
 
-The claim is JSON. `programs` has a fused function's operations by its name: `arguments`, and `rows` with the name of a
-formula, its parameters, operands and results (numbers of values). `calls` has the calls of `@main` in order: program,
-function in the machine code if that is another program's (`code`), places of operands, results and scratch memory,
-constants of the artifact that the code reads and which of them sums start with, schedule and forms of rescaling.
-Constants of programs are in `arrays`; of the weights of a product of integers there are only a digest for each output
-channel and the range of its sums, as the checker reads the weights themselves back from the code: the file does not
-grow by a second copy of them, and what is checked is what is used. Of those of a product of floats there are
+The claim is JSON. `programs` maps a fused function's name to its operations: `arguments`, and `rows` with the name of a
+formula, its parameters, operands and results (indices of values). `calls` has the calls of `@main` in order: program,
+function in the machine code if it is another program's (`code`), addresses of operands, results and scratch memory,
+constants of the artifact that the code reads and which of them are initial sums, schedule and forms of rescaling.
+Constants of programs are in `arrays`; for the weights of an integer product there are only a digest for each output
+channel and the range of its sums. The checker reads the weights themselves back from the code, so that the file needs
+no second copy, and the weights that are used are those that are checked. For the weights of a float product there are
 projections, which give the sums of some images.
 """
 
@@ -50,15 +50,15 @@ from relay.module import IRModule
 
 VERSION = 2
 LARGEST = 1 << 18
-"""Bytes of the largest constant that a claim holds."""
+"""The size in bytes of the largest constant that a claim includes."""
 COLORS = 2
-"""With which kernels of floats are projected."""
+"""The number of random pixel colours onto which float kernels are projected."""
 Json = dict[str, Any]
 
 
 @dataclass
 class Claims:
-    """Programs by the name of their function, calls in order, and constants by digest."""
+    """The claims: programs by function name, calls in order, and constants by digest."""
 
     programs: dict[str, Json] = field(default_factory=dict[str, Json])
     calls: list[Json] = field(default_factory=list[Json])
@@ -67,7 +67,8 @@ class Claims:
     arrays: dict[str, Json] = field(default_factory=dict[str, Json])
 
     def array(self, value: Array) -> str:
-        """The name under which `arrays` has the constant; empty where it is too large or of a dtype of few bits."""
+        """Store a constant in `arrays` and return its name; empty if it is too large or its dtype is narrower than a
+        byte."""
         if value.nbytes > LARGEST or value.dtype.kind not in "biuf":
             return ""
         data = np.ascontiguousarray(value)
@@ -77,7 +78,7 @@ class Claims:
         return name
 
     def pack(self) -> bytes:
-        """The bytes that the artifact keeps; none for a module without calls."""
+        """The bytes that the artifact stores; empty for a module without calls."""
         if not self.calls:
             return b""
         found = {"version": VERSION, **vars(self)}
@@ -85,7 +86,7 @@ class Claims:
 
 
 def read_formulas(module: ModuleOp) -> Claims:
-    """The formulas of the calls of `@main`: of a module whose kernels are fused and not lowered yet."""
+    """Read the formulas of the calls of `@main` in a module whose kernels are fused and not yet lowered."""
     claims, functions = Claims(), {f.sym_name.data: f for f in module.body.block.ops if isinstance(f, FuncOp)}
     main = functions.get("main")
     if main is None or len(main.body.blocks) != 1:
@@ -100,7 +101,7 @@ def read_formulas(module: ModuleOp) -> Claims:
 
 
 def program(claims: Claims, function: FuncOp) -> Json:
-    """The operations of a fused function."""
+    """Describe the operations of a fused function."""
     numbers: dict[SSAValue, int] = {value: number for number, value in enumerate(function.body.block.args)}
     rows: list[Json] = []
     results: list[int] = []
@@ -123,7 +124,7 @@ def program(claims: Claims, function: FuncOp) -> Json:
 
 
 def described(value: SSAValue) -> Json:
-    """Dtype and shape; empty for what is no tensor."""
+    """The dtype and shape of a value; empty if it is not a tensor."""
     if not is_tensor(value.type):
         return {}
     return {"dtype": str(dtype_of(tensor(value).element_type)), "shape": list(shape(value))}
@@ -137,7 +138,7 @@ def parameters(claims: Claims, op: Operation) -> Json:
 
 
 def plain(attr: Attribute) -> object:
-    """An attribute as JSON; None if it has no such form."""
+    """An attribute as a JSON value; None if it has no such form."""
     match attr:
         case IntegerAttr() | FloatAttr():
             return attr.value.data
@@ -154,7 +155,7 @@ def plain(attr: Attribute) -> object:
 
 
 def call_of(claims: Claims, op: CallOp, function: FuncOp) -> Json:
-    """A call: constants it gives, by the number of the argument, and what is known of its weights."""
+    """Describe a call: its constant arguments, by argument index, and facts about its weights."""
     given = {n: value.owner for n, value in enumerate(op.arguments) if isinstance(value.owner, relay.ConstantOp)}
     row: Json = {"kernel": function.sym_name.data, "constants": {}, "weights": {}}
     for number, constant in given.items():
@@ -173,8 +174,9 @@ def call_of(claims: Claims, op: CallOp, function: FuncOp) -> Json:
 
 
 def weights(claims: Claims, product: relay.Conv2dOp | relay.DenseOp, kernel: Array) -> Json:
-    """Of each output channel: 64 bits of the sha256 of its coefficients (16-bit, kernel zero point subtracted, those
-    that only ever meet padding 0), in rows of the kernel, then columns, then channels; and the range of its sums."""
+    """For each output channel, 64 bits of the sha256 of its coefficients and the range of its sums. Coefficients are
+    16-bit, with the kernel zero point subtracted, those that only meet padding set to 0, in the order of kernel rows,
+    columns, channels."""
     zero_point = product.kernel_zero_point
     coefficients = by_channel(
         product, kernel.astype(np.int16) - np.int16(0 if zero_point is None else zero_point.value.data)
@@ -203,9 +205,9 @@ def by_channel(product: relay.Conv2dOp | relay.DenseOp, kernel: Array) -> Array:
 
 
 def projections(claims: Claims, product: relay.Conv2dOp | relay.DenseOp, kernel: Array) -> Json:
-    """Of a kernel of floats: its products with `COLORS` random pixels, which numpy's RandomState(0) draws evenly from
-    [-1, 1), in float32, from which the sums of images of those colours follow; and the root of the sum of squares of
-    each output channel. Depthwise kernels, which have one input, are kept as they are."""
+    """Describe a float kernel by its products with `COLORS` random pixels in float32, and the norm of each output
+    channel. Numpy's RandomState(0) draws the pixels evenly from [-1, 1); the sums of images of those colours follow
+    from the products. Depthwise kernels, which have one input, are stored unchanged."""
     rows = by_channel(product, kernel).astype(np.float64)
     if not (isinstance(product, relay.Conv2dOp) and product.kernel_layout.data == "HWOI"):
         groups = int(product.groups.value.data) if isinstance(product, relay.Conv2dOp) else 1
@@ -220,7 +222,7 @@ def projections(claims: Claims, product: relay.Conv2dOp | relay.DenseOp, kernel:
 
 
 def reached(conv: relay.Conv2dOp, extent: tuple[int, ...]) -> Array:
-    """Which cells of the kernel lie inside of the image at some position."""
+    """A mask of the kernel cells that lie inside the image at some position."""
     if conv.data_layout.data != "NHWC" or conv.result_layout.data != "NHWC":
         return np.ones(extent, np.int16)
     flat = [to_numpy(attr) for attr in (conv.strides, conv.dilation, conv.padding)]
@@ -235,8 +237,9 @@ def reached(conv: relay.Conv2dOp, extent: tuple[int, ...]) -> Array:
 
 
 def place_tensors(claims: Claims, module: IRModule) -> Claims:
-    """The same claims with places: of a module whose memory is planned. Kernels that differed in numbers only may have
-    become one since, which is the `code` of their calls. No claims if its calls are others than those."""
+    """Add the addresses of tensors to the claims, from the module with planned memory. Kernels that differ only in
+    constants may have been merged into one, which is then the `code` of their calls. Returns empty claims if the
+    module's calls differ from those of the claims."""
     main = module["main"]
     calls = [op for op in main.walk() if isinstance(op, CallOp)]
     codes = [op.callee.string_value() for op in calls]
@@ -265,8 +268,9 @@ def place_tensors(claims: Claims, module: IRModule) -> Claims:
 
 
 def place_moves(claims: Claims, main: FuncOp, names: Mapping[int, str]) -> None:
-    """What `@main` itself writes: `moves`, where `to`, behind how many calls, and `from` where if it always copies a
-    whole tensor, as states are; `flags`: where loops read whether they go on, empty where not known."""
+    """Add the writes of `@main` itself to the claims. `moves`: the address written (`to`), the number of calls before
+    it, and the address read (`from`) if it always copies a whole tensor, as for states. `flags`: the addresses of loop
+    conditions, empty where not known."""
     behind = 0
     for op in main.walk():
         match op:
@@ -283,7 +287,8 @@ def place_moves(claims: Claims, main: FuncOp, names: Mapping[int, str]) -> None:
 
 
 def copied(op: memref.StoreOp) -> SSAValue | None:
-    """The whole buffer that it copies to another one, each time that `@main` runs; None where it does not."""
+    """The buffer that the store copies to another one whenever `@main` runs; None if it does not always copy a whole
+    buffer."""
     read = op.value.owner
     if not isinstance(read, memref.LoadOp) or tuple(read.indices) != tuple(op.indices) or nested(op):
         return None
@@ -292,31 +297,33 @@ def copied(op: memref.StoreOp) -> SSAValue | None:
 
 
 def nested(op: Operation) -> bool:
-    """Whether it is in a branch, or in a loop that computes whether it goes on."""
+    """Whether the op is inside a branch, or inside a loop that computes its own condition."""
     around = op.parent_op()
     return around is not None and (isinstance(around, scf.IfOp | scf.WhileOp) or nested(around))
 
 
 START = re.compile(r"\.start(#\d+)?$")
-"""How `schedule` names the constants that accumulators start with."""
+"""The pattern of names that `schedule` gives to constants from which accumulators start."""
 SHOWN = (("schedule", "relay.schedule"), ("rescale", "relay.rescale"))
-"""How the compiler got from formula to code, and which forms of rescaling it proved equal (`expand-apply-scale`)."""
+"""Attributes copied to the claims: the schedule, and the forms of rescaling that the compiler proved equal
+(`expand-apply-scale`)."""
 
 
 def constant_names(module: ModuleOp) -> Mapping[int, str]:
-    """The names of the constants, by their offset."""
+    """The names of the constants by their offset."""
     rows = module.attributes["relay.constants"]
     assert isa(rows, ArrayAttr[DictionaryAttr])
     return {int(found["offset"]): str(found["name"]) for row in rows.data if (found := plain_row(row))}
 
 
 def plain_row(row: DictionaryAttr) -> Json:
-    """Name and offset of a constant."""
+    """The name and offset of a constant."""
     return {key: plain(value) for key, value in row.data.items() if key in ("name", "offset")}
 
 
 def place(main: FuncOp, value: SSAValue, names: Mapping[int, str]) -> Json:
-    """Where a tensor lies (argument of `@main`, offset in the arena, or name of a constant), and its bytes."""
+    """The address of a tensor (argument of `@main`, offset in the arena, or name of a constant), and its size in
+    bytes."""
     type = buffer_of(value)
     size = int(np.prod(type.get_shape(), dtype=np.int64)) * dtype_of(type.element_type).itemsize
     base = root(value)

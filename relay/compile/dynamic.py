@@ -1,4 +1,4 @@
-"""Executables of models whose sizes are not known: what is built when sizes are seen."""
+"""Executables of models with open sizes, which are specialised when sizes are first seen."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from relay.transforms.location import function_of, place
 from relay.transforms.shape_arithmetic import Fold, deciding_arguments, give_values, settle
 
 MOST_NUMBERS = 64
-"""Elements of an input that decides shapes: it is part of what a variant is found by."""
+"""The largest number of elements of an input that decides shapes, since it is part of a variant's key."""
 SAMPLES = (61, 13, 4, 1)
-"""Sizes tried one after the other, to compare what the branches of a condition give."""
+"""Sizes that are tried in turn, to compare the result shapes of a conditional's branches."""
 Compile = Callable[[Recipe], Executable]
 
 
 def is_open(module: IRModule, recipe: Recipe) -> bool:
-    """Whether the sizes of `@main` are to be known when it runs: they are symbols, or a file's, or the numbers of an
-    input decide them, and no pass makes them known."""
+    """Whether sizes of `@main` remain open until it runs: they are symbols, or open in the file, or depend on the
+    elements of an input, and no pass fixes them."""
     main = module["main"]
     if any(isinstance(step, DynamicToStatic) for step in recipe.pipeline):
         return False
@@ -54,7 +54,7 @@ def is_open(module: IRModule, recipe: Recipe) -> bool:
 
 
 def make_static(module: IRModule) -> None:
-    """Fold what shapes are computed with, in a module whose sizes are known. Raises Unsupported; see `refuse_open`."""
+    """Fold computations of shapes, in a module whose sizes are known. Raises Unsupported; see `refuse_open`."""
     if not _unknown(module["main"]) and any(isinstance(op, DynamicOp) for op in module.op.walk()):
         settle(module.op)
         refuse_open(module.op)
@@ -65,8 +65,8 @@ def _unknown(main: FuncOp) -> bool:
 
 
 def opened(module: IRModule, recipe: Recipe, compile: Compile) -> DynamicExecutable:
-    """An executable that specialises the module by `compile`. Raises Unsupported for an input whose numbers decide
-    shapes and that is too large."""
+    """Make an executable that specialises the module by `compile`. Raises Unsupported for an input that decides shapes
+    and is too large."""
     main = module["main"]
     named = bounded(symbols.completed(main, [info.name for info in signature.read(main)[0]]), recipe.maximum)
     symbols.write(main, named)
@@ -102,7 +102,7 @@ def opened(module: IRModule, recipe: Recipe, compile: Compile) -> DynamicExecuta
 
 
 def executable_for(interface: Interface, specialise: Specialise, recipe: Recipe) -> DynamicExecutable:
-    """The executable; the builds that any number of rows runs by are made at once."""
+    """Make the executable; if any number of rows runs in blocks, the builds for these blocks are made at once."""
     executable = DynamicExecutable(interface, specialise, most_variants(recipe))
     if interface.blocks:
         name = interface.symbols[0].name
@@ -113,8 +113,8 @@ def executable_for(interface: Interface, specialise: Specialise, recipe: Recipe)
 
 
 def serve_any_length(executable: DynamicExecutable, at: At, recipe: Recipe, compile: Compile) -> None:
-    """Build once for a size up to its maximum, if the model can be; the executable says why where it cannot. `at` gives
-    the module for sizes."""
+    """Build once for all lengths up to a maximum, if the model allows it; the executable's interface says why if it
+    does not. `at` returns the module for given sizes."""
     interface = length_of(executable.interface, recipe)
     longest, length = interface.longest, interface.length
     if longest is not None and length is not None:
@@ -140,8 +140,8 @@ def serve_any_length(executable: DynamicExecutable, at: At, recipe: Recipe, comp
 
 
 def with_batch_beside(interface: Interface, at: At) -> Interface:
-    """The interface with the size that counts rows beside a length, where they keep apart: each row is then a run by
-    itself."""
+    """Add the row count to the interface as a batch beside the length, if rows are independent: each row is then run
+    separately."""
     assert (length := interface.length) is not None
     others = [symbol for symbol in interface.symbols if symbol.name != length.name]
     if len(others) != 1 or not leads(others[0], interface):
@@ -163,13 +163,13 @@ def with_batch_beside(interface: Interface, at: At) -> Interface:
 
 
 def most_variants(recipe: Recipe) -> int:
-    """How many variants are kept."""
+    """The maximum number of variants that the executable keeps."""
     return MAX_VARIANTS if recipe.max_variants is None else recipe.max_variants
 
 
 def with_sizes(mod: IRModule | ModuleOp, *, batch: object = None, shapes: object = None, **others: object) -> IRModule:
-    """A copy of a module whose arguments have these sizes, and all that follows from them: of `batch` images, or of the
-    `shapes` by name of an argument (a name for a size leaves it open), or sizes by their names.
+    """Copy a module with sizes of its arguments set, and all types that follow: `batch` images, `shapes` by name of an
+    argument (a name for a size leaves it open), or sizes by their names.
 
     Raises InvalidArgument for options of importers, and shapes that arguments cannot have.
     """
@@ -231,7 +231,7 @@ def with_sizes(mod: IRModule | ModuleOp, *, batch: object = None, shapes: object
 
 
 def _give(sizes: dict[str, int | str], symbol: Symbol, value: object, where: str) -> None:
-    """Note a size, or another name, of a symbol."""
+    """Record a size, or another name, for a symbol."""
     size = value if isinstance(value, str) and value else positive(value)
     if not size:
         raise InvalidArgument(where, f"{shown(value)} is no size", "give numbers of at least 1, or names")
@@ -243,7 +243,7 @@ def _give(sizes: dict[str, int | str], symbol: Symbol, value: object, where: str
 
 
 def _joined(named: Sequence[Symbol]) -> list[Symbol]:
-    """Symbols of one name as one, of what all of them may be."""
+    """Merge symbols with equal names, and intersect their ranges."""
     found: dict[str, Symbol] = {}
     for symbol in named:
         other = found.get(symbol.name)
@@ -261,8 +261,8 @@ def _joined(named: Sequence[Symbol]) -> list[Symbol]:
 
 
 def sampled(module: IRModule, named: Sequence[Symbol]) -> IRModule:
-    """A module with branches whose results have open sizes, for some sizes; else the module itself. Branches that give
-    the same sizes then are taken for such that always do."""
+    """Set the open result sizes of branches from sample sizes; return the module unchanged if it has none. Branches
+    with equal sizes for the samples are assumed to have always equal sizes."""
     if not any(isinstance(op, scf.IfOp) for op in module.op.walk()):
         return module
     for least in SAMPLES:
@@ -275,13 +275,13 @@ def sampled(module: IRModule, named: Sequence[Symbol]) -> IRModule:
 
 
 def size_from(symbol: Symbol, least: int) -> int:
-    """A size that the symbol may be: the first from `least` on, or else the last one."""
+    """A size that the symbol allows: the first one from `least` on, or else the largest."""
     size = -(-max(least, symbol.minimum) // symbol.multiple) * symbol.multiple
     return size if symbol.maximum is None else min(size, symbol.maximum // symbol.multiple * symbol.multiple)
 
 
 def interface_of(main: FuncOp, named: Sequence[Symbol]) -> Interface:
-    """What the executable is known to take and give."""
+    """The interface (inputs and outputs) of the executable as known before the sizes are."""
     inputs, outputs = signature.read(main)
     names = {place: symbol.name for symbol in named for place in symbol.places}
     return Interface(
@@ -293,14 +293,15 @@ def interface_of(main: FuncOp, named: Sequence[Symbol]) -> Interface:
 
 
 def spec_of(info: TensorInfo, index: int, names: Mapping[tuple[int, int], str]) -> TensorSpec:
-    """What callers see of a tensor; `names` are those of open sizes, by argument (-1 for results) and axis."""
+    """The specification of a tensor that callers see; `names` gives the open sizes by (argument, axis), with argument
+    -1 for results."""
     shape = enumerate(info.shape)
     dims = tuple(Size(names.get((index, axis), "?")) if size == DYNAMIC else size for axis, size in shape)
     return TensorSpec(info.name, dims, info.dtype, info.scale, int(info.zero_point), info.kind)
 
 
 def refuse_open(module: ModuleOp) -> None:
-    """Raise Unsupported for ops whose shape is still not known: it follows from elements that are computed."""
+    """Raise Unsupported for ops whose shape is still unknown because it depends on computed elements."""
     refuse_branches(module)
     left = [op for op in module.walk() if isinstance(op, DynamicOp) and op.static() is None]
     if left:
@@ -311,7 +312,7 @@ def refuse_open(module: ModuleOp) -> None:
 
 
 def refuse_branches(module: ModuleOp) -> None:
-    """Raise Unsupported for branches that give results of different sizes, where sizes of the inputs are known."""
+    """Raise Unsupported for branches whose results differ in size although the input sizes are known."""
     for op in module.walk():
         if isinstance(op, scf.IfOp):
             ends = [region.block.last_op for region in op.regions]

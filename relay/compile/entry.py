@@ -1,4 +1,4 @@
-"""`relay.build`: an executable that was built before is found again without importing the compiler."""
+"""`relay.build`: finds a cached executable without importing the compiler, or builds it."""
 
 from __future__ import annotations
 
@@ -57,24 +57,24 @@ def build(
     `x.safetensors` beside it the weights that it only names.
 
     `params` replaces weights by name. `pipeline` (passes, or their text) runs instead of `default_pipeline(target)`;
-    what code generation needs and it leaves out, runs after it. `opt_level` (0-4; default: the `PassContext`'s, 2)
-    says which passes run, and LLVM's effort: 0 at level 0, 1 at 1, 3 from 2 on; the integers never depend on it.
-    Passes that were requested on the module run where they were asked for. `batch` is how many images a run takes:
-    of a file the leading axis of every input, of a module those of `tensor<?x...>`. `shapes` are those of inputs by
-    name, of a module also sizes by the names that they have; a name in place of a size (or of a batch) leaves it open.
-    `numerics` names the runtime whose integers are computed, such as "tflm" (docs/numerics.md); it, `outputs` and
-    `custom_ops` are the importer's, and `frontend` holds its other options.
-    Where sizes stay open the executable builds for each tuple of them when it sees it first, and keeps those of the
-    `max_variants` (default: 8) last used (docs/sizes.md). `maximum` is the largest that sizes may be, by name: the
-    length of a sequence is then known at run time only, where the model allows it, and inputs that come back longer
-    become states of a stream (docs/streams.md).
-    `records` are schedules that `relay.tune` measured: kernels that they know run by them (docs/schedules.md).
-    `external` names external compilers that get what they take first, and `exact=True` lets them take only what
-    gives the same integers: `relay.build_external_compiler` with its defaults. A run uses up to `num_threads` threads;
-    `Executable.num_threads` can be set later, too. `memory_limit` is how many bytes the arena may take: where it takes
-    more, the error names the layer that needs most, and `Executable.graph["layers"]` has the bytes of all. `progress`
-    shows how far the build is: by default on a terminal and in a notebook, if it takes longer than a second; a bar with
-    rich, else text. Raises RelayError.
+    passes that code generation needs and that it lacks run after it. `opt_level` (0-4; default: the `PassContext`'s, 2)
+    selects the passes, and LLVM's optimization level: 0 at level 0, 1 at 1, 3 from 2 on; integer results never depend
+    on it. Passes that were requested on the module run where they were requested. `batch` is the number of images per
+    run: for a file the leading axis of every input, for a module that of each `tensor<?x...>`. `shapes` gives input
+    shapes by name, for a module also sizes by their names; a name in place of a size (or of a batch) leaves it open.
+    `numerics` names the runtime whose integer results are reproduced exactly, such as "tflm" (docs/numerics.md); it,
+    `outputs` and `custom_ops` are the importer's, and `frontend` holds its other options. Where sizes stay open the
+    executable builds for each tuple of them when it sees it first, and keeps those of the `max_variants` (default: 8)
+    last used (docs/sizes.md). `maximum` gives the largest value of sizes by name: one build then serves all lengths of
+    a sequence, where the model allows it, and inputs that the model returns longer become states of a stream
+    (docs/streams.md). `records` are schedules that `relay.tune` measured: they are used for the kernels they contain
+    (docs/schedules.md). `external` names external compilers; ops that they support are given to them first, and with
+    `exact=True` only those for which they compute equal integers: `relay.build_external_compiler` with its defaults. A
+    run uses up to `num_threads` threads; `Executable.num_threads` can be set later, too. `memory_limit` is the maximum
+    size of the arena in bytes: if it is exceeded, the error names the layer that needs most, and
+    `Executable.graph["layers"]` has the bytes of all layers. `progress` shows the progress of the build: by default on
+    a terminal and in a notebook, if it takes longer than a second; as a bar if the package rich is installed, else as
+    text. Raises RelayError.
     """
     if isinstance(mod, bytearray | memoryview):
         mod = bytes(mod)
@@ -122,7 +122,7 @@ def build(
 
 
 def _found_or_built(request: Request) -> Executable:
-    """The executable of a request, from the cache where it can be."""
+    """The executable of a request, from the cache if possible."""
     keyed = cache.keyed(request)
     executable = None if keyed is None else cache.lookup_by_request(keyed, rebuild)
     if executable is None:
@@ -144,8 +144,9 @@ def gc_paused() -> Generator[None]:
     """Pause the cyclic garbage collector: a build makes millions of objects and few cycles, and collections would
     take a tenth of its time.
 
-    What a build leaves is old as soon as it ends: else the next object made would have all of it searched, a twentieth
-    of a build. It is searched with all else, or before a later build, when builds have left `MOST_LEFT` objects."""
+    At the end, the build's remaining objects are moved to the oldest generation; otherwise the next allocation would
+    start a collection over all of them, which takes a twentieth of a build. They are collected with that generation, or
+    before a later build once builds have left `MOST_LEFT` objects."""
     if not gc.isenabled():
         yield
         return
@@ -164,13 +165,14 @@ def gc_paused() -> Generator[None]:
 
 
 LEFT: list[int] = []
-"""How many objects each build has left since a collection."""
+"""The number of objects that each build has left since the last collection."""
 MOST_LEFT = 400_000
-"""What a build of a small network leaves."""
+"""The number of objects left by builds that starts a collection: about that of a small network's build."""
 
 
 def _with_options(frontend: object, asked: Mapping[str, object]) -> Any:
-    """The importer's options with those asked for, which they must not name too; what is no mapping stays as it is."""
+    """Merge the importer's options with those given as arguments of `build`; one given in both places is an error. A
+    value that is not a mapping is returned unchanged."""
     if frontend is not None and not isinstance(frontend, Mapping):
         return frontend
     options: dict[str, object] = {**cast("Mapping[str, object]", frontend or {})}
@@ -183,8 +185,8 @@ def _with_options(frontend: object, asked: Mapping[str, object]) -> Any:
 
 
 def rebuild(request: Request, name: str) -> Executable:
-    """The executable of the bytes that a file of this name had, whatever has become of it, the arguments and the
-    context."""
+    """Build again from the bytes that a file of this name had, independent of the file's, arguments' and context's
+    present state."""
     from relay.compile.model import compile_model
     from relay.passes import PassContext
     from relay.passes.context import activated
@@ -199,8 +201,8 @@ MEMORY_HINT = "give it more, make the layer smaller, or split its image"
 
 
 def check_memory(executable: Executable, limit: object) -> None:
-    """Raise InvalidArgument if the arena of an executable takes more bytes than the limit, with the layer that needs
-    most; and where the plan is not known: sizes are open, or a GPU has memory of its own."""
+    """Raise InvalidArgument if the executable's arena exceeds the limit in bytes, naming the layer that needs most;
+    also where the plan is not known: sizes are open, or a GPU has memory of its own."""
     most = whole(limit)
     if not isinstance(most, int) or isinstance(most, bool) or most < 0:
         raise InvalidArgument("memory_limit", f"is {limit!r}, no number of bytes", "write memory_limit=65536")

@@ -1,4 +1,4 @@
-"""Builds for a GPU: the passes below stage 1, and the executable of a module whose kernels run there."""
+"""Builds for a GPU: the passes from kernels on, and the executable of a module whose kernels run there."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from relay.target import GpuTarget
 
 
 def gpu_passes(target: GpuTarget) -> list[ModulePass]:
-    """Kernels to launches with planned memory."""
+    """The passes from kernels to launches with planned memory."""
     cuda = [NvvmAttachTarget(chip=target.cpu, features=target.feature_string), ConvertGpuToNvvm()]
     return [
         RelayToLinalg(),
@@ -51,7 +51,7 @@ def gpu_passes(target: GpuTarget) -> list[ModulePass]:
 
 
 def kernels_of(module: IRModule, target: GpuTarget, level: int) -> DeviceCode:
-    """The code of all kernels of a module; of none, an empty module's."""
+    """Compile all kernels of a module; an empty module if there are none."""
     found = [op for op in module.op.body.block.ops if isinstance(op, GpuModuleOp)]
     convention = NVPTX if target.kind == "cuda" else SPIRV
     return compile_kernels("\n".join(kernels_text(op, convention) for op in found), target, level)
@@ -60,8 +60,8 @@ def kernels_of(module: IRModule, target: GpuTarget, level: int) -> DeviceCode:
 def describe_device(
     module: IRModule, target: GpuTarget, described: Signature
 ) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The graph of a planned module as JSON, with what the device does, and its constants by name. The arena lies on
-    the device: the host has none."""
+    """The graph of a planned module as JSON, with the device's launches, and its constants by name. The arena is on the
+    device; the host has none."""
     graph, params = describe(module, target, *described)
     launches, steps = program(module)
     graph["device"] = {
@@ -77,7 +77,7 @@ def describe_device(
 
 
 class Device(Backend[GpuTarget]):
-    """Kernels that the host launches on a GPU."""
+    """The backend for GPUs: kernels that the host launches."""
 
     needed = ("device-calls", "functions", "planned")
 

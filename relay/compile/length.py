@@ -1,4 +1,4 @@
-"""Whether a model can be built once for any length of a sequence up to its maximum."""
+"""Decides whether a model can be built once for all lengths of a sequence up to its maximum."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from relay.sizes import Symbol
 from relay.target import CpuTarget
 
 LEAST = 2
-"""The model is lowered for its maximum and for a length of one less."""
+"""The smallest maximum: the model is lowered for its maximum and for a length of one less."""
 
 
 def bounded(named: Sequence[Symbol], maximum: Mapping[str, SupportsIndex] | None) -> list[Symbol]:
-    """The sizes, each at most what is said of it by name. Raises InvalidArgument."""
+    """The sizes, limited by the maxima given by name. Raises InvalidArgument."""
     most = mapping(maximum or {}, "maximum", "{'sequence': 512}")
     found = {symbol.name: symbol for symbol in named}
     for name, given in most.items():
@@ -37,8 +37,8 @@ def bounded(named: Sequence[Symbol], maximum: Mapping[str, SupportsIndex] | None
 
 
 def length_of(interface: Interface, recipe: Recipe) -> Interface:
-    """The interface with the size that a build leaves to run time, or why there is none. It is a size whose maximum was
-    given to `relay.build`, with no other size before it than a batch of 1."""
+    """The interface with the size that one build leaves open until run time, or the reason why there is none. It must
+    be a size whose maximum was given to `relay.build`, with no other size before it than a batch of 1."""
     if interface.blocks or not recipe.maximum:
         return interface
     why, length = "", None
@@ -62,7 +62,7 @@ def length_of(interface: Interface, recipe: Recipe) -> Interface:
 
 
 def behind(interface: Interface, symbol: Symbol) -> str:
-    """Why shorter inputs do not lie in memory as the first part of those of the maximum; empty where they do."""
+    """Why shorter inputs are not a prefix, in memory, of those of the maximum length; empty if they are."""
     if symbol.maximum is None or symbol.maximum < LEAST:
         return f"{symbol.name} is at most {symbol.maximum}"
     if any(other is not symbol and other.minimum > 1 for other in interface.symbols):
@@ -78,7 +78,7 @@ def behind(interface: Interface, symbol: Symbol) -> str:
 
 
 def with_outputs(interface: Interface, longer: Sequence[Sequence[int]], shorter: Sequence[Sequence[int]]) -> Interface:
-    """The interface with the axis of each output that is as long, by their shapes for two lengths."""
+    """The interface with, for each output, the axis that has the open length, found from the shapes for two lengths."""
     length = interface.length
     assert length is not None
     axes = list[int]()

@@ -1,5 +1,5 @@
-"""The graph of a planned module as JSON: what the runtime needs to know, the memory of each kernel, and what the
-compiler did."""
+"""The graph of a planned module as JSON: the facts that the runtime needs, the memory of each kernel, and the
+compiler's choices."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from relay.target import Target
 from relay.transforms.location import words
 
 Signature = tuple[list[signature.TensorInfo], list[signature.TensorInfo]]
-"""Inputs and outputs of a model, as its function tells them before it is lowered."""
+"""The inputs and outputs of a model, as its function declares them before it is lowered."""
 
 
 def describe(
@@ -91,7 +91,7 @@ def describe(
 
 
 def share_constants(module: ModuleOp, params: Mapping[str, Array]) -> None:
-    """Have the constants that were packed for the executable share its memory, where a build has two of each."""
+    """Let constants that were packed for the executable use its memory, since a build has two copies of each."""
     for row in _rows(module, "relay.constants"):
         if isinstance(value := row.data["value"], DenseResourceAttr):
             share_memory(value, params[_string(row, "name")])
@@ -130,8 +130,8 @@ def _int(row: DictionaryAttr, key: str) -> int:
 
 def layers(main: FuncOp, target: Target) -> list[dict[str, Any]]:
     """For each call of a kernel, in order: its name (`kernel`), the operators that it comes from (`layer`), and the
-    `bytes` of all buffers that hold something while it runs, inputs and outputs of the model not among them; those of
-    which one overlaps another count once."""
+    `bytes` of all buffers that are live while it runs, except the model's inputs and outputs; overlapping bytes count
+    once."""
     block = main.body.block
     order = list(steps(block))
     numbers, repeated = {op: at for at, op in enumerate(order)}, loops(order)
@@ -157,7 +157,7 @@ def layers(main: FuncOp, target: Target) -> list[dict[str, Any]]:
 
 
 def covered(spans: Iterable[range]) -> int:
-    """How many numbers are in at least one of the spans."""
+    """The number of integers that are in at least one of the spans."""
     total = end = 0
     for span in sorted(spans, key=lambda span: span.start):
         total += max(0, span.stop - max(end, span.start))
@@ -166,7 +166,7 @@ def covered(spans: Iterable[range]) -> int:
 
 
 def readers(value: SSAValue) -> Iterator[Operation]:
-    """What touches a buffer, or a view of it."""
+    """The ops that read or write a buffer, or a view of it."""
     for use in value.uses:
         if use.operation.results and is_buffer(use.operation.results[0].type):
             yield from readers(use.operation.results[0])
@@ -175,7 +175,7 @@ def readers(value: SSAValue) -> Iterator[Operation]:
 
 
 def step_of(op: Operation, number: dict[Operation, int]) -> Operation | None:
-    """The numbered operation that this one is, or is inside of."""
+    """The numbered operation that is this one, or contains it; None if there is none."""
     found: Operation | None = op
     while found is not None and found not in number:
         found = found.parent_op()

@@ -1,4 +1,4 @@
-"""A build that is not in the cache: runs the passes on a module or a model file, and makes an executable."""
+"""The part of `relay.build` behind the cache: runs the passes on a module or a model file, and makes an executable."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ from relay.transforms.qnn_patterns.softmax import tables_of_lengths
 LLVM_EFFORT = (0, 1, 3, 3, 3)
 """LLVM's optimization level by `opt_level`."""
 SILENT_SECONDS = 1.0
-"""Builds that take less time show no progress bar."""
+"""Builds that take less time, in seconds, show no progress bar."""
 
 
 class Building(Runner):
-    """A run that ends in code. Passes may change what @main takes and gives (`quantize{io=codes}`,
-    `dynamic-to-static`): the executable has what @main told last, before its types were lowered."""
+    """The pass runner of a build. Passes may change the inputs and outputs of @main (`quantize{io=codes}`,
+    `dynamic-to-static`); the executable has those that @main declared last, before its types were lowered."""
 
     def __init__(self, module: IRModule, code: Compilation, described: Signature, recipe: Recipe, progress: Update):
         super().__init__(module.op, **defaults_of(code.target))
@@ -98,7 +98,7 @@ class Building(Runner):
             self.look_up()
 
     def look_up(self) -> None:
-        """Look in the cache for a build of a module with the same artifacts. Raises Found."""
+        """Look in the cache for a build of a module with equal external artifacts. Raises Found."""
         steps = list(self.recipe.pipeline)
         left = Pipeline(steps[[step.name for step in steps].index(CompileExternal.name) + 1 :])
         recipe = replace(self.recipe, external=None, exact=None, params={}, frontend={}, pipeline=left)
@@ -110,14 +110,14 @@ class Building(Runner):
 
 
 class Found(Exception):
-    """Ends a run because the rest of the build was found in the cache."""
+    """Raised to end a pass run because the rest of the build was found in the cache."""
 
     def __init__(self, executable: Executable):
         self.executable = executable
 
 
 def compile_model(request: Request) -> tuple[Executable, str | None]:
-    """What `relay.build` does for a request, and the key that the executable is kept under, if it is."""
+    """Compile a request, and return the executable with its cache key (None if it is not cached)."""
     return _found_or_compiled(resolved(request), request.progress)
 
 
@@ -137,7 +137,7 @@ def _found_or_compiled(recipe: Recipe, progress: bool | None) -> tuple[Executabl
 
 
 def _named(recipe: Recipe, kept: IRModule | bytes) -> Recipe:
-    """The recipe under the name of the executable that is built again."""
+    """The recipe of a rebuild, under the original executable's name."""
     return replace(recipe, model=NamedBytes(kept, name_of(recipe.model)) if isinstance(kept, bytes) else kept)
 
 
@@ -168,7 +168,7 @@ def resolved(request: Request) -> Recipe:
 
 
 def _to_kernels(model: IRModule, chosen: Pipeline, machine: Target) -> IRModule:
-    """A copy of a model, lowered as far as its kernels are scheduled."""
+    """A copy of a model, lowered up to the scheduling of its kernels."""
     steps = list(chosen)
     before = next((number for number, step in enumerate(steps) if isinstance(step, Schedule)), len(steps))
     module = model.clone()
@@ -183,8 +183,7 @@ def _rebuilt(recipe: Recipe) -> Executable:
 
 
 def _compile(recipe: Recipe, progress: Update = unseen, shown: bool | None = False) -> Executable:
-    """The executable of a recipe; under its context. `shown`: whether builds for sizes that it sees show their
-    progress."""
+    """Compile a recipe, under its context. `shown`: whether later builds for newly seen sizes show their progress."""
     machine, chosen = recipe.target, recipe.pipeline
     progress(0, "import")
     model = recipe.model

@@ -1,4 +1,4 @@
-"""Builds for a CPU: the passes below stage 1, and the executable of a module whose memory is planned."""
+"""Builds for a CPU: the passes from kernels on, and the executable of a module whose memory is planned."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from relay.runtime import Executable, Library
 from relay.target import CpuTarget
 
 KERNELS_PER_WORKER = 12
-"""Kernels for which one more process is worth its start: LLVM takes about half a second for as many."""
+"""The number of kernels that justifies one more worker process: LLVM takes about half a second for them."""
 
 
 class Native(Backend[CpuTarget]):
-    """Loops, compiled by LLVM for the processor that runs the graph."""
+    """The backend for CPUs: loops, compiled by LLVM for the processor that runs the graph."""
 
     needed = ("loops", "target-ops", "functions", "planned")
 

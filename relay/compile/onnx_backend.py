@@ -1,4 +1,4 @@
-"""`OnnxBackend`: compiled models behind the interface of `onnx.backend`, for ONNX's own tests."""
+"""`OnnxBackend`: compiled models with the interface of `onnx.backend`, for ONNX's own tests."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from relay.module import IRModule
 from relay.runtime import Executable
 
 SMALL = 16
-"""The most elements of an input of rank 0 or 1 that may decide shapes."""
+"""The largest number of elements of an input of rank 0 or 1 that may decide shapes."""
 MOST_PREPARED = 64
-"""The most executables that a prepared model keeps."""
+"""The largest number of executables that a prepared model keeps."""
 
 
 class PreparedModel(BackendRep):
-    """A model whose executables are built when it first sees inputs of their shapes, and kept."""
+    """A model whose executables are built when inputs of their shapes are first seen, and kept."""
 
     def __init__(self, model: onnx.ModelProto, options: Mapping[str, Any]) -> None:
         self.model, self.options = model, options
@@ -34,7 +34,7 @@ class PreparedModel(BackendRep):
 
     def run(self, inputs: object, **kwargs: object) -> tuple[Array, ...]:
         """The outputs in the model's order; `inputs` are arrays in its order, by name, or the only one. Raises
-        RelayError, of a model that cannot be imported, too."""
+        RelayError, also if the model cannot be imported."""
         given = self._given(inputs)
         key = tuple((array.shape, array.tobytes() if _is_small(array) else None) for array in given.values())
         if key not in self._built:
@@ -66,7 +66,8 @@ class OnnxBackend(Backend):
     @classmethod
     def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> PreparedModel:
         """The model, ready to run; further arguments are those of `relay.build`. It is imported by the first `run`,
-        which raises what its import raises: sizes may be open until then. Raises InvalidArgument for a device."""
+        which raises the importer's errors, because sizes may be open until then. Raises InvalidArgument for a device
+        other than "CPU"."""
         if not cls.supports_device(device):
             raise InvalidArgument("device", f"{device!r} is none of this backend", "give 'CPU'")
         return PreparedModel(model, kwargs)
@@ -77,9 +78,9 @@ class OnnxBackend(Backend):
 
 
 def imported(model: onnx.ModelProto, given: Mapping[str, object]) -> tuple[IRModule, dict[str, Array]]:
-    """The module for inputs like these, and those of them that it takes.
+    """Import the model for inputs with the shapes of these, and return the module with the inputs that it still takes.
 
-    Sizes that are open become those of the data. A model that is refused because an input decides a shape is imported
+    Open sizes become those of the data. If the import fails because an input decides a shape, the model is imported
     again with its small inputs as constants.
     """
     numeric: dict[str, Array] = {name: array for name, array in given.items() if _is_numeric(array)}
@@ -100,7 +101,7 @@ def imported(model: onnx.ModelProto, given: Mapping[str, object]) -> tuple[IRMod
 
 
 def _is_numeric(value: object) -> TypeGuard[Array]:
-    """Whether the value is an array of numbers, not of texts."""
+    """Whether the value is an array of numbers, not of strings."""
     return isinstance(value, np.ndarray) and cast(Array, value).dtype.kind not in "OUS"
 
 

@@ -1,5 +1,5 @@
 """Measures the peak of a core: multiply-adds per second on 8-bit codes, bf16 and float32, by code that does nothing
-else; and the gain by several processors."""
+else; and the speed-up by several processors."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from relay.target.dots import Dot, best_dot, half_dot
 
 ACCUMULATORS, TURNS, ROUNDS = 12, 1 << 19, 9
 PAIRS = 20
-"""Independent accumulators for bf16 products, whose latency is longer; there are 32 registers."""
+"""The number of independent accumulators for bf16 products, whose latency is longer; there are 32 registers."""
 TILES = 6
-"""Independent accumulators in tile registers; two more of the eight hold the factors."""
+"""The number of independent accumulators in tile registers; the other two of the eight hold the factors."""
 TILE, SIZE = "x86_amx", "i16 16, i16 64"
 TILE_DOT, TILE_LOAD, TILE_STORE = (f"@llvm.x86.{name}.internal" for name in ("tdpbusd", "tileloadd64", "tilestored64"))
 TILE_DECLARATIONS = f"""
@@ -52,13 +52,13 @@ class Instruction:
         return "%a" if self.type == TILE else "zeroinitializer"
 
     def load(self, place: str) -> str:
-        """Load a factor from memory; all rows of a tile are the same 64 bytes."""
+        """LLVM IR that loads a factor from memory; all rows of a tile are read from the same 64 bytes."""
         if self.operand == TILE:
             return f"call {TILE} {TILE_LOAD}({SIZE}, ptr {place}, i64 0)"
         return f"load {self.operand}, ptr {place}, align 4"
 
     def store(self, value: str, place: str) -> str:
-        """Store an accumulator, so that the loop is not removed; of a tile, the last row."""
+        """LLVM IR that stores an accumulator, so that the loop is not removed; all rows of a tile go to one address."""
         if self.type == TILE:
             return f"call void {TILE_STORE}({SIZE}, ptr {place}, i64 0, {TILE} {value})"
         return f"store {self.type} {value}, ptr {place}, align 4"
@@ -130,13 +130,13 @@ def loop(instruction: Instruction) -> str:
 
 @cache
 def library(kind: str, target: CpuTarget) -> Library:
-    """The compiled loop for one kind."""
+    """Compile the loop for one kind of instruction."""
     return Library(compile_text(loop(instructions(target)[kind]), target).shared_object())
 
 
 def scaling(processors: Sequence[int]) -> float:
-    """How much more multiply-adds of float32 these processors do together than the first of them alone: fewer than
-    there are where they share a core, or somebody else runs on one."""
+    """The float32 multiply-adds per second of these processors together, relative to the first alone: less than their
+    number if they share a core, or other processes use them."""
     run, here = library("float32", host()).function("relay_peak"), os.sched_getaffinity(0)
     barrier = Barrier(len(processors))
 

@@ -1,4 +1,4 @@
-"""The passes of a build for a target, as data: they can be listed, edited, and run without making code."""
+"""The passes of a build for a target, as data that can be listed, edited, and run without generating code."""
 
 from __future__ import annotations
 
@@ -26,27 +26,28 @@ from relay.transforms.attach_target import AttachTarget
 
 TARGET_OPTION = "attach-target.target"
 PASSES_LOCK = threading.RLock()
-"""One build at a time runs passes: xDSL builds some operations through a hook that the whole process shares."""
+"""Held while a build runs passes: xDSL builds some operations through a hook that is global to the process."""
 wait_in_fork(PASSES_LOCK.acquire, PASSES_LOCK.release)
 
 
 def graph_passes(target: Target) -> list[ModulePass]:
-    """Stage 0 to outlined kernels: what `optimize` runs."""
+    """The passes from an imported module to outlined kernels, which `optimize` runs."""
     return [AttachTarget(configured() or spelled(target)), CompileExternal(), *to_kernels()]
 
 
 def configured() -> str:
-    """The target that the context's configuration names for modules; empty if none."""
+    """The target that the context's configuration sets for modules; empty if none."""
     return str(PassContext.current().config.get(TARGET_OPTION, ""))
 
 
 def lowering_passes(target: Target) -> list[ModulePass]:
-    """Kernels to loops with planned memory; for a GPU, to launches."""
+    """The passes from kernels to loops with planned memory; for a GPU, to launches."""
     return backend_of(target).passes(target)
 
 
 def default_pipeline(target: str | Target = "llvm", opt_level: int | None = None) -> Pipeline:
-    """What `build` runs for a target at a level (default: the current `PassContext`'s), to be listed and edited."""
+    """The pipeline that `build` runs for a target at a level (default: the current `PassContext`'s), to be listed and
+    edited."""
     machine = resolve(target)
     ctx = PassContext.current().at_level(opt_level)
     every = Pipeline([*graph_passes(machine), *lowering_passes(machine)])
@@ -62,9 +63,9 @@ def optimize(
     pipeline: Pipeline | Sequence[ModulePass] | str | None = None,
     opt_level: int | None = None,
 ) -> IRModule:
-    """A new module, legalised, folded and fused: what `build` does before it goes below `relay` ops.
+    """Legalize, fold and fuse a copy of a module, as `build` does before it lowers `relay` ops.
 
-    `pipeline` runs another one instead. The given module stays as it is. Raises RelayError.
+    `pipeline` replaces the default one. The given module is not changed. Raises RelayError.
     """
     machine = resolve(target)
     with activated(PassContext.current().at_level(opt_level)):
@@ -86,14 +87,14 @@ def chosen_pipeline(pipeline: Pipeline | Sequence[ModulePass] | str | None, mach
 
 
 def attach_unless(chosen: Pipeline, module: IRModule, machine: Target) -> None:
-    """Set the target of the module, unless the pipeline sets it."""
+    """Attach the target to the module, unless the pipeline does."""
     if not any(isinstance(step, AttachTarget) for step in chosen):
         attach(module.op, resolve(configured() or machine))
 
 
 def check_attached(module: IRModule, machine: Target) -> None:
-    """Raise InvalidArgument if the module was lowered for what code for `machine` cannot be made of: another triple, or
-    features that it does not have. Other costs, features that are left unused, and no target are a choice."""
+    """Raise InvalidArgument if the module was lowered for a target whose code `machine` cannot run: another triple, or
+    features that it lacks. Other costs, unused features, and no target are accepted."""
     found = target_of(module.op)
     if found.triple not in ("", machine.triple) or not found.features <= machine.features:
         what = f"the module is for {spelled(found)!r}, and the build is for {spelled(machine)!r}"
@@ -101,7 +102,7 @@ def check_attached(module: IRModule, machine: Target) -> None:
 
 
 class Defaults(TypedDict):
-    """Passes that others require, and options that are not given: as in the default pipeline."""
+    """Finds passes that others require, and options that are not given, as in the default pipeline."""
 
     providers: Providers
     options: Mapping[str, object]

@@ -1,4 +1,4 @@
-"""What `Executable.profile` runs: the same kernels, compiled as they were, behind a `@main` that counts."""
+"""The program that `Executable.profile` runs: equal kernels, called by a `@main` with counters."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from relay.transforms.location import words
 
 
 def profiled(module: IRModule, built: Compilation, work: Work) -> dict[str, Any]:
-    """What a profile needs of a module whose memory is planned: the `code` of a program with counters (modules that
-    `built` has compiled are taken from it); for each call a row with its kernel, its bytes, and the operators of the
-    source model with their multiply-accumulates; and what one core does at most (`peak`)."""
+    """The data of a module with planned memory that a profile needs: the `code` of a program with counters (modules
+    that `built` has compiled are taken from it); for each call a row with its kernel, its bytes, and the operators of
+    the source model with their multiply-accumulates; and the measured peak of one core (`peak`)."""
     target = cast(CpuTarget, built.target)
     threads = target.triple if target.has_threads else ""
     write = partial(program, module.op, target.function_attributes, threads, counters=target.triple)
@@ -46,18 +46,18 @@ def profiled(module: IRModule, built: Compilation, work: Work) -> dict[str, Any]
 
 
 def bytes_of(call: CallOp) -> int:
-    """The size of all that a kernel is given: an upper bound of what it reads and writes of memory once."""
+    """The size in bytes of a kernel's arguments: an upper bound of the memory that it accesses, each byte once."""
     types = [buffer_of(operand) for operand in call.operands if is_buffer(operand.type)]
     return sum(prod(type.get_shape()) * size_of(type.element_type) for type in types)
 
 
 def size_of(element: Any) -> int:
-    """Bytes of an element."""
+    """The size of an element in bytes."""
     return max(element.bitwidth // 8, 1)
 
 
 def sources(call: CallOp, inner: list[Operation], work: Work) -> dict[str, Any]:
-    """The operators of a call: where its kernel's ops come from. Their work is that of the kernel's."""
+    """The source operators of a kernel call, found from its ops' locations, with their multiply-accumulates."""
     names = dict.fromkeys(filter(None, (words(call.location), *(words(op.location) for op in inner))))
     found = [work[name] for name in names if name in work]
     return {

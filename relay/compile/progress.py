@@ -1,4 +1,4 @@
-"""Progress of long work: a bar where the package rich is installed, else lines of text."""
+"""Progress of long work: a bar if the package rich is installed, else lines of text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Update = Callable[[float, str], object]
 WIDTH = 79
 """The columns of a line of text."""
 LINE_SECONDS = 1.0
-"""The interval between lines where a line cannot be rewritten."""
+"""The interval in seconds between lines where a line cannot be rewritten."""
 
 
 @contextmanager
@@ -55,15 +55,15 @@ def bar(wanted: bool | None, title: str, total: float | None, done: float = 0, a
 
 
 def unseen(finished: float, following: str) -> None:
-    """Show no progress."""
+    """An `Update` that shows no progress."""
 
 
 Shown = tuple[Callable[[], object], Update, Callable[[], object]]
-"""What begins to show, what is told how far the work is, and what ends."""
+"""Functions that start the display, update it, and end it."""
 
 
 def _rich(title: str, total: float | None, done: float, transient: bool) -> Shown:
-    """A bar of rich's. Raises ModuleNotFoundError."""
+    """A progress bar by rich. Raises ModuleNotFoundError if rich is not installed."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -74,7 +74,8 @@ def _rich(title: str, total: float | None, done: float, transient: bool) -> Show
 
 
 def _lines(title: str, total: float | None, write: Callable[[str, bool], object], every: float) -> Shown:
-    """Lines of text, one each `every` seconds at most; the last says how long it took, and `write` is told that."""
+    """Lines of text, at most one every `every` seconds. The last one gives the total time; `write` gets True with
+    it."""
     text, begun, said, created = "", False, float("-inf"), time.monotonic()
 
     def show() -> None:
@@ -112,7 +113,7 @@ def _write_below(line: str, last: bool) -> None:
 
 
 def _cell() -> Callable[[str, bool], object]:
-    """What writes one line of a notebook's output, rewritten."""
+    """Return a function that writes one line of a notebook's output, and rewrites it when called again."""
     show: Callable[..., Any] = import_module("IPython.display").display
     shown: list[Any] = []
 

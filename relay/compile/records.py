@@ -1,4 +1,4 @@
-"""`Records`: schedules of kernels that were measured to be faster than the default, as `relay.build` takes them."""
+"""`Records`: measured schedules that are faster than the default, for use by `relay.build`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from relay.files import replace_file
 
 @dataclass(frozen=True)
 class Record:
-    """A measured schedule of a kernel: its `relay.schedule`, and the seconds with it and with the default."""
+    """A measured schedule of a kernel: its `relay.schedule`, and the seconds with it and with the default schedule."""
 
     schedule: str
     seconds: float
@@ -31,7 +31,7 @@ class Records:
 
     @property
     def text(self) -> str:
-        """The schedules alone, as the pass `schedule` takes them: equal records give equal builds."""
+        """The schedules without times, as text that the pass `schedule` takes; equal records give equal builds."""
         table = {cpu: {key: row.schedule for key, row in rows.items()} for cpu, rows in self.kernels.items()}
         return json.dumps(table, sort_keys=True)
 
@@ -40,13 +40,13 @@ class Records:
         return Records({cpu: {**self.kernels.get(cpu, {}), **other.kernels.get(cpu, {})} for cpu in every})
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write them as JSON. Raises InvalidArgument where the file cannot be written."""
+        """Write the records as JSON. Raises InvalidArgument if the file cannot be written."""
         rows = {cpu: {key: vars(row) for key, row in each.items()} for cpu, each in self.kernels.items()}
         replace_file(str(path), json.dumps({"version": 1, "kernels": rows}, indent=1, sort_keys=True).encode())
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Records:
-        """Read what `save` wrote. Raises Malformed."""
+        """Read a file that `save` wrote. Raises Malformed."""
         try:
             found: Any = json.loads(Path(path).read_bytes())
             if found["version"] != 1:

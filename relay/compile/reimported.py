@@ -1,4 +1,4 @@
-"""Executables of model files whose importer must know sizes: the file is imported anew for each tuple of them."""
+"""Executables of model files whose importer must know sizes: the file is imported again for each tuple of sizes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SHAPES = "{'input': (1, 16000)}"
 
 
 def named_sizes(frontend: Mapping[str, object]) -> dict[str, object]:
-    """The importer's options `batch` and `shapes`, if they name a size instead of giving it."""
+    """The importer's options `batch` and `shapes`, if they give a name in place of a size."""
     found: dict[str, object] = {}
     if isinstance(frontend.get("batch"), str):
         found["batch"] = frontend["batch"]
@@ -50,8 +50,8 @@ def named_sizes(frontend: Mapping[str, object]) -> dict[str, object]:
 
 
 def reimported(recipe: Recipe, compile: Compile, left: UnknownSizes | None = None) -> DynamicExecutable:
-    """An executable for any of the sizes that the options name, or that the file leaves open (`left`: what its importer
-    said of them). Where the importer needs no sizes, the file is imported once."""
+    """Make an executable for all sizes that the options name, or that the file leaves open (`left`: the importer's
+    error about them). If the importer needs no sizes, the file is imported once."""
     model = recipe.model
     assert not isinstance(model, IRModule)
     if isinstance(model, str):  # the current folder may be another one when a size is seen
@@ -102,7 +102,8 @@ def reimported(recipe: Recipe, compile: Compile, left: UnknownSizes | None = Non
         return found
 
     def undecided(sizes: Mapping[str, int], folds: list[Fold] | None = None) -> IRModule:
-        """The module, where no branch is taken by what the importer computes of the sizes."""
+        """The module for these sizes. Raises Unsupported if a branch is decided by values that the importer computes
+        from the sizes."""
         with decisions() as decided:
             found = at(sizes)
         if decided:
@@ -118,7 +119,7 @@ def reimported(recipe: Recipe, compile: Compile, left: UnknownSizes | None = Non
 
 
 def _symbols(asked: Mapping[str, object], inputs: Sequence[TensorInfo]) -> list[Symbol]:
-    """The sizes that the options name, with the axes that have them."""
+    """The symbols for sizes that the options name, with the axes that have them."""
     places: dict[str, list[tuple[int, int]]] = {}
     if "batch" in asked:
         places[str(asked["batch"])] = [(index, 0) for index, info in enumerate(inputs) if info.kind == "input"]
@@ -135,8 +136,8 @@ def _symbols(asked: Mapping[str, object], inputs: Sequence[TensorInfo]) -> list[
 
 
 def _completed(asked: Mapping[str, object], open: Mapping[str, Sequence[int | str]]) -> dict[str, Sequence[object]]:
-    """The shapes that are asked for, and those that the file leaves open where none is. A size of the file that gets a
-    number or another name in one input gets it in all."""
+    """The requested shapes, and for other inputs those that the file leaves open. A size of the file that gets a number
+    or another name in one input gets it in all inputs."""
     rows: Mapping[str, object] = mapping(asked.get("shapes", {}), "shapes", _SHAPES)
     if "batch" in asked:
         rows = {name: [asked["batch"], *row[1:]] for name, row in open.items() if isinstance(row[0], str)}
@@ -157,8 +158,8 @@ def _given(asked: Mapping[str, object], sizes: Mapping[str, int]) -> dict[str, o
 def _sample(
     model: str | bytes, asked: Mapping[str, object], plain: Mapping[str, object], small: Mapping[int, TensorInfo]
 ) -> tuple[IRModule, Mapping[int, TensorInfo]]:
-    """The module for the first sizes, all alike, that the model takes: what it takes and gives is that of any sizes.
-    The inputs of `small` are constants of it, and are given back, where it can be imported only so."""
+    """Import the model with the first sample size for all names that it accepts; its inputs and outputs represent those
+    of all sizes. If it can be imported only with the inputs `small` as constants, these are returned as well."""
     numbers = {info.name: np.zeros(info.shape, info.dtype) for info in small.values()}
     ways: list[tuple[dict[str, object], Mapping[int, TensorInfo]]] = [({**plain}, {})]
     if small:
@@ -171,14 +172,14 @@ def _sample(
 
 
 def _with_constants(options: Mapping[str, object], values: Mapping[str, Array]) -> dict[str, object]:
-    """The importer's options with these inputs as constants, too."""
+    """The importer's options with these inputs added as constants."""
     if not values:
         return {**options}
     return {**options, "constants": {**mapping(options.get("constants") or {}, "constants", "{}"), **values}}
 
 
 class _Alike(dict[str, int]):
-    """A mapping that gives every name the same size."""
+    """A mapping that returns one size for every name."""
 
     def __init__(self, size: int) -> None:
         super().__init__()

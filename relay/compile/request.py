@@ -1,4 +1,4 @@
-"""The arguments of a build as given (`Request`), and what they were resolved to (`Recipe`)."""
+"""The arguments of a build as given (`Request`), and as resolved (`Recipe`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """The arguments of `relay.build` that decide what is built; see there."""
+    """The arguments of `relay.build` that determine what is built; documented there."""
 
     model: IRModule | ModuleOp | str | PathLike[str] | bytes | mmap
     target: str | Target = "llvm"
@@ -40,7 +40,7 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """A request, checked and resolved under the context that it was made in."""
+    """A request, checked and resolved under the context in which it was made."""
 
     model: IRModule | str | bytes
     """A module, the path of a file, or its bytes."""
@@ -52,11 +52,11 @@ class Recipe:
     external: Targets | None = None
     exact: bool | None = None
     max_variants: int | None = None
-    """The most variants that an executable with open sizes keeps."""
+    """The largest number of variants that an executable with open sizes keeps."""
     maximum: Mapping[str, SupportsIndex] | None = None
     """The maximum of each open size, by name."""
     repeated: bool = False
-    """Whether the code is to have a function for a number of blocks that is known when it runs."""
+    """Whether the code must contain a function for a number of blocks that is given at run time."""
     shorter: IRModule | None = None
-    """The same model for a sequence that is one shorter: the code is then for any length up to `length`."""
+    """The same model for a sequence that is shorter by one: the code then serves all lengths up to `length`."""
     length: int = 0

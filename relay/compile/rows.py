@@ -1,5 +1,5 @@
-"""Decides whether a model treats the rows of its inputs independently; then a build for a few rows serves any number of
-them."""
+"""Decides whether a model treats the rows of its inputs independently, so that a build for a few rows serves any number
+of them."""
 
 from __future__ import annotations
 
@@ -31,34 +31,35 @@ from relay.transforms.shape_arithmetic import Fold
 
 
 class At(Protocol):
-    """Returns the module for sizes by name, and reports what was folded for them."""
+    """Returns the module for sizes given by name, and appends the folded ops to a list."""
 
     def __call__(self, sizes: Mapping[str, int], folds: list[Fold] | None = None, /) -> IRModule: ...
 
 
 BLOCKS, SINGLE = (8, 1), (1,)
-"""Rows of a block: for models whose products use each weight few times, and for others."""
+"""The numbers of rows per block: for models whose products use each weight few times, and for others."""
 FEW = 8
-"""Multiplications per weight and row. A build for 8 rows reads weights once where 8 runs read them 8 times: it takes
-half as long as they for dense layers only (1 multiplication per weight). From 19 on (digits: 5 % less time; MobileNet,
-ultraface: 0 to 10 % more) the smaller arena of single rows, which stays in a cache, is worth as much or more."""
+"""Multiplications per weight and row. The limit below which blocks of rows are used. A build for 8 rows reads weights
+once, 8 runs read them 8 times: for dense layers only (1 multiplication per weight) it takes half the time of the 8
+runs. From 19 on (digits: 5 % less time; MobileNet, ultraface: 0 to 10 % more) the smaller arena of single rows, which
+stays in a cache, is as fast or faster."""
 STORED, OTHER = 2, 3
-"""Numbers of rows that are imported beside those of blocks, to compare."""
+"""Numbers of rows for which the model is imported in addition to the blocks', to compare."""
 TO_INTEGER = "qdq-to-integer"
-"""The pass that importers request for files with codes in QDQ form."""
+"""The pass that importers request for files with quantized values in QDQ form."""
 EXTERNAL = "external compilers build for fixed sizes"
 ONE_BY_ONE = (
     *(relay.ConstantOp, relay.ReshapeOp, relay.TransposeOp, relay.BroadcastToOp, relay.ConcatenateOp, relay.PadOp),
     *(relay.StridedSliceOp, relay.TakeOp, relay.GatherNdOp, relay.GatherOp, relay.ExpandDimsOp, relay.SqueezeOp),
     *(relay.SplitOp, relay.StackOp, relay.MaxPool2dOp, relay.SoftmaxOp, relay.BatchFlattenOp, qnn.DequantizeOp),
 )
-"""Ops whose floats are the same however many rows there are, beside elementwise ones. Others add floats in an order
-that depends on the schedule, and that on the number of rows."""
+"""Ops besides elementwise ones whose float results do not depend on the number of rows. Other ops add floats in an
+order that depends on the schedule, and so on the number of rows."""
 
 
 def blocks_of(interface: Interface, at: At, recipe: Recipe) -> Interface:
-    """The interface with the blocks that any number of rows runs in, or why there are none. `at` gives the module for
-    sizes."""
+    """The interface with the block sizes in which any number of rows runs, or the reason why there are none. `at`
+    returns the module for given sizes."""
     if why := refusal(interface, recipe):
         return interface._replace(why=why)
     [symbol] = interface.symbols
@@ -81,8 +82,8 @@ def blocks_of(interface: Interface, at: At, recipe: Recipe) -> Interface:
 
 
 class Apart(NamedTuple):
-    """`why` the rows of a model meet, empty where they keep apart; the sizes of blocks; the outputs for one row, and
-    the module for `STORED`."""
+    """The result of the analysis: `why` rows of a model depend on each other (empty if they are independent); the sizes
+    of blocks; the outputs for one row; and the module for `STORED` rows."""
 
     why: str
     blocks: tuple[int, ...]
@@ -97,9 +98,9 @@ class Apart(NamedTuple):
 def kept_apart(
     symbol: Symbol, at: Callable[[int, list[Fold]], IRModule], blocks: Callable[[IRModule], tuple[int, ...]]
 ) -> Apart:
-    """Whether the rows that the symbol counts keep apart. `at` gives the module for a number of rows, and notes what
-    was folded; `blocks` the numbers of rows that builds take, by the module for one. Raises RelayError for ops under
-    which rows meet."""
+    """Analyse whether the rows that the symbol counts are independent. `at` returns the module for a number of rows,
+    and records the folded ops; `blocks` returns the numbers of rows to build for, given the module for one. Raises
+    RelayError for ops that mix rows."""
     folds: dict[int, list[Fold]] = {}
 
     def made(rows: int) -> IRModule:
@@ -121,15 +122,15 @@ def kept_apart(
 
 
 def reuse(module: IRModule) -> float:
-    """How often each weight is multiplied on average; infinite if there are no weights."""
+    """The average number of multiplications per weight; infinite if there are no weights."""
     found = [op for op in module.op.walk() if multiplications(op)]
     weights = sum(prod(shape(op.operands[1])) for op in found)
     return sum(map(multiplications, found)) / weights if weights else inf
 
 
 def refusal(interface: Interface, recipe: Recipe) -> str:
-    """Why the symbols are not the number of rows of all inputs, or the target cannot run such code; empty if they are
-    and it can."""
+    """Why the symbols are not the number of rows of all inputs, or the target cannot run such code; empty if neither
+    applies."""
     if not isinstance(recipe.target, CpuTarget) or not recipe.target.has_threads:
         return "the target is not a CPU with an operating system"
     if recipe.external is not None:
@@ -149,16 +150,16 @@ def refusal(interface: Interface, recipe: Recipe) -> str:
 
 
 def leads(symbol: Symbol, interface: Interface) -> bool:
-    """Whether the size is the leading one of every input, and no other."""
+    """Whether the size is the leading size of every input, and occurs nowhere else."""
     return sorted(symbol.places) == [(index, 0) for index in range(len(interface.inputs))]
 
 
 def meeting(at: Callable[[int], IRModule], blocks: tuple[int, ...], stored: IRModule) -> str:
-    """Why the rows of a model do not keep apart; empty where they do.
+    """Why the rows of a model are not independent; empty if they are.
 
-    The module for two rows (`stored`) is made one for other numbers by a pass that refuses ops under which rows would
-    meet; what comes out must be the module for that number, so that nothing is computed with the number itself. Raises
-    RelayError for such ops.
+    The module for two rows (`stored`) is converted to other numbers of rows by a pass that rejects ops that mix rows;
+    the result must equal the module imported for that number, so that no value depends on the number itself. Raises
+    RelayError for ops that mix rows.
     """
     for rows in {*blocks, OTHER}:
         made, wanted = stored.clone(), at(rows)
@@ -170,7 +171,7 @@ def meeting(at: Callable[[int], IRModule], blocks: tuple[int, ...], stored: IRMo
 
 
 def order_of_floats(module: IRModule) -> str:
-    """Why floats depend, in their last bits, on how many rows there are; empty where they do not."""
+    """Why the last bits of floats depend on the number of rows; empty if they do not."""
     integers = module.clone()
     if TO_INTEGER in str(integers.op.attributes.get(REQUESTS, "")):
         registry.find(TO_INTEGER)().apply(Context(), integers.op)
@@ -179,7 +180,7 @@ def order_of_floats(module: IRModule) -> str:
 
 
 def adds_floats(op: Operation) -> bool:
-    """Whether results may depend in their last bits on the schedule."""
+    """Whether the op adds floats in an order that depends on the schedule."""
     if not isinstance(op, TensorOp) or op.ELEMENTWISE or isinstance(op, ONE_BY_ONE):
         return False
     return any(isinstance(tensor(result).element_type, AnyFloat) for result in op.results)

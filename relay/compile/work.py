@@ -1,4 +1,4 @@
-"""The multiply-accumulates of the operators of a source model: counted when it is imported, shown by profiles."""
+"""The multiply-accumulates of a source model's operators: counted at import, shown by profiles."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from relay.module import IRModule
 from relay.transforms.location import words
 
 Work = Mapping[str, tuple[int, str]]
-"""By location of an operator of the source model: its multiply-accumulates, and their kind: `int8`, `bfloat16` or
-`float32`."""
+"""A mapping from an operator's location in the source model to its multiply-accumulates and their kind: `int8`,
+`bfloat16` or `float32`."""
 
 
 def work_of(module: IRModule) -> Work:
-    """The operators with multiply-accumulates, as the module is imported."""
+    """Count the multiply-accumulates of the operators of a module as it was imported."""
     found: dict[str, tuple[int, str]] = {}
     for op in module.op.walk():
         if macs := multiplications(op):

@@ -1,8 +1,8 @@
-"""Object code of many modules at once: by this process, and by worker processes that live as long as the build.
+"""Compiles many modules in parallel: in this process, and in worker processes that live as long as the build.
 
-LLVM works for one thread of a process at a time, and what it does is much of a build's time. `python -m
-relay.compile.workers` reads pickled jobs and answers each with object code, or with None where it failed: the process
-that asked compiles that one itself, and has the error.
+LLVM compiles for only one thread of a process at a time, and takes much of a build's time. `python -m
+relay.compile.workers` reads pickled jobs and answers each with object code, or with None if it failed: the parent
+process then compiles the module itself, which raises the error.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 Compile = Callable[[Job], bytes]
 Progress = Callable[[int, int], object]
-"""Called with the number of jobs that are done, and of all."""
+"""Called with the number of finished jobs, and the number of all jobs."""
 
 MOST = 8
-"""The most worker processes; no build is large enough for more."""
+"""The largest number of worker processes; no build is large enough for more."""
 MACHINE_CODE = re.compile(r"@llvm\.(?:aarch64|amdgcn|arm|nvvm|riscv|spv|wasm|x86)\.|\basm\b")
 """Text that only modules for particular machines contain."""
 
@@ -51,8 +51,8 @@ def kernels_apart() -> Generator[None]:
 
 
 class Compilation:
-    """The code of a program, told in modules: each is found again by its text, or compiled by a pool. A context.
-    `codes`: modules that are compiled already, by key."""
+    """A context that compiles a program's modules: each is looked up in the cache by its text, or compiled by a pool.
+    `codes`: the object code of modules that are compiled already, by key."""
 
     def __init__(self, target: Target, level: int = 3, compile: Compile = emit, codes: dict[str, bytes] | None = None):
         self.target, self.level = target, level
@@ -71,7 +71,7 @@ class Compilation:
         self.pool.__exit__(failed, error, trace)
 
     def add(self, unit: str) -> None:
-        """Add a module."""
+        """Add a module, given as LLVM IR text."""
         job = (unit, self.machine, self.level)
         key = key_of_job(job)
         self.keys.append(key)
@@ -85,8 +85,8 @@ class Compilation:
             self.pool.add(job)
 
     def finish(self, whole: Callable[[], str], progress: Progress | None = None) -> NativeCode:
-        """The code of all modules. `whole` returns their joint text; `progress` is called with the number of compiled
-        modules."""
+        """Wait for the object code of all modules. `whole` returns their joint text; `progress` is called with the
+        number of compiled modules."""
         kept = store()
         for key, code in zip(self.missing, self.pool.finish(progress), strict=True):
             self.codes[key] = code
@@ -96,7 +96,7 @@ class Compilation:
 
 
 class LlvmPool:
-    """Compiles modules: worker processes as soon as a module is added, and this process in `finish`.
+    """Compiles modules: in worker processes as soon as a module is added, and in this process during `finish`.
 
     A context: modules that are not compiled when it is left are dropped.
     """
@@ -123,7 +123,7 @@ class LlvmPool:
             helper.join()
 
     def start_workers(self, wanted: int) -> None:
-        """Start processes, at most this many in all with this one, and one for each processor."""
+        """Start worker processes up to `wanted` processes including this one, and at most one for each processor."""
         with suppress(RuntimeError):  # the system has no more threads
             while len(self.helpers) + 1 < min(wanted, processors(), MOST):
                 self.helpers.append(Helper(self))
@@ -137,8 +137,8 @@ class LlvmPool:
             self._changed.notify()
 
     def finish(self, progress: Progress | None = None) -> list[bytes]:
-        """The object code of all modules, in order. `progress` is called with the number of finished ones. Raises what
-        `compile` raises."""
+        """Wait for the object code of all modules, in order. `progress` is called with the number of finished ones.
+        Raises the errors of `compile`."""
         self._close()
         while (number := self.next()) is not None:
             self.done(number, self.compile(self.jobs[number]))
@@ -149,7 +149,7 @@ class LlvmPool:
         return [self.compile(job) if code is None else code for job, code in zip(self.jobs, self.codes, strict=True)]
 
     def next(self) -> int | None:
-        """Take the longest waiting module, waiting for one if needed; None if no more will come."""
+        """Take the longest module that is waiting, blocking until there is one; None if no more will come."""
         with self._changed:
             while self._open and not self._waiting:
                 self._changed.wait()
@@ -169,7 +169,7 @@ class LlvmPool:
 
 
 def processors() -> int:
-    """How many processors this process may use; 1 where no other process can be started as Python."""
+    """The number of processors that this process may use; 1 if the interpreter cannot be started as another process."""
     name = Path(sys.executable or "").name
     if not name.startswith(("python", "pypy")) or not hasattr(os, "sched_getaffinity"):
         return 1
@@ -177,7 +177,7 @@ def processors() -> int:
 
 
 class Helper(threading.Thread):
-    """A worker process, with the thread that gives it jobs."""
+    """A worker process, with the thread that sends jobs to it."""
 
     def __init__(self, pool: LlvmPool):
         super().__init__(daemon=True)
@@ -201,7 +201,7 @@ class Helper(threading.Thread):
 
 
 def started(errors: int) -> subprocess.Popen[bytes]:
-    """A new worker process; `errors` is the file that gets LLVM's messages."""
+    """Start a worker process; `errors` is the file that receives LLVM's messages."""
     paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
     return subprocess.Popen(
         [sys.executable, "-m", "relay.compile.workers"],
@@ -213,8 +213,8 @@ def started(errors: int) -> subprocess.Popen[bytes]:
 
 
 def emit_apart(job: Job) -> bytes:
-    """`emit`, in another process if the text has instructions of one machine: LLVM ends the process if the job's target
-    lacks them. Raises Unsupported."""
+    """Run `emit`, in another process if the text has instructions of a particular machine: LLVM ends the process if the
+    job's target lacks them. Raises Unsupported."""
     if MACHINE_CODE.search(job[0]) is None:
         return emit(job)
     with started(subprocess.PIPE) as process:

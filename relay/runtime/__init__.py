@@ -1,5 +1,5 @@
-"""Runs what was built: loads, binds arrays, shares work among threads. May import errors and other small modules, but
-neither xdsl nor the compiler."""
+"""Runs executables: loads them, binds arrays, divides work among threads. May import errors and other small modules,
+but neither xdsl nor the compiler."""
 
 from __future__ import annotations
 

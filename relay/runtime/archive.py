@@ -23,8 +23,8 @@ Part = TypeVar("Part")
 
 
 class Saved(NamedTuple):
-    """The parts of an executable. `constants`: the bytes that native code reads, in which `params` are views at the
-    planned offsets; None if the params are elsewhere."""
+    """The parts of an executable. `constants`: the bytes that native code reads, of which `params` are views at the
+    planned offsets; None if the params are stored elsewhere."""
 
     graph: dict[str, Any]
     code: bytes
@@ -36,7 +36,7 @@ class Saved(NamedTuple):
 
 
 def pack(saved: Saved) -> bytes:
-    """The bytes of the file."""
+    """The bytes of the file of a saved executable."""
     return b"".join(pieces(saved))
 
 
@@ -57,7 +57,7 @@ def pieces(saved: Saved) -> list[bytes | memoryview]:
 
 
 def path_of(path: object) -> str:
-    """The path. Raises InvalidArgument for anything that is not a path."""
+    """Return the path as a string. Raises InvalidArgument for anything that is not a path."""
     if not isinstance(path, str | PathLike):
         raise InvalidArgument("path", f"{path!r} is none", "give the name of a file")
     named = os.fsdecode(cast("str | PathLike[str]", path))
@@ -81,9 +81,9 @@ def aligned(data: bytes | bytearray | memoryview | mmap) -> Array:
 
 
 def read(source: Source) -> tuple[dict[str, memoryview], str]:
-    """The parts of a saved executable, as views of its bytes, and what errors call it.
+    """Read the parts of a saved executable, as views of its bytes, and the name that errors use for it.
 
-    Raises Malformed if the file is none of ours or damaged, InvalidArgument if it cannot be read.
+    Raises Malformed if the file is not a saved executable or damaged, InvalidArgument if it cannot be read.
     """
     if isinstance(source, bytes | bytearray | memoryview):
         return container.unpack(aligned(source).data, "<bytes>"), "<bytes>"
@@ -112,7 +112,7 @@ def unpack(data: Array, where: str, here: bool = True) -> Saved:
 
 
 def saved(parts: Mapping[str, memoryview], where: str, here: bool = True) -> Saved:
-    """The executable of a file's parts. The code may be for any machine if it is not to run `here`.
+    """Decode an executable from a file's parts. The code may be for any machine if it is not to run `here`.
 
     Raises Malformed if they are not what `pack` writes, InvalidArgument if this CPU lacks a feature that it needs.
     """
@@ -134,7 +134,7 @@ def saved(parts: Mapping[str, memoryview], where: str, here: bool = True) -> Sav
 
 
 def json_of(part: memoryview, kind: type[Part]) -> Part:
-    """A JSON part of the file, which must be of this type."""
+    """Parse a JSON part of the file. Raises ValueError unless it has this type."""
     value = json.loads(bytes(part))
     if not isinstance(value, get_origin(kind) or kind):
         raise ValueError(f"a part is no {kind}")
@@ -148,8 +148,8 @@ def check_host(graph: Mapping[str, Any], where: str) -> None:
 
 
 def foreign(graph: Mapping[str, Any], where: str) -> str | None:
-    """Why this machine cannot run the code; None if it can, or if the code is for a GPU, which is looked for at the
-    first run. Raises Malformed if the graph does not name the machine."""
+    """Why this machine cannot run the code; None if it can, or if the code is for a GPU, which is looked for when the
+    model first runs. Raises Malformed if the graph does not name the machine."""
     if "device" in graph:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Arrays by name, from and to .npz files."""
+"""Reads arrays by name from .npz files, and writes them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from relay.runtime.memory import Array
 
 
 def arrays_of(file: str, hint: str = "numpy.savez(FILE, **inputs) writes one") -> dict[str, Array]:
-    """The arrays of an .npz file by name. Raises Malformed for any other file, and OSError."""
+    """Read the arrays of an .npz file by name. Raises Malformed for any other file, and OSError."""
     try:
         with np.load(file, allow_pickle=False) as data:
             return {name: np.array(data[name]) for name in data.files}
@@ -22,7 +22,7 @@ def arrays_of(file: str, hint: str = "numpy.savez(FILE, **inputs) writes one") -
 
 
 def npz_of(arrays: Mapping[str, Array]) -> bytes:
-    """An .npz file with these arrays; unlike `numpy.savez` it accepts every name."""
+    """Encode an .npz file with these arrays; unlike `numpy.savez` it accepts every name."""
     buffer = BytesIO()
     with zipfile.ZipFile(buffer, "w") as whole:
         for name, array in arrays.items():

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 EXPORTED = ("o", "a", "so")
-"""Kinds of files that `export` writes: an object, a static library, a shared library."""
+"""The kinds of files that `export` writes: an object, a static library, a shared library."""
 MOST_BYTES = 1 << 47
 """The largest address."""
 
@@ -70,7 +70,7 @@ class Artifact:
                 raise ValueError(f"an arena of {self._arena_bytes} bytes")
 
     def _assemble(self) -> Array:
-        """Copy the constants to their planned offsets, with `params` as views."""
+        """Copy the constants to their planned offsets, and make `params` views of them."""
         size = int(self._graph["constants_bytes"])
         if (blob := room(size)) is None:
             blob = aligned_bytes(size)
@@ -99,7 +99,7 @@ class Artifact:
         return digest.digest()
 
     def share_constants(self, other: Artifact) -> None:
-        """Use the equal constants of another executable, before the first run."""
+        """Use another executable's memory for constants that are equal, before the first run."""
         if "device" not in self._graph:
             self._constants = other._constants
             shared = {row["name"] for row in self._graph["constants"]}
@@ -111,11 +111,11 @@ class Artifact:
         return self._params[name]
 
     def __iter__(self) -> Iterator[Any]:
-        """`graph, lib, params = executable`."""
+        """Unpack as `graph, lib, params = executable`, for TVM's interface."""
         return iter((json.dumps(self._graph), self.library, dict(self._params)))
 
     def to_json(self) -> dict[str, Any]:
-        """What it takes, gives, needs and is made for, as numbers, texts and lists."""
+        """The inputs, outputs, target, number of kernels, and sizes in bytes, as numbers, strings and lists."""
         return {
             "target": self._graph["target"],
             "inputs": self._graph["inputs"],
@@ -141,19 +141,19 @@ class Artifact:
         return f"<p>{escape(self._head())}</p><table>{table}</table>"
 
     def _head(self) -> str:
-        """The target and the sizes, for the head of a page."""
+        """The heading of the notebook view: target and sizes."""
         row = self.to_json()
         target, sizes = row["target"], ", ".join(f"{size} bytes of {name}" for name, size in row["bytes"].items())
         return f"Executable for {target['triple']} ({target['cpu']}): {row['kernels']} kernels, {sizes}"
 
     @property
     def graph(self) -> dict[str, Any]:
-        """Kernels, buffers, offsets, inputs and outputs, as in the JSON."""
+        """The description of the compiled program: kernels, buffers, offsets, inputs and outputs, as in its JSON."""
         return self._graph
 
     @property
     def params(self) -> dict[str, Array]:
-        """The constants as compiled (weights packed), by name."""
+        """The constants in compiled form (weights packed), by name."""
         return dict(self._params)
 
     def get_source(self, kind: str = "ll") -> str:
@@ -164,8 +164,9 @@ class Artifact:
         return self.library.sources[kind]()
 
     def save(self, file: str | PathLike[str] | SupportsWrite[bytes]) -> None:
-        """Write one file that `relay.runtime.load` reads: graph, code, constants, what external compilers made;
-        for this kind of CPU. `file` is a path, or open for bytes. Raises InvalidArgument where it cannot be written."""
+        """Write one file that `relay.runtime.load` reads: graph, code for the target, constants, and the artifacts of
+        external compilers. `file` is a path, or a file open for writing bytes. Raises InvalidArgument if it cannot be
+        written."""
         if not isinstance(file, str | PathLike) and callable(write := getattr(file, "write", None)):
             try:
                 write(self.to_bytes())
@@ -178,15 +179,15 @@ class Artifact:
     """TVM's name of `save`."""
 
     def export(self, folder: str | PathLike[str], name: str = "relay_model", kind: str = "o") -> list[Path]:
-        """Write `NAME.o`, object code for the target with the weights inside, `NAME.h`, how C and C++ call it,
-        `NAME.md`, what it is, and `NAME.cmake`, a library for CMake; the paths. With `kind` "a", `libNAME.a` takes the
-        object's place, with "so" `libNAME.so`, for Linux and Android on x86-64 and aarch64.
+        """Write files for use from C and C++, and return their paths: `NAME.o`, object code for the target with the
+        weights inside, `NAME.h`, its declarations, `NAME.md`, a description, and `NAME.cmake`, a library for CMake.
+        With `kind` "a", `libNAME.a` replaces the object, with "so" `libNAME.so`, for Linux and Android on x86-64 and
+        aarch64.
 
-        Nothing has to be started or loaded; what the code calls of the C library and libm, a linker finds. With parts
-        that external compilers made, `NAME_regions.c` starts their devices by the vendors' C functions (see
-        docs/bring_your_own_codegen.md). Raises Unsupported if one names no such functions, it is for a GPU or for
-        any length, or it was loaded from a file; InvalidArgument if the name is no identifier of C or the files cannot
-        be written.
+        The code needs no runtime; it is linked with the C library and libm. If external compilers made parts,
+        `NAME_regions.c` starts their devices by the vendors' C functions (see docs/bring_your_own_codegen.md). Raises
+        Unsupported if a part has no such functions, the executable is for a GPU or for any length, or it was loaded
+        from a file; InvalidArgument if the name is no identifier of C or the files cannot be written.
         """
         target = folder_of(folder)
         if "device" in self._graph:
@@ -202,8 +203,8 @@ class Artifact:
 
     def certify(self, bits: int = 64) -> Any:
         """Check the machine code against the formulas that the compiler claims for it. Returns a
-        `relay.validation.Report`: what is proved, tested (a wrong coefficient of a sum is missed with a probability
-        below 2^-bits) and not checked. See docs/certificates.md."""
+        `relay.validation.Report` that lists which parts are proved, tested (a wrong coefficient of a sum is missed with
+        a probability below 2^-bits) and not checked. See docs/certificates.md."""
         return certify(self.to_bytes(), bits)
 
     def to_bytes(self) -> bytes:
@@ -215,7 +216,7 @@ class Artifact:
         return archive.pieces(self.parts())
 
     def parts(self) -> archive.Saved:
-        """The parts of a saved file. Raises Unsupported for a machine for which no shared objects are made."""
+        """The parts of a saved file. Raises Unsupported for a target for which no shared objects are made."""
         library = self.library
         if not library.code:
             hint = "export(folder) writes its object code"

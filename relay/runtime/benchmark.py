@@ -1,4 +1,4 @@
-"""`Executable.benchmark`: how long a run takes."""
+"""`Executable.benchmark`: measures the time of a run."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from relay.errors import InvalidArgument
 
 LEAST = 3
-"""The fewest runs that are timed."""
+"""The smallest number of runs that are timed."""
 MOST = 1_000_000
 
 
 @dataclass(frozen=True)
 class BenchmarkResult:
-    """The times of all timed runs in seconds; `print` shows it."""
+    """The times of all timed runs in seconds; printing it shows the statistics."""
 
     results: tuple[float, ...]
 
@@ -70,7 +70,7 @@ class BenchmarkResult:
 
 
 def measure(call: Callable[[], object], warmup: int, repeat: int | None, seconds: float) -> BenchmarkResult:
-    """Time `repeat` calls, or as many as fit into some seconds, after `warmup` calls. Raises InvalidArgument."""
+    """Time `repeat` calls, or as many as fit into `seconds`, after `warmup` calls. Raises InvalidArgument."""
     if warmup < 0 or (repeat is not None and not 0 < repeat <= MOST) or not 0 <= seconds < float("inf"):
         raise InvalidArgument("benchmark", f"warmup {warmup}, repeat {repeat}, seconds {seconds} are no such numbers")
     for _ in range(warmup):

@@ -31,12 +31,12 @@ Part = bytes | Sequence[bytes | memoryview]
 
 
 def pack(parts: Mapping[str, Part]) -> bytes:
-    """The container of these parts, in their order."""
+    """Encode the container of these parts, in their order."""
     return b"".join(pieces(parts))
 
 
 def pieces(parts: Mapping[str, Part]) -> list[bytes | memoryview]:
-    """The container in pieces: large parts are not copied."""
+    """Encode the container in pieces: large parts are not copied."""
     rows_of = {name: [part] if isinstance(part, bytes) else part for name, part in parts.items()}
     sizes = {name: sum(map(len, row)) for name, row in rows_of.items()}
     sums = {name: _digest(row).hex() for name, row in rows_of.items()}
@@ -69,7 +69,8 @@ def _digest(row: Sequence[bytes | memoryview]) -> bytes:
 
 
 def unpack(file: memoryview, where: str) -> dict[str, memoryview]:
-    """The parts, as views of the file. Raises Malformed if it is none of ours, of another version, or damaged."""
+    """The parts, as views of the file. Raises Malformed if it is not a container, has another version, or is
+    damaged."""
     if len(file) < HEADER.size or file[: len(MAGIC)].tobytes() != MAGIC:
         raise Malformed(where, "is no saved executable")
     _, version, size, digest = HEADER.unpack_from(file)

@@ -1,4 +1,4 @@
-"""NVIDIA's driver by ctypes: the functions that a model needs, with the driver's names of errors."""
+"""NVIDIA's driver by ctypes: the functions that a model needs, and errors with the driver's names."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ Handle = int
 LOG_BYTES = 8192
 ERROR_LOG, ERROR_LOG_BYTES = 5, 6
 MAJOR, MINOR = 75, 76
-"""Attributes of a device: its compute capability."""
+"""The driver's numbers of the device attributes for the compute capability."""
 PROCESSORS = 16
-"""The attribute with the number of multiprocessors."""
+"""The driver's number of the device attribute for the number of multiprocessors."""
 NON_BLOCKING = 1
 NO_TIMING = 2
 NOT_READY = 600
 PTX = 1
 DLPACK = 2
-"""DLPack's code for this kind of device."""
+"""DLPack's device type code for CUDA."""
 MAX_DYNAMIC_SHARED = 8
 MAP_BYTES, MAP_ALIGNMENT = 128, 64
-"""The size and alignment of a tensor map."""
+"""The size and alignment of a tensor map in bytes."""
 BYTES, PROMOTED = 0, 2
 """Settings of a tensor map: elements of 8 bits, and cache lines of 128 bytes."""
 SWIZZLES = {128: 3, 64: 2, 32: 1}
 """The driver's codes for swizzling modes."""
 SHARED_BYTES = 48 << 10
-"""Kernels with more shared memory have to request it."""
+"""The amount of shared memory in bytes above which a kernel has to request it."""
 
 
 class CudaError(RelayError):
-    """An error of the driver."""
+    """An error that NVIDIA's driver reports."""
 
 
 class Device(Protocol):
-    """Identifies a device."""
+    """The protocol by which a device identifies itself: its name and compute capability."""
 
     @property
     def name(self) -> str: ...
@@ -55,7 +55,7 @@ class Device(Protocol):
 
 
 class CudaDriver:
-    """The driver and one of its devices. Raises Unsupported where there is none, CudaError where a call fails."""
+    """The driver for one of its devices. Raises Unsupported if there is none, CudaError if a call fails."""
 
     def __init__(self, library: str = LIBRARY, device: int = 0):
         try:
@@ -99,13 +99,13 @@ class CudaDriver:
         return f"{words[0] or code} ({words[1]})" if words[1] else words[0] or str(code)
 
     def new(self, name: str, *arguments: object) -> Handle:
-        """Call a function, and return the handle that it writes to its first argument."""
+        """Call a function, and return the handle that it writes through its first argument."""
         handle = c_void_p()
         self.call(name, byref(handle), *arguments)
         return handle.value or 0
 
     def __enter__(self) -> None:
-        """Make the device current in this thread until `__exit__`, which restores another library's choice."""
+        """Make the device current in this thread until `__exit__`, which restores the previous one."""
         self.call("cuCtxPushCurrent_v2", self.context)
 
     def __exit__(self, *error: object) -> None:
@@ -124,7 +124,7 @@ class CudaDriver:
         return self.attribute(MAJOR), self.attribute(MINOR)
 
     def attribute(self, which: int) -> int:
-        """A property of the device by the driver's number."""
+        """The value of a device attribute, by the driver's number."""
         found = c_int()
         self.call("cuDeviceGetAttribute", byref(found), which, self.device)
         return found.value
@@ -132,7 +132,7 @@ class CudaDriver:
     # Memory
 
     def allocate(self, size: int) -> Handle:
-        """Memory of the device, at a multiple of 256."""
+        """Allocate memory on the device, aligned to 256 bytes."""
         address = c_uint64()
         self.call("cuMemAlloc_v2", byref(address), max(size, 1))
         return address.value
@@ -150,22 +150,22 @@ class CudaDriver:
         self.call("cuMemFreeHost", address)
 
     def upload(self, to: Handle, start: int, size: int, stream: Handle) -> None:
-        """Copy to the device, in stream order."""
+        """Copy `size` bytes from host to device, in stream order."""
         if size:
             self.call("cuMemcpyHtoDAsync_v2", to, start, size, stream)
 
     def copy(self, to: Handle, start: Handle, size: int, stream: Handle) -> None:
-        """Copy on the device, in stream order."""
+        """Copy `size` bytes on the device, in stream order."""
         if size:
             self.call("cuMemcpyDtoDAsync_v2", to, start, size, stream)
 
     def download(self, to: int, start: Handle, size: int, stream: Handle) -> None:
-        """Copy to the host, in stream order."""
+        """Copy `size` bytes from device to host, in stream order."""
         if size:
             self.call("cuMemcpyDtoHAsync_v2", to, start, size, stream)
 
     def encode(self, address: Handle, row: Mapping[str, Any]) -> bytes:
-        """A tensor map of a matrix of bytes on the device, or of images."""
+        """Encode a tensor map of a byte matrix on the device, or of images."""
         name = "cuTensorMapEncodeIm2col" if "corners" in row else "cuTensorMapEncodeTiled"
         self.declare(name, LATER[name])
         raw = ctypes.create_string_buffer(2 * MAP_BYTES)
@@ -200,7 +200,7 @@ class CudaDriver:
         return module
 
     def assemble(self, code: bytes) -> bytes:
-        """Machine code for this device from PTX."""
+        """Compile PTX to machine code for this device."""
         log = ctypes.create_string_buffer(LOG_BYTES)
         names = (c_int * 2)(ERROR_LOG, ERROR_LOG_BYTES)
         values = (c_void_p * 2)(ctypes.addressof(log), LOG_BYTES)
@@ -217,11 +217,11 @@ class CudaDriver:
             self.call("cuLinkDestroy", linker)
 
     def unload(self, module: Handle) -> None:
-        """Unload kernels."""
+        """Unload a module of kernels."""
         self.call("cuModuleUnload", module)
 
     def function(self, module: Handle, name: str, shared: int) -> Handle:
-        """A kernel by name, with this much shared memory."""
+        """Look up a kernel by name, and give it `shared` bytes of shared memory."""
         found = self.new("cuModuleGetFunction", module, name.encode())
         if shared > SHARED_BYTES:
             self.call("cuFuncSetAttribute", found, MAX_DYNAMIC_SHARED, shared)
@@ -269,7 +269,7 @@ class CudaDriver:
         self.call("cuEventRecord", event, stream)
 
     def reached(self, event: Handle) -> bool:
-        """Whether the work before the event is done."""
+        """Whether the work submitted before the event is complete."""
         code = int(self.library.cuEventQuery(event))
         if code not in (0, NOT_READY):
             raise CudaError("cuda: cuEventQuery", f"failed: {self.error(code)}")
@@ -308,7 +308,7 @@ class CudaDriver:
             self.call("cuGraphDestroy", graph)
 
     def new_last(self, name: str, *arguments: object) -> Handle:
-        """Call a function, and return the handle that it writes to its last argument."""
+        """Call a function, and return the handle that it writes through its last argument."""
         handle = c_void_p()
         self.call(name, *arguments, byref(handle))
         return handle.value or 0
@@ -329,8 +329,8 @@ def driver(device: int) -> CudaDriver:
 
 
 def check_device(driver: Device, chip: str) -> None:
-    """Raise Unsupported for a device that does not run code for this chip: `sm_80` runs on all later ones, `sm_90a` on
-    its own only."""
+    """Raise Unsupported for a device that cannot run code for this chip: `sm_80` code runs on all later ones, `sm_90a`
+    code only on its own."""
     number = chip.removeprefix("sm_").rstrip("af")
     needed = (int(number[:-1]), int(number[-1]))
     found = driver.capability

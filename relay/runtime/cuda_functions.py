@@ -1,4 +1,4 @@
-"""The functions of NVIDIA's driver that are called, with their argument types."""
+"""The functions of NVIDIA's driver that relay calls, with their argument types."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Kernels for a GPU: a library without native code, and the objects that run it on a device. Drivers are loaded by the
-first run: a model built for a GPU can be saved and inspected without one."""
+"""GPU executables: a library without native code, and the objects that run it on a device. Drivers are loaded when a
+model first runs: one built for a GPU can be saved and inspected without them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from relay.runtime.library import Library
 
 
 class DeviceLibrary(Library):
-    """PTX or SPIR-V, and the graph of its launches."""
+    """The library of a GPU executable: PTX or SPIR-V, and the graph of its launches."""
 
     def __init__(
         self,
@@ -31,13 +31,14 @@ class DeviceLibrary(Library):
 
 
 class OpenDevice(Driver, Protocol):
-    """A driver of one device, with DLPack's code for the device."""
+    """A driver opened for one device, with DLPack's device type code."""
 
     dlpack: int
 
 
 def open_device(graph: Mapping[str, Any], number: int) -> OpenDevice:
-    """Open the device for which code is made. Raises Unsupported if there is none, or if it cannot run the code."""
+    """Open the device for which the code was compiled. Raises Unsupported if there is none, or if it cannot run the
+    code."""
     if graph["device"]["kind"] == "cuda":
         from relay.runtime import cuda_driver
 
@@ -50,7 +51,7 @@ def open_device(graph: Mapping[str, Any], number: int) -> OpenDevice:
 
 
 class Devices:
-    """The models of an executable by device, each loaded on first use."""
+    """The models of an executable on each device, loaded on first use."""
 
     def __init__(self, code: bytes, graph: Mapping[str, Any], constants: int, externals: Call | None = None):
         """`constants` and `externals`: see `Model`."""
@@ -68,7 +69,7 @@ class Devices:
             return driver, self.models[number]
 
     def have(self, values: Sequence[object]) -> bool:
-        """Whether one of these arrays is on a device."""
+        """Whether one of these arrays is in device memory."""
         return any(device_of(value) is not None for value in values)
 
     def __call__(self, table: int) -> None:

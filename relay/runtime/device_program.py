@@ -1,5 +1,5 @@
-"""A model on a device: its constants are uploaded once; a run is one graph of copies and launches, or several with what
-the host does between them."""
+"""A model on a device: its constants are uploaded once; a run is one graph of copies and launches, or several with work
+of the host between them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from relay.errors import RelayError
 Call = Callable[[int, int], None]
 ALIGNMENT = 256
 MAP_BYTES = 256
-"""The distance of tensor maps; each starts at a multiple of 64."""
+"""The distance in bytes between tensor maps in device memory; each must start at a multiple of 64."""
 GRAPHS = 8
-"""The most sets of addresses for which a program keeps graphs."""
+"""The largest number of sets of addresses for which a program keeps captured graphs."""
 
 
 class Driver(AbstractContextManager[None], Protocol):
@@ -63,7 +63,7 @@ class Driver(AbstractContextManager[None], Protocol):
 
 
 class Model:
-    """The kernels and constants of a model on a device, shared by all its programs there."""
+    """The kernels and constants of a model on a device, used by all its programs there."""
 
     def __init__(
         self, driver: Driver, code: bytes, graph: Mapping[str, Any], constants: int, externals: Call | None = None
@@ -100,7 +100,7 @@ class Model:
 
 
 def give_back(driver: Driver, memory: Sequence[int], module: int) -> None:
-    """Free a model's code and constants."""
+    """Free the memory of a model's code and constants."""
     with driver:
         for address in memory:
             driver.free(address)
@@ -116,7 +116,8 @@ class Binding:
 
 
 class Program:
-    """Runs of a model in one stream, one after the other, with their arena and graphs."""
+    """The device addresses of a run's inputs and outputs; 0 means that the program's staging memory on the host is
+    used."""
 
     def __init__(self, model: Model, stream: int | None = None):
         self.model, self.driver = model, model.driver
@@ -137,8 +138,8 @@ class Program:
         (self.staging, self.exchange), (self.tensors, self.arena) = host, device
 
     def __call__(self, table: int, binding: Binding | None = None) -> None:
-        """One run: the table has the host's addresses of inputs and outputs, but of those that the binding has on the
-        device; it is done when this returns."""
+        """Run once, and wait until it is complete. `table` holds the host addresses of inputs and outputs, except those
+        for which the binding has device addresses."""
         model = self.model
         binding = binding or Binding((0,) * model.inputs, (0,) * (len(model.sizes) - model.inputs))
         addresses = (ctypes.c_uint64 * len(model.sizes)).from_address(table)
@@ -153,7 +154,7 @@ class Program:
                 ctypes.memmove(addresses[number], self.staging + model.offsets[number], model.sizes[number])
 
     def start(self, binding: Binding) -> None:
-        """Begin a run; it may not be over when this returns. Inside of the driver's `with`."""
+        """Start a run, which may not be complete on return. Must be called inside the driver's `with`."""
         places = self.places(binding)
         if self.model.straight:
             self.replay(binding, places, 0, len(self.model.launches), whole=True)
@@ -169,7 +170,7 @@ class Program:
         return [*(given or self.tensors + offset for given, offset in bound), model.constants, self.arena]
 
     def upload(self, binding: Binding, stream: int) -> None:
-        """Upload the inputs in staging memory, in one copy if all inputs are there."""
+        """Copy the inputs from staging memory to the device, in one copy if all are there."""
         model = self.model
         if not any(binding.inputs):
             self.driver.upload(self.tensors, self.staging, model.given, stream)
@@ -179,7 +180,7 @@ class Program:
                 self.driver.upload(self.tensors + offset, self.staging + offset, size, stream)
 
     def download(self, binding: Binding, stream: int) -> None:
-        """Download the outputs to staging memory, in one copy if all go there."""
+        """Copy the outputs from the device to staging memory, in one copy if all go there."""
         model, first = self.model, self.model.given
         if not any(binding.outputs):
             if model.total > first:
@@ -191,7 +192,8 @@ class Program:
                 self.driver.download(self.staging + offset, self.tensors + offset, size, stream)
 
     def replay(self, binding: Binding, places: Sequence[int], first: int, last: int, whole: bool = False) -> None:
-        """Run these launches as one graph, which is captured the first time; `whole`: with the copies."""
+        """Run launches `first` to `last` as one graph, captured on first use; with `whole`, including the copies of
+        inputs and outputs."""
         graph = self.graphs.pop((binding, first), 0)
         if not graph:
             while len(self.graphs) >= GRAPHS * len(self.model.steps):
@@ -220,12 +222,12 @@ class Program:
         self.driver.replay(graph, self.stream)
 
     def in_place(self, row: Mapping[str, Any], places: Sequence[int]) -> bool:
-        """Whether the launch would copy a cache to the place where it already is."""
+        """Whether the launch copies a cache to the address where it already is."""
         moved, slots = self.model.in_place, [int(slot) for slot, _ in row["arguments"]]
         return any(slot in moved and places[slot] == places[moved[slot]] for slot in slots)
 
     def encoded(self, rows: Sequence[Mapping[str, Any]], places: Sequence[int]) -> int:
-        """Maps of the matrices that launches copy tiles of, in their order, on the device; 0 if there are none."""
+        """Encode the tensor maps of launches on the device, in order, and return their address; 0 if there are none."""
         found = bytearray()
         for row in rows:
             for map in row.get("maps", ()):
@@ -241,7 +243,7 @@ class Program:
         return address
 
     def free(self, address: int) -> None:
-        """Free tensor maps once the work that reads them is done."""
+        """Free tensor maps once the work that reads them is complete."""
         if not address:
             return
         self.driver.wait(self.stream)
@@ -249,7 +251,7 @@ class Program:
         self.driver.free(address)
 
     def launch(self, row: Mapping[str, Any], places: Sequence[int], stream: int, maps: int) -> int:
-        """One launch, whose maps are from an address on; the address behind them."""
+        """Launch a kernel whose tensor maps start at address `maps`; return the address after its maps."""
         buffers: list[int] = [places[slot] + offset for slot, offset in row["arguments"]]
         for map in row.get("maps", ()):
             buffers[map["argument"]], maps = maps, maps + MAP_BYTES
@@ -262,7 +264,7 @@ class Program:
     def steps(
         self, steps: Sequence[Mapping[str, Any]], binding: Binding, places: Sequence[int], bits: dict[int, bool]
     ) -> None:
-        """Run launches, and the decisions and calls between them; `bits` are the conditions by number."""
+        """Run launches, and the branches and calls between them; `bits` holds the computed conditions by number."""
         for step in steps:
             if "launches" in step:
                 self.replay(binding, places, *step["launches"])
@@ -283,11 +285,11 @@ class Program:
 
     @staticmethod
     def bit(value: bool | int, bits: Mapping[int, bool]) -> bool:
-        """A condition: a known value, or one with a number."""
+        """The value of a condition, given directly or by its number."""
         return value if isinstance(value, bool) else bits[value]
 
     def byte(self, address: int) -> bool:
-        """A condition that kernels computed; waits for it."""
+        """Read a condition that kernels computed, after waiting for it."""
         found = ctypes.c_uint8()
         self.driver.download(ctypes.addressof(found), address, 1, self.stream)
         self.driver.wait(self.stream)
@@ -309,7 +311,7 @@ class Program:
 
 
 def external_steps(steps: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """The calls of external functions, wherever they stand."""
+    """The calls of external functions, also inside branches and loops."""
     for step in steps:
         if "external" in step:
             yield step
@@ -318,17 +320,17 @@ def external_steps(steps: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, 
 
 
 def sizes_of(step: Mapping[str, Any]) -> list[int]:
-    """The aligned sizes of a call's tensors."""
+    """The aligned sizes in bytes of a call's tensors."""
     return [-(-max(size, 1) // ALIGNMENT) * ALIGNMENT for _, _, size in (*step["inputs"], *step["outputs"])]
 
 
 def bytes_of(row: Mapping[str, Any]) -> int:
-    """The size of an input or output."""
+    """The size of an input or output in bytes."""
     return prod(row["shape"]) * np.dtype(row["dtype"]).itemsize
 
 
 def offsets_of(sizes: Sequence[int]) -> tuple[list[int], int]:
-    """The offsets of tensors that lie one behind the other, and the end."""
+    """The offsets of tensors placed one after another, and the total size."""
     found: list[int] = []
     end = 0
     for size in sizes:
@@ -340,7 +342,7 @@ def offsets_of(sizes: Sequence[int]) -> tuple[list[int], int]:
 def release(
     driver: Driver, graphs: Mapping[tuple[Binding, int], int], device: Sequence[int], host: Sequence[int], stream: int
 ) -> None:
-    """Free everything. A caller's stream may be gone by then: to free memory, drivers wait for the work that uses
+    """Free all resources. The caller's stream may already be destroyed; freeing memory waits for the work that uses
     it."""
     with driver:
         driver.wait(stream)

@@ -1,4 +1,4 @@
-"""`DeviceStream`: runs of a model whose states stay on a device from one run to the next."""
+"""`DeviceStream`: consecutive runs of a model whose states stay on a device."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class Buffer:
 
 
 def give_back(driver: OpenDevice, address: int) -> None:
-    """Free memory that no stream uses; its runs are done."""
+    """Free device memory that no stream uses; its runs are complete."""
     with driver:
         driver.free(address)
 
 
 class DeviceStream(Stream):
-    """Runs of one executable in sequence on the first device, whose states stay there.
+    """Consecutive runs of one executable on the first device, with states kept in its memory.
 
-    A state has two buffers, as on the host: a run that reads the first one is one graph, the next run another. Of a
-    cache that has one buffer, the launch that would copy it is left out.
+    A state has two buffers, as on the host: runs that read the first one use one captured graph, runs that read the
+    second another. For a cache with one buffer, the launch that would copy it is skipped.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class DeviceStream(Stream):
         initial: Mapping[int, Array],
         in_place: Collection[int] = (),
     ):
-        """See `Stream`."""
+        """Open a stream; the arguments are those of `Stream`."""
         super()._describe(inputs, outputs, pairs, initial)
         self._made = (driver, model, inputs, outputs, pairs, initial, in_place)
         self._driver, self._program = driver, Program(model)

@@ -1,4 +1,4 @@
-"""Arrays of other libraries on a device, by DLPack and `__cuda_array_interface__`, and arrays of ours for them.
+"""Exchanges arrays on a device with other libraries, by DLPack and `__cuda_array_interface__`.
 
 Sources: dlpack.h of DLPack 0.8, whose capsules are called `dltensor`; the CUDA array interface, version 3.
 """
@@ -31,12 +31,12 @@ from relay.errors import InvalidArgument, Unsupported
 from relay.runtime.memory import Array, dtype_named
 
 CPU, CUDA, PINNED, MANAGED = 1, 2, 3, 13
-"""Kinds of memory; the host can read the first and the third."""
+"""DLPack's device types of memory; the host can read CPU and PINNED."""
 LEGACY_STREAM = 1
-"""What both protocols call CUDA's default stream, which the driver calls 0."""
+"""The number by which both protocols name CUDA's default stream, which is 0 in the driver."""
 NAME, USED = b"dltensor", b"used_dltensor"
 CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
-"""DLPack's codes of numpy's kinds of elements."""
+"""DLPack's type codes by numpy's `dtype.kind`."""
 KINDS = {code: kind for kind, code in CODES.items()}
 NAMES = {
     4: "bfloat16",
@@ -49,18 +49,18 @@ NAMES = {
     13: "float8_e5m2fnuz",
     14: "float8_e8m0fnu",
 }
-"""DLPack's kinds of elements that numpy lacks: the dtypes of `ml_dtypes`. Source: dlpack.h of 1.1."""
+"""The `ml_dtypes` names of DLPack's type codes that numpy lacks. Source: dlpack.h of 1.1."""
 
 
 class Dlpack(Protocol):
-    """The protocol of an array of another library."""
+    """The DLPack methods of an array of another library."""
 
     def __dlpack__(self, *, stream: int | None = None) -> object: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
 
 class CudaArray(Protocol):
-    """The protocol of an array on NVIDIA's devices."""
+    """The `__cuda_array_interface__` of an array in CUDA device memory."""
 
     @property
     def __cuda_array_interface__(self) -> Mapping[str, Any]: ...
@@ -71,13 +71,13 @@ Given = npt.ArrayLike | Dlpack | CudaArray
 
 
 class Device(Structure):
-    """DLDevice."""
+    """DLPack's struct DLDevice."""
 
     _fields_ = [("kind", c_int32), ("number", c_int32)]
 
 
 class Tensor(Structure):
-    """DLTensor; strides are counted in elements, and null for those of an array in order."""
+    """DLPack's struct DLTensor; strides are counted in elements, and null for a contiguous array."""
 
     _fields_ = [
         ("data", c_void_p),
@@ -93,7 +93,7 @@ class Tensor(Structure):
 
 
 class Managed(Structure):
-    """DLManagedTensor."""
+    """DLPack's struct DLManagedTensor."""
 
     _fields_ = [("tensor", Tensor), ("context", c_void_p), ("deleter", c_void_p)]
 
@@ -107,7 +107,7 @@ Destructor = PYFUNCTYPE(None, c_void_p)
 
 @dataclass(frozen=True)
 class View:
-    """An array in memory of another owner, who keeps it while `keep` lives."""
+    """An array in another owner's memory, which stays valid as long as `keep` is referenced."""
 
     address: int
     shape: tuple[int, ...]
@@ -116,7 +116,8 @@ class View:
 
 
 def device_of(value: object) -> tuple[int, int] | None:
-    """The kind and number of the device on which an array is; None if it does not say, or the host can read it."""
+    """The DLPack type and number of the device on which an array is; None if it does not say, or the host can read
+    it."""
     if isinstance(value, np.ndarray):
         return None
     if (asked := getattr(value, "__dlpack_device__", None)) is not None:
@@ -126,8 +127,8 @@ def device_of(value: object) -> tuple[int, int] | None:
 
 
 def on_host(value: Any, where: str) -> object:
-    """The value for `numpy.asarray`; objects with DLPack only are converted. Raises InvalidArgument for arrays on a
-    device."""
+    """The value in a form for `numpy.asarray`; objects that only have DLPack are converted. Raises InvalidArgument for
+    arrays on a device."""
     if (place := device_of(value)) is not None:
         hint = "copy it to the host, or build the model for that device"
         raise InvalidArgument(where, f"lies on a device (DLPack's kind {place[0]})", hint)
@@ -145,15 +146,16 @@ def on_host(value: Any, where: str) -> object:
 
 
 def array_of(view: View) -> Array:
-    """The memory of a view on the host, as an array that keeps it."""
+    """The host memory of a view as an array, which keeps the owner alive."""
     block = (c_char * (prod(view.shape) * view.dtype.itemsize)).from_address(view.address)
     object.__setattr__(block, "keep", view.keep)
     return np.ndarray(view.shape, view.dtype, memoryview(block))
 
 
 def view_of(value: Any, device: tuple[int, int], stream: int, where: str) -> tuple[View, int | None]:
-    """An array on this device, ready for what is asked for in the stream; with the stream to be waited for, if the
-    array does not see to that itself. Raises InvalidArgument for one on another device, or with gaps."""
+    """A view of an array on this device for use in the stream, and a stream that must be waited for first (None if the
+    array's protocol ensures that). Raises InvalidArgument for an array on another device, or one that is not
+    contiguous."""
     kind, number = device_of(value) or (CPU, 0)
     if kind == MANAGED:
         kind, number = device
@@ -168,7 +170,7 @@ def view_of(value: Any, device: tuple[int, int], stream: int, where: str) -> tup
 
 
 def of_capsule(capsule: object, where: str) -> View:
-    """The contents of a capsule. It stays unconsumed: its owner frees the memory with it."""
+    """The array in a DLPack capsule. The capsule stays unconsumed: its owner frees the memory with it."""
     address = pointer_of(id(capsule), NAME) if is_valid(id(capsule), NAME) else None
     if not address:
         raise InvalidArgument(where, "gives no capsule of DLPack")
@@ -184,7 +186,7 @@ def of_capsule(capsule: object, where: str) -> View:
 
 
 def of_interface(row: Mapping[str, Any], owner: object, where: str) -> tuple[View, int | None]:
-    """The contents of `__cuda_array_interface__`."""
+    """The array that a `__cuda_array_interface__` describes, and the stream to wait for (None if there is none)."""
     shape, dtype = tuple(int(d) for d in row["shape"]), np.dtype(row["typestr"])
     dense(shape, row.get("strides"), dtype, where)
     stream = row.get("stream")
@@ -192,7 +194,7 @@ def of_interface(row: Mapping[str, Any], owner: object, where: str) -> tuple[Vie
 
 
 def dense(shape: Sequence[int], strides: Sequence[int] | None, dtype: np.dtype[Any], where: str) -> None:
-    """Raise InvalidArgument for an array with gaps, or whose rows are not in order; strides are in bytes."""
+    """Raise InvalidArgument for an array that is not contiguous in row-major order; strides are in bytes."""
     if strides is None or not prod(shape):
         return
     step = dtype.itemsize
@@ -208,7 +210,7 @@ EXPORTED: dict[int, tuple[Managed, object, object]] = {}
 
 @Deleter
 def delete(address: int) -> None:
-    """The DLManagedTensor's deleter: its consumer no longer reads the array."""
+    """The DLManagedTensor's deleter: called when its consumer no longer reads the array."""
     EXPORTED.pop(address, None)
 
 

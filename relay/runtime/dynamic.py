@@ -1,4 +1,4 @@
-"""`DynamicExecutable`: a model with open sizes, with an executable for each set of sizes that it sees."""
+"""`DynamicExecutable`: a model with open sizes, and an executable for each set of sizes that it has seen."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ MAX_VARIANTS = 8
 
 
 Specialise = Callable[[Mapping[str, int], Mapping[str, Array]], Executable]
-"""Builds the executable for sizes by symbol and numbers by input."""
+"""Builds the executable for sizes by symbol, and arrays by input for inputs that decide shapes."""
 
 
 class DynamicExecutable(Executable):
-    """A compiled model whose inputs have sizes that are not known: an executable for each tuple of sizes that it sees.
+    """A compiled model with open input sizes: an executable (variant) for each tuple of sizes.
 
-    It is built when it is first seen, or by `prepare`; those of the `max_variants` last used are kept, and those that
-    were prepared. Where there is no compiler (after `relay.runtime.load`) sizes that were not saved are an error.
-    Where the only size is the number of rows, and they keep apart (`interface.blocks`), any number of them runs by the
-    builds for few, and nothing more is built.
+    A variant is built when its sizes are first seen, or by `prepare`; the `max_variants` last used and all prepared
+    ones are kept. Without the compiler (after `relay.runtime.load`) sizes that were not saved are an error. If the only
+    size is the number of rows, and rows are independent (`interface.blocks`), any number of rows runs by the builds for
+    a few rows, and nothing more is built.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class DynamicExecutable(Executable):
         max_variants: int = MAX_VARIANTS,
         saved: Mapping[Key, Callable[[], Executable]] | None = None,
     ):
-        """`saved`: how the saved variants were made."""
+        """`saved` maps the sizes of each saved variant to a function that loads it."""
         self.interface, self._specialise = interface, specialise
         self.inputs, self.outputs = interface.inputs, interface.outputs
         self.library = Library(b"")
@@ -76,7 +76,7 @@ class DynamicExecutable(Executable):
         self._results: tuple[Array, ...] | None = None
 
     def unlock(self) -> None:
-        """Make all locks anew, in the child of a `fork`: threads that held one do not exist there."""
+        """Replace all locks, in the child of a `fork`: threads that held one do not exist there."""
         self._lock = threading.Lock()
         self._building: dict[Key, threading.Lock] = {}
 
@@ -84,12 +84,12 @@ class DynamicExecutable(Executable):
 
     @property
     def sizes(self) -> list[Symbol]:
-        """The open sizes: names and ranges."""
+        """The open sizes as symbols, with names and ranges."""
         return list(self.interface.symbols)
 
     @property
     def variants(self) -> list[dict[str, Any]]:
-        """The sizes (and inputs that decide shapes) that run without a build."""
+        """The sizes (and elements of inputs that decide shapes) for which no build is needed."""
         return [{**self.interface.sizes(key), **self.interface.values(key)} for key in self._all()]
 
     def variant(self, **sizes: int | Array) -> Executable:
@@ -98,14 +98,14 @@ class DynamicExecutable(Executable):
 
     def prepare(self, **sizes: Iterable[int | Sequence[int] | Array]) -> DynamicExecutable:
         """Build for every combination of these sizes, by name, such as `prepare(batch=[1, 8], seq=[16, 128])`; an input
-        whose numbers decide shapes is named with a list of its arrays. They are kept until the executable goes, and
-        saved. Returns the executable itself."""
+        whose numbers decide shapes is named with a list of its arrays. These variants are kept as long as the
+        executable, and saved with it. Returns the executable itself."""
         for key in self._keys(sizes):
             self.keep(key, self._variant(key))
         return self
 
     def keep(self, key: Key, executable: Executable) -> None:
-        """Keep the variant for these sizes as long as this object."""
+        """Keep the variant for these sizes as long as this object exists."""
         with self._lock:
             self._prepared[key] = executable
             self._recent.pop(key, None)
@@ -132,7 +132,7 @@ class DynamicExecutable(Executable):
         return [self.interface.checked(Key(row[:count], row[count:])) for row in product(*rows)]
 
     def _variant(self, key: Key) -> Executable:
-        """The executable for a key; while one caller builds it, others wait."""
+        """The executable for a key; if one thread is building it, other threads wait."""
         found = self._live(key)
         if found is not None:
             return found
@@ -185,7 +185,7 @@ class DynamicExecutable(Executable):
 
     @property
     def num_threads(self) -> int:
-        """How many threads a run may use (default: 1), whatever its sizes; see `Executable.num_threads`."""
+        """The number of threads that a run may use (default: 1), for all sizes; see `Executable.num_threads`."""
         return self._threads
 
     @num_threads.setter
@@ -200,7 +200,7 @@ class DynamicExecutable(Executable):
     def run(self, /, *inputs: Given, **named: Given) -> Array | tuple[Array, ...] | None:
         """Run the model for the sizes that the inputs have; see `Executable.run`.
 
-        Raises InvalidArgument too where inputs that share a size disagree, and for a size that may not be.
+        Also raises InvalidArgument where inputs with a common size disagree, and for a size outside its range.
         """
         if not inputs and not named and self.inputs:
             return self._run_bound()
@@ -216,21 +216,21 @@ class DynamicExecutable(Executable):
     __call__ = run
 
     def profile(self, *inputs: Given, seconds: float = 1.0, **named: Given) -> Profile:
-        """Where the time of a run on these inputs goes; see `Executable.profile`."""
+        """Measure the time of each kernel and source operator for these inputs; see `Executable.profile`."""
         found = self._for(self._by_number(inputs, named))
         if isinstance(found, Lengths):
             found = self._variant(self.interface.key(self._by_number(inputs, named)))
         return found.profile(*inputs, seconds=seconds, **named)
 
     def for_any_length(self) -> Lengths:
-        """Runs of any length, by the build for the longest."""
+        """Make the runner of any length, from the build for the longest."""
         longest = self.interface.longest
         assert longest is not None
         self._lengths = Lengths(self.interface, self._variant(longest))
         return self._lengths
 
     def _for(self, given: Mapping[int, object]) -> Executable | Rows | Lengths:
-        """The executable that runs these inputs, which are checked first."""
+        """The runner for these inputs, after checking them."""
         key = self.interface.key(given)
         found = self._live(key)
         if found is not None:
@@ -249,7 +249,7 @@ class DynamicExecutable(Executable):
         return self._variant(key)
 
     def _by_rows(self, inputs: tuple[Any, ...]) -> Executable | Rows | None:
-        """The executable for arrays with one number of rows, found faster than by a key; None if that is not enough."""
+        """The runner for arrays with equal numbers of rows, found faster than by a key; None if they need one."""
         try:
             rows = inputs[0].shape[0]
             for each in inputs:
@@ -265,7 +265,7 @@ class DynamicExecutable(Executable):
         return self._rows if rows > 0 and (maximum is None or rows <= maximum) else None
 
     def _in_blocks(self) -> Rows:
-        """Runs for any number of rows."""
+        """Make the runner of any number of rows, from the builds for blocks."""
         threads = self._threads
         blocks = {size: self._variant(Key((size,))) for size in self.interface.blocks}
         rows = Rows(self.interface, blocks, threads)
@@ -275,7 +275,7 @@ class DynamicExecutable(Executable):
         return rows
 
     def on(self, device: int = 0, stream: object = None) -> Session | HostSession:
-        """Runs on a device, for a CPU; on a GPU each size has sessions of its own: `variant(...).on()`."""
+        """A session for runs on a CPU; on a GPU each size has sessions of its own: `variant(...).on()`."""
         from relay.runtime.session import HostSession
 
         if device or stream is not None:
@@ -304,8 +304,8 @@ class DynamicExecutable(Executable):
             self._results = found if isinstance(found, tuple) else (found,)
 
     def stream(self, states: Mapping[str, str] | None = None) -> Stream:
-        """Runs in sequence behind each other's positions, where caches grow to a maximum (docs/streams.md); else each
-        size has its own: `variant(...).stream(states)`."""
+        """Open a stream of consecutive runs, if the model has caches that grow to a maximum (docs/streams.md). Other
+        models have streams per size: `variant(...).stream(states)`."""
         from relay.runtime.growing import GrowingStream  # here: most models have no states
 
         caches = self.interface.caches
@@ -335,8 +335,8 @@ class DynamicExecutable(Executable):
     # What it is made of
 
     def to_json(self) -> dict[str, Any]:
-        """What it takes and gives, its sizes, and for which of them it is built. `how` says of each size whether it is
-        known at run time only, or has builds of its own, and why."""
+        """The inputs and outputs, the open sizes, and the sizes for which it is built. `how` says for each size whether
+        one build serves all its values, or each value has a build, and why."""
         interface = self.interface
         said = f"at run time, {interface.how}" if interface.blocks else f"a build for each: {interface.why}"
         how = {symbol.name: said.removesuffix(": ") for symbol in interface.symbols}
@@ -360,7 +360,7 @@ class DynamicExecutable(Executable):
         return f"Executable for any sizes {names}; {len(self._all())} are built{how}"
 
     def __reduce__(self) -> tuple[Callable[..., Executable], tuple[bytes, int]]:
-        """Pickles as the bytes that `save` writes: other sizes than those built are unknown then."""
+        """Pickle the executable as the bytes that `save` writes: only sizes that are built can run after unpickling."""
         return _unpickled, (self.to_bytes(), self._threads)
 
     def __iter__(self) -> Iterator[Any]:
@@ -368,7 +368,7 @@ class DynamicExecutable(Executable):
 
     @property
     def graph(self) -> dict[str, Any]:
-        """Facts that hold for all sizes; see `to_json`."""
+        """The facts that hold for all sizes; see `to_json`."""
         return self.to_json()
 
     def _all(self) -> list[Key]:
@@ -377,28 +377,28 @@ class DynamicExecutable(Executable):
 
     @property
     def externals(self) -> NoReturn:
-        """Each size has its own: `variant(...).externals`."""
+        """Not available for open sizes; use `variant(...).externals`."""
         self._refuse_open("externals")
 
     @property
     def params(self) -> NoReturn:
-        """Each size has its own: `variant(...).params`."""
+        """Not available for open sizes; use `variant(...).params`."""
         self._refuse_open("params")
 
     def get_source(self, kind: str = "ll") -> str:
-        """Each size has its own: `variant(...).get_source(kind)`."""
+        """Not available for open sizes; use `variant(...).get_source(kind)`."""
         self._refuse_open("get_source()")
 
     def export(self, folder: str | PathLike[str], name: str = "relay_model", kind: str = "o") -> list[Path]:
-        """Each size has its own: `variant(...).export(folder)`."""
+        """Not available for open sizes; use `variant(...).export(folder)`."""
         self._refuse_open("export(folder)")
 
     def certify(self, bits: int = 64) -> Any:
-        """`Executable.certify` of each size that is built; parts of the report are named by sizes."""
+        """Certify each variant that is built, as `Executable.certify`; parts of the report are named by sizes."""
         return certify(self.to_bytes(), bits)
 
     def parts(self) -> archive.Saved:
-        """Each size has its own: `variant(...).parts()`."""
+        """Not available for open sizes; use `variant(...).parts()`."""
         self._refuse_open("parts()")
 
     def _refuse_open(self, what: str) -> NoReturn:
@@ -406,8 +406,8 @@ class DynamicExecutable(Executable):
         raise Unsupported(what, "each size has its own", f"variant({names}).{what}")
 
     def pieces(self) -> Sequence[bytes | memoryview]:
-        """What `save` writes: the variants that are prepared or were last used, over one block of constants. Raises
-        InvalidArgument where nothing is built."""
+        """The file contents that `save` writes: the variants that are prepared or were last used, over one block of
+        constants. Raises InvalidArgument if nothing is built."""
         keys = self._all()
         if not keys:
             hint = f"prepare({', '.join(f'{symbol.name}=[...]' for symbol in self.interface.symbols)}) comes first"
@@ -416,7 +416,7 @@ class DynamicExecutable(Executable):
 
 
 def loaded(parts: Mapping[str, memoryview], where: str) -> DynamicExecutable:
-    """The executable of the parts of a file, without the compiler. Raises Malformed, InvalidArgument."""
+    """Make the executable from the parts of a file, without the compiler. Raises Malformed, InvalidArgument."""
     interface, saved = variants.unpack(parts, where)
     made = {key: partial(_executable_of, parts_of) for key, parts_of in saved.items()}
     return DynamicExecutable(interface, None, saved=made)
@@ -427,7 +427,7 @@ def _executable_of(parts_of: Callable[[], archive.Saved]) -> Executable:
 
 
 def _unpickled(data: bytes, num_threads: int) -> DynamicExecutable:
-    """The executable of saved bytes."""
+    """Make the executable from saved bytes."""
     executable = loaded(container.unpack(archive.aligned(data).data, "<pickle>"), "<pickle>")
     executable.num_threads = num_threads
     return executable

@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     from relay.runtime.stream import Stream
 
 STAGED_BYTES = 16 << 10
-"""The largest inputs and outputs that are copied to and from the frame's arrays: that is faster than asking an array
-for its address."""
+"""The largest size of inputs and outputs that are copied to and from the frame's arrays, in bytes: up to this size that
+is faster than finding an array's address."""
 
 
 EXECUTABLES: WeakSet[Executable] = WeakSet()
-"""All executables: their locks are made anew in the child of a `fork`."""
+"""All executables of the process: their locks are replaced in the child of a `fork`."""
 
 
 class Executable(Artifact):
-    """A compiled model. Every method may be called from several threads: `run(x)` runs at the same time in each, the
-    form with bound inputs takes turns."""
+    """A compiled model. Every method may be called from several threads: `run(x)` runs concurrently, runs with bound
+    inputs one after another."""
 
     def __init__(
         self,
@@ -52,8 +52,8 @@ class Executable(Artifact):
         constants: Array | None = None,
         claims: bytes = b"",
     ):
-        """`constants`: the bytes that native code reads, if `params` are views of them already. `claims`: checked by
-        `relay.validation`."""
+        """`constants`: the bytes that native code reads, if `params` are views of them already. `claims`: the claims
+        for `relay.validation`."""
         super().__init__(graph, library, params, constants, claims)
         with reading_graph():
             rows = self._graph["outputs"]
@@ -91,8 +91,7 @@ class Executable(Artifact):
         self._pointer = 0  # the table of the bound frame, once every input is bound
 
     def unlock(self) -> None:
-        """Make the lock of the bound run anew, in the child of a `fork`: the thread that held it does not exist
-        there."""
+        """Replace the lock of the bound run, in the child of a `fork`: the thread that held it does not exist there."""
         self._lock = threading.RLock()
         self._acquire, self._release = self._lock.acquire, self._lock.release
 
@@ -106,7 +105,7 @@ class Executable(Artifact):
         raise InvalidArgument("run", str(self._foreign), "save or export it for a machine that can run it")
 
     def _initial_states(self) -> dict[int, Array]:
-        """The initial values of states by input."""
+        """The initial values of states by input index."""
         found: dict[int, Array] = {}
         for index, (entry, spec) in enumerate(zip(self._graph["inputs"], self.inputs, strict=True)):
             if entry.get("initial") is not None:
@@ -117,12 +116,12 @@ class Executable(Artifact):
 
     @property
     def num_threads(self) -> int:
-        """How many threads a run may use (default: 1); results never depend on it. It can be set between runs. In the
-        first runs, and again about once a second, runs with all threads and runs of the caller alone are timed; the
-        faster way is used until the next such trial.
+        """The number of threads that a run may use (default: 1); results never depend on it. It can be set between
+        runs. In the first runs, and again about once a second, runs with all threads and runs on the calling thread
+        alone are timed; the faster way is used until the next trial.
 
-        Threads are shared by all executables of the process, made when they are first needed, and never more than the
-        process may use processors. One run at a time has them; others beside it run on the threads that called them.
+        The threads are common to all executables of the process, created when first needed, and at most as many as the
+        process may use processors. One run at a time uses them; concurrent runs stay on their calling threads.
         """
         return self._num_threads
 
@@ -138,7 +137,8 @@ class Executable(Artifact):
 
     def run(self, /, *inputs: Given, **named: Given) -> Array | tuple[Array, ...] | None:
         """Run the model. With arguments: inputs in order or by name, and one array, or a tuple of all outputs, is
-        returned; states that are not given start anew. Without arguments: run on what `set_input` bound.
+        returned; states that are not given have their initial values. Without arguments: run on the inputs that
+        `set_input` bound.
 
         Raises InvalidArgument for a wrong count, name, shape or dtype.
         """
@@ -194,7 +194,7 @@ class Executable(Artifact):
     __call__ = run
 
     def run_for(self, length: int, tensors: Sequence[int]) -> None:
-        """Run code for any length, at most `graph["length"]`, for this one, on tensors at these addresses."""
+        """Run code that serves any length up to `graph["length"]`, for this length, on tensors at these addresses."""
         try:
             frame = self._open_frames.pop()
         except IndexError:
@@ -205,12 +205,12 @@ class Executable(Artifact):
         self._open_frames.append(frame)
 
     def stream(self, states: Mapping[str, str] | None = None) -> Stream:
-        """Runs in sequence whose states stay in native memory, or on the first device, from one to the next; any number
-        may be open.
+        """Open a stream: consecutive runs whose states stay in native memory, or on the first device. Any number may be
+        open.
 
-        `states` names outputs of the model with the inputs that they become in the next run, beside those that the
-        model declares as states; they start as zeros. Raises InvalidArgument where there are none, or the two differ
-        in shape or dtype.
+        `states` maps outputs of the model to the inputs that they become in the next run, in addition to states that
+        the model declares; they start as zeros. Raises InvalidArgument if there are no states, or an output and its
+        input differ in shape or dtype.
         """
         from relay.runtime.stream import Stream, pairs_of  # here: most models have no states
 
@@ -226,12 +226,12 @@ class Executable(Artifact):
         return Stream(self.inputs, self.outputs, pairs, self._initial, frame, lambda: self._native, same)
 
     def on(self, device: int = 0, stream: object = None) -> Session | HostSession:
-        """Runs on a device by its number, in a stream: a handle of the driver's, or an object of another library that
-        has one (`__cuda_stream__`, `cuda_stream`); by default one of its own.
+        """Open a session for runs on the device with this number, in a stream: the driver's handle, or another
+        library's object that has one (`__cuda_stream__`, `cuda_stream`); by default a new stream.
 
-        `session.run(...)` takes inputs from the host and from the device, returns before it is over, and its outputs
-        stay on the device until `numpy()` is called. On a CPU a run is over when it returns, and gives arrays.
-        Raises Unsupported where there is no such device.
+        `session.run(...)` takes inputs on the host or on the device, returns before the run is complete, and its
+        outputs stay on the device until `numpy()` is called. On a CPU a run is complete when it returns, and returns
+        arrays. Raises Unsupported if there is no such device.
         """
         if self._devices is None:
             if device or stream is not None:
@@ -249,7 +249,7 @@ class Executable(Artifact):
         return Session(driver, model, self.inputs, self.outputs, device, stream, self.arrange)
 
     def _from_device(self, values: Sequence[Given]) -> Array | tuple[Array, ...]:
-        """A run some of whose inputs lie on the first device."""
+        """Run with inputs of which some are on the first device."""
         self._session = self._session or self._open(0, None)
         results = [result.numpy() for result in self._session.begin(values)]
         if self._counts is not None:
@@ -272,12 +272,12 @@ class Executable(Artifact):
             raise Unsupported("run", f"there is no memory for outputs of {size} bytes") from None
 
     def _more(self) -> list[Array | None]:
-        """The entries of the table behind the arena: external functions, and memory for a team of threads."""
+        """The entries of the table after the arena: external functions, and memory for a team of threads."""
         more: list[Array | None] = [] if self._externals is None else [self._externals.copied()]
         return [*more, *([] if self._team_functions is None else [None]), *self._notes]
 
     def _by_number(self, inputs: tuple[Given, ...], named: Mapping[str, Given]) -> dict[int, Given]:
-        """The given inputs by number."""
+        """The given inputs by index."""
         if len(inputs) > len(self.inputs):
             raise InvalidArgument("run", f"got {len(inputs)} inputs; the model has {len(self.inputs)}")
         values: dict[int, Given] = dict(enumerate(inputs))
@@ -289,7 +289,7 @@ class Executable(Artifact):
         return values
 
     def arrange(self, inputs: tuple[Given, ...], named: Mapping[str, Given]) -> list[Given]:
-        """The inputs in order; states that are not given have their initial value."""
+        """The inputs in order; states that are not given get their initial value."""
         values = {**self._initial, **self._by_number(inputs, named)}
         for index, spec in enumerate(self.inputs):
             if index not in values:
@@ -307,7 +307,7 @@ class Executable(Artifact):
     # Bound inputs
 
     def _bind(self) -> Frame:
-        """The frame of `run()` without arguments."""
+        """The frame of `run()` without arguments, created on first use."""
         if self._bound is None:
             self._bound = self._frame(inf)
             for index, initial in self._initial.items():
@@ -315,7 +315,7 @@ class Executable(Artifact):
         return self._bound
 
     def _bound_table(self) -> int:
-        """The address of the bound inputs' table, which must be complete."""
+        """The address of the table of bound inputs. Raises InvalidArgument if an input is not bound."""
         frame = self._bind()
         if self._missing:
             names = ", ".join(self.inputs[index].name for index in sorted(self._missing))
@@ -341,7 +341,7 @@ class Executable(Artifact):
             return self._output(index)
 
     def _output(self, index: int) -> Array:
-        """A copy of an output of the last bound run, cut to its count."""
+        """A copy of an output of the last bound run, cut to its valid length."""
         outputs = self._bind().outputs
         row = next((row for row in self._counts or () if row[0] == index), None)
         return outputs[index].copy() if row is None else cut(outputs, [row])[0].copy()
@@ -349,20 +349,21 @@ class Executable(Artifact):
     def benchmark(
         self, *inputs: Given, warmup: int = 3, repeat: int | None = None, seconds: float = 1.0, **named: Given
     ) -> BenchmarkResult:
-        """Time runs on these inputs, or on what `set_input` bound: `repeat` of them, or as many as fit into `seconds`.
+        """Time runs on these inputs, or on those that `set_input` bound: `repeat` runs, or as many as fit into
+        `seconds`.
 
-        A time is that of a call from Python. Raises InvalidArgument as `run` does.
+        Each time includes the call from Python. Raises InvalidArgument as `run` does.
         """
         from relay.runtime.benchmark import measure
 
         return measure(partial(self.run, *inputs, **named), warmup, repeat, seconds)
 
     def profile(self, *inputs: Given, seconds: float = 1.0, **named: Given) -> Profile:
-        """Where the time of a run on these inputs (random ones if none are given) goes, by kernel and by operator of
-        the source model, measured for so many seconds on one thread.
+        """Measure the time of each kernel and source operator in runs on these inputs (random ones if none are given),
+        for `seconds` on one thread.
 
-        The same kernels run behind a program that counts; this executable's code has no counters. Raises Unsupported
-        for what was loaded from a file or is for a GPU.
+        A second program with the same kernels and counters is run; this executable's own code has no counters. Raises
+        Unsupported for an executable that was loaded from a file or is for a GPU.
         """
         from relay.runtime.profile import profile
 
@@ -389,13 +390,13 @@ class Executable(Artifact):
     # What it is made of
 
     def __getitem__(self, name: str) -> Callable[..., Executable]:
-        """TVM's `lib["default"](device)`, which is the executable itself."""
+        """TVM's `lib["default"](device)`: returns a function that returns the executable itself."""
         if name != "default":
             raise InvalidArgument(f"executable[{name!r}]", 'is not there: one function is, "default"', "call run()")
         return lambda *device: self
 
     def __reduce__(self) -> tuple[Callable[..., Executable], tuple[bytes, int]]:
-        """Pickles as the bytes that `save` writes; without the texts it was made from."""
+        """Pickle the executable as the bytes that `save` writes, without its source texts."""
         return _unpickled, (self.to_bytes(), self.num_threads)
 
     @property
@@ -405,8 +406,8 @@ class Executable(Artifact):
 
 
 def counts_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, int]]:
-    """For each output that callers get: its number, the axis along which it is cut, and the number of the output that
-    says to how many (-1: it is not cut)."""
+    """For each output that callers get: its index, the axis along which it is cut, and the index of the output that
+    holds the length (-1: it is not cut)."""
     names = [str(row["name"]) for row in rows]
     return [
         (number, int(row.get("axis", 0)), names.index(str(row["count"])) if "count" in row else -1)
@@ -416,7 +417,7 @@ def counts_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, int]]:
 
 
 def cut(results: Sequence[Array], counts: Sequence[tuple[int, int, int]]) -> list[Array]:
-    """The outputs for callers, each cut to its count."""
+    """The outputs for callers, each cut to its valid length."""
     return [
         results[number] if by < 0 else results[number][(slice(None),) * axis + (slice(int(results[by])),)].copy()
         for number, axis, by in counts
@@ -424,12 +425,12 @@ def cut(results: Sequence[Array], counts: Sequence[tuple[int, int, int]]) -> lis
 
 
 def create(graph: str | Mapping[str, Any], lib: Library, params: Mapping[str, Array]) -> Executable:
-    """An executable from its three parts; see `Executable.__iter__`."""
+    """Make an executable from its three parts; see `Executable.__iter__`."""
     return Executable(graph, lib, params)
 
 
 def executable_of(saved: archive.Saved) -> Executable:
-    """The executable made of these parts."""
+    """Make the executable from these parts."""
     if "device" in saved.graph:
         from relay.runtime.device import DeviceLibrary
 
@@ -440,7 +441,7 @@ def executable_of(saved: archive.Saved) -> Executable:
 
 
 def _unpickled(data: bytes, num_threads: int) -> Executable:
-    """The executable of saved bytes; one for another machine says so when it is run."""
+    """Make the executable from saved bytes; code for another machine raises an error when it runs."""
     executable = executable_of(archive.unpack(archive.aligned(data), "<pickle>", here=False))
     executable.num_threads = num_threads
     return executable

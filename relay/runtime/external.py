@@ -1,7 +1,8 @@
-"""External functions: what other compilers made, called by native code through a table of addresses.
+"""External functions: artifacts of other compilers, called by native code through a table of addresses.
 
-The table has two words for each, the C function and its context; native code finds it as the last entry of the table
-that the entry point takes. Behind them is a word for the function that failed: its number from 1, then its status.
+The table has two words for each function, the C function's address and its context; native code finds it as the last
+entry of the table that the entry point takes. A last word records a failure: the function's number from 1, and its
+status.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from relay.runtime.memory import Array, Form, address, aligned_bytes, bytes_of
 SIGNATURE = CFUNCTYPE(c_int32, c_void_p, c_void_p)
 """The type of external C functions: `int32_t f(void *context, void **tensors)`."""
 VIEWS = 32
-"""The most sets of addresses for which a Python function keeps its arrays."""
+"""The largest number of sets of addresses for which a Python function's arrays are cached."""
 
 
 class Wrapper:
-    """A Python function behind a C function pointer."""
+    """Makes a Python function callable through a C function pointer."""
 
     def __init__(self, external: External, run: Run):
         self.where = external.where
@@ -39,7 +40,8 @@ class Wrapper:
         self.function = SIGNATURE(self)
 
     def __call__(self, context: int | None, tensors: int) -> int:
-        """Never raises: an exception, or a result that is not None, is kept until the calling thread asks for it."""
+        """Call the Python function on the tensors at these addresses; never raises. An exception, or a result other
+        than None, is stored until the calling thread retrieves it."""
         addresses = tuple(self.words.from_address(tensors))
         inputs, outputs = self.views.get(addresses) or self.view(addresses)
         try:
@@ -54,7 +56,8 @@ class Wrapper:
         return 1
 
     def named(self, error: BaseException) -> BaseException:
-        """The error with the function's name: one of ours and what is no `Exception` as a note, else as its cause."""
+        """The error with the function's name: added as a note to a RelayError or a non-`Exception`, otherwise as a
+        RelayError with the original as its cause."""
         if isinstance(error, RelayError) or not isinstance(error, Exception):
             error.add_note(f"in {self.where}")
             return error
@@ -63,7 +66,7 @@ class Wrapper:
         return found
 
     def view(self, addresses: tuple[int, ...]) -> tuple[list[Array], list[Array]]:
-        """Arrays for the tensors at these addresses."""
+        """The input and output arrays for the tensors at these addresses; cached."""
         arrays = [at(where, form) for where, form in zip(addresses, self.forms, strict=True)]
         for array in arrays[: self.count]:
             array.flags.writeable = False
@@ -80,7 +83,7 @@ def at(where: int, form: Form) -> Array:
 
 
 class Aligned:
-    """An entry point whose tensors in the slots given start at multiples of an alignment: others are copied."""
+    """An entry point that copies tensors in given slots which do not start at a multiple of their alignment."""
 
     def __init__(self, native: Callable[[int], None], slots: Sequence[tuple[int, int, int, bool]], count: int):
         self.native = native
@@ -110,7 +113,7 @@ class Aligned:
 
 @dataclass(frozen=True)
 class External:
-    """An external function of an executable; `loaded` is what its loader gave."""
+    """An external function of an executable; `loaded` is the object that its loader returned."""
 
     symbol: str
     compiler: str
@@ -121,7 +124,7 @@ class External:
 
     @property
     def where(self) -> str:
-        """The place that errors name."""
+        """The location that error messages name."""
         return f"external function {self.symbol}, compiled by '{self.compiler}'"
 
     def failed(self, status: int) -> RelayError:
@@ -151,12 +154,12 @@ def load(row: Mapping[str, Any], artifacts: Mapping[str, bytes], params: Mapping
 
 
 def form_of(shape: Sequence[Any], dtype: Any) -> Form:
-    """Shape and dtype from JSON."""
+    """A shape and dtype from JSON."""
     return tuple(int(d) for d in shape), np.dtype(dtype)
 
 
 class Externals:
-    """The external functions of an executable, and the table that native code finds them in."""
+    """The external functions of an executable, and the table in which native code finds them."""
 
     def __init__(self, graph: Mapping[str, Any], artifacts: Mapping[str, bytes], params: Mapping[str, Array]):
         rows: list[Mapping[str, Any]] = list(graph.get("externals", ()))
@@ -175,13 +178,13 @@ class Externals:
                 self.table[2 * number] = cast(self.wrappers[number].function, c_void_p).value or 0
 
     def copied(self) -> Array:
-        """A table for one run at a time."""
+        """A copy of the table, for use by one run at a time."""
         found = aligned_bytes(self.table.nbytes).view(np.uint64)
         found[:] = self.table
         return found
 
     def call(self, number: int, tensors: int) -> None:
-        """Call a function with the address of its tensors' addresses. Raises what it raises, or RelayError."""
+        """Call a function with the address of its tensors' addresses. Raises the function's error, or RelayError."""
         status = SIGNATURE(int(self.table[2 * number]))(int(self.table[2 * number + 1]), tensors)
         if status:
             raise self.failure(number, status)
@@ -195,7 +198,7 @@ class Externals:
     def bound(
         self, native: Callable[[int], None], inputs: Sequence[Form], outputs: Sequence[Form]
     ) -> Callable[[int], None]:
-        """The entry point, aligning tensors as external functions want them, and raising what one failed with."""
+        """Wrap the entry point so that it aligns tensors as external functions require, and raises their errors."""
         count = len(inputs) + len(outputs)
         slots = [
             (slot, alignment, bytes_of(form), slot >= len(inputs))

@@ -1,4 +1,4 @@
-"""TVM's way to run what was built: `module = graph_executor.GraphModule(lib["default"](device))`."""
+"""TVM's interface for running executables: `module = graph_executor.GraphModule(lib["default"](device))`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class NDArray(np.ndarray[Any, np.dtype[Any]]):
     """An array that also has TVM's methods."""
 
     def numpy(self) -> Array:
-        """The same numbers as an array of numpy's own class."""
+        """The array as one of numpy's own class."""
         return np.asarray(self)
 
     asnumpy = numpy
@@ -41,16 +41,16 @@ class GraphModule:
             self.module.set_input(name, array)
 
     def run(self, **named: Any) -> None:
-        """Run on the bound inputs; `named` are bound before."""
+        """Run on the bound inputs, after binding `named`."""
         self.set_input(**named)
         self.module.run()
 
     def get_num_inputs(self) -> int:
-        """How many inputs there are."""
+        """The number of inputs."""
         return len(self.module.inputs)
 
     def get_num_outputs(self) -> int:
-        """How many outputs there are."""
+        """The number of outputs."""
         return len(self.module.outputs)
 
     def get_output(self, index: int) -> NDArray:
@@ -60,5 +60,5 @@ class GraphModule:
     def benchmark(
         self, device: object = None, func_name: str = "main", repeat: int = 5, number: int = 5
     ) -> BenchmarkResult:
-        """Seconds of `repeat * number` runs on the bound inputs, each timed by itself."""
+        """Time `repeat * number` runs on the bound inputs, each separately, in seconds."""
         return self.module.benchmark(repeat=repeat * number)

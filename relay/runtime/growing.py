@@ -1,4 +1,5 @@
-"""`GrowingStream`: runs of a model whose caches grow to a maximum, of any number of new positions each."""
+"""`GrowingStream`: consecutive runs of a model whose caches grow to a maximum, each with any number of new
+positions."""
 
 from __future__ import annotations
 
@@ -23,14 +24,15 @@ Start = Callable[[int], Stream]
 
 
 class GrowingStream(Stream):
-    """Runs in sequence, each with some new positions, behind those of the runs before it.
+    """Consecutive runs, each of which appends new positions to those of earlier runs.
 
-    For each number of new positions there is a stream of the build for it; all work in the same caches, which the runs
-    write in place. An input that is as long as all positions (a mask) has as many as there are with the new ones.
+    Each number of new positions has a build, and a stream of it; all streams use the same caches, which the runs write
+    in place. An input over all positions (a mask) must have the length of the earlier and the new positions together.
     """
 
     def __init__(self, interface: Interface, caches: Caches, start: Start, first: int, most: int):
-        """`first`: new positions of a build that is there; `most`: streams that are kept."""
+        """`first`: the number of new positions of a build that exists; `most`: the largest number of streams that are
+        kept."""
         self._interface, self._caches, self._start, self._first, self._most = interface, caches, start, first, most
         slots = [slot for slot, spec in enumerate(interface.inputs) if spec.kind != "state"]
         self.inputs = [interface.inputs[slot] for slot in slots]
@@ -53,9 +55,9 @@ class GrowingStream(Stream):
         return self._current.state(name)
 
     def run(self, /, *inputs: Given, **named: Given) -> Array | tuple[Array, ...]:
-        """Run the model on these inputs, in order or by name without the states; one array, or a tuple of all outputs
-        that are no states. Raises InvalidArgument too for more positions than the caches have room for, and for
-        inputs of another length than all positions."""
+        """Run the model on these inputs, in order or by name without the states; returns one array, or a tuple of all
+        outputs that are not states. Also raises InvalidArgument for more positions than the caches can hold, and for
+        inputs over all positions that have another length."""
         given = inputs if not named and len(inputs) == len(self.inputs) else self._arrange(inputs, named)
         rows = self._rows(given)
         with self._alone():
@@ -70,7 +72,7 @@ class GrowingStream(Stream):
     __call__ = run
 
     def _rows(self, given: Sequence[Given]) -> int:
-        """How many positions are new; the stream of the build for them checks the shapes of all inputs."""
+        """The number of new positions, from the shape of an input; the stream of the build checks all shapes."""
         if self._place is None:
             return 1
         number, axis = self._place
@@ -90,7 +92,7 @@ class GrowingStream(Stream):
             self._opened.popitem(last=False)
 
     def _whole(self, given: Sequence[Given], position: int, rows: int) -> list[Given]:
-        """The inputs, those that are as long as all positions so far with zeros up to the maximum."""
+        """The inputs, with those over all positions so far padded with zeros to the maximum."""
         found, total = list(given), position + rows
         for number, axis in self._lengths:
             spec = self.inputs[number]
@@ -116,8 +118,8 @@ class GrowingStream(Stream):
             return self._current.states
 
     def set_states(self, states: Mapping[str, Given]) -> None:
-        """Overwrite these states, by name; others stay. Raises InvalidArgument for another name, shape or dtype, and
-        for a position that the caches do not have."""
+        """Overwrite states by name; others stay. Raises InvalidArgument for an unknown name, another shape or dtype,
+        and for a position beyond the caches."""
         size, most = self._caches.size, self._caches.maximum
         for position in np.ravel(np.asarray(states[size])) if size in states else ():
             if not 0 <= position <= most:

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 class Key(NamedTuple):
-    """Identifies a variant: the size of each symbol, and the bytes of each input that decides shapes."""
+    """The key of a variant: the size of each symbol, and the bytes of each input that decides shapes."""
 
     sizes: tuple[int, ...]
     values: tuple[bytes, ...] = ()
 
 
 class Length(NamedTuple):
-    """A size up to a maximum that one build serves: its name, and the axis of each output that is as long, -1 for none.
-    Other sizes are 1, but for `batch`: how many rows each input and output has, which run one after the other; empty
-    where rows meet."""
+    """A size up to a maximum that one build serves: its name, and for each output the axis that has this size (-1 for
+    none). Other sizes are 1, except that of the name `batch`: the number of rows of each input and output, which run
+    one after another; empty if rows depend on each other."""
 
     name: str
     maximum: int
@@ -36,9 +36,9 @@ class Length(NamedTuple):
 
 
 class Caches(NamedTuple):
-    """States that grow to a maximum in runs of as many new positions as the only open size says, or of one: the state
-    that counts their positions, the maximum, the output that each state was by its input, and which inputs are as long
-    as all positions: input and axis."""
+    """States that grow to a maximum: each run adds as many new positions as the only open size says, or one. Holds the
+    state that counts the positions, the maximum, the output of each state by its input, and the inputs over all
+    positions, as (input, axis)."""
 
     size: str
     maximum: int
@@ -47,25 +47,26 @@ class Caches(NamedTuple):
 
 
 class Interface(NamedTuple):
-    """What is known of the model before its sizes are."""
+    """The facts about a model that are known before its sizes are."""
 
     inputs: list[TensorSpec]
     outputs: list[TensorSpec]
     symbols: list[Symbol]
     deciding: list[int]
-    """The inputs whose elements decide shapes."""
+    """The indices of the inputs whose elements decide shapes."""
     blocks: tuple[int, ...] = ()
-    """How many rows each build takes, if the only symbol is the number of rows, which keep apart: any number of them
-    runs in blocks of these sizes, of which one is 1. Empty where each size has a build of its own."""
+    """The numbers of rows for which there are builds, if the only symbol is the number of rows, and rows are
+    independent: any number of rows runs in blocks of these sizes, of which one is 1. Empty if each size has a build of
+    its own."""
     why: str = ""
-    """Why each size has a build of its own."""
+    """The reason why each size has a build of its own."""
     length: Length | None = None
-    """The size that is open at run time within one build; None if there is none."""
+    """The size that is open until run time within one build; None if there is none."""
     caches: Caches | None = None
     """States that grow from run to run of a stream; None if there are none."""
 
     def to_json(self) -> dict[str, Any]:
-        """The form that `from_json` reads."""
+        """The JSON form that `from_json` reads."""
         return {
             "inputs": [spec.to_json() for spec in self.inputs],
             "outputs": [spec.to_json() for spec in self.outputs],
@@ -79,7 +80,7 @@ class Interface(NamedTuple):
 
     @staticmethod
     def from_json(table: Mapping[str, Any]) -> Interface:
-        """Read the form that `to_json` writes."""
+        """Read the JSON form that `to_json` writes."""
         symbols = [
             Symbol(str(name), tuple((int(a), int(b)) for a, b in places), int(low), high and int(high), int(step))
             for name, places, low, high, step in table["symbols"]
@@ -110,8 +111,8 @@ class Interface(NamedTuple):
         return Interface(inputs, outputs, symbols, deciding, blocks, str(table.get("why", "")), length, caches)
 
     def key(self, given: Mapping[int, object]) -> Key:
-        """What the inputs, by number, are for. Raises InvalidArgument where those that share a size disagree, or one
-        that is needed is not given."""
+        """The key for the given inputs, by index. Raises InvalidArgument where inputs with a common size disagree, or
+        one that is needed is not given."""
         sizes = [self._size(symbol, given) for symbol in self.symbols]
         return Key(tuple(sizes), tuple([self._value(index, given) for index in self.deciding]))
 
@@ -144,14 +145,15 @@ class Interface(NamedTuple):
         return InvalidArgument(f"input '{self.inputs[index].name}'", "is not given", f"the inputs are {names}")
 
     def checked(self, key: Key) -> Key:
-        """The key. Raises InvalidArgument for a size that its symbol may not be."""
+        """Return the key. Raises InvalidArgument for a size outside its symbol's range."""
         for symbol, size in zip(self.symbols, key.sizes, strict=True):
             symbol.check(size)
         return key
 
     @property
     def how(self) -> str:
-        """How any number of rows runs; empty where each size has a build of its own."""
+        """How batches of any size are run, in words such as "in blocks of 8 and 1 rows"; empty if each size has a build
+        of its own."""
         if len(self.blocks) == 1:
             return "row by row"
         return f"in blocks of {' and '.join(map(str, self.blocks))} rows" if self.blocks else ""
@@ -162,7 +164,7 @@ class Interface(NamedTuple):
 
     @property
     def longest(self) -> Key | None:
-        """What the build is for that serves any length; None where there is none."""
+        """The key of the build that serves any length; None if there is none."""
         if self.length is None:
             return None
         length = self.length
@@ -176,11 +178,11 @@ class Interface(NamedTuple):
         return all(size <= most.get(name, 1) for name, size in self.sizes(key).items())
 
     def sizes(self, key: Key) -> dict[str, int]:
-        """The sizes by name."""
+        """The sizes of a key by symbol name."""
         return {symbol.name: size for symbol, size in zip(self.symbols, key.sizes, strict=True)}
 
     def values(self, key: Key) -> dict[str, Array]:
-        """The arrays that decide shapes, by input."""
+        """The arrays of a key that decide shapes, by input name."""
         specs = [self.inputs[index] for index in self.deciding]
         rows = zip(specs, key.values, strict=True)
         return {spec.name: np.frombuffer(data, spec.dtype).reshape(spec.shape) for spec, data in rows}
@@ -192,7 +194,7 @@ class Interface(NamedTuple):
 
 
 def positive(value: object, where: str) -> int:
-    """The value, a positive integer. Raises InvalidArgument for anything else."""
+    """Return the value as an int. Raises InvalidArgument for anything but a positive integer."""
     known = isinstance(value, int | np.integer) and not isinstance(value, bool)
     number = int(cast(int, value)) if known else 0
     if number < 1:

@@ -1,4 +1,4 @@
-"""Runs of any length by code for a maximum length, without further builds."""
+"""Runs of any length up to a maximum by one build."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Lengths:
-    """Runs of an executable whose graph has a `length`, its maximum; threads may call at the same time."""
+    """Runs an executable whose graph has a `length`, its maximum; several threads may call it at the same time."""
 
     def __init__(self, interface: Interface, executable: Executable):
         length = interface.length
@@ -36,7 +36,7 @@ class Lengths:
         self.first = next(index for index, (_, axis, _) in enumerate(self.takes) if axis >= 0)
 
     def run_plain(self, inputs: Sequence[Any]) -> Array | tuple[Array, ...] | None:
-        """The results for contiguous arrays of the right shapes and dtypes; None for anything else."""
+        """Run on contiguous arrays of the right shapes and dtypes; returns None for anything else."""
         if len(inputs) != len(self.takes):
             return None
         value, length = inputs[self.first], 0
@@ -55,7 +55,7 @@ class Lengths:
         return self._run(length, inputs)
 
     def run(self, /, *inputs: Given, **named: Given) -> Array | tuple[Array, ...]:
-        """Run the model, as `Executable.run` takes inputs and gives results."""
+        """Run the model; inputs and results are as for `Executable.run`."""
         given = self.executable.arrange(inputs, named)
         sizes = self.interface.sizes(self.interface.key(dict(enumerate(given))))
         length, rows = sizes[self.name], sizes.get(self.batch, 1)

@@ -17,9 +17,9 @@ _LOCKS = [threading.Lock()]
 
 
 class Library:
-    """A shared object (no bytes for a machine that has none), the artifacts of external compilers by symbol, and the
-    texts the code was made from: each is written when it is asked for. So is what `export` gives for a name: the files
-    of an object for C, by their names; and what `profiled` gives: the same program with counters.
+    """A shared object (no bytes for a target without one), the artifacts of external compilers by symbol, and the
+    source texts of the code, each made on request. Also made on request: the files that `export` writes for a name, and
+    the program with counters that `profiled` returns.
 
     Native code: trust it like a program.
     """
@@ -65,7 +65,7 @@ class Library:
 
 
 def _load(code: bytes, file: int) -> ctypes.CDLL:
-    """Have the system's loader load the shared object, through a file in memory."""
+    """Load the shared object by the system's loader, through a file in memory."""
     try:
         with open(file, "wb", closefd=False) as writer:
             writer.write(code)
@@ -75,7 +75,7 @@ def _load(code: bytes, file: int) -> ctypes.CDLL:
 
 
 def _unload(loaded: ctypes.CDLL, file: int) -> None:
-    """The file is closed last: while it is open, no other library gets its name."""
+    """Unload the shared object. The file is closed last: while it is open, no other library gets its name."""
     _SYSTEM.dlclose(ctypes.c_void_p(cast(int, vars(loaded)["_handle"])))
     os.close(file)
 

@@ -1,7 +1,7 @@
-"""Loaders: what makes an external compiler's artifact something that runs, by the compiler's name.
+"""Loaders: functions that turn an external compiler's artifact into a callable, registered by the compiler's name.
 
 A loader is a function `load(artifact, symbol, params, inputs, outputs)` of a module that imports nothing of the
-compiler. It is made known by an entry point of the group `relay.byoc.runtime`, or by `register_loader`.
+compiler. It is registered by an entry point of the group `relay.byoc.runtime`, or by `register_loader`.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ class Native:
     returns 0, or the status with which it failed: the run then calls no more functions and raises a RelayError that
     names this one and the status, with `message(status)` if that is given.
 
-    It may be called by several threads at once, each with tensors of its own. Inputs must not be written, and no two
-    of all the tensors overlap where one is written. A tensor starts at a multiple of `alignment` bytes: what lies in
-    the arena does in any case, an array of the user is copied if it does not. `keep` lives as long as the executable.
+    It may be called by several threads at once, each with tensors of its own. Inputs must not be written, and no two of
+    all the tensors overlap where one is written. A tensor starts at a multiple of `alignment` bytes: tensors in the
+    arena always do, and arrays of the user are copied if they do not. `keep` is an object that stays referenced as long
+    as the executable.
     """
 
     address: int
@@ -52,9 +53,9 @@ class Native:
 
 Run = Callable[[Sequence[Array], Sequence[Array]], None]
 """A function in Python: it reads the inputs (read-only) and fills the outputs, arrays that are valid during the call
-only. It returns None: a result that it returns instead would be lost, and is an error. Threads may call it at the same
-time: one that cannot have that takes a lock of its own. What it raises, `run` raises as a RelayError that names the
-function, with the exception as its `__cause__`."""
+only. It returns None: a result that it returns instead would be lost, and is an error. Several threads may call it at
+the same time: a function that does not support that must use a lock. If it raises, `run` raises a RelayError that names
+the function, with the exception as its `__cause__`."""
 
 Loader = Callable[[bytes, str, Mapping[str, Array], Sequence[Form], Sequence[Form]], Native | Run]
 
@@ -66,15 +67,16 @@ LOADERS: PlugIns[Loader] = PlugIns("loader", "relay.byoc.runtime", OURS)
 
 
 def register_loader(name: str, load: Loader) -> None:
-    """Make a loader known to this process, in place of any other of this name. Packages use an entry point.
+    """Register a loader in this process, in place of any other of this name. Packages use an entry point.
 
-    Warns where it hides another; one that is defined again, as notebooks do, takes the old one's place.
+    Warns if it hides another loader; a function that is defined again, as in notebooks, replaces the old one.
     """
     LOADERS.register(name, load)
 
 
 def accepts(*versions: str) -> Callable[[_Loader], _Loader]:
-    """Decorates a loader: the versions of its compiler whose artifacts it takes. Without it, it is given them all."""
+    """Decorate a loader with the versions of its compiler whose artifacts it accepts. Without this, it gets artifacts
+    of all versions."""
 
     def mark(load: _Loader) -> _Loader:
         setattr(load, VERSIONS, versions)
@@ -84,8 +86,8 @@ def accepts(*versions: str) -> Callable[[_Loader], _Loader]:
 
 
 def find(name: str, where: str, requirement: str = "") -> Loader:
-    """The loader of this name: the last one registered, else ours, else a package's. Warns where it hides another's of
-    this name. `requirement` is what pip would install it with.
+    """The loader of this name: the last one registered, else relay's, else a package's. Warns if it hides another of
+    this name. `requirement` is the package that an error message tells to install.
 
     Raises Unsupported if there is none, or it cannot be loaded.
     """
@@ -124,11 +126,9 @@ def load(
     outputs: Sequence[Form],
     requirement: str = "",
 ) -> Native | Run:
-    """Load an artifact by a loader. Raises Unsupported if the loader is not installed or does not accept the version,
-    Malformed if it refuses the artifact.
+    """Load an artifact by its compiler's loader.
 
-    Raises Unsupported if it is not installed or does not take this version, Malformed if it refuses the artifact.
-    """
+    Raises Unsupported if it is not installed or does not take this version, Malformed if it refuses the artifact."""
     where = f"external function {symbol}"
     loader = find(compiler, where, requirement)
     versions = cast(object, getattr(loader, VERSIONS, None))
@@ -154,7 +154,7 @@ def load(
 def open_device(
     library: ctypes.CDLL, prefix: str, artifact: bytes, symbol: str, params: Mapping[str, Array], alignment: int = 64
 ) -> Native:
-    """A function that the vendor's C library runs; its interface, each name behind the `prefix`:
+    """Open a function of a vendor's C library, whose names start with `prefix` and whose interface is:
 
         int32_t PREFIX_init(const void *artifact, uint64_t size, const void *const *constants, void **state);
         int32_t PREFIX_execute(void *state, void **tensors);
@@ -162,9 +162,10 @@ def open_device(
         const char *PREFIX_message(void *state, int32_t status);
 
     `init` gets the artifact and the constants of `Artifact.params` in the order of their names, which both live as long
-    as the state; `execute` the addresses of inputs and outputs, and may be called by several threads; `destroy` gives
-    back what `init` took, when the executable is gone. 0 is success. Any other status ends in a RelayError that names
-    the function and what `message` says of it; of a failed `init` the state is what that left there, perhaps null.
+    as the state; `execute` the addresses of inputs and outputs, and may be called by several threads; `destroy`
+    releases the resources of `init`, when the executable is deleted. Status 0 is success. Any other status raises a
+    RelayError with the function's name and the text of `message`; after a failed `init`, `message` gets the state that
+    `init` stored, perhaps null.
 
     Raises Malformed if the library has no such functions, RelayError if `init` fails.
     """
@@ -195,6 +196,6 @@ def open_device(
 
 @dataclass(eq=False)
 class Device:
-    """The objects that a device state needs as long as it lives."""
+    """The objects that must stay referenced as long as a device's state."""
 
     parts: object

@@ -1,4 +1,4 @@
-"""`load`: an executable from what `save` wrote."""
+"""`load`: reads a saved executable."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from relay.runtime.executable import Executable, executable_of
 
 
 def load(file: archive.Source, num_threads: int = 1) -> Executable:
-    """Read what `Executable.save` wrote, to be run by so many threads: a path, bytes, or what is open for bytes.
-    Native code: trust it like a program.
+    """Load an executable that `Executable.save` wrote, from a path, bytes, or a file open for bytes; it runs on
+    `num_threads` threads. It contains native code: trust it like a program.
 
-    Raises Malformed if the file is none of ours or damaged, InvalidArgument if this CPU lacks a feature it needs,
-    Unsupported if the loader of an external compiler is not installed or does not take what it made.
+    Raises Malformed if the file is not a saved executable or damaged, InvalidArgument if this CPU lacks a feature it
+    needs, Unsupported if the loader of an external compiler is not installed or does not accept its artifact.
     """
     parts, where = archive.read(file)
     if "graph.json" not in parts:

@@ -23,7 +23,7 @@ _first_byte = c_char.from_buffer
 
 
 def dtype_named(name: str) -> np.dtype[Any]:
-    """The dtype with a name of numpy or `ml_dtypes`. Raises Unsupported where that package is missing."""
+    """The dtype with this name in numpy or `ml_dtypes`. Raises Unsupported if that package is missing."""
     try:
         return np.dtype(name)
     except TypeError:
@@ -45,23 +45,23 @@ def address(array: Array) -> int:
 
 
 def aligned_bytes(size: int, alignment: int = ALIGNMENT) -> Array:
-    """Zeroed bytes at a multiple of the alignment."""
+    """Allocate zeroed bytes at a multiple of the alignment."""
     raw = np.zeros(size + alignment, np.uint8)
     start = -address(raw) % alignment
     return raw[start : start + size]
 
 
 Form = tuple[tuple[int, ...], np.dtype[Any]]
-"""Shape and dtype."""
+"""The shape and dtype of a tensor."""
 
 
 class Frame:
-    """What one run needs for itself: an arena, and the table of addresses that the entry point takes.
+    """The memory of one run: an arena, and the table of addresses that the entry point takes.
 
-    The table: inputs, outputs, the length if the code is for any, the constants, the arena, and what else is given
-    (None: room for an address).
-    `inputs` and `outputs` are arrays that stay in it: for each input of at most `limit` bytes, and for the outputs if
-    all together have no more. Of the others, a run puts the addresses into the table itself.
+    The table has the inputs, the outputs, the length if the code serves any length, the constants, the arena, and
+    further entries (None reserves one). `inputs` and `outputs` are arrays that belong to the frame: one for each input
+    of at most `limit` bytes, and for the outputs if they have no more in total. The addresses of all others are written
+    into the table by each run.
     """
 
     __slots__ = ("arena", "inputs", "more", "outputs", "pointer", "table")
@@ -89,7 +89,7 @@ class Frame:
         self.pointer = addressof(self.table)
 
     def write(self, index: int, value: Array) -> None:
-        """Copy the value into an input that stays in the frame."""
+        """Copy the value into an input array of the frame."""
         array = self.inputs[index]
         if array is None:
             raise IndexError(f"input {index} has no array in the frame")
@@ -97,12 +97,12 @@ class Frame:
 
 
 def aligned_array(form: Form) -> Array:
-    """Zeros at a multiple of 64 bytes."""
+    """Allocate a zeroed array of this shape and dtype, at a multiple of 64 bytes."""
     shape, dtype = form
     return aligned_bytes(bytes_of(form)).view(dtype).reshape(shape)
 
 
 def bytes_of(form: Form) -> int:
-    """The bytes of an array of this form."""
+    """The size in bytes of an array of this shape and dtype."""
     shape, dtype = form
     return prod(shape) * dtype.itemsize

@@ -1,5 +1,5 @@
-"""OpenCL, by ctypes: the first device that takes SPIR-V and shares addresses with the host's pointers. Devices are
-those of the system's loader, or else the processor, by Intel's runtime from PyPI."""
+"""OpenCL, by ctypes: the first device that accepts SPIR-V and shares virtual memory with the host. Devices are those of
+the system's loader, or else the processor by Intel's runtime from PyPI."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from relay.plug_ins import installation
 
 LIBRARY = "libOpenCL.so.1"
 PACKAGE, PACKAGED = "intel-opencl-rt", "libintelocl.so"
-"""The PyPI package that makes the processor a device, and its library, which needs no loader."""
+"""The PyPI package that makes the processor an OpenCL device, and its library, which works without a loader."""
 DEVICE = "RELAY_OPENCL_DEVICE"
-"""The environment variable with a part of the name of the device to use."""
+"""The environment variable that selects a device by a part of its name."""
 
 FUNCTIONS: dict[str, tuple[object, list[object]]] = {
     "clGetPlatformIDs": (c_int, [c_uint, POINTER(c_void_p), POINTER(c_uint)]),
@@ -45,7 +45,7 @@ FUNCTIONS: dict[str, tuple[object, list[object]]] = {
     "clReleaseCommandQueue": (c_int, [c_void_p]),
     "clReleaseContext": (c_int, [c_void_p]),
 }
-"""The functions with their results and arguments. Source: OpenCL 2.1, cl.h."""
+"""The OpenCL functions that relay calls, with their result and argument types. Source: OpenCL 2.1, cl.h."""
 
 ALL_DEVICES = 0xFFFFFFFF
 NAME, IL_VERSION, SVM, EXTENSIONS = 0x102B, 0x105B, 0x1053, 0x1030
@@ -56,15 +56,15 @@ BUILD_LOG = 0x1183
 READ_WRITE = 1
 ALIGNMENT = 256
 DLPACK = 0
-"""DLPack has no name for memory that OpenCL shares."""
+"""DLPack's device type code: 0, because it has none for shared virtual memory."""
 
 
 class OpenClError(RelayError):
-    """An error of OpenCL."""
+    """An error that OpenCL reports."""
 
 
 class OpenClDriver:
-    """OpenCL on one device. Raises Unsupported where there is none, OpenClError where a call fails."""
+    """OpenCL on one device. Raises Unsupported if there is none, OpenClError if a call fails."""
 
     def __init__(self, library: str = LIBRARY, device: int = 0):
         try:
@@ -86,7 +86,8 @@ class OpenClDriver:
         self.numbers = count(1)
 
     def choose(self, number: int) -> int:
-        """One of the devices that accept SPIR-V and have shared memory, among those that the user named."""
+        """The device with this number among those that accept SPIR-V, have shared memory, and match the user's
+        selection."""
         wanted, seen = os.environ.get(DEVICE, ""), list[str]()
         found: list[int] = []
         for device in self.devices():
@@ -110,7 +111,7 @@ class OpenClDriver:
             yield from self.listed("clGetDeviceIDs", platform, ALL_DEVICES)
 
     def listed(self, name: str, *arguments: object) -> list[int]:
-        """The results of a listing function; empty where it fails, as it does where nothing is listed."""
+        """The results of a listing function; empty if it fails, as it does when there is nothing to list."""
         function, count = getattr(self.library, name), c_uint()
         if function(*arguments, 0, None, byref(count)) or not count.value:
             return []
@@ -142,14 +143,14 @@ class OpenClDriver:
         return int(found)
 
     def __enter__(self) -> None:
-        """Every thread may use a device."""
+        """Does nothing: every thread may use the device."""
 
     def __exit__(self, *error: object) -> None: ...
 
     # Memory
 
     def allocate(self, size: int) -> int:
-        """Memory of the device, at a multiple of 256."""
+        """Allocate memory of the device, aligned to 256 bytes if possible."""
         found = self.library.clSVMAlloc(self.context, READ_WRITE, max(size, 1), ALIGNMENT)
         found = found or self.library.clSVMAlloc(self.context, READ_WRITE, max(size, 1), 0)
         if not found:
@@ -161,7 +162,7 @@ class OpenClDriver:
         self.library.clSVMFree(self.context, address)
 
     def allocate_host(self, size: int) -> int:
-        """Memory of the host."""
+        """Allocate memory of the host."""
         buffer = ctypes.create_string_buffer(max(size, 1))
         address = ctypes.addressof(buffer)
         self.staging[address] = buffer
@@ -172,14 +173,14 @@ class OpenClDriver:
         del self.staging[address]
 
     def do(self, action: Callable[[], None]) -> None:
-        """Execute a command, or record it."""
+        """Execute a command, or record it while recording."""
         if self.recording is None:
             action()
         else:
             self.recording.append(action)
 
     def upload(self, to: int, start: int, size: int, stream: int) -> None:
-        """Copy, in the queue's order."""
+        """Copy `size` bytes, in the queue's order."""
         self.do(lambda: self.call("clEnqueueSVMMemcpy", stream, 0, to, start, size, 0, None, None) if size else None)
 
     copy = download = upload
@@ -187,12 +188,12 @@ class OpenClDriver:
     # Code
 
     def encode(self, address: int, row: Mapping[str, Any]) -> bytes:
-        """There are no maps of matrices. Raises Unsupported."""
+        """Raise Unsupported: OpenCL has no tensor maps."""
         raise Unsupported("opencl", "has no copies of tiles")
 
     def load(self, code: bytes) -> int:
-        """Kernels from SPIR-V. Raises Unsupported for an extension that the device does not have, OpenClError with what
-        its compiler says."""
+        """Build kernels from SPIR-V. Raises Unsupported for an extension that the device lacks, OpenClError with the
+        messages of its compiler."""
         offered = self.info(self.device, EXTENSIONS).rstrip(b"\0").split()
         for extension, needed in NEEDED.items():
             if extension in code and needed not in offered:
@@ -211,13 +212,13 @@ class OpenClDriver:
         return program
 
     def unload(self, module: int) -> None:
-        """Unload kernels."""
+        """Release a program and its kernels."""
         for kernel in self.kernels.pop(module, ()):
             self.call("clReleaseKernel", kernel)
         self.call("clReleaseProgram", module)
 
     def function(self, module: int, name: str, shared: int) -> int:
-        """A kernel by its name."""
+        """Create a kernel by its name."""
         kernel = self.create("clCreateKernel", module, name.encode())
         self.kernels.setdefault(module, []).append(kernel)
         return kernel
@@ -259,11 +260,11 @@ class OpenClDriver:
         self.call("clFinish", stream)
 
     def event(self, timing: bool = False) -> int:
-        """There are no events: every wait is for the whole queue."""
+        """Return 0: there are no events, every wait is for the whole queue."""
         return 0
 
     def free_event(self, event: int) -> None:
-        """Nothing to free."""
+        """Does nothing: there are no events."""
 
     def record(self, event: int, stream: int) -> None:
         """Wait until all commands submitted so far are done."""
@@ -274,10 +275,10 @@ class OpenClDriver:
         return True
 
     def wait_event(self, event: int) -> None:
-        """Nothing to do: `record` has waited."""
+        """Does nothing: `record` has waited."""
 
     def follow(self, stream: int, other: int) -> None:
-        """Wait for the other queue."""
+        """Wait until the other queue is empty."""
         if stream != other:
             self.wait(other)
 
@@ -286,7 +287,7 @@ class OpenClDriver:
         self.recording = []
 
     def end(self, stream: int) -> int:
-        """The recorded commands."""
+        """Stop recording, and return the handle of the recorded commands."""
         number = next(self.numbers)
         self.graphs[number], self.recording = self.recording or [], None
         return number
@@ -302,7 +303,7 @@ class OpenClDriver:
 
 
 def hint() -> str:
-    """How to get a device."""
+    """The hint of error messages: how to install a device."""
     return f"{installation('opencl')} brings Intel's runtime, by which x86-64 processors are devices"
 
 

@@ -1,6 +1,6 @@
-"""Which features this processor has, by LLVM's names, without LLVM: code that needs others is never started.
+"""Finds the features of this processor, by LLVM's names but without LLVM, so that code that needs others is never run.
 
-Linux tells them in /proc/cpuinfo under names of its own; sources: its arch/x86/include/asm/cpufeatures.h and
+Linux lists them in /proc/cpuinfo under its own names; sources: its arch/x86/include/asm/cpufeatures.h and
 arch/arm64/kernel/cpuinfo.c, and LLVM's lists of features.
 """
 
@@ -75,7 +75,7 @@ def model() -> str:
 
 
 def _said(*names: str) -> str:
-    """The first line with one of these names."""
+    """The value of the first line of /proc/cpuinfo with one of these names; empty if there is none."""
     try:
         with open(CPUINFO) as file:
             text = file.read()
@@ -89,8 +89,8 @@ def _said(*names: str) -> str:
 
 
 def lacks(features: frozenset[str]) -> list[str]:
-    """Of these features, by LLVM's names, those that this processor does not have, sorted. Tile registers (AMX) count
-    only if the system lets this process use them: it is asked here."""
+    """The features, by LLVM's names, among `features` that this processor lacks, sorted. Tile registers (AMX) count
+    only if the system lets this process use them; permission is requested here."""
     there = flags()
     names = {feature: SPELLINGS.get(feature, feature) for feature in features - UNUSED}
     if TILES in features and not granted():

@@ -1,4 +1,4 @@
-"""`Executable.profile`: where the time of a run goes, by kernel and by operator of the source model."""
+"""`Executable.profile`: the time of a run by kernel and by source operator."""
 
 from __future__ import annotations
 
@@ -21,54 +21,54 @@ if TYPE_CHECKING:
 Twin = Callable[[Library, "Array | None"], Callable[[], object]]
 
 LEAST = 9
-"""The fewest rounds; the report has their medians."""
+"""The smallest number of rounds; the report has their medians."""
 ROUND_SECONDS = 2e-3
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a kernel in a run."""
+    """A call of a kernel within a run, with its time and work."""
 
     kernel: str
     operators: tuple[str, ...]
     """The operators of the source model that the kernel computes."""
     seconds: float
     share: float
-    """The share of the time of all calls."""
+    """The call's share of the time of all calls, from 0 to 1."""
     macs: int
-    """Multiply-accumulates."""
+    """The number of multiply-accumulates."""
     macs_per_s: float
     peak_share: float | None
-    """The share of one core's measured peak; None if the kernel does not multiply."""
+    """The rate as a share of one core's measured peak; None if the kernel does not multiply."""
     bytes: int
     """The size of its arguments, weights included: an estimate of the memory that it reads and writes, each byte
     once."""
     least_seconds: float
-    """The time in the fastest round, which other processes disturbed least."""
+    """The seconds of the fastest round, which other processes disturbed least."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """The result of `profile`; `print` shows it."""
+    """The result of `profile`; printing it shows a table."""
 
     calls: tuple[Call, ...]
     """The calls in the order of the run."""
     run_seconds: float
-    """The median time of a run without counters."""
+    """The median seconds of a run without counters."""
     counters_seconds: float
-    """How much longer the shortest run with counters is than the shortest without."""
+    """The overhead of the counters in seconds: the difference between the shortest runs with and without."""
     peak: Mapping[str, float]
-    """Multiply-accumulates per second that one core was measured to do, of `int8` and `float32`."""
+    """The measured multiply-accumulates per second of one core, for `int8` and `float32`."""
 
     @property
     def seconds(self) -> float:
-        """The time of all calls."""
+        """The total time of all calls in seconds."""
         return sum(call.seconds for call in self.calls)
 
     @property
     def operators(self) -> dict[str, float]:
-        """Seconds by operator of the source model, the longest first; those that one kernel computes together are
-        joined by ` + `."""
+        """Seconds by source operator, the longest first; operators that one kernel computes together are joined by ` +
+        `."""
         found: dict[str, float] = {}
         for call in self.calls:
             name = " + ".join(call.operators) or call.kernel
@@ -77,8 +77,8 @@ class Profile:
 
     @property
     def heat(self) -> dict[str, float]:
-        """Shares of all calls by kernel (`@name`) and by operator of the source model, without its place in the file;
-        an operator has the whole share of every kernel that it is in."""
+        """Shares of the total time by kernel (`@name`) and by source operator (without its location in the file); an
+        operator gets the whole share of every kernel that contains it."""
         found = {f"@{call.kernel}": 0.0 for call in self.calls}
         for call in self.calls:
             for name in (f"@{call.kernel}", *map(placeless, call.operators)):
@@ -86,7 +86,7 @@ class Profile:
         return found
 
     def to_json(self) -> dict[str, Any]:
-        """The profile as numbers, texts and lists."""
+        """The profile as numbers, strings and lists."""
         return {
             "calls": [asdict(call) for call in self.calls],
             "operators": self.operators,
@@ -96,7 +96,7 @@ class Profile:
         }
 
     def trace(self) -> dict[str, Any]:
-        """One run as events that chrome://tracing and ui.perfetto.dev show: calls one after the other."""
+        """One run as events for chrome://tracing and ui.perfetto.dev, with the calls one after another."""
         events: list[dict[str, Any]] = []
         start = 0.0
         for call in self.calls:
@@ -151,20 +151,20 @@ class Profile:
 
 
 def placeless(operator: str) -> str:
-    """The name of an operator without its place in the file."""
+    """The name of an operator without its location in the file."""
     return operator.rpartition(" (")[0] or operator
 
 
 def short(operator: str) -> str:
-    """An operator without its place in the file, and the middle of a long name."""
+    """The name of an operator without its location in the file, shortened in the middle if it is long."""
     text = placeless(operator)
     return text if len(text) <= 60 else f"{text[:40]}...{text[-17:]}"
 
 
 def profile(library: Library, twin: Twin, seconds: float) -> Profile:
-    """Run with and without counters, in turn, for so many seconds. Raises Unsupported, InvalidArgument.
+    """Run alternately with and without counters, for `seconds`. Raises Unsupported, InvalidArgument.
 
-    `twin` gives what runs the model by a library, which notes ticks in an array if one is given.
+    `twin` returns a function that runs the model by a library, and records clock ticks in an array if one is given.
     """
     if library.profiled is None:
         what = "neither a GPU's kernels nor what was loaded from a file can be profiled"
@@ -188,7 +188,7 @@ def profile(library: Library, twin: Twin, seconds: float) -> Profile:
 
 
 def call_of(row: Mapping[str, Any], seconds: float, share: float, peak: Mapping[str, float], least: float) -> Call:
-    """A call with its rates."""
+    """Make a call's row, with its rates."""
     rate = row["macs"] / seconds if seconds else 0.0
     most = peak.get(row["kind"]) if row["macs"] else None
     operators = tuple(row["operators"])
@@ -198,7 +198,8 @@ def call_of(row: Mapping[str, Any], seconds: float, share: float, peak: Mapping[
 def measured(
     plain: Callable[[], object], counted: Callable[[], object], notes: Array, seconds: float
 ) -> tuple[list[tuple[float, float]], list[Array]]:
-    """Rounds of runs, by turns without and with counters: seconds of a run of each, and of each call of a kernel."""
+    """Time rounds of runs, alternately without and with counters: returns the seconds per run of both, and the seconds
+    of each kernel call."""
     plain()
     counted()
     begun, first = perf_counter(), int(notes[-1])

@@ -1,9 +1,9 @@
 """Artifacts as a program and arrays, and loaders that run them in Python: the base of an external compiler's runtime.
 
-`pack` makes an artifact's bytes of whatever JSON can write and of arrays by name; `unpack` gives both back, or refuses
-bytes that are damaged or another compiler's. A subclass of `ProgramLoader` is a loader. The bytes: `MAGIC`, the length
-of the header (8 bytes, little-endian), the CRC-32 of all that follows (4 bytes), the header as JSON, and the arrays,
-each at a multiple of 64 bytes from the start.
+`pack` encodes a JSON-serializable program and named arrays; `unpack` decodes them, and rejects bytes that are damaged
+or belong to another compiler. A subclass of `ProgramLoader` is a loader. The bytes: `MAGIC`, the length of the header
+(8 bytes, little-endian), the CRC-32 of all that follows (4 bytes), the header as JSON, and the arrays, each at a
+multiple of 64 bytes from the start.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ START = len(MAGIC) + 12
 
 def pack(kind: str, program: object, arrays: Mapping[str, Array] | None = None) -> bytes:
     """The bytes of an artifact. `kind` is the format of the program, usually the compiler's name and a version;
-    `program` is what `json.dumps` takes (tuples become lists). Raises TypeError or ValueError for what it does not."""
+    `program` is any value that `json.dumps` accepts (tuples become lists). Raises TypeError or ValueError for other
+    values."""
     blob, places = bytearray(), dict[str, tuple[int, str, tuple[int, ...]]]()
     for name, array in (arrays or {}).items():
         blob += bytes(-len(blob) % ALIGNMENT)
@@ -59,7 +60,7 @@ def unpack(kind: str, artifact: bytes, where: str = "artifact") -> tuple[Any, di
 
 
 def threads_of(params: Mapping[str, Array]) -> int:
-    """The number of threads that a compiler asked for by the constant `threads` of `Artifact.params`; 1 without one."""
+    """The number of threads that a compiler requested by the constant `threads` of `Artifact.params`; 1 without it."""
     return int(params.get("threads", np.int32(1)))
 
 
@@ -67,13 +68,13 @@ class ProgramLoader(ABC):
     """A program that `pack` wrote, ready to run in Python. A compiler's loader is a subclass: `relay.runtime.loaders`
     calls it with the arguments below, and calls the instance for each run.
 
-    A subclass says its `kind`, makes what all runs share in `prepare`, and computes in `__call__`. Whatever `prepare`
-    raises ends in Malformed when the executable is loaded, whatever `__call__` raises in a RelayError of the run; both
-    name the function.
+    A subclass sets `kind`, prepares data for all runs in `prepare`, and computes in `__call__`. An exception of
+    `prepare` becomes Malformed when the executable is loaded, one of `__call__` a RelayError of the run; both name the
+    function.
     """
 
     kind: ClassVar[str]
-    """The format, as `pack` was given it."""
+    """The format of the program, as given to `pack`."""
 
     def __init__(
         self, artifact: bytes, symbol: str, params: Mapping[str, Array], inputs: Sequence[Form], outputs: Sequence[Form]
@@ -84,9 +85,10 @@ class ProgramLoader(ABC):
         self.prepare()
 
     def prepare(self) -> None:
-        """What is done once, when the executable is loaded: nothing unless a subclass says otherwise."""
+        """Called once, when the executable is loaded; does nothing unless overridden."""
         return
 
     @abstractmethod
     def __call__(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """Fill the outputs (behind them, the workspace where there is one). Threads may call at the same time."""
+        """Compute and fill the outputs (followed by the workspace if there is one). Several threads may call it at the
+        same time."""

@@ -1,4 +1,4 @@
-"""Runs of any number of rows by code for blocks of few rows, without further builds."""
+"""Runs of any number of rows by builds for blocks of a few rows."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     from relay.runtime.profile import Profile
 
 TEAM, ARENAS, STRIDE, TENSORS = 1, 2, 3, 6
-"""Words of the table of `relay_repeat`, whose first is the number of blocks (`relay.lowering.llvm.repeat`)."""
+"""Indices of words in the table of `relay_repeat`, whose first word is the number of blocks
+(`relay.lowering.llvm.repeat`)."""
 
 
 class Repeated:
-    """An executable's function for a number of blocks that is known when it runs; threads may call at the same time.
+    """Runs an executable's function for a number of blocks given at run time; several threads may call it at the same
+    time.
 
-    Each run has as many arenas as there are threads, however many blocks it does.
+    Each run has one arena per thread, whatever its number of blocks.
     """
 
     def __init__(self, executable: Executable, threads: int):
@@ -41,7 +43,7 @@ class Repeated:
         self.free: list[tuple[Numbers[c_uint64], Array]] = []
 
     def run(self, count: int, tensors: Sequence[int]) -> None:
-        """Run so many blocks of the inputs and outputs at these addresses."""
+        """Run `count` blocks of the inputs and outputs at these addresses."""
         try:
             table, arena = self.free.pop()
         except IndexError:
@@ -61,10 +63,10 @@ class Repeated:
 
 
 class Rows:
-    """Runs of any number of rows: as many of the largest block as fit, then of the next, down to single rows."""
+    """Runs any number of rows: as many of the largest block as fit, then of the next, down to single rows."""
 
     def __init__(self, interface: Interface, blocks: Mapping[int, Executable], threads: int):
-        """`blocks`: executables by how many rows each takes; one takes a single row."""
+        """`blocks` maps the number of rows of each block to its executable; one of them takes a single row."""
         self.interface, self.one = interface, blocks[1]
         self.blocks = sorted(blocks.items(), reverse=True)
         self.repeated = [(size, Repeated(each, threads)) for size, each in self.blocks]
@@ -74,7 +76,7 @@ class Rows:
         self.gives = forms[len(self.one.inputs) :]
 
     def run(self, /, *inputs: Given, **named: Given) -> Array | tuple[Array, ...]:
-        """Run the model on all rows, as `Executable.run` takes inputs and gives results."""
+        """Run the model on all rows; inputs and results are as for `Executable.run`."""
         values = self._arrange(inputs, named)
         rows = values[0].shape[0]
         try:
@@ -92,7 +94,7 @@ class Rows:
         return results[0] if len(results) == 1 else tuple(results)
 
     def profile(self, /, *inputs: Given, seconds: float = 1.0, **named: Given) -> Profile:
-        """Where the time of the first block goes; see `Executable.profile`."""
+        """Profile the first block of rows; see `Executable.profile`."""
         values = self._arrange(inputs, named)
         size, part = next(pair for pair in self.blocks if pair[0] <= values[0].shape[0])
         return part.profile(*(value[:size] for value in values), seconds=seconds)

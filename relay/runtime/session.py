@@ -1,4 +1,4 @@
-"""Runs on a chosen device, in a chosen stream, whose outputs stay there: `Executable.on`."""
+"""`Executable.on`: runs on a chosen device, in a chosen stream, with outputs that stay there."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ ALIGNMENT = 64
 
 
 class Session:
-    """A model's runs on one device, in one stream: each begins behind the last, and returns before it is over.
+    """A model's runs on one device, in one stream: each starts after the previous one, and returns before it is
+    complete.
 
-    Threads take turns. An input that lies on the device is used where it is, or copied there; it must not change until
-    the run is over, which is so for what is done to it in the same stream.
+    Calls from several threads are serialized. An input on the device is used in place, or copied there; it must not
+    change until the run is complete, except by later work in the same stream.
     """
 
     def __init__(
@@ -58,14 +59,14 @@ class Session:
         return self.program.stream
 
     def run(self, /, *inputs: Given, **named: Given) -> DeviceArray | tuple[DeviceArray, ...]:
-        """Begin a run, as `Executable.run` takes its inputs; each may lie on the host or on the device."""
+        """Start a run; inputs are as for `Executable.run`, each on the host or on the device."""
         found = self.begin(self.arrange(inputs, named))
         return found[0] if len(found) == 1 else tuple(found)
 
     __call__ = run
 
     def begin(self, values: Sequence[Any]) -> list[DeviceArray]:
-        """Start a run with inputs in order, states included."""
+        """Start a run with all inputs in order, including states."""
         place, offsets = (self.driver.dlpack, self.device), self.program.model.offsets
         with self.lock, self.driver:
             self._forget()
@@ -101,7 +102,8 @@ class Session:
         ]
 
     def _view(self, spec: TensorSpec, value: object, place: tuple[int, int]) -> View | None:
-        """A view of the value if it is on the device; the stream waits for it."""
+        """A view of the value if it is on the device, after making the stream wait for it; None if it is on the
+        host."""
         if device_of(value) is None:
             return None
         where = f"input '{spec.name}'"
@@ -112,19 +114,19 @@ class Session:
         return view if view.address else None
 
     def _forget(self) -> None:
-        """Release inputs that are not needed any more."""
+        """Release inputs whose runs are complete."""
         while self.pending and self.driver.reached(self.pending[0][0]):
             self.driver.free_event(self.pending.popleft()[0])
 
     def synchronize(self) -> None:
-        """Wait until all runs are done."""
+        """Wait until all runs are complete."""
         with self.lock, self.driver:
             self.driver.wait(self.stream)
             self._forget()
 
 
 def give_back(driver: OpenDevice, event: int, pending: deque[tuple[int, list[View]]], blocks: list[int]) -> None:
-    """Free the events of a session after the work that they mark, and outputs that nobody holds."""
+    """Free a session's events after the work that they mark, and outputs that are no longer referenced."""
     with driver:
         for block in blocks:
             driver.free(block)
@@ -148,7 +150,7 @@ def handle_of(stream: Any) -> int:
 
 
 class Block:
-    """The memory of the outputs of one run."""
+    """The device memory of the outputs of one run."""
 
     def __init__(self, address: int):
         self.address = address
@@ -156,7 +158,8 @@ class Block:
 
 
 class Pool:
-    """Blocks of one size, one for each run; a block that nobody holds is reused after the work that read it."""
+    """Device memory blocks of one size, one for each run; a block that is no longer referenced is reused after the work
+    that read it."""
 
     def __init__(self, driver: OpenDevice, size: int):
         self.driver, self.size = driver, size
@@ -164,7 +167,7 @@ class Pool:
         self.all: list[int] = []
 
     def take(self, stream: int) -> Block:
-        """A block that the stream may write."""
+        """Take or allocate a block that work in the stream may write."""
         if self.free:
             address, readers = self.free.pop()
             for reader in readers:
@@ -178,8 +181,8 @@ class Pool:
 
 
 class DeviceArray:
-    """An output on its device: for other libraries by `__dlpack__` or `__cuda_array_interface__`, for the host by
-    `numpy()`. Its memory is used again once nobody has it, and after what other streams then read of it."""
+    """An output in device memory: other libraries read it by `__dlpack__` or `__cuda_array_interface__`, the host by
+    `numpy()`. Its memory is reused once it is no longer referenced, and after other streams' pending reads."""
 
     def __init__(self, session: Session, block: Block, address: int, shape: tuple[int, ...], dtype: np.dtype[Any]):
         self.session, self.block, self.address = session, block, address
@@ -187,11 +190,11 @@ class DeviceArray:
 
     @property
     def nbytes(self) -> int:
-        """Its size in bytes."""
+        """The size in bytes."""
         return prod(self.shape) * self.dtype.itemsize
 
     def numpy(self) -> Array:
-        """A copy on the host; waits for the run."""
+        """A copy on the host, after waiting for the run."""
         found, session = np.empty(self.shape, self.dtype), self.session
         with session.driver:
             session.driver.download(address(found), self.address, self.nbytes, session.stream)
@@ -223,7 +226,7 @@ class DeviceArray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Version 3, whose reader waits for the stream."""
+        """The CUDA array interface, version 3, whose reader waits for the stream."""
         if self.session.driver.dlpack != CUDA:
             raise AttributeError("__cuda_array_interface__")
         self.block.readers.add(0)
@@ -237,7 +240,8 @@ class DeviceArray:
         }
 
     def _lend(self, reader: int) -> None:
-        """Let another stream wait for the run, and its memory for what that stream then does."""
+        """Make another stream wait for the run, and record that the memory may be reused only after that stream's
+        reads."""
         session = self.session
         with session.driver:
             session.driver.follow(reader, session.stream)
@@ -248,7 +252,7 @@ class DeviceArray:
 
 
 class HostSession:
-    """Runs on a CPU: each is done when the call returns, and returns numpy's arrays."""
+    """The session of a CPU: each run is complete when the call returns, and returns numpy arrays."""
 
     device, stream = 0, 0
 
@@ -256,10 +260,10 @@ class HostSession:
         self._run = run
 
     def run(self, /, *inputs: Given, **named: Given) -> Array | tuple[Array, ...]:
-        """A run, as `Executable.run` does it."""
+        """Run the model, as `Executable.run`."""
         return self._run(*inputs, **named)
 
     __call__ = run
 
     def synchronize(self) -> None:
-        """Nothing to do: all runs are done."""
+        """Does nothing: all runs are complete."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Size(int):
-    """An open size: -1, shown by its name."""
+    """An open size: the integer -1, printed as its name."""
 
     name: str
 
@@ -55,7 +55,7 @@ class TensorSpec(NamedTuple):
         return f"{self.name!r} {self.dtype} {self._shown()}{scale}"
 
     def cells(self) -> tuple[str, ...]:
-        """Its row of a table: kind, name, type, shape, scale, zero point."""
+        """The tensor's cells of a table: kind, name, type, shape, scale, zero point."""
         scale = ("", "") if self.scale is None else (f"{self.scale:.9g}", str(self.zero_point))
         return self.kind, self.name, str(self.dtype), self._shown(), *scale
 
@@ -64,13 +64,14 @@ class TensorSpec(NamedTuple):
         return (" x " if open else "x").join(map(str, self.shape)) or "scalar"
 
     def dequantize(self, codes: Array) -> Array:
-        """The real numbers of codes, in float32; numbers that are no codes as they are."""
+        """The real numbers of quantized values, in float32; unchanged if the tensor has no scale."""
         if self.scale is None:
             return codes
         return (codes.astype(np.float32) - np.float32(self.zero_point)) * np.float32(self.scale)
 
     def quantize(self, real: Array) -> Array:
-        """The codes of real numbers, halves to even, saturated; the numbers in its type where it has no codes."""
+        """Quantize real numbers, rounding halves to even, and saturate; without a scale, convert to the tensor's
+        dtype."""
         if self.scale is None:
             return real.astype(self.dtype)
         limits = np.iinfo(self.dtype)
@@ -82,8 +83,8 @@ class TensorSpec(NamedTuple):
         return self._asdict() | {"shape": shape, "dtype": str(self.dtype)}
 
     def take(self, value: Given) -> Array:
-        """The value as an array that native code can read; strides are made so. Raises InvalidArgument if its dtype
-        or shape is another, or it does not lie on the host."""
+        """Convert the value to a contiguous array that native code can read. Raises InvalidArgument for another dtype
+        or shape, or an array that is not on the host."""
         where = f"input '{self.name}'"
         try:
             given: object = value
@@ -100,7 +101,7 @@ class TensorSpec(NamedTuple):
         return np.require(array, requirements=["C", "A"])
 
     def check(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        """Raise InvalidArgument if dtype or shape are not those of the input."""
+        """Raise InvalidArgument unless dtype and shape are those of the input."""
         where = f"input '{self.name}'"
         if dtype != self.dtype:
             raise InvalidArgument(where, f"has dtype {dtype}; {self.dtype} is needed", self._conversion(dtype))
@@ -120,7 +121,8 @@ class TensorSpec(NamedTuple):
 
 
 def random_array(shape: tuple[int, ...], dtype: np.dtype[Any], random: np.random.Generator) -> Array:
-    """Codes over their whole range; 0 and 1 for wider integers, which may be counts or positions; normal floats."""
+    """Random test data: integers of up to 16 bits over their whole range; 0 and 1 for wider ones, which may be counts
+    or positions; normally distributed floats."""
     if dtype.kind == "f":
         return random.standard_normal(shape).astype(dtype)
     low, high = 0, 1

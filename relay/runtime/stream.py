@@ -1,4 +1,4 @@
-"""`Stream`: runs of a model whose states stay in native memory from one run to the next."""
+"""`Stream`: consecutive runs of a model whose states stay in native memory."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from relay.runtime.dlpack import Given
 
 COPIED_BYTES = 16 << 10
-"""The largest inputs and outputs that are copied to and from the frame; for larger ones the table gets their
-addresses."""
+"""The largest size in bytes of inputs and outputs that are copied to and from the frame; for larger ones the table gets
+their addresses."""
 
 
 class State(NamedTuple):
-    """An input that starts a run with the value of an output of the run before."""
+    """An input that gets the value of an output of the previous run."""
 
     spec: TensorSpec
     input: int
@@ -37,11 +37,11 @@ class State(NamedTuple):
 
 
 class Stream:
-    """Runs of one executable in sequence: each starts with the states that the one before it left.
+    """Consecutive runs of one executable: each starts with the states that the previous one left.
 
     A state has two buffers; a run reads one and writes the other, so that nothing is copied and nothing allocated for
-    it. A cache that the model only updates has one, of which a run writes what is new. Streams of one executable are
-    independent, and may run in several threads at the same time; one stream takes one run at a time.
+    it. A cache that the model only updates has one buffer, in which a run writes only new elements. Streams of one
+    executable are independent, and may run in several threads at the same time; one stream runs once at a time.
     """
 
     def __init__(
@@ -54,15 +54,16 @@ class Stream:
         entry: Callable[[], Callable[[int], None]],
         in_place: Collection[int] = (),
     ):
-        """`pairs`: the output that feeds each state, by input. `entry` returns what runs a frame's table. `in_place`:
-        states that native code updates in the output's place, where it is given no input."""
+        """`pairs` maps the input of each state to the output that feeds it. `entry` returns the function that runs a
+        frame's table. `in_place`: states that native code updates in the output's memory, without an input."""
         self._describe(inputs, outputs, pairs, initial)
         self._entry, self._made = entry, (inputs, outputs, pairs, initial, frame, entry, in_place)
         self._frame = even = frame()
         odd = type(even.table)(*even.table)
         self._tables, self._pointers = (even.table, odd), (even.pointer, addressof(odd))
         self._buffers: list[tuple[Array, Array]] = []
-        """What even runs read and odd ones write, and the other way round; one array twice if updated in place."""
+        """For each state, the array that even runs read and odd ones write, and the other one; one array twice if it is
+        updated in place."""
         for index, output in pairs.items():
             first, second = even.inputs[index], even.outputs[output]
             assert first is not None
@@ -104,8 +105,9 @@ class Stream:
         self._turn, self._busy = 0, threading.Lock()
 
     def run(self, /, *inputs: Given, **named: Given) -> Array | tuple[Array, ...]:
-        """Run the model on these inputs, in order or by name without the states; one array, or a tuple of all outputs
-        that are no states. If it fails, states stay as they were. Raises InvalidArgument as `Executable.run` does."""
+        """Run the model on these inputs, in order or by name without the states; returns one array, or a tuple of all
+        outputs that are not states. If it fails, states stay unchanged. Raises InvalidArgument as `Executable.run`
+        does."""
         values = inputs if not named and len(inputs) == len(self._takes) else self._arrange(inputs, named)
         if not self._busy.acquire(False):
             raise in_use()
@@ -138,7 +140,7 @@ class Stream:
     __call__ = run
 
     def state(self, name: str) -> Array:
-        """A state: its memory, which the next run may write, or a copy of what is on a device."""
+        """A state by name: its memory, which the next run may write, or a copy if it is on a device."""
         return self._read(self._numbers[name])
 
     def _read(self, number: int) -> Array:
@@ -150,7 +152,7 @@ class Stream:
         self._buffers[number][self._turn][...] = value
 
     def _share(self, number: int, other: Stream) -> bool:
-        """Use the other stream's memory of a state, if both update it in place."""
+        """Use the other stream's memory for a state, if both update it in place; returns whether they do."""
         own, given = self._buffers[number], other._buffers[number]
         if own[0] is not own[1] or given[0] is not given[1]:
             return False
@@ -161,8 +163,8 @@ class Stream:
         return True
 
     def go_on(self, other: Stream) -> None:
-        """Go on from the states of another stream, in its memory where they are updated in place: only one of the two
-        may run then, until the other goes on from it."""
+        """Continue from the states of another stream, in its memory where they are updated in place: after that only
+        one of the two may run, until the other continues from it."""
         with self._alone():
             for number in range(len(self._states)):
                 if not self._share(number, other):
@@ -200,7 +202,7 @@ class Stream:
         self.set_states(self.states_of(file))
 
     def states_of(self, file: str | PathLike[str]) -> dict[str, Array]:
-        """The states that a file holds. Raises Malformed for what is no .npz file, InvalidArgument for the states of
+        """Read the states in a file. Raises Malformed if it is not an .npz file, InvalidArgument for the states of
         another model and a file that cannot be read."""
         path, specs = str(path_of(file)), {state.spec.name: state.spec for state in self._states}
         try:
@@ -234,7 +236,7 @@ class Stream:
             self._busy.release()
 
     def _arrange(self, inputs: Sequence[Given], named: Mapping[str, Given]) -> list[Given]:
-        """The inputs in order."""
+        """The inputs in order. Raises InvalidArgument for missing or unknown ones."""
         if len(inputs) > len(self.inputs):
             what = f"got {len(inputs)} inputs; the model has {len(self.inputs)} beside its states"
             raise InvalidArgument("stream", what, "set_states(...) writes those")
@@ -264,8 +266,9 @@ def _plain(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
 def pairs_of(
     inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], states: Mapping[str, str] | None
 ) -> dict[int, int]:
-    """The output that feeds each state, by input: states of the model, and outputs that `states` names with the inputs
-    that they become. Raises InvalidArgument where there are none, or the two differ."""
+    """A mapping from the input of each state to the output that feeds it: states that the model declares, and the
+    outputs and inputs that `states` names. Raises InvalidArgument if there are none, or an output and its input
+    differ."""
     by_input = {spec.name: index for index, spec in enumerate(inputs)}
     by_output = {spec.name: index for index, spec in enumerate(outputs)}
     asked = {spec.name: spec.name for spec in outputs if spec.kind == "state"} | dict(states or {})

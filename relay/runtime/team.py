@@ -1,8 +1,8 @@
-"""Threads: a team of them works on the parallel loops of a run.
+"""A team of threads that executes the parallel loops of a run.
 
-Its functions are part of the object code of models that have such loops (`relay.lowering.llvm.team` says how they
-work); those of the first one that is asked to use threads serve the whole process. Workers are threads of the
-operating system that never call Python; they sleep while nothing runs. A child of `fork` makes its own.
+Its functions are part of the object code of models with such loops (`relay.lowering.llvm.team` documents them); those
+of the first model that uses threads serve the whole process. Workers are threads of the operating system that never
+call Python; they sleep while nothing runs. A child of `fork` starts its own.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ from relay.runtime.library import Library
 from relay.runtime.memory import address, aligned_bytes
 
 TEAM, MEMBER = 512, 128
-"""The bytes of a team's memory: fixed ones, and more for each thread. `relay.lowering.llvm.team` has the layout."""
+"""The size of a team's memory in bytes: a fixed part, and a part for each thread. `relay.lowering.llvm.team` has the
+layout."""
 FORM = "relay_team_2"
-"""The symbol of the functions of teams of this form. Saved files of another one run on one thread."""
+"""The symbol of a team's functions in this version of the protocol. Saved files with another version run on one
+thread."""
 FUTEX_AND_YIELD = {"x86_64": (202, 24), "aarch64": (98, 124)}
-"""The numbers of two of Linux's system calls, by machine."""
+"""The numbers of the Linux system calls futex and sched_yield, by machine."""
 PATIENCE = 200_000
-"""The time in ns that a worker without work polls before it sleeps."""
+"""The time in ns for which a worker without work polls before it sleeps."""
 SAMPLE = 1000
 STOP, SLEEPERS = 7, 32
 """Indices of words in a team's memory."""
@@ -36,14 +38,14 @@ WORD, OWNER, NUMBER = 0, 8, 9
 """Indices of words in a member's memory."""
 MOST_THREADS = 1024
 WAKING = 100_000
-"""The time in ns until sleeping workers take part."""
+"""The time in ns that sleeping workers take to wake up."""
 FIRST, TRIED = 3, 7
-"""Of `TRIED` runs with the team, and of as many without, the medians are compared; of `FIRST` where one takes longer
-than workers to wake up."""
+"""The numbers of runs in a trial: the medians of `TRIED` runs with the team and as many without are compared, or of
+`FIRST` runs if one takes longer than waking the workers."""
 BETWEEN, UNSEEN = 1_000_000_000, 256
-"""Nanoseconds until they are compared again, when others may have come to the processors, or left them, and runs
-between two looks at the clock. A worker that is stopped amid a loop holds a run up for some milliseconds: more trials
-would cost more than they tell."""
+"""The time in ns until the next trial, since the load of the processors may have changed, and the number of runs
+between two looks at the clock. A worker that is descheduled in a loop delays a run by some milliseconds, so frequent
+trials would cost more than they gain."""
 
 _LOCKS = [threading.Lock()]
 """One lock for the process; the child of a `fork` gets a new one."""
@@ -52,8 +54,8 @@ _CODE: dict[str, tuple[Library, ctypes.Array[ctypes.c_uint64]]] = {}
 
 
 def cores() -> int:
-    """The processors that this process may use: those of its affinity mask, and no more than its control group's
-    share."""
+    """The number of processors that this process may use: those of its affinity mask, limited by its control group's
+    quota."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         with open("/sys/fs/cgroup/cpu.max") as file:
@@ -65,7 +67,7 @@ def cores() -> int:
 
 
 def check(num_threads: object) -> int:
-    """The number of threads. Raises InvalidArgument for anything but a positive integer."""
+    """Return the number of threads. Raises InvalidArgument for anything but a positive integer."""
     if not isinstance(num_threads, int) or isinstance(num_threads, bool) or not 1 <= num_threads <= MOST_THREADS:
         what = f"{num_threads!r} is no number from 1 to {MOST_THREADS}"
         raise InvalidArgument("num_threads", what, f"this process may use {cores()} processors")
@@ -73,7 +75,8 @@ def check(num_threads: object) -> int:
 
 
 def team_for(library: Library, symbol: str, threads: int) -> Team | None:
-    """The team of so many threads of this process, as far as there are processors; None is the caller alone."""
+    """The process's team of this many threads, limited by the number of processors; None means the calling thread
+    alone."""
     threads = min(threads, cores())
     if symbol != FORM or threads == 1 or sys.platform != "linux" or platform.machine() not in FUTEX_AND_YIELD:
         return None
@@ -95,11 +98,11 @@ def table_of(library: Library, symbol: str) -> ctypes.Array[ctypes.c_uint64]:
 
 
 class Trial:
-    """Whether a team pays for runs that all do the same. The cost of sharing is measured where it arises: on a machine
-    whose processors others use, workers come late or stop amid a loop, and the caller alone is done sooner.
+    """Decides by measurement whether a team makes runs of a model faster. On a machine whose processors other processes
+    use, workers start late or are descheduled in a loop, and the calling thread alone is faster.
 
-    A trial is runs with the team until workers are awake, some more, and as many without; their medians decide about
-    the runs of the time that follows. `left`: runs until the clock is looked at.
+    A trial consists of runs with the team until the workers are awake, some more, and as many without; the medians
+    decide about the runs until the next trial. `left`: the number of runs until the clock is read.
     """
 
     def __init__(self, left: float = 0):
@@ -127,7 +130,8 @@ class Trial:
 
 
 class Team:
-    """So many threads, the caller included. `addresses` are those of `fork`, `begin`, `work` and `pause`."""
+    """A team of threads, including the caller. `addresses` are those of its functions `fork`, `begin`, `work` and
+    `pause`."""
 
     def __init__(self, addresses: ctypes.Array[ctypes.c_uint64], threads: int):
         self.threads = threads
@@ -141,8 +145,8 @@ class Team:
         self.busy = threading.Lock()
 
     def bound(self, native: Callable[[int], None], slot: int, trial: Trial | None = None) -> Callable[[int], None]:
-        """The entry point, run by the team if nobody else is using it, and if a `trial` says that it pays. It finds the
-        team in this slot of its table."""
+        """Wrap the entry point so that it uses the team if it is free, and if the `trial` says that this is faster.
+        Code finds the team in this slot of its table."""
         offset = 8 * slot
         word = ctypes.c_uint64.from_address
         trial = Trial(inf) if trial is None else trial
@@ -173,8 +177,8 @@ class Team:
         return call
 
     def start(self) -> bool:
-        """Start the workers. If the system has no more threads, there are fewer workers, and the others do their work.
-        Returns False if there is no memory for any."""
+        """Start the workers. If the system cannot start all, the others do their work. Returns False if there is no
+        memory for any."""
         import signal  # here: a run on one thread needs none
 
         fork, begin, work, pause = self.addresses
@@ -201,11 +205,11 @@ class Team:
         return True
 
     def member(self, number: int) -> int:
-        """The number of a member's first word."""
+        """The index of a member's first word in the team's memory."""
         return (TEAM + number * MEMBER) // 8
 
     def stop(self) -> None:
-        """End the workers after their current work. From then on the caller works alone."""
+        """End the workers after their current work. After that, the caller works alone."""
         if self.started:
             self.words[STOP] = self.words[SLEEPERS] = 1  # woken even if one is only about to sleep
             ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.addresses[1])(self.pointer)
@@ -214,7 +218,8 @@ class Team:
                 libc.pthread_join(self.workers.pop(), None)
 
     def forget(self) -> None:
-        """In a child of `fork` there are no workers: the next run makes new ones, and nothing is left to claim."""
+        """Reset the team in a child of `fork`, which has no workers: the next run starts new ones, and no work is left
+        to claim."""
         for number in range(self.threads):
             self.words[self.member(number) + WORD] &= ~0xFFFFFFFF
         self.words[SLEEPERS] = self.words[STOP] = 0
@@ -224,7 +229,7 @@ class Team:
 
 
 def _sample(pause: int) -> int:
-    """Nanoseconds that a waiting thread takes to look for work so many times."""
+    """The nanoseconds that a waiting thread takes to poll for work a fixed number of times."""
     look = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(pause)
     job = ctypes.c_uint64(SAMPLE)
     times: list[int] = []

@@ -35,12 +35,13 @@ KINDS = {short: np.dtype(name) for name, short in DTYPES.items()}
 
 
 def pack(arrays: Mapping[str, Array], offsets: Mapping[str, int], size: int) -> bytes:
-    """The arrays, those of `offsets` there in the first `size` bytes, the others behind them at multiples of 64."""
+    """Encode the arrays: those in `offsets` at these offsets within the first `size` bytes, the others after them at
+    multiples of 64."""
     return b"".join(pieces(arrays, offsets, size))
 
 
 def pieces(arrays: Mapping[str, Array], offsets: Mapping[str, int], size: int) -> list[bytes | memoryview]:
-    """What `pack` gives, in pieces: arrays are not copied."""
+    """The bytes of `pack` in pieces: arrays are not copied."""
     placed = sorted((offset, name) for name, offset in offsets.items())
     end = size
     for name in arrays:
@@ -70,7 +71,8 @@ def pieces(arrays: Mapping[str, Array], offsets: Mapping[str, int], size: int) -
 
 
 def unpack(part: Array, where: str) -> tuple[dict[str, Array], Array]:
-    """The arrays, as read-only views of the bytes, and all bytes of the data. Raises Malformed for a bad header."""
+    """Decode the arrays as read-only views, and return them with the bytes of the data. Raises Malformed for a bad
+    header."""
     size = int.from_bytes(part[:8].tobytes(), "little")
     if size + 8 > part.size:
         raise Malformed(where, "holds no constants")

@@ -1,5 +1,5 @@
-"""The file of an executable of sizes that are not known: variants over one block of constants, each of which is there
-once, by the hash of its bytes."""
+"""The file format of an executable with open sizes: its variants, and one block with each constant once, by the hash of
+its bytes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def pieces(interface: Interface, saved: Mapping[Key, archive.Saved]) -> Sequence
 
 
 def hash_of(array: Array) -> str:
-    """The key of a constant."""
+    """The key of a constant: a hash of dtype, shape and bytes."""
     data = np.ascontiguousarray(array)
     digest = sha256(f"{data.dtype} {array.shape} ".encode())
     digest.update(data.reshape(-1).view(np.uint8).data)
@@ -50,8 +50,8 @@ def hash_of(array: Array) -> str:
 def unpack(
     parts: Mapping[str, memoryview], where: str, here: bool = True
 ) -> tuple[Interface, dict[Key, Callable[[], archive.Saved]]]:
-    """What a file's parts hold, and the parts of its variants. Raises Malformed, or InvalidArgument if this machine
-    lacks a feature; the code may be for any machine if it is not to run `here`."""
+    """Decode a file's parts to the interface and a loader for each variant. Raises Malformed, or InvalidArgument if
+    this machine lacks a feature; the code may be for any machine if it is not to run `here`."""
     try:
         table = archive.json_of(parts[TABLE], dict[str, Any])
         interface = Interface.from_json(table)

@@ -1,5 +1,5 @@
-"""What a machine is: one record of what it has and what that costs, on the module as a dictionary of attributes. May
-import `dialects` and what is below."""
+"""Targets: a record of a machine's features and costs, stored on the module as a dictionary of attributes. May import
+`dialects` and the packages below."""
 
 from relay.target.attributes import (
     ATTRIBUTE,

@@ -1,4 +1,4 @@
-"""The target on a module: `relay.target`, a dictionary of builtin attributes, which any tool of MLIR takes."""
+"""The attribute `relay.target` of a module: a dictionary of builtin attributes, which every MLIR tool accepts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from relay.target.resolve import check_cpu
 
 ATTRIBUTE = "relay.target"
 UNKNOWN_GPU = GpuTarget(CUDA_TRIPLE, DEFAULT_CHIP, frozenset())
-"""The target of a module without one, where only GPUs are possible."""
+"""The target assumed for a module without one, where only GPUs are possible."""
 
 
 def features_in(text: str) -> frozenset[str]:
@@ -26,8 +26,8 @@ def features_in(text: str) -> frozenset[str]:
 
 
 def to_attributes(target: Target) -> DictionaryAttr:
-    """`{kind = "cpu", triple = "...", cpu = "...", features = "+a,+b"}`; with `matmul` and with the measured numbers,
-    as a dictionary `costs`, where there are any."""
+    """The attribute of a target: `{kind = "cpu", triple = "...", cpu = "...", features = "+a,+b"}`, with `matmul` and
+    the measured `costs` if it has them."""
     found: dict[str, Attribute] = {
         "kind": StringAttr(target.kind),
         "triple": StringAttr(target.triple),
@@ -46,12 +46,12 @@ def _number(value: float) -> Attribute:
 
 
 KNOWN: dict[Attribute, Target] = {}
-"""Targets that `attach` has written or `from_attributes` has read: LLVM has checked their features already."""
+"""Targets that `attach` has written or `from_attributes` has read: their features are already checked by LLVM."""
 
 
 def from_attributes(attribute: Attribute) -> Target:
-    """The target that a dictionary describes. Raises InvalidArgument for a dictionary that describes none for which
-    code can be made. A CPU without a triple is known by its features only."""
+    """The target that a dictionary describes. Raises InvalidArgument unless it describes a target for which code can be
+    generated. A CPU without a triple is described by its features alone."""
     found = KNOWN.get(attribute)
     return KNOWN.setdefault(attribute, _read(attribute)) if found is None else found
 
@@ -85,7 +85,7 @@ def _read(attribute: Attribute) -> Target:
 
 
 def _features(text: str) -> frozenset[str]:
-    """The features of `+a,+b`. A dictionary lists features that are present, so `-a` is an error."""
+    """Parse the features of `+a,+b`. A dictionary lists features that are present, so `-a` is an error."""
     names = text.split(",") if text else []
     for number, name in enumerate(names):
         if not re.fullmatch(r"\+[a-z0-9][a-z0-9._-]*", name.strip()):
@@ -110,7 +110,7 @@ def _numbers(costs: Attribute) -> Mapping[str, float]:
 
 
 def attach(module: ModuleOp, target: Target) -> None:
-    """Set the module's target. Raises InvalidArgument unless it is a module and a target."""
+    """Attach the target to the module. Raises InvalidArgument unless the arguments are a module and a target."""
     module = instance(module, ModuleOp, "attach", "give the module, of an IRModule its op: mod.op")
     instance(target, Processor, "attach", 'write attach(module, resolve("llvm"))')
     attribute = module.attributes[ATTRIBUTE] = to_attributes(target)
@@ -118,8 +118,8 @@ def attach(module: ModuleOp, target: Target) -> None:
 
 
 def target_of(module: ModuleOp) -> Target:
-    """The module's target; `UNKNOWN` if it has none. Raises InvalidArgument for an attribute that describes no target,
-    and for anything but a module."""
+    """The module's target; `UNKNOWN` if it has none. Raises InvalidArgument for a malformed attribute, and for anything
+    but a module."""
     module = instance(module, ModuleOp, "target_of", "give the module, of an IRModule its op: mod.op")
     attribute = module.attributes.get(ATTRIBUTE)
     return UNKNOWN if attribute is None else from_attributes(attribute)

@@ -1,4 +1,4 @@
-"""NVIDIA's processors."""
+"""The table of NVIDIA's GPU chips."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ MULTIPLYING = SHUFFLING | {"mma", "async-copy"}
 
 @dataclass(frozen=True)
 class Chip:
-    """The version of PTX that LLVM needs for it at least, what it has, how many multiprocessors the largest or the
-    usual one of its kind has, and KiB of shared memory that a block can ask for (CUDA C++ Programming Guide, "Technical
+    """A chip: the least PTX version that LLVM needs for it, its features, the number of multiprocessors of its largest
+    or usual model, and the KiB of shared memory that a block can request (CUDA C++ Programming Guide, "Technical
     Specifications per Compute Capability")."""
 
     ptx: str
@@ -32,4 +32,4 @@ CHIPS: Mapping[str, Chip] = {
     "sm_100": Chip("+ptx86", MULTIPLYING, 148, 227),
     "sm_120": Chip("+ptx87", MULTIPLYING, 170, 99),
 }
-"""By LLVM's names. LLVM takes any other name with a warning, and makes code that nothing loads."""
+"""The chips by LLVM's names. LLVM accepts any other name with a warning, and generates code that no driver loads."""

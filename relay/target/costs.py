@@ -1,6 +1,6 @@
-"""What a machine's instructions and memories cost: one record for CPUs, one for GPUs, every number with its unit.
+"""Cost models of a machine's instructions and memories: one record for CPUs, one for GPUs, every field with its unit.
 
-The numbers are estimates that only have to rank choices. `target.with_costs({...})` replaces them by measured ones.
+The values are estimates that only have to rank choices. `target.with_costs({...})` replaces them by measured ones.
 """
 
 from __future__ import annotations
@@ -18,221 +18,241 @@ from relay.errors import InvalidArgument
 
 @dataclass(frozen=True)
 class CpuCosts:
-    """One core of a CPU, and what it costs to use several. Cycles are of one core; sizes are in bytes."""
+    """The costs of one core of a CPU, and of using several. Cycles are those of one core; sizes are in bytes."""
 
     accumulator_latency: float = 5.0
-    """Cycles until a vector of accumulators can be added to again."""
+    """The latency in cycles of adding to a vector of accumulators."""
     issue_width: float = 4.0
-    """Instructions that start in a cycle, of a contraction's innermost loop."""
+    """Instructions issued per cycle in a contraction's innermost loop."""
     multiplies_per_cycle: float = 2.0
-    """Vector multiply-adds, or dot products, that start in a cycle."""
+    """Vector multiply-adds, or dot products, issued per cycle."""
     loads_per_cycle: float = 2.0
-    """Vector loads that start in a cycle."""
+    """Vector loads issued per cycle."""
     loop_instructions: float = 3.0
-    """Instructions of a loop's own in each turn: count, compare, branch."""
+    """The overhead of a loop in instructions per iteration: count, compare, branch."""
     idle_load: float = 0.05
-    """Cycles of a load where loads are not what bounds the loop."""
+    """Cycles of a load in a loop that is not bound by loads."""
     tile_start: float = 25.0
-    """Cycles to start and end a register tile."""
+    """Cycles to start and finish a register tile."""
     spilled_vector: float = 0.0
-    """Cycles for each vector of a register tile that has no register while others are finished."""
+    """Cycles for each vector of a register tile that is spilled while other vectors are finished."""
     finishing_registers: int = 8
-    """Registers that finishing the sums of a tile takes: constants, what is computed of some of them, and the sums of
-    the next tile, where a core starts it by then."""
+    """Registers used while the sums of a tile are finished: constants, temporaries, and the sums of the next tile if a
+    core has already started it."""
     vector_store: float = 5.0
-    """Cycles to finish and store a whole vector of results."""
+    """Cycles to finish and store a full vector of results."""
     partial_store: float = 10.0
-    """Cycles to finish and store a part of a vector of results."""
+    """Cycles to finish and store a partial vector of results."""
     matrix_product: float = 16.0
-    """Cycles until the next product of tile registers of x86 (AMX) can start: 16 rows of 64 codes by 16 columns."""
+    """Cycles from one product of x86 tile registers (AMX) to the start of the next: 16 rows of 64 codes by 16
+    columns."""
     matrix_latency: float = 52.0
-    """Cycles until its sums can be added to again."""
+    """The latency in cycles of an AMX product, until its sums can be added to again."""
     matrix_load: float = 8.0
-    """Cycles of loading a tile register: 16 rows, two at a time."""
+    """Cycles to load a tile register: 16 rows, two at a time."""
     matrix_store: float = 16.0
-    """Cycles of storing one."""
+    """Cycles to store a tile register: 16 rows."""
     matrix_rows: int = 8
-    """Rows of data at least for which tile registers are used: a product takes as long with few rows as with 16."""
+    """The least number of data rows for which tile registers are used: a product of few rows takes as long as one of
+    16."""
     rows_of_stage: int = 16
-    """Rows at most that a stage of a normalization runs on before the next one."""
+    """The largest number of rows that one stage of a normalization processes before the next stage."""
     partial_results: int = 4
-    """Independent partial results of a reduction that hide the latency of joining them."""
+    """The number of independent partial results of a reduction that hides the latency of combining them."""
 
     cache_line: int = 64
-    """Bytes that a cache fetches at once."""
+    """The size of a cache line in bytes."""
     second_level_bandwidth: float = 16.0
     """Bytes of weights per cycle from the second-level cache."""
     third_level_bandwidth: float = 10.0
-    """Bytes per cycle from the cache that cores share."""
+    """Bytes per cycle from the cache that all cores share."""
     stream_bandwidth: float = 32.0
-    """Bytes per cycle of vector loads, on average over all levels of caches."""
+    """Bytes per cycle of vector loads, averaged over all cache levels."""
     tile_weight_bytes: int = 24 << 10
-    """Weights of a block of channels that stay in the first-level cache beside the data."""
+    """Bytes of a block of channels' weights that stay in the first-level cache beside the data."""
     inner_weight_bytes: int = 16 << 10
-    """Packed weights, all channels, that stay in the first-level cache while a loop over pixels runs around them."""
+    """Bytes of the packed weights of all channels that stay in the first-level cache during a loop over pixels."""
     scratch_bytes: int = 16 << 10
-    """Scratch memory that stays in the first-level cache."""
+    """Bytes of scratch memory that stay in the first-level cache."""
     strip_bytes: int = 1 << 18
-    """Bytes that a strip of rows may read and write so that it stays in the second-level cache."""
+    """Bytes that a strip of rows may read and write to stay in the second-level cache."""
     strip_start_rows: float = 0.1
-    """Time to start the rows of a block, as a part of the time of one row."""
+    """The time to start the rows of a block, as a fraction of the time of one row."""
     prefetch_bytes: int = 384 << 10
-    """Weights of a block that are prefetched at most: two blocks and the data share the second-level cache."""
+    """The largest number of bytes of a block's weights that are prefetched: two blocks and the data share the
+    second-level cache."""
     least_prefetched: int = 512 << 10
-    """Weights of a product of one row at least for which the next block is asked for: fewer may still be in a cache."""
+    """The least size in bytes of a one-row product's weights for which the next block is prefetched: smaller ones may
+    still be in a cache."""
     prefetch_steps: int = 16
-    """Steps of a loop per prefetched cache line, at most: weights that are used more often need no prefetch."""
+    """The largest number of loop steps per prefetched cache line: weights that are used more often need no prefetch."""
     staged_row: int = 1024
-    """Entries of tables that are read before any is used: as many numbers of 32 bits stay in the first-level cache."""
+    """The number of table entries that are read before any is used: as many 32-bit values stay in the first-level
+    cache."""
 
     streamed_vectors: int = 4
-    """Vectors of a register tile with the only pixel, at most: it waits for weights, and threads share more blocks."""
+    """The largest number of vectors in a register tile of a single pixel: it waits for weights, and more blocks can be
+    divided among threads."""
     streams_ahead: int = 16
-    """Vectors of a stream of weights that are asked for before they are read, where one row reads several streams."""
+    """The distance in vectors of prefetches in a stream of weights, where one row reads several streams."""
     few_pixels: int = 4
-    """Pixels at most whose codes get the form that a dot product takes in every loop; those of more get it once."""
+    """The largest number of pixels whose codes are converted to a dot product's form in every loop; those of more
+    pixels are converted once."""
     unrolled_taps: int = 32
-    """Taps of a depthwise convolution that are written out, at most."""
+    """The largest number of taps of a depthwise convolution that are unrolled."""
     unrolled_operations: int = 16
-    """Operations of an epilogue that are written out for every vector of a tile, at most."""
+    """The largest number of epilogue operations that are unrolled for every vector of a tile."""
     rows_per_skipped: int = 10
-    """Of so many rows of a kernel, over all rows of results, one outside of the image pays for loops of its own."""
+    """Separate loops that skip kernel rows outside of the image are made if, over all result rows, at least one in this
+    many is outside."""
     kept_products: float = 0.8
-    """The part of all products at most that blocks of channels with windows of their own have to leave to pay."""
+    """The largest share of products that may remain when blocks of channels get windows of their own, so that this is
+    faster."""
     most_outlier_steps: int = 8
-    """Extra steps at most of a block of channels for weights that do not fit: where there are more, data is summed."""
+    """The largest number of extra steps of a block of channels for weights that do not fit; beyond that, the data is
+    summed."""
     steps_per_outlier: int = 16
-    """Steps for each of which a block may have an extra one."""
+    """The number of steps of a block for each extra step that it may have."""
     depthwise_pixels: int = 8
-    """Pixels at most of a tile of a depthwise convolution of floats, whose sums hide the latency of adding to them."""
+    """The largest number of pixels in a tile of a float depthwise convolution, whose sums hide the latency of
+    adding."""
     chained_operations: int = 16
-    """Operations of a body at least that wider vectors compute where registers hold 8 numbers."""
+    """The least number of operations in a loop body for which wider vectors are used where registers hold 8
+    elements."""
     longest_chain: int = 24
-    """Operations that wait for each other, in a turn of a loop, from which on the loop is made two."""
+    """The length of a dependence chain in a loop iteration from which on the loop is split in two."""
     staged_operations: int = 4
-    """Operations on an entry of a table at least for which entries are read, and stored, first."""
+    """The least number of operations on a table entry for which entries are read, and stored, in a loop of their
+    own."""
     packed_rows: int = 8
-    """Rows of a product's first matrix at least for which the second one is packed at run time."""
+    """The least number of rows of a product's first matrix for which the second one is packed at run time."""
     packed_float_rows: int = 9
-    """The same of float32, where sums along both matrices' rows do without."""
+    """The least number of rows for packing in float32, where sums along both matrices' rows need no packing."""
     packed_columns: int = 2
-    """Columns of the second matrix at least for which it is."""
+    """The least number of columns of the second matrix for which it is packed."""
     packed_turned_columns: int = 8
-    """The same where its columns lie one after the other: sums along both matrices' rows take less than idle lanes."""
+    """The least number of columns for packing a transposed second matrix: below it, sums along both matrices' rows cost
+    less than idle lanes."""
     most_keys: int = 4096
-    """Scores of a row at most that attention keeps in scratch memory."""
+    """The largest number of scores per row that attention keeps in scratch memory."""
     least_strips: int = 8
-    """Strips of an image at least, where it has as many rows: threads share them."""
+    """The least number of strips into which an image with enough rows is divided, for threads to share."""
 
     estimated_cycles: float = 6_000.0
-    """Estimated cycles of whole kernels that one core does in a microsecond: 5,300 and 7,100 were seen of two models,
-    whose loops take less than is counted."""
+    """The estimated cycles of whole kernels that one core executes per microsecond. 5,300 and 7,100 were measured for
+    two models; loops take fewer cycles than the estimate counts."""
     loop_issue_width: float = 2.0
-    """Instructions per cycle of any other loop."""
+    """Instructions issued per cycle in any other loop."""
     vectorized_turns: float = 8.0
-    """Turns of an innermost loop over scalars that LLVM makes one of."""
+    """The number of iterations of a scalar innermost loop that LLVM vectorizes into one."""
     library_call: float = 20.0
     """Cycles of a function of the mathematical library."""
 
     remote_bandwidth: float = 6.0
-    """Bytes per cycle of what another core has just written."""
+    """Bytes per cycle of data that another core has just written."""
     small_remote_bandwidth: float = 3.0
-    """The same for transfers of a few kilobytes."""
+    """Bytes per cycle of data that another core has just written, for transfers of a few kilobytes."""
     contended_line: float = 60.0
-    """Cycles for a cache line that two cores write to in turn."""
+    """Cycles for a cache line that two cores write alternately."""
     fork: int = 2_000
-    """Cycles to have threads share a loop and to wait for them."""
+    """Cycles to start a loop on several threads and to wait for them."""
     least_saving: int = 3_000
-    """Cycles that sharing all loops must save: waking sleeping threads takes about as long."""
+    """The least number of cycles that parallel loops must save in total: waking sleeping threads takes about as
+    long."""
     planned_threads: int = 2
-    """Threads that a shared loop is chosen for."""
+    """The number of threads that is assumed when parallel loops are chosen."""
     confident_saving: float = 0.5
-    """The part of an estimated saving that is counted."""
+    """The share of an estimated saving that is counted."""
 
 
 @dataclass(frozen=True)
 class GpuCosts:
-    """One GPU. Clocks are of a multiprocessor; sizes are in bytes."""
+    """The costs of one GPU. Clocks are those of a multiprocessor; sizes are in bytes."""
 
     processors: int = 1
-    """Multiprocessors that launches are made for."""
+    """The number of multiprocessors for which launches are planned."""
     matrix_speed: int = 2048
-    """Products of 8-bit codes, or bytes of floats multiplied, of a processor in a clock by `mma`."""
+    """Products of 8-bit codes, or bytes of multiplied floats, per clock of a multiprocessor by `mma`."""
     warpgroup_speed: int = 3584
-    """The same by `wgmma`: 7/8 of what it does where nothing else is done (4,190 on an H200)."""
+    """Products of 8-bit codes, or bytes of multiplied floats, per clock of a multiprocessor by `wgmma`: 7/8 of its
+    isolated rate (4,190 on an H200)."""
     copy_bandwidth: int = 56
-    """Bytes that come into a processor's shared memory in a clock."""
+    """Bytes per clock that are copied into a multiprocessor's shared memory."""
     memory_bandwidth: int = 24
-    """Bytes that a processor reads or writes in a clock, where all do: 18 of an H200's memory, more of its cache."""
+    """Bytes per clock that a multiprocessor reads or writes while all do: 18 from an H200's memory, more from its
+    cache."""
     step: int = 4
-    """Clocks that a step of the depth takes at least, for each byte of the depth."""
+    """The least clocks of one step along the depth, for each byte of the depth."""
     block: int = 1500
-    """Clocks that a block takes besides its steps."""
+    """The clocks of a block in addition to its steps."""
     exchange: int = 300
-    """Clocks in which slices of a block wait for each other before and after they exchange sums. Reckoned, not
+    """The clocks that slices of a block wait for each other before and after they exchange sums. Estimated, not
     measured."""
     shared_bandwidth: int = 128
-    """Bytes of shared memory that a processor reads or writes in a clock."""
+    """Bytes of shared memory that a multiprocessor reads or writes per clock."""
     turn: int = 600
-    """Clocks of a group of warps for a tile of a block that stays, besides its products and what follows: it waits for
-    its turn, for the first stage and for its last products, and reads what sums start from. Reckoned, not measured."""
+    """The clocks of a warp group for one tile of a persistent block, besides its products and epilogue: waiting for its
+    turn, the first stage and its last products, and reading initial sums. Estimated, not measured."""
     launch: int = 2500
-    """Clocks of another kernel that waits for this one."""
+    """The clocks until another kernel, which depends on this one, starts."""
     finished_sum: float = 0.08
-    """Clocks of a processor for what follows a sum: about 10 instructions at 128 a clock."""
+    """The clocks of a multiprocessor for the epilogue of one sum: about 10 instructions at 128 per clock."""
     finished_column: float = 2.5
-    """Clocks of a processor for what a warp reads for each column of its sums: 24 bytes for each thread, of which 128 a
-    clock come from the cache for all 32, are 1.5; the rest was measured."""
+    """The clocks of a multiprocessor for a warp's epilogue reads per column of sums: 24 bytes for each thread, at 128
+    bytes per clock from the cache for all 32, take 1.5; the rest was measured."""
     registers: int = 1 << 16
-    """Registers of 32 bits of a processor."""
+    """The number of 32-bit registers of a multiprocessor."""
     most_sums: int = 64
-    """Sums of a thread that leave too few registers for the addresses of gathered data."""
+    """The number of sums per thread that leaves too few registers for the addresses of gathered data."""
     thread_sums: int = 128
-    """Sums of a thread at most, of the 255 registers that it can name."""
+    """The largest number of sums per thread, of the 255 registers that it can address."""
     matrix_rows: int = 8
-    """Rows of a product's result at least for which matrix units compute it: most of a tile would be empty."""
+    """The least number of result rows for which matrix units are used: with fewer, most of a tile would be empty."""
     matrix_columns: int = 8
-    """The same of its columns."""
+    """The least number of result columns for which matrix units are used."""
     thread_registers: int = 60
-    """Registers of a thread of matrix units besides those of its sums: addresses, and what is multiplied."""
+    """The registers of a thread that uses matrix units, besides its sums: addresses and factors."""
     shared_bytes: int = 32 << 10
-    """Shared memory that a block can have: what the chip gives, or every device that takes OpenCL."""
+    """Bytes of shared memory that a block can have: the chip's limit, or that of every OpenCL device."""
     plain_shared_bytes: int = 48 << 10
-    """Shared memory that a block of `mma` takes by itself: what it can have without being launched differently."""
+    """Bytes of shared memory that a block of `mma` uses by default: the limit without a special launch attribute."""
     largest_block: int = 1024
-    """Threads that a block can have (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability")."""
+    """The largest number of threads of a block (CUDA C++ Programming Guide, "Technical Specifications per Compute
+    Capability")."""
     usual_warps: int = 4
-    """Warps of a block of which only the tile is given: as many as a processor has schedulers."""
+    """The number of warps of a block of which only the tile is given: one for each scheduler of a multiprocessor."""
     block_threads: int = 256
-    """Threads of a block, where there are more than a few blocks."""
+    """The number of threads of a block, if there are more than a few blocks."""
     busy_threads: int = 1 << 16
-    """Threads that fill a device: no more are made by dividing a sum."""
+    """The number of threads that fills a device: sums are not divided further to get more."""
     summed_lanes: int = 8
-    """Elements whose sums a thread computes at once, at most: more take the registers of other threads."""
+    """The largest number of elements whose sums one thread computes at once: more would reduce the number of resident
+    threads."""
     near_results: int = 8
-    """Results of a thread at most that share what their sums read. NVIDIA's chips have 1: it was not measured there."""
+    """The largest number of results of a thread that reuse the values that their sums read. It is 1 for NVIDIA's chips,
+    where it was not measured."""
     least_threads: int = 1 << 15
-    """Threads at least before one thread takes several elements."""
+    """The least number of threads before one thread computes several elements."""
     shared_turns: int = 16
-    """Turns of a sum at least that threads share: shorter ones a thread does alone."""
+    """The least number of iterations of a sum that is divided among threads; one thread computes shorter sums."""
     warps_turns: int = 8
-    """Turns of a thread at least where several warps share a sum: they join through memory."""
+    """The least number of iterations per thread for which several warps divide a sum: they combine through memory."""
     team_threads: int = 256
-    """Threads that share a sum, at most."""
+    """The largest number of threads that divide a sum."""
     packed_rows: int = 8
-    """Rows of a product's first matrix at least for which the second one stays as it lies."""
+    """The least number of rows of a product's first matrix for which the second one keeps its layout."""
     most_keys: int = 128
-    """Scores of a row at most that attention keeps in registers: a thread has half as many sums."""
+    """The largest number of scores per row that attention keeps in registers: a thread has half as many sums."""
 
 
 Costs = TypeVar("Costs", CpuCosts, GpuCosts)
 Measured = tuple[tuple[str, float], ...]
-"""Numbers that replace estimates: (field, value), in the order of the names."""
+"""Measured values that replace estimates: (field, value), sorted by field name."""
 
 
 @lru_cache(maxsize=64)
 def replaced(costs: Costs, measured: Measured) -> Costs:
-    """The record with these numbers in place of its own."""
+    """The record with these measured values in place of its own."""
     return replace(costs, **dict(measured))
 
 
@@ -242,13 +262,13 @@ POSITIVE = frozenset(
     " second_level_bandwidth shared_bandwidth small_remote_bandwidth staged_row steps_per_outlier stream_bandwidth"
     " streamed_vectors third_level_bandwidth vectorized_turns warpgroup_speed".split()
 )
-"""Costs that others are divided by, or without which nothing could be computed."""
+"""The fields that must not be 0, because other costs are divided by them, or nothing could be computed."""
 
 
 def checked(costs: CpuCosts | GpuCosts, given: Mapping[str, object]) -> Measured:
-    """The numbers by field name, sorted, without those that the record has anyway. Raises InvalidArgument for a name
-    that the record does not have, and for what is not a number of the field's kind, is negative or not finite, or is 0
-    and must not be."""
+    """Check measured values, and return those that differ from the record's, sorted by field name. Raises
+    InvalidArgument for an unknown field, and for a value that is not a number of the field's type, is negative or not
+    finite, or is 0 where that is not allowed."""
     known: dict[str, float] = {field.name: getattr(costs, field.name) for field in fields(costs)}
     found: dict[str, float] = {}
     for name, value in given.items():

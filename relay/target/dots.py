@@ -1,4 +1,4 @@
-"""Dot products, of integers and of bf16, that processors have as one instruction."""
+"""Dot product instructions of processors, for integers and for bf16."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import BFloat16Type, IntegerType, bf16, i8, i16
 
 REGISTER = 16
-"""Bytes of a register of AArch64."""
+"""The size of an AArch64 vector register in bytes."""
 
 
 @dataclass(frozen=True)
 class Dot:
-    """An instruction: the features it needs, products per sum and the type of their factors, whether data is unsigned,
-    how many sums it makes, its LLVM intrinsic, and whether that adds to an accumulator. `by_lane`: one lane of a
+    """A dot product instruction: the features it needs, products per sum and the type of their factors, whether data is
+    unsigned, the number of sums, its LLVM intrinsic, and whether that adds to an accumulator. `by_lane`: one lane of a
     register can be the data of all sums; `matrix`: it multiplies two rows of data by two of weights."""
 
     features: frozenset[str]
@@ -29,12 +29,12 @@ class Dot:
 
     @property
     def rows(self) -> int:
-        """Rows of data that it multiplies."""
+        """The number of data rows that the instruction multiplies."""
         return 2 if self.matrix else 1
 
     @property
     def steps(self) -> int:
-        """Steps for which one register of a row's codes is loaded."""
+        """The number of steps for which one register of a row's codes is loaded."""
         size = self.group * self.element.bitwidth // 8
         return REGISTER // size if self.by_lane or self.matrix else 1
 
@@ -72,27 +72,29 @@ DOTS: Sequence[Dot] = [
     _halves("avx512bf16", 16, "x86.avx512bf16.dpbf16ps.512"),
     _halves("neon bf16", 4, "aarch64.neon.bfdot.v4f32.v8bf16", by_lane=True),
 ]
-"""Dot products that processors have, the best of a target first, those of floats last. x86's adds the product of
-the second numbers of a pair, then that of the first, rounded once each, and takes subnormal numbers for zeros; Arm's
+"""All dot product instructions, the best of each target first, those of floats last. x86's bf16 one adds the product of
+the second elements of a pair, then that of the first, rounded once each, and treats subnormal numbers as zeros; Arm's
 rounds to odd."""
 
 NIBBLES: Sequence[Dot] = [
     Dot(frozenset({"avx512bw"}), 2, i8, True, 32, "llvm.x86.avx512.pmaddubs.w.512", adds=False),
     Dot(frozenset({"avx2"}), 2, i8, True, 16, "llvm.x86.avx2.pmadd.ub.sw", adds=False),
 ]
-"""Products of pairs of bytes whose sums have 16 bits, with saturation: exact where the unsigned ones have 4 bits."""
+"""Instructions that multiply pairs of bytes and sum in 16 bits, with saturation: exact if the unsigned factors have 4
+bits."""
 
 BY_LANE = Dot(frozenset({"neon"}), 1, i16, False, 4, "", by_lane=True)
-"""One product of codes that were widened, by a lane: no dot product; LLVM finds it in multiplications and additions."""
+"""A widening multiply-add of codes by one lane of a register: not a dot product; LLVM selects it for multiplications
+and additions."""
 
 
 def best_dot(features: frozenset[str], group: int | None = None) -> Dot | None:
-    """The dot product of codes that a target's micro-kernels should be made of; of `group` products, if that is
-    given."""
+    """The best dot product of codes for a target's micro-kernels, with `group` products per sum if that is given; None
+    if there is none."""
     codes = (dot for dot in DOTS if isinstance(dot.element, IntegerType))
     return next((dot for dot in codes if dot.features <= features and group in (None, dot.group)), None)
 
 
 def half_dot(features: frozenset[str]) -> Dot | None:
-    """What adds the products of pairs of bf16 to a float32; None if there is no such instruction."""
+    """The instruction that adds products of bf16 pairs to a float32; None if there is none."""
     return next((dot for dot in DOTS if dot.element == bf16 and dot.features <= features), None)

@@ -1,4 +1,4 @@
-"""Targets of GPUs from their text."""
+"""Parses the text of GPU targets."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from relay.target.record import GpuTarget
 CUDA_TRIPLE, OPENCL_TRIPLE = "nvptx64-nvidia-cuda", "spirv64v1.2-unknown-unknown"
 DEFAULT_CHIP = "sm_80"
 MATMUL = ("tf32", "f16", "bf16")
-"""What factors of products of floats can be rounded to."""
+"""The types to which the factors of float products can be rounded."""
 OPENCL_FEATURES = frozenset({"dot"})
-"""What devices of OpenCL may have: `dot` needs cl_khr_integer_dot_product."""
+"""The optional features of OpenCL devices: `dot` needs cl_khr_integer_dot_product."""
 
 
 def resolve_gpu(target: str, words: Sequence[str] = ()) -> GpuTarget:
     """`"cuda"` is any NVIDIA GPU from sm_80 on, `"cuda -arch=sm_90a"` one of its kind, `"cuda -matmul=tf32"` rounds the
     factors of products of floats (also to f16, bf16), `"cuda -mattr=-mma"` leaves a feature unused; `"opencl"` any
-    device that takes SPIR-V 1.2, `"opencl -mattr=+dot"` one with integer dot products, too. Raises Unsupported for
-    another chip, InvalidArgument for other options. `words`: those of the text to read, if not all."""
+    device that accepts SPIR-V 1.2, `"opencl -mattr=+dot"` one that also has integer dot products. Raises Unsupported
+    for an unknown chip, InvalidArgument for other options. `words`: the words to parse, if not the whole text."""
     words = words or target.split()
     if words[:1] == ["opencl"]:
         given = [f"-mattr=+{name}" for name in sorted(OPENCL_FEATURES)]
@@ -54,8 +54,8 @@ def resolve_gpu(target: str, words: Sequence[str] = ()) -> GpuTarget:
 
 
 def check_gpu(target: GpuTarget, where: str) -> None:
-    """Raise InvalidArgument for what no text of a target gives: another triple, features that the chip does not have,
-    anything but a triple of OpenCL, products that are rounded to nothing that is known."""
+    """Raise InvalidArgument for a GPU target that no text can describe: an unknown triple, features that the chip
+    lacks, an OpenCL target with fields besides its triple and features, or an unknown rounding of products."""
     chip = target.chip
     triple, features = (OPENCL_TRIPLE, OPENCL_FEATURES) if chip is None else (CUDA_TRIPLE, chip.features)
     if target.triple != triple:

@@ -1,7 +1,7 @@
-"""What LLVM knows of CPUs of x86-64 and AArch64, asked of LLVM itself: which features one has, which imply another.
+"""Queries LLVM about x86-64 and AArch64 CPUs: the features of each, and which feature implies which.
 
-Its C interface does not tell; but it inlines a function into another only where the callee needs no feature that the
-caller lacks, and does so for every pair of CPU and features that it can be asked about.
+Its C interface does not expose this. But it inlines a function into another only if the callee needs no feature that
+the caller lacks, for any pair of CPU and features.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ BASELINE = {
     "aarch64": ("generic", frozenset({"fp-armv8", "neon"})),
     "x86_64": ("x86-64", frozenset({"64bit", "cmov", "cx8", "fxsr", "mmx", "sse", "sse2", "x87"})),
 }
-"""The CPU that code for a machine may always expect, and what nobody can take from it."""
+"""The CPU that code for an architecture can always assume, and the features that cannot be removed from it."""
 NAMES = {
     "aarch64": """
         aes bf16 complxnum crc dotprod fp16fml fullfp16 i8mm jsconv lse rcpc rdm sha2 sha3 sm4 sve sve2
@@ -30,12 +30,12 @@ NAMES = {
         xop
     """,
 }
-"""Features by machine that compiled arithmetic can come to use."""
+"""The features, by architecture, that compiled arithmetic can use."""
 
 
 @cache
 def host_cpu() -> tuple[str, str, frozenset[str]]:
-    """Triple, CPU and all features of the machine this runs on; those of AMX if the system lets this process use it."""
+    """The triple, CPU and features of this machine; those of AMX only if the system lets this process use them."""
     import llvmlite.binding as llvm
 
     features = frozenset(name for name, there in llvm.get_host_cpu_features().items() if there)
@@ -45,11 +45,11 @@ def host_cpu() -> tuple[str, str, frozenset[str]]:
 
 
 EXTENSIONS = frozenset({"dsp", "mve"})
-"""What a Cortex-M may have or not: a target's features say it, whatever LLVM takes its CPU to have."""
+"""Optional features of a Cortex-M: a target's feature list decides about them, whatever LLVM assumes for its CPU."""
 
 
 def absent(triple: str, cpu: str, features: frozenset[str]) -> frozenset[str]:
-    """The features, of `NAMES` and `EXTENSIONS`, that LLVM would use on the CPU, and that are not among `features`."""
+    """The features, among `NAMES` and `EXTENSIONS`, that LLVM would use on the CPU, but that `features` lacks."""
     if triple.startswith("thumbv"):
         return EXTENSIONS - features
     base, always = BASELINE.get(triple.partition("-")[0], (cpu, frozenset[str]()))
@@ -61,9 +61,9 @@ def absent(triple: str, cpu: str, features: frozenset[str]) -> frozenset[str]:
 
 @cache
 def features_of(triple: str, cpu: str) -> frozenset[str]:
-    """The features, of `NAMES`, that LLVM uses on a CPU without being told; none for machines that are not there.
+    """The features, among `NAMES`, that LLVM uses on a CPU by default; empty for architectures that are not listed.
 
-    Kept: LLVM takes 30 ms to answer, and every module of a build for a named CPU asks three times.
+    Cached: LLVM takes 30 ms for it, and every module of a build for a named CPU needs it three times.
     """
     names = _names(triple)
     return frozenset(_inlined(triple, [((cpu, ""), (cpu, name), name) for name in names]))
@@ -71,7 +71,7 @@ def features_of(triple: str, cpu: str) -> frozenset[str]:
 
 @cache
 def implying(triple: str, feature: str) -> frozenset[str]:
-    """The features, of `NAMES` and `EXTENSIONS`, that are not there without this one."""
+    """The features, among `NAMES` and `EXTENSIONS`, that need this one."""
     names = _names(triple)
     if not names:
         return frozenset({"mve"} if feature == "dsp" else ())
@@ -91,9 +91,9 @@ UNKNOWN = re.compile(r"'[+-]?([^']*)' is not a recognized (processor|feature)")
 
 @lru_cache(maxsize=64)
 def unknown(triple: str, cpu: str, features: str) -> tuple[str, str] | None:
-    """A name that LLVM does not know, and what it is no name of; None if it knows all.
+    """A name that LLVM does not know and its kind (CPU or feature); None if it knows all.
 
-    LLVM writes that to the standard error stream and goes on, some way, so another process is asked.
+    LLVM reports it only on the standard error stream, and may misbehave afterwards, so this runs in another process.
     """
     try:
         done = subprocess.run([sys.executable, "-c", ASK, triple, cpu, features], capture_output=True, text=True)
@@ -105,7 +105,7 @@ def unknown(triple: str, cpu: str, features: str) -> tuple[str, str] | None:
 
 @lru_cache(maxsize=64)
 def computes_floats(triple: str, cpu: str, features: str) -> bool:
-    """Whether LLVM adds floats by an instruction, and calls no function of Arm's interface for it."""
+    """Whether LLVM adds floats by an instruction, and not by a call of Arm's run-time library."""
     import llvmlite.binding as llvm
 
     llvm.initialize_all_targets()
@@ -121,11 +121,12 @@ def _names(triple: str) -> list[str]:
 
 
 Function = tuple[str, str]
-"""A function is compiled for a CPU and one more feature."""
+"""A CPU and one additional feature for which a test function is compiled."""
 
 
 def _inlined(triple: str, asked: Sequence[tuple[Function, Function, str]]) -> list[str]:
-    """The names of those (caller, callee, name) where the caller has all that the callee needs."""
+    """The names of those (caller, callee, name) for which LLVM inlines the callee: the caller has all features that it
+    needs."""
     if not asked:
         return []
     import llvmlite.binding as llvm

@@ -1,4 +1,4 @@
-"""Micro-architectures: a row for each, found by the names that LLVM has for its CPUs.
+"""The table of micro-architectures, with one row each, looked up by LLVM's CPU names.
 
 To add one, add a row: the names, the caches of a core as its maker publishes them, and the costs that differ from those
 of `CpuCosts`, which are estimates for Cascade Lake.
@@ -15,30 +15,30 @@ from relay.target.costs import CpuCosts, replaced
 
 @dataclass(frozen=True)
 class Caches:
-    """Bytes of each level of data caches that a core has; 0 where it has none. Where the maker of a chip chooses a
-    size, the usual one."""
+    """The sizes in bytes of the data caches of a core, by level; 0 if it has none. Where a chip's maker chooses a size,
+    the usual one."""
 
     first: int = 0
     second: int = 0
 
     @property
     def blocks(self) -> dict[str, int]:
-        """The costs that say what stays in a cache: such a part of it as of Cascade Lake's, where they were chosen.
-        Where there is no cache, all memory is as near as one, and Cascade Lake's sizes stay."""
+        """The costs that limit how much stays in a cache, scaled from Cascade Lake's, for which they were chosen. A
+        processor without a cache has uniformly fast memory, and gets Cascade Lake's values."""
         known = CpuCosts()
         parts = [(name, self.first, 32 << 10) for name in FIRST] + [(name, self.second, 1 << 20) for name in SECOND]
         return {name: getattr(known, name) * size // there for name, size, there in parts if size}
 
 
 FIRST = ("tile_weight_bytes", "inner_weight_bytes", "scratch_bytes")
-"""Costs that are sizes in the first-level cache."""
+"""The costs that are sizes within the first-level cache."""
 SECOND = ("strip_bytes", "prefetch_bytes")
-"""Costs that are sizes in the second-level cache."""
+"""The costs that are sizes within the second-level cache."""
 
 
 @dataclass(frozen=True)
 class MicroArchitecture:
-    """What LLVM's names of CPUs (`cpus`) have in common."""
+    """A micro-architecture: the caches and costs of the CPUs with these LLVM names (`cpus`)."""
 
     name: str
     cpus: tuple[str, ...]
@@ -47,21 +47,21 @@ class MicroArchitecture:
 
 
 def _row(name: str, cpus: str, first: int, second: int, **costs: float) -> MicroArchitecture:
-    """A row; caches in KiB."""
+    """Make a row; caches in KiB."""
     caches = Caches(first << 10, second << 10)
     known = replaced(CpuCosts(), tuple((caches.blocks | costs).items()))
     return MicroArchitecture(name, tuple(cpus.split()), caches, known)
 
 
 WIDE = {"issue_width": 8.0, "multiplies_per_cycle": 4.0, "loads_per_cycle": 3.0}
-"""Arm's large cores with four vector units: instructions, vector products and loads that start in a cycle, as their
-software optimization guides say; for Apple's, what LLVM's model of it has."""
+"""The costs of Arm's large cores with four vector units: instructions, vector products and loads issued per cycle, from
+their software optimization guides; Apple's from LLVM's model."""
 IN_ORDER = {"rows_of_stage": 1, "longest_chain": 1000}
-"""Cores that start instructions in order gain nothing by more turns or rows to choose from."""
+"""The costs of in-order cores, which gain nothing from interleaving more iterations or rows."""
 NARROW = IN_ORDER | {"issue_width": 2.0, "multiplies_per_cycle": 1.0, "loads_per_cycle": 1.0}
-"""Arm's small cores, which start two instructions in order."""
+"""The costs of Arm's small cores, which issue two instructions in order."""
 ZEN_4 = {"tile_start": 4.0, "spilled_vector": 1.5, "rows_per_skipped": 48, "unrolled_operations": 24}
-"""Fitted to schedules that were measured on a Zen 4."""
+"""Costs fitted to schedules measured on a Zen 4."""
 ZEN_5 = {
     "accumulator_latency": 4.0,
     "finishing_registers": 18,
@@ -73,9 +73,9 @@ ZEN_5 = {
     "tile_start": 8.0,
     "unrolled_operations": 24,
 }
-"""The same on a Zen 5, which finishes a tile beside the next one where both are small."""
+"""Costs fitted to schedules measured on a Zen 5, which finishes a tile while it starts the next if both are small."""
 GENERIC = _row("generic", "", 32, 1024)
-"""Any CPU that no row names."""
+"""The row for CPUs that no other row names."""
 ROWS: Sequence[MicroArchitecture] = [
     _row("Zen 4", "znver4", 32, 1024, **ZEN_4),
     _row("Zen 5", "znver5", 48, 1024, **ZEN_5),
@@ -104,5 +104,5 @@ ROWS: Sequence[MicroArchitecture] = [
 
 @cache
 def micro_architecture(cpu: str) -> MicroArchitecture:
-    """The row of a CPU by LLVM's name of it; the generic one where no row has the name."""
+    """The row for a CPU by LLVM's name; the generic one if no row has the name."""
     return next((row for row in ROWS if cpu in row.cpus), GENERIC)

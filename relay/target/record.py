@@ -1,4 +1,4 @@
-"""What code is generated for: a CPU or a GPU, as one record that says what it has and what that costs."""
+"""The target of code generation: a CPU or a GPU, as one record of features and costs."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from relay.target.llvm_features import BASELINE, absent, computes_floats
 from relay.target.microarchitectures import MicroArchitecture, micro_architecture
 
 LANES = 16
-"""Numbers of 32 bits in a vector of the IR; LLVM splits it where registers are narrower."""
+"""The number of 32-bit elements in a vector of the IR; LLVM splits it where registers are narrower."""
 FUSING = frozenset({"fma", "avx512f", "neon", "d"})
-"""With any of these features, one instruction multiplies and adds floats of both widths with one rounding."""
+"""Features of which each provides fused multiply-adds of f32 and f64."""
 ADDRESSES_OF_32_BITS = ("arm", "riscv32", "thumb", "wasm32")
-"""The starts of triples of machines with 32-bit addresses."""
+"""Prefixes of the triples of machines with 32-bit addresses."""
 CACHED = frozenset({"sse2", "avx", "neon"})
-"""Processors with any of these have several levels of caches."""
+"""Features that only processors with several cache levels have."""
 HALF_FLOATS = ("avx512fp16", "fullfp16")
-"""With any of these, there is arithmetic of f16."""
+"""Features of which each provides arithmetic on f16."""
 NVVM_TOWARD_ZERO = "llvm.nvvm.fma.rz.f"
 NVVM_SATURATE, NVVM_TO_NEAREST = "llvm.nvvm.saturate.f", "llvm.nvvm.f2i.rn"
-"""LLVM's intrinsics of NVIDIA's GPUs that clip a float to 0 to 1, and make an integer of it, ties to even."""
+"""LLVM's intrinsics for NVIDIA GPUs that clip a float to [0, 1], and convert a float to an integer, ties to even."""
 TOWARD_ZERO = {"avx512f": "llvm.x86.avx512.vfmadd.f32", "fma-rz": NVVM_TOWARD_ZERO}
-"""LLVM's intrinsic of a multiply-add of f32 that rounds towards zero, by the feature it needs."""
+"""LLVM's intrinsic of an f32 multiply-add that rounds towards zero, by the feature that it needs."""
 WARP = 32
-"""Threads of a GPU that run together; layouts in registers and shuffles are written for this number."""
+"""The number of threads of a warp; register layouts and shuffles are written for this number."""
 REGISTERS = {"avx512f": 64, "avx": 32, "sse2": 16, "neon": 16}
-"""Bytes of a register that arithmetic of numbers of 32 bits takes at once, by the feature that it needs."""
+"""The size in bytes of the registers for 32-bit arithmetic, by the feature that provides them."""
 TABLES = {
     "bytes": frozenset({"avx512f", "avx512vbmi"}),
     "words": frozenset({"avx512f", "avx512bw"}),
@@ -44,14 +44,14 @@ TABLES = {
     "pieces16": frozenset({"ssse3"}),
     "quarters": frozenset({"neon"}),
 }
-"""Ways to look up many bytes at once, by permutations of bytes or words of 64, 32 or 16 bytes, the best first: a name,
-and the features that it needs."""
+"""Ways to look up many bytes at once, by permutations of bytes or words of 64, 32 or 16 bytes, the best first: each a
+name, and the features that it needs."""
 
 
 @dataclass(frozen=True)
 class Processor(ABC):
-    """A machine in LLVM's terms. Choices depend on the properties below and on `costs`, never on names of CPUs.
-    `measured`: numbers that replace estimates of `costs`; see `with_costs`."""
+    """A machine in LLVM's terms. Decisions depend on the properties below and on `costs`, never on CPU names.
+    `measured`: values that replace estimates of `costs`; see `with_costs`."""
 
     triple: str
     cpu: str
@@ -64,29 +64,29 @@ class Processor(ABC):
         """The costs of instructions and memories: estimates, with measured numbers in place of some."""
 
     def with_costs(self, measured: Mapping[str, float]) -> Self:
-        """The target with these numbers, by the names of `costs`' fields. Raises InvalidArgument for no mapping, for a
-        name that the record does not have, and for a value that is not a number of the field's kind, or is negative."""
+        """The target with these measured values, by field name of `costs`. Raises InvalidArgument for anything but a
+        mapping, for an unknown field, and for a value that is not a number of the field's type, or is negative."""
         given, estimates = mapping(measured, "costs", "{'fork': 3000}"), replace(self, measured=()).costs
         return replace(self, measured=checked(estimates, dict(self.measured) | given))
 
     @property
     @abstractmethod
     def feature_string(self) -> str:
-        """The features as LLVM takes them."""
+        """The features in LLVM's syntax."""
 
     @property
     @abstractmethod
     def function_attributes(self) -> str:
-        """Attributes of every LLVM function."""
+        """The attributes to put on every LLVM function."""
 
     @property
     @abstractmethod
     def fuses(self) -> bool:
-        """Whether floats of both widths are multiplied and added by one instruction: else, by calls of libm."""
+        """Whether f32 and f64 multiply-adds are one instruction; otherwise they are calls of libm."""
 
     @property
     def abi(self) -> str:
-        """The calling convention, where LLVM has to be told."""
+        """The name of the calling convention, if LLVM must be given one; else empty."""
         if not self.triple.startswith("riscv"):
             return ""
         floats = "d" if "d" in self.features else "f" if "f" in self.features else ""
@@ -94,10 +94,10 @@ class Processor(ABC):
 
     @property
     def llvm_triple(self) -> str:
-        """The triple as LLVM reads it: architecture, vendor, system, environment. Where the vendor is left out, as in
-        `thumbv7em-none-eabihf`, it takes the environment for the system, and does not see what `eabihf` says. With
-        `gnueabi`, copies are `memcpy` as on other processors, not `__aeabi_memcpy`, and floats have Arm's interface
-        (AAPCS): GCC's library for ARMv6-M has a product of doubles as `__aeabi_dmul` alone, not as `__muldf3`."""
+        """The triple as LLVM reads it: architecture, vendor, system, environment. If the vendor is left out, as in
+        `thumbv7em-none-eabihf`, LLVM mistakes the environment for the system, and ignores `eabihf`. With `gnueabi`,
+        copies call `memcpy` as on other processors, not `__aeabi_memcpy`, and floats use Arm's interface (AAPCS): GCC's
+        library for ARMv6-M has a product of doubles as `__aeabi_dmul` alone, not as `__muldf3`."""
         first, *system = self.triple.split("-")
         if system[:1] == ["linux"] or (system[:1] == ["none"] and len(system) == 2):
             system = ["unknown", *system]
@@ -105,8 +105,8 @@ class Processor(ABC):
 
     @property
     def floats_in_registers(self) -> bool:
-        """Whether functions on Arm of 32 bits get and return floats in registers of the unit for floats (AAPCS-VFP,
-        `-mfloat-abi=hard`), by the environment of the triple; else in those for integers (`softfp`, `soft`)."""
+        """Whether functions on 32-bit Arm pass floats in floating-point registers (AAPCS-VFP, `-mfloat-abi=hard`),
+        according to the triple's environment; otherwise in integer registers (`softfp`, `soft`)."""
         return self.triple.startswith(("arm", "thumb")) and self.triple.endswith("eabihf")
 
     @property
@@ -117,25 +117,25 @@ class Processor(ABC):
     @property
     @abstractmethod
     def divides_by_products(self) -> bool:
-        """Whether two multiply-adds take the place of a division by a constant, where they give the same integers."""
+        """Whether a division by a constant is replaced by two multiply-adds where the integers are equal."""
 
     @property
     @abstractmethod
     def takes_rows_in_turn(self) -> bool:
-        """Whether one kernel computes all of a row (mean, deviation, what follows) before it begins the next one."""
+        """Whether one kernel computes all of a row (mean, deviation, following ops) before the next row."""
 
     @property
     @abstractmethod
     def takes_weights_in_blocks(self) -> bool:
-        """Whether kernels read weights of few bits as they are, and need none in floats."""
+        """Whether kernels read weights of few bits directly, without conversion to floats."""
 
     @property
     @abstractmethod
     def sums_along_rows(self) -> bool:
-        """Whether kernels of few rows read the other matrix of a product as rows, and sum along both."""
+        """Whether kernels for few rows read the second matrix of a product as rows, and sum along the rows of both."""
 
     def packed_rows(self, floats: bool) -> int:
-        """Rows of a product's first matrix at least for which kernels pack the second one, or copy it."""
+        """The least number of rows of a product's first matrix for which kernels pack or copy the second one."""
         return self.costs.packed_rows
 
     @property
@@ -144,12 +144,12 @@ class Processor(ABC):
         """Whether attention is one kernel, which keeps the scores of a block of queries in scratch memory."""
 
     def has(self, *features: str) -> bool:
-        """Whether it has all of these features."""
+        """Whether the target has all of these features."""
         return self.features.issuperset(features)
 
     def dot(self, group: int | None = None, unsigned: bool | None = None) -> Dot | None:
-        """The dot product that micro-kernels should be made of; of `group` products, if that is given, and of data of
-        this signedness, if there is one of as many."""
+        """The best dot product for micro-kernels; with `group` products per sum if that is given, and for data of this
+        signedness if such a one exists."""
         best = best_dot(self.features, group)
         if best is None or unsigned is None:
             return best
@@ -157,117 +157,122 @@ class Processor(ABC):
 
     @property
     def nibble_dot(self) -> Dot | None:
-        """What multiplies pairs of unsigned numbers of 4 bits by signed bytes; None if there is no such instruction."""
+        """The instruction that multiplies pairs of unsigned 4-bit values by signed bytes; None if there is none."""
         return next((dot for dot in NIBBLES if dot.features <= self.features), None)
 
     def matrix_dot(self, unsigned: bool) -> Dot | None:
-        """What multiplies two rows of codes by two rows of signed weights; None if there is no such instruction."""
+        """The instruction that multiplies two rows of codes by two rows of signed weights; None if there is none."""
         fitting = (dot for dot in DOTS if dot.matrix and dot.unsigned == unsigned)
         return next((dot for dot in fitting if dot.features <= self.features), None)
 
     def dots_of(self, group: int, element: Attribute, unsigned: bool) -> Iterator[Dot]:
-        """The dot products of so many factors of a type, the best first."""
+        """The dot products with `group` factors of a type, the best first."""
         for dot in DOTS:
             if (dot.group, dot.element, dot.unsigned) == (group, element, unsigned) and dot.features <= self.features:
                 yield dot
 
     @property
     def toward_zero(self) -> str | None:
-        """LLVM's intrinsic of a multiply-add of f32 that rounds towards zero; None if there is no such instruction."""
+        """LLVM's intrinsic of an f32 multiply-add that rounds towards zero; None if there is none."""
         return next((name for feature, name in TOWARD_ZERO.items() if feature in self.features), None)
 
     @property
     def multiplies_high(self) -> bool:
-        """Whether one instruction gives the rounded upper half of a product of 32 bits, another one shifts to the right
-        and rounds: on AArch64."""
+        """Whether one instruction gives the rounded upper half of a 32-bit product, and another one a rounding right
+        shift: on AArch64."""
         return self.triple.startswith("aarch64") and "neon" in self.features
 
     @property
     def multiplies_wide(self) -> bool:
-        """Whether one instruction multiplies 32 bits by 32, adds 64 bits and gives the upper word: on NVIDIA's GPUs."""
+        """Whether one instruction multiplies 32 by 32 bits, adds 64 bits and returns the upper word: on NVIDIA's
+        GPUs."""
         return self.toward_zero == NVVM_TOWARD_ZERO
 
     @property
     def multiplies_to_64_bits(self) -> bool:
-        """Whether it multiplies 32 bits by 32 and gives all 64: a Cortex-M0 does not, and compilers call a function."""
+        """Whether an instruction gives the 64-bit product of two 32-bit integers: a Cortex-M0 has none, and compilers
+        call a function."""
         return not self.triple.startswith("thumbv6m")
 
     @property
     def multiplies_lanes(self) -> bool:
-        """Whether one instruction multiplies 16 bits by a lane of another register and adds 32: on AArch64."""
+        """Whether one instruction multiplies 16-bit elements by a lane of another register and adds in 32 bits: on
+        AArch64."""
         return self.multiplies_high
 
     @property
     def narrows_saturating(self) -> bool:
-        """Whether one instruction narrows integers to half of their bits, saturated: on AArch64."""
+        """Whether one instruction narrows integers to half their width, with saturation: on AArch64."""
         return self.multiplies_high
 
     @property
     def half_floats(self) -> bool:
-        """Whether it has arithmetic of f16."""
+        """Whether the target has arithmetic on f16."""
         return not self.features.isdisjoint(HALF_FLOATS)
 
     @property
     def has_vectors(self) -> bool:
-        """Whether its registers hold several numbers of 32 bits."""
+        """Whether the registers hold several 32-bit elements."""
         return True
 
     @property
     def alignment(self) -> int:
-        """The alignment of buffers in bytes; a vector may touch as many bytes behind one."""
+        """The alignment of buffers in bytes; vector accesses may extend as many bytes beyond the end of a buffer."""
         return 64 if self.has_vectors else 8
 
     @property
     def overlays_results(self) -> bool:
-        """Whether a kernel's result may overlap an input that nothing reads later: where memory is short, not time."""
+        """Whether a kernel's result may overlap an input that is not read later: on machines where memory is scarcer
+        than time."""
         return False
 
     def room_of(self, size: int) -> int:
-        """The bytes to reserve for a buffer of `size`, including those behind it that a vector load may touch."""
+        """The bytes to reserve for a buffer of `size` bytes, including those after it that a vector load may access."""
         behind = self.alignment if self.has_vectors else 0
         return -(-(size + behind) // self.alignment) * self.alignment
 
     @property
     def whole_vectors(self) -> bool:
-        """Whether one register holds a vector of the IR, of `LANES` numbers; such vectors have masks, too."""
+        """Whether one register holds a vector of the IR (`LANES` elements); such targets have masked vectors, too."""
         return "avx512f" in self.features
 
     @property
     def whole_dots(self) -> bool:
-        """Whether it multiplies 64 codes by 64 with one instruction."""
+        """Whether one instruction multiplies 64 codes by 64 codes."""
         return self.has("avx512f", "avx512vnni")
 
     @property
     def multiplies_rows_by_rows(self) -> bool:
-        """Whether of two computed matrices of codes the second one may be [columns, depth]."""
+        """Whether the second of two computed matrices of codes may be in the layout [columns, depth]."""
         return self.whole_dots
 
     @property
     def saturates_in_libraries(self) -> bool:
-        """Whether libraries may saturate sums of two products of uint8 and int8 in 16 bits: on x86 without VNNI, or
-        where the processor is not known."""
+        """Whether libraries may saturate sums of two products of uint8 and int8 to 16 bits: on x86 without VNNI, or if
+        the processor is unknown."""
         is_x86 = not self.triple or self.triple.startswith(("x86_64", "i386", "i686"))
         return is_x86 and not (self.has("avxvnni") or self.has("avx512vnni"))
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """Its ways to look up many bytes at once, the best first: keys of `TABLES`."""
+        """The target's ways to look up many bytes at once, the best first: keys of `TABLES`."""
         return tuple(name for name, needed in TABLES.items() if needed <= self.features)
 
     @property
     @abstractmethod
     def shuffle_bytes(self) -> int:
-        """Bytes of a register whose elements of 8 bits are shuffled at once; 0 where there is no such instruction."""
+        """The size in bytes of a register whose 8-bit elements can be shuffled by one instruction; 0 if there is
+        none."""
 
     @property
     def is_x86(self) -> bool:
-        """Whether it has vector instructions of x86."""
+        """Whether the target has x86 vector instructions."""
         return any(feature.startswith(("sse", "avx")) for feature in self.features)
 
 
 @dataclass(frozen=True)
 class CpuTarget(Processor):
-    """A CPU."""
+    """A CPU as a target."""
 
     kind: ClassVar[Literal["cpu"]] = "cpu"
 
@@ -282,21 +287,23 @@ class CpuTarget(Processor):
 
     @property
     def feature_string(self) -> str:
-        """`-sse4a,...,+avx2,+fma,...`, sorted: what LLVM would take the CPU to have besides is taken from it."""
+        """The features in LLVM's syntax, `-sse4a,...,+avx2,+fma,...`, sorted: features that LLVM would assume for the
+        CPU, but that the target lacks, are removed."""
         missing = sorted(absent(self.triple, self.cpu, self.features))
         return ",".join([f"-{name}" for name in missing] + [f"+{name}" for name in sorted(self.features)])
 
     @property
     def function_attributes(self) -> str:
-        """What LLVM is told of every function: with AVX-512, to use all of it, and to align the stack: without being
-        told, LLVM finds out that it spills 64 bytes at a time when it is too late to align them."""
+        """The attributes of every LLVM function: with AVX-512, use 512-bit vectors, and align the stack. Otherwise LLVM
+        notices that it spills 64 bytes at a time when it is too late to align them."""
         if not self.has_threads and not self.has_vectors:
             return "optsize"
         return '"prefer-vector-width"="512" "stackrealign"' if self.whole_vectors else ""
 
     @property
     def computes_floats(self) -> bool:
-        """Whether it adds floats by an instruction: else, the compiler's library has a function for it."""
+        """Whether floats are added by an instruction; otherwise the compiler's run-time library has a function for
+        it."""
         return computes_floats(self.llvm_triple, self.cpu, self.feature_string)
 
     @property
@@ -328,19 +335,19 @@ class CpuTarget(Processor):
 
     @property
     def multiplies_tiles(self) -> bool:
-        """Whether it multiplies 16 rows of 64 codes by 16 columns with one instruction, in tile registers (AMX)."""
+        """Whether one instruction multiplies 16 rows of 64 codes by 16 columns, in tile registers (AMX)."""
         return self.has("amx-tile", "amx-int8")
 
     @property
     def vector_registers(self) -> int:
-        """Vectors of `LANES` accumulators that the registers hold."""
+        """The number of vectors of `LANES` accumulators that fit the registers."""
         if self.whole_vectors:
             return 32
         return 8 if self.features & {"avx", "neon"} else 4
 
     @property
     def register_bytes(self) -> int:
-        """Bytes that arithmetic takes at once: those of a number of 32 bits where there are no vectors."""
+        """The bytes that one arithmetic instruction processes: 4 if there are no vectors."""
         _, always = BASELINE.get(self.triple.partition("-")[0], ("", frozenset[str]()))
         return next((size for feature, size in REGISTERS.items() if feature in self.features | always), 4)
 
@@ -359,18 +366,19 @@ class CpuTarget(Processor):
 
     @property
     def adds_products(self) -> bool:
-        """Whether one instruction adds the products of 16 codes by 16 to a number, and loads leave lanes out: Arm's
-        vectors of microcontrollers (MVE). Other kernels are of scalars there, too."""
+        """Whether one instruction adds the products of 16 codes by 16 codes to a scalar, and loads can be masked: Arm's
+        vectors of microcontrollers (MVE). All other kernels are scalar there."""
         return self.has("mve")
 
     @property
     def has_threads(self) -> bool:
-        """Whether a team of threads can share loops: on Linux."""
+        """Whether a team of threads can execute loops: on Linux."""
         return "linux" in self.triple
 
     @property
     def index_bits(self) -> int:
-        """Bits of an index: those of an address where nothing shares loops, which counts turns in 64."""
+        """The width of an index in bits: that of an address if there are no threads, whose iteration counts are
+        64-bit."""
         return 32 if not self.has_threads and self.triple.startswith(ADDRESSES_OF_32_BITS) else 64
 
     @property
@@ -379,27 +387,28 @@ class CpuTarget(Processor):
 
     @property
     def packs(self) -> bool:
-        """Whether it packs four whole vectors into one of bytes, with saturation."""
+        """Whether four whole vectors can be packed into one vector of bytes, with saturation."""
         return self.has("avx512f", "avx512bw")
 
     @property
     def has_caches(self) -> bool:
-        """Whether it has several levels of caches and instructions that prefetch into them."""
+        """Whether the target has several cache levels, and instructions that prefetch into them."""
         return not self.features.isdisjoint(CACHED)
 
 
 @dataclass(frozen=True)
 class GpuTarget(Processor):
-    """A GPU. Its features are `dot` (four products of 8 bits in a sum), `fma-rz` (multiply-adds that round towards
-    zero), `shuffle` (lanes of a warp read each other's numbers), `mma` (matrix products of a warp), `async-copy`,
-    `wgmma`. `matmul`: what products of floats are rounded to for matrix units; empty for products in float32."""
+    """A GPU as a target. Its features are `dot` (four 8-bit products added to a sum), `fma-rz` (multiply-adds that
+    round towards zero), `shuffle` (lanes of a warp read each other's numbers), `mma` (matrix products of a warp),
+    `async-copy`, `wgmma`. `matmul`: the type to which factors of float products are rounded for matrix units; empty for
+    products in float32."""
 
     kind: Literal["cuda", "opencl"] = "cuda"
     matmul: str = ""
 
     @property
     def chip(self) -> Chip | None:
-        """The row of `cpu`; None for OpenCL."""
+        """The table row of `cpu`; None for OpenCL."""
         return CHIPS[self.cpu] if self.kind == "cuda" else None
 
     @property
@@ -422,12 +431,12 @@ class GpuTarget(Processor):
 
     @property
     def feature_string(self) -> str:
-        """The version of PTX."""
+        """The PTX version as an LLVM feature; empty for OpenCL."""
         return "" if self.chip is None else self.chip.ptx
 
     @property
     def extensions(self) -> str:
-        """SPIR-V's extensions that the code may ask for."""
+        """The SPIR-V extensions that the code may use."""
         return "+SPV_KHR_integer_dot_product" if self.kind == "opencl" and self.dots else ""
 
     @property
@@ -468,27 +477,27 @@ class GpuTarget(Processor):
 
     @property
     def processors(self) -> int:
-        """Multiprocessors that launches are made for."""
+        """The number of multiprocessors for which launches are planned."""
         return self.costs.processors
 
     @property
     def dots(self) -> bool:
-        """Whether four products of 8 bits are added to a sum by one instruction."""
+        """Whether one instruction adds four 8-bit products to a sum."""
         return "dot" in self.features
 
     @property
     def shuffles(self) -> bool:
-        """Whether the lanes of a warp read each other's numbers."""
+        """Whether lanes of a warp can read each other's registers."""
         return "shuffle" in self.features
 
     @property
     def matrix_units(self) -> bool:
-        """Whether warps multiply matrices, and copy into shared memory while they do."""
+        """Whether warps have matrix instructions, and asynchronous copies into shared memory."""
         return self.has("mma", "async-copy")
 
     @property
     def warpgroups(self) -> bool:
-        """Whether groups of four warps multiply matrices."""
+        """Whether groups of four warps have matrix instructions (wgmma)."""
         return "wgmma" in self.features
 
 

@@ -16,7 +16,7 @@ from relay.target.record import CpuTarget, GpuTarget, Target
 
 
 def host() -> CpuTarget:
-    """This machine. Raises Unsupported on any but Linux on x86-64 or aarch64."""
+    """The target of this machine. Raises Unsupported on any but Linux on x86-64 or aarch64."""
     machine = platform.machine()
     if sys.platform != "linux" or machine not in ("x86_64", "aarch64"):
         raise Unsupported(f"host {sys.platform} {machine}", "native code is made for Linux on x86-64 and aarch64 only")
@@ -37,8 +37,8 @@ CROSS: dict[str, tuple[str, frozenset[str]]] = {
     "wasm32": ("generic", frozenset()),
     "x86_64": ("x86-64", frozenset({"sse2"})),
 }
-"""CPU and features by the first word of a triple, where a target names no others. For a generic processor of Arm's
-microcontrollers, LLVM orders instructions without regard to how many registers there are."""
+"""The default CPU and features by the first word of a triple. Microcontrollers need a named CPU: for a generic one,
+LLVM schedules instructions without regard to the number of registers."""
 SHORT = {
     "android": "aarch64-unknown-linux-android",
     "apple-m1": "aarch64-unknown-linux-gnu -mcpu=apple-m1",
@@ -73,34 +73,34 @@ SHORT = {
     "wasm32": "wasm32-unknown-unknown",
     "x86_64": "x86_64-unknown-linux-gnu",
 }
-"""What the names of processors, boards and phones stand for, phones by their largest core. Raspberry Pis have a system
-of 64 bits from 3 on; those of 3 and 4 were made without the cryptographic extension that their cores usually have."""
+"""The target texts that short names stand for: processors, boards, and phones (by their largest core). Raspberry Pis
+are 64-bit from 3 on; 3 and 4 lack the cryptographic extension that their cores usually have."""
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64", "armv6l": "arm", "armv7": "armv7a", "armv7l": "armv7a"}
-"""What other tools begin a triple with, and what it begins with here."""
+"""Other tools' spellings of a triple's first word, and the spelling here."""
 FOREIGN = ("apple", "darwin", "macos", "ios", "windows", "win32", "msvc", "cygwin", "uefi")
-"""What a triple has in it of a system whose objects are not ELF, and which nothing here was tried on."""
+"""Words in a triple of systems without ELF objects, on which nothing was tested."""
 NEEDING = {
     "dsp": ("thumbv7em", "thumbv8m.main", "thumbv8.1m.main"),
     "mve": ("thumbv8.1m.main",),
     "mve.fp": ("thumbv8.1m.main",),
 }
-"""By feature of a microcontroller, what triples begin with whose processors may have it: for others, LLVM makes its
-instructions all the same, or ends the process."""
+"""For optional features of microcontrollers, the prefixes of triples whose processors may have them: for others, LLVM
+emits the instructions anyway, or ends the process."""
 HARD_FLOAT = {"arm": frozenset({"vfp4d16sp"}), "thumbv7em": frozenset({"vfp4d16sp"})}
-"""By the first word of a triple that ends in `eabihf`, its unit for floats, where the CPU of `CROSS` has none."""
+"""The floating-point unit for triples that end in `eabihf`, by first word, where the CPU of `CROSS` has none."""
 
 
 COSTS, CHANGES = "-costs=", "-mattr="
 SPELLED: dict[str, Target] = {}
-"""Targets whose text `spelled` has made: reading such a text again in this process needs no check by LLVM."""
+"""Targets whose text `spelled` has made: parsing such a text again in this process needs no check by LLVM."""
 
 
 def resolve(target: str | Target) -> Target:
-    """`"llvm"` is this machine; `"TRIPLE -mcpu=NAME -mattr=+a,+b"` another one, its options as LLVM spells them;
-    `"cuda -arch=sm_90"` and `"opencl"` are GPUs. Some have a name: `"riscv64"`, `"rpi4"` (`SHORT`). To each,
-    `-costs=NAME=NUMBER,...` gives measured numbers in place of estimates (`with_costs`).
+    """Parse the text of a target. `"llvm"` is this machine; `"TRIPLE -mcpu=NAME -mattr=+a,+b"` another one, with LLVM's
+    options; `"cuda -arch=sm_90"` and `"opencl"` are GPUs. Some have short names: `"riscv64"`, `"rpi4"` (`SHORT`). For
+    each, `-costs=NAME=NUMBER,...` sets measured costs in place of estimates (`with_costs`).
 
-    Raises Unsupported for a triple that is not known or of Windows or macOS, InvalidArgument for other options.
+    Raises Unsupported for an unknown triple, and for Windows and macOS, InvalidArgument for other options.
     """
     if isinstance(target, Target):
         return target
@@ -125,7 +125,7 @@ def once(names: Sequence[str], kind: str, target: str) -> None:
 
 
 def _cost(written: str) -> tuple[str, float]:
-    """A cost as text: `fork=3000`."""
+    """Parse a cost: `fork=3000`."""
     name, _, number = written.partition("=")
     try:
         return name, float(number)
@@ -159,8 +159,8 @@ def _machine(target: str, words: Sequence[str]) -> Target:
 
 
 def _check_arm(machine: CpuTarget, where: str) -> None:
-    """Raise InvalidArgument for features of another architecture of microcontrollers, for floats passed in registers
-    that the processor does not have, or may not use, and for vectors without the registers that they are in."""
+    """Raise InvalidArgument for features of another microcontroller architecture, for floats passed in registers that
+    the processor lacks or may not use, and for vectors without the registers that hold them."""
     first = machine.triple.partition("-")[0]
     for name, others in NEEDING.items():
         if first.startswith("thumb") and name in machine.features and first not in others:
@@ -175,13 +175,13 @@ def _check_arm(machine: CpuTarget, where: str) -> None:
 
 
 def names() -> list[str]:
-    """Names of targets that are accepted in place of a triple."""
+    """The names of targets that are accepted in place of a triple."""
     return ["llvm", "cuda", "opencl", *SHORT]
 
 
 def spelled(target: Target) -> str:
-    """The text of a target: `resolve` makes the target of it again, on this machine or, but for `llvm`, on any. Raises
-    InvalidArgument for a GPU that no text names."""
+    """The text of a target, from which `resolve` makes an equal target, for `llvm` only on this machine. Raises
+    InvalidArgument for a GPU that no text describes."""
     costs = ",".join(f"{name}={repr(number).removesuffix('.0')}" for name, number in target.measured)
     words = [_spelled(replace(target, measured=())), *([COSTS + costs] if costs else [])]
     found = " ".join(words)
@@ -218,7 +218,7 @@ def _spelled_gpu(target: GpuTarget) -> str:
 
 
 def _of_triple(triple: str, target: str) -> CpuTarget:
-    """The machine of a triple. Raises Unsupported for one that is not known, or of a system that is not supported."""
+    """The target of a triple. Raises Unsupported for an unknown triple, or an unsupported system."""
     name, *system = triple.split("-")
     if any(part.lower().startswith(FOREIGN) for part in system):
         what = "is of Windows or macOS, which are not supported"
@@ -235,7 +235,7 @@ def _of_triple(triple: str, target: str) -> CpuTarget:
 
 
 def _generic(triple: str) -> CpuTarget:
-    """The machine of a triple without a CPU."""
+    """The target of a triple without a named CPU."""
     first = triple.partition("-")[0]
     machine = CpuTarget(triple, *CROSS.get(first, ("", frozenset[str]())))
     floats = HARD_FLOAT.get(first, frozenset()) if machine.floats_in_registers else frozenset[str]()
@@ -243,8 +243,8 @@ def _generic(triple: str) -> CpuTarget:
 
 
 def _with_cpu(machine: CpuTarget, cpu: str, where: str = "target") -> CpuTarget:
-    """The machine with this CPU, which may be that of a name in `SHORT`, and what it has where LLVM can tell. Raises
-    InvalidArgument for one of another architecture."""
+    """The target with this CPU (also a name in `SHORT`) and, where LLVM can tell, its features. Raises InvalidArgument
+    for a CPU of another architecture."""
     first, words = machine.triple.partition("-")[0], SHORT.get(cpu, "").split()
     options = {word.partition("=")[0]: word.partition("=")[2] for word in words[1:]}
     if options and (other := words[0].partition("-")[0]) != first:
@@ -266,7 +266,7 @@ def _features_of(triple: str, cpu: str) -> frozenset[str]:
 
 
 def _check(triple: str, cpu: str, changes: str, where: str = "target") -> None:
-    """Raise InvalidArgument for a processor or a feature that LLVM does not know: it ends the process, or goes on."""
+    """Raise InvalidArgument for a CPU or feature that LLVM does not know: it would end the process, or ignore it."""
     first = triple.partition("-")[0]
     names = {change[1:] for change in changes.split(",") if change}
     if cpu == CROSS[first][0] and names <= {*NAMES.get(first, "").split()}:
@@ -278,7 +278,7 @@ def _check(triple: str, cpu: str, changes: str, where: str = "target") -> None:
 
 
 def check_cpu(target: CpuTarget, where: str) -> None:
-    """Raise InvalidArgument for a triple, a CPU or a feature that is not known."""
+    """Raise InvalidArgument for an unknown triple, CPU or feature."""
     try:
         known = _of_triple(target.triple, target.triple)
     except Unsupported as error:
@@ -293,7 +293,8 @@ def check_cpu(target: CpuTarget, where: str) -> None:
 
 
 def _changed(machine: CpuTarget, changes: str) -> frozenset[str]:
-    """Its features with these added and those taken away, together with what is not there without them."""
+    """The machine's features after these additions and removals, including removals of features that depend on a
+    removed one."""
     _check(machine.triple, machine.cpu, changes)
     found = set(machine.features)
     for change in changes.split(","):
