@@ -173,7 +173,8 @@ class Drawn(Picks):
         self.data = data
 
     def __call__(self, name: str, possible: Sequence[T], best: T) -> T:
-        return possible[self.data.draw(st.integers(0, len(possible) - 1), name)]
+        self.decided[name] = value = possible[self.data.draw(st.integers(0, len(possible) - 1), name)]
+        return value
 
 
 def drawn(data: st.DataObject, scheduler: FunctionScheduler) -> list[OpSchedule]:
