@@ -15,8 +15,10 @@ from time import perf_counter
 import numpy as np
 from xdsl.dialects.builtin import bf16
 
+from relay.errors import InvalidArgument, RelayError
 from relay.lowering.codegen import compile_text
 from relay.runtime import Library
+from relay.runtime.archive import check_host
 from relay.runtime.memory import address, aligned_bytes
 from relay.target import CpuTarget, host, resolve
 from relay.target.dots import Dot, best_dot, half_dot
@@ -164,9 +166,11 @@ def scaling(processors: Sequence[int]) -> float:
 
 def measure(target: str | CpuTarget = "llvm") -> Mapping[str, float]:
     """Multiply-adds per second by kind: the best of several rounds. `target`: this machine, or it without some of its
-    instructions."""
+    instructions. Raises InvalidArgument for a target whose code this machine cannot run."""
     machine = resolve(target)
-    assert isinstance(machine, CpuTarget)
+    if not isinstance(machine, CpuTarget):
+        raise InvalidArgument(f"target {str(target)!r}", "is not a CPU's")
+    check_host({"target": {"triple": machine.triple, "features": machine.features}}, f"target {str(target)!r}")
     data = aligned_bytes(128 + 64 * PAIRS)
     found: dict[str, float] = {}
     for kind, instruction in instructions(machine).items():
@@ -181,5 +185,8 @@ def measure(target: str | CpuTarget = "llvm") -> Mapping[str, float]:
 
 
 if __name__ == "__main__":
-    for kind, rate in measure(*sys.argv[1:]).items():
-        print(f"{kind}: {rate / 1e9:.1f} GMAC/s")
+    try:
+        for kind, rate in measure(*sys.argv[1:]).items():
+            print(f"{kind}: {rate / 1e9:.1f} GMAC/s")
+    except RelayError as error:
+        sys.exit(str(error))

@@ -20,6 +20,7 @@ from benchmarks.cases import CASES, module_of
 from benchmarks.instructions import EXPECTED, Counts, count, counted, innermost, worse
 from relay.compile import peak
 from relay.compile.pipeline import optimize
+from relay.errors import InvalidArgument
 from relay.exploration.references import exact_session
 from relay.frontend import import_model
 from relay.interpreters import run
@@ -222,6 +223,12 @@ def test_the_plot_and_the_table_of_exactness():
 
 def test_every_peer_has_an_adapter():
     assert all(adapter(name).PACKAGE for name in PEERS)
+
+
+@pytest.mark.parametrize("target, why", [("cortex-m4", "is code for thumbv7em"), ("cuda", "is not a CPU's")])
+def test_the_peak_of_another_machine_is_an_error(target: str, why: str):
+    with pytest.raises(InvalidArgument, match=why):
+        peak.measure(target)
 
 
 def test_the_peak_is_positive():
