@@ -66,8 +66,8 @@ class Numbers:
 @dataclass
 class Kernel:
     """A function, its calls, and all inside of it but numbers, in the order of the text. `numbers`: which operands are
-    such, by the place of their operation; `known`: what has to be the same of them. `same`: kernels that differ from it
-    in other numbers only."""
+    such, by the place of their operation; `known`: their types, and what has to be the same of them. `same`: kernels
+    that differ from it in other numbers only."""
 
     function: FuncOp
     calls: Sequence[CallOp]
@@ -88,7 +88,7 @@ class Kernel:
             for index, operand in enumerate(op.operands)
             if isinstance(operand.owner, arith.ConstantOp)
         ]
-        known = [rule.known(ops[place], index, given) for place, index in numbers]
+        known = [(ops[place].operands[index].type, rule.known(ops[place], index, given)) for place, index in numbers]
         return Kernel(function, calls, ops, numbers, known)
 
     @property

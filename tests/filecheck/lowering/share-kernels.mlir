@@ -11,6 +11,8 @@ func.func @main(%x: memref<32xf32>, %y: memref<32xf32>) {
   func.call @inside_too(%x, %y) : (memref<32xf32>, memref<32xf32>) -> ()
   func.call @once(%x, %y) : (memref<32xf32>, memref<32xf32>) -> ()
   func.call @twice(%x, %y) : (memref<32xf32>, memref<32xf32>) -> ()
+  func.call @sixteen_lanes(%x) : (memref<32xf32>) -> ()
+  func.call @eight_lanes(%y) : (memref<32xf32>) -> ()
   func.return
 }
 // CHECK-LABEL: func.func @main
@@ -19,7 +21,7 @@ func.func @main(%x: memref<32xf32>, %y: memref<32xf32>) {
 // CHECK:         [[FIVE:%.+]] = bufferization.to_buffer %numbers_1 read_only
 // CHECK-NEXT:    func.call @first([[FIVE]], %y, %y) : (memref<1xf32>, memref<32xf32>, memref<32xf32>) -> ()
 // CHECK-NEXT:    func.call @shorter(%x, %y)
-// SCALARS-COUNT-7: func.func private
+// SCALARS-COUNT-9: func.func private
 
 func.func private @first(%x: memref<32xf32>, %y: memref<32xf32>) {
   %zero = arith.constant 0 : index
@@ -141,5 +143,23 @@ func.func private @twice(%x: memref<32xf32>, %y: memref<32xf32>) {
   %b = arith.addf %a, %v : vector<16xf32>
   %c = arith.mulf %b, %w : vector<16xf32>
   vector.store %c, %y[%zero] : memref<32xf32>, vector<16xf32>
+  func.return
+}
+
+// Stored constants of another number of lanes are another kernel: nothing but the constant has that type.
+// CHECK-LABEL: func.func private @sixteen_lanes(%y: memref<32xf32>)
+// CHECK:         vector.store %{{.+}} : memref<32xf32>, vector<16xf32>
+// CHECK-LABEL: func.func private @eight_lanes(%y: memref<32xf32>)
+// CHECK:         vector.store %{{.+}} : memref<32xf32>, vector<8xf32>
+func.func private @sixteen_lanes(%y: memref<32xf32>) {
+  %zero = arith.constant 0 : index
+  %v = arith.constant dense<3.0> : vector<16xf32>
+  vector.store %v, %y[%zero] : memref<32xf32>, vector<16xf32>
+  func.return
+}
+func.func private @eight_lanes(%y: memref<32xf32>) {
+  %zero = arith.constant 0 : index
+  %v = arith.constant dense<5.0> : vector<8xf32>
+  vector.store %v, %y[%zero] : memref<32xf32>, vector<8xf32>
   func.return
 }
