@@ -108,8 +108,9 @@ def recompute(block: Block) -> None:
         if (len(users(op.results[0])) > COPIES and not numbers) or not recomputable(op, volume(op.results[0])):
             continue
         for user in users(op.results[0])[0 if numbers else 1 :]:
-            copy = op.clone()
-            block.insert_op_before(copy, user if numbers else op)  # kernels that are the same have the same order
+            copy, at = op.clone(), block.find_ancestor_op_in_block(user) if numbers else op
+            assert at is not None
+            block.insert_op_before(copy, at)  # kernels that are the same have the same order
             for index, operand in enumerate(user.operands):
                 if operand is op.results[0]:
                     user.operands[index] = copy.results[0]

@@ -32,6 +32,26 @@ func.func @twice(%x: tensor<5xf32>) -> tensor<5xf32> {
 // CHECK-NEXT:    [[E:%.+]] = func.call @elementwise_0([[M]])
 // CHECK-NEXT:    func.return [[E]]
 
+// A mask of a position is computed again for each op that uses it, also where that is in a branch.
+func.func @in_branches(%c: tensor<i1>, %p: tensor<1xi32>, %x: tensor<4xi32>) -> (tensor<4xi32>, tensor<4xi32>) {
+  %k = relay.constant dense<[0, 1, 2, 3]> : tensor<4xi32>
+  %m = relay.add %k, %p : (tensor<4xi32>, tensor<1xi32>) -> tensor<4xi32>
+  %s = tensor.extract %c[] : tensor<i1>
+  %r = scf.if %s -> (tensor<4xi32>) {
+    %a = relay.multiply %x, %m : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
+    scf.yield %a : tensor<4xi32>
+  } else {
+    scf.yield %x : tensor<4xi32>
+  }
+  %o = relay.subtract %x, %m : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
+  func.return %r, %o : tensor<4xi32>, tensor<4xi32>
+}
+// CHECK-LABEL: func.func @in_branches
+// CHECK:         [[M:%.+]] = func.call @elementwise_1(%k, %p)
+// CHECK-NEXT:    scf.if
+// CHECK-NEXT:      func.call @elementwise_3(%x, [[M]])
+// CHECK:         func.call @elementwise_2(%k, %p, %x)
+
 // CHECK-LABEL: func.func private @dense_0(
 // CHECK-NEXT:    [[K:%.+]] = relay.constant dense<3> : tensor<i32>
 // CHECK-NEXT:    [[D:%.+]] = relay.nn.dense
@@ -42,4 +62,6 @@ func.func @twice(%x: tensor<5xf32>) -> tensor<5xf32> {
 // CHECK-LABEL: func.func private @elementwise_0(
 // CHECK-NEXT:    relay.abs
 // CHECK-NEXT:    relay.sqrt
+// CHECK-NEXT:    func.return
+// CHECK:       func.func private @elementwise_3(
 // CHECK-NOT:   func.func
