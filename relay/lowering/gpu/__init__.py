@@ -1,1 +1,1 @@
-"""From bufferized kernels to code for GPUs: one launch for each nest that cannot be part of another."""
+"""The lowering of bufferized kernels to GPU code: one launch for each loop nest that cannot be fused into another."""

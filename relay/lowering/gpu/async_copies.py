@@ -1,4 +1,4 @@
-"""Stages of rows of both factors, as threads copy them into shared memory while earlier ones are multiplied."""
+"""Copies of stages of both factors by threads to shared memory, asynchronously while earlier stages are multiplied."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from relay.lowering.shaped import shape_of
 
 @dataclass(frozen=True)
 class Copied:
-    """A row of the data that a thread copies chunks of: where its first number is, where its image's rows and columns
-    start, and where it goes in a stage."""
+    """A row of the data of which a thread copies chunks: `start`: offset of its first element; `row` and `column`: its
+    position in the image; `inside`: whether the row exists, None if it always does; `to`: its offset in a stage."""
 
     start: Index
     row: Index
@@ -33,11 +33,13 @@ class Copied:
 
 
 class AsyncCopies:
-    """Emits the copies of one thread. `sources`: the data and the packed weights, both of one dimension. `ahead`: steps
-    whose copies are under way while one is multiplied. `fenced`: what reads the stages is behind a fence."""
+    """Emits the copies of one thread. `sources`: the data and the packed weights, both flat. `ahead`: steps whose
+    copies are in flight while one is multiplied. `fenced`: the instructions that read the stages need a fence after the
+    copies."""
 
     rolled = False
-    """The assembler may write out steps: where it does not, each thread divides by the sizes of windows in each."""
+    """Whether the assembler must not unroll the loop over steps: False, because without unrolling each thread would
+    divide by the window's sizes in every step."""
 
     def __init__(self, thread: MatrixThread, sources: Sequence[SSAValue], ahead: int, fenced: bool):
         self.t, self.b, self.m, self.conv = thread, thread.b, thread.m, thread.conv
@@ -46,11 +48,11 @@ class AsyncCopies:
 
     @staticmethod
     def sources(b: LoopBuilder, matrix: Matrix, factors: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        """What a launch is given for both factors: their buffers."""
+        """Return the launch's arguments for both factors: their buffers."""
         return factors
 
     def prepare(self) -> None:
-        """What a thread copies in each step: its chunk of some rows of both factors."""
+        """Compute the part of each step that the thread copies: its chunk of some rows of both factors."""
         b, t, tile, conv = self.b, self.t, self.t.tile, self.conv
         self.chunk = t.rem(t.number, t.chunks)
         first = t.div(t.number, t.chunks)
@@ -91,7 +93,7 @@ class AsyncCopies:
             self.b.add(nvgpu.DeviceAsyncCreateGroupOp())
 
     def arrive(self, step: Index) -> None:
-        """Wait until the copies of a step are there, for all threads."""
+        """Wait until the copies of a step have arrived, for all threads."""
         last = self.b.add(nvgpu.DeviceAsyncCreateGroupOp()).asyncToken
         self.b.add(nvgpu.DeviceAsyncWaitOp(last, self.ahead - 1))
         if self.fenced:
@@ -99,7 +101,7 @@ class AsyncCopies:
         self.b.add(BarrierOp.create())
 
     def refill(self, step: Index) -> None:
-        """Start the copies of the step that is `ahead` of one, if there is one."""
+        """Start the copies of the step that is `ahead` steps later, if there is one."""
         later = self.b.plus(step, self.ahead)
         if not isinstance(later, int):
             due = self.t.below(later, self.m.steps)
@@ -118,7 +120,7 @@ class AsyncCopies:
             self.copy(self.t.shared, b.plus(start, at), self.weights, place, CHUNK)
 
     def issue_data(self, k: Index, start: Index) -> None:
-        """Start the copies of the data from a place in the depth on, to places from `start` on."""
+        """Start the copies of the data at depth `k`, to offsets from `start` on."""
         b, t, conv = self.b, self.t, self.conv
         known = t.below(k, self.m.depth) if self.m.depth < self.m.packed_depth else None
         tap, channel = t.div(k, conv.channels), t.rem(k, conv.channels)
@@ -136,7 +138,7 @@ class AsyncCopies:
             when(b, both(b, conditions), partial(self.read, to, row, away), partial(self.set, fill, to))
 
     def fill(self, known: SSAValue | None) -> SSAValue:
-        """A piece of padding; zeros behind the end of a row."""
+        """Return a piece of padding: the padding value, or zeros behind the end of a row."""
         zeros = self.b.broadcast(self.b.constant(0, self.conv.data.element), self.m.piece)
         if self.m.padding is None:
             return zeros
@@ -146,7 +148,7 @@ class AsyncCopies:
         return self.b.select(known, padding, zeros)
 
     def copy(self, to: SSAValue, at: Index, source: SSAValue, start: Index, count: int) -> None:
-        """Start a copy of so many numbers: one chunk, or a piece of one."""
+        """Start a copy of `count` elements: one chunk, or a piece of one."""
         b = self.b
         b.add(nvgpu.DeviceAsyncCopyOp(to, b.index(at), source, b.index(start), count))
 
@@ -156,6 +158,6 @@ class AsyncCopies:
         self.copy(self.t.numbers, at, self.data, self.b.plus(row.start, away), self.m.piece)
 
     def set(self, value: SSAValue, to: Index) -> None:
-        """Write one piece."""
+        """Store one piece of constant elements."""
         self.b.vector_store(value, self.t.numbers, [self.t.div(to, self.m.format.data)])
         align(self.b.block.last_op, self.m.piece * self.m.format.data)

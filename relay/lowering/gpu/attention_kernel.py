@@ -1,14 +1,15 @@
-"""Attention by the matrix units of single warps: scores of 16 queries and a tile of keys stay in a warp's registers, as
-does what becomes of them, which is multiplied by the values.
+"""Attention by the matrix units of single warps: the scores of 16 queries and a tile of keys, and the weights that are
+computed from them, stay in a warp's registers, and are multiplied by the values.
 
 The layout of sums (PTX ISA, "Matrix Fragments for mma.m16n8k32") gives four lanes the scores of two queries; with the
-keys' rows in the order of packed weights, each has 8 neighbours of every 32. As first factor of the second product,
-instruction by instruction, a lane t has two words of each query, at the bytes 4 t and 16 + 4 t of 32. So values are
-copied such that the numbers of its 8 neighbours' word w are at the bytes 16 w + 4 t, and nothing moves between lanes.
+keys' rows in the order of packed weights, each lane has 8 neighbours of every 32. As the first factor of the second
+product, instruction by instruction, a lane t needs two words of each query, at the bytes 4 t and 16 + 4 t of 32. So
+values are copied such that the numbers of its 8 neighbours' word w are at the bytes 16 w + 4 t, and no data moves
+between lanes.
 
-Where there is one tile of keys, the operations on rows run as they are. Of several tiles, a softmax of floats is
-computed along the way (online_softmax). What else there is takes a pass over the keys for each reduction, whose scores
-are computed again, and one for the values: so codes are those of separate launches.
+With a single tile of keys, the operations on rows are applied unchanged. With several tiles, a softmax of floats is
+computed incrementally (`online_softmax`). Other chains need a pass over the keys for each reduction, whose scores are
+computed again, and one for the values, so that codes equal those of separate launches.
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ from relay.lowering.indices import below, binary
 from relay.lowering.scheduling.in_turn import Chain, Scheduled, is_number, is_reduction
 
 SCORES = 8
-"""Neighbouring scores of a lane."""
+"""The number of neighbouring scores of a lane."""
 WIDTH = QUAD * SCORES
-"""Keys whose scores the four lanes of a quad have, `SCORES` neighbours each."""
+"""The number of keys whose scores the four lanes of a quad have, `SCORES` neighbours each."""
 
 
 @dataclass(frozen=True)
 class Attention:
-    """What attention consists of: the first product's operation, the chain on its rows, and both products. `online`:
-    the chain as a softmax that can be computed along the way."""
+    """The parts of an attention: the first product's operation, the chain on its rows, and both products. `online`: the
+    chain as a softmax that can be computed incrementally, else None."""
 
     op: linalg.GenericOp
     chain: Chain
@@ -55,12 +56,12 @@ class Attention:
 
 
 Numbers = dict[SSAValue, SSAValue]
-"""What buffers with one number a row hold for a row."""
+"""The current row's values of buffers with one value per row."""
 
 
 class AttentionKernel(PairKernel):
-    """Emits what one thread does for some queries of one head. The kernel's own product is the second one, whose first
-    factor has no memory."""
+    """Emits the work of one thread for some queries of one head. The product of the base class is the second one, whose
+    first factor is not in memory."""
 
     def __init__(
         self,
@@ -93,10 +94,10 @@ class AttentionKernel(PairKernel):
         found = self.units.finish(found)
         return found[: self.tile.sums], found[self.tile.sums :]
 
-    # All keys at once
+    # A single tile of keys
 
     def computed(self, tile: Index) -> list[list[list[SSAValue]]]:
-        """The weights of a tile that is all keys."""
+        """Return the weights of a tile that contains all keys."""
         emitters = self.emitters(tile, [{}, {}])
         for emitter in emitters:
             emitter.emit()
@@ -105,7 +106,7 @@ class AttentionKernel(PairKernel):
     # Passes
 
     def in_passes(self, start: list[SSAValue]) -> list[SSAValue]:
-        """Each reduction in a pass over all keys, and then the values."""
+        """Emit each reduction as a pass over all keys, and then a pass for the values; return the sums."""
         b, numbers = self.b, list[Numbers]([{}, {}])
         for op in self.scores.chain.ops:
             if isinstance(op, linalg.GenericOp) and is_reduction(op):
@@ -119,18 +120,18 @@ class AttentionKernel(PairKernel):
         return list(state.results)
 
     def is_number(self, op: linalg.GenericOp) -> bool:
-        """Whether an operation computes a number of each row."""
+        """Whether an operation computes one value for each row."""
         return is_number(op, self.scores.chain.outer)
 
     def compute_number(self, op: Scheduled, numbers: list[Numbers]) -> None:
-        """A number of each row, which others of these are computed from."""
+        """Compute a per-row value, from other per-row values, for both rows of the thread."""
         for half in range(2):
             row = self.of_row(half, numbers[half])
             row.compute(op)
             numbers[half] = row.numbers
 
     def reduce(self, op: linalg.GenericOp, numbers: list[Numbers]) -> None:
-        """A reduction of both rows, as a pass over the keys."""
+        """Emit a reduction of both rows as a pass over the keys."""
         b, output, join = self.b, op.outputs[0], join_of(op)
         assert join is not None
         starts = [known[output] for known in numbers]
@@ -147,10 +148,10 @@ class AttentionKernel(PairKernel):
             total = self.members.join(own, join)
             known[output] = b.add(join(start, total)).results[0] if join in SUMS else total
 
-    # Along the way
+    # Incremental softmax
 
     def along(self, start: list[SSAValue]) -> list[SSAValue]:
-        """One pass: the values' sums are scaled down where a greater score comes."""
+        """Emit a single pass: the values' sums are scaled down where a greater score occurs; return the sums."""
         b, online, sums = self.b, self.online, self.tile.sums
         assert online is not None
         numbers = list[Numbers]([{}, {}])
@@ -184,8 +185,9 @@ class AttentionKernel(PairKernel):
         return found
 
     def go_on(self, emitter: TileRow, before: SSAValue, total: SSAValue) -> tuple[SSAValue, SSAValue, SSAValue]:
-        """With the scores of another tile, for one row: the greatest score, what the thread has of the sum of powers,
-        and what sums of before are multiplied by. Without a finite score all powers are 0, not `exp(inf - inf)`."""
+        """Process the scores of another tile for one row; return the greatest score, the thread's part of the sum of
+        exponentials, and the factor for earlier sums. Without a finite score all exponentials are 0, not `exp(inf -
+        inf)`."""
         b, online = self.b, self.online
         assert online is not None
         most, powers, output = online.most, online.powers, online.most.outputs[0]
@@ -201,21 +203,21 @@ class AttentionKernel(PairKernel):
         return found, b.add(arith.AddfOp(b.add(arith.MulfOp(total, factor)).result, own)).result, factor
 
     def scaled(self, sums: Sequence[SSAValue], half: int, factor: SSAValue) -> list[SSAValue]:
-        """The sums of values, those of one row multiplied by a factor."""
+        """Return the sums of values, in which those of row `half` are multiplied by a factor."""
         b = self.b
         return [b.add(arith.MulfOp(sum, factor)).result if n % 4 // 2 == half else sum for n, sum in enumerate(sums)]
 
     # Tiles
 
     def of_row(self, half: int, numbers: Numbers) -> TileRow:
-        """What computes numbers of a row, without scores."""
+        """Return the emitter for per-row values of a row, without scores."""
         return TileRow(self.b, self.scores, self.row_points, self.members, self.dims(half), 0, numbers, [])
 
     def dims(self, half: int) -> list[Index]:
         return [self.number, self.rows[half]]
 
     def emitters(self, tile: Index, numbers: Sequence[Numbers]) -> list[TileRow]:
-        """What computes on the scores of a tile, for both rows of the thread."""
+        """Return the emitters of operations on the scores of a tile, for both rows of the thread."""
         found = enumerate(self.tiles.of_tile(tile))
         return [
             TileRow(self.b, self.scores, self.row_points, self.members, self.dims(half), tile, numbers[half], scores)
@@ -223,7 +225,7 @@ class AttentionKernel(PairKernel):
         ]
 
     def compute_for(self, op: linalg.GenericOp, emitter: TileRow) -> None:
-        """What an operation reads of rows, and what that is computed from."""
+        """Emit the operations of the chain that compute the inputs of an operation."""
         for value in op.inputs:
             if value in self.scores.chain.written and value not in emitter.numbers and (value, "") not in emitter.kept:
                 writer = next(each for each in self.scores.chain.ops if value in each.outputs)
@@ -232,7 +234,7 @@ class AttentionKernel(PairKernel):
                 emitter.compute(writer)
 
     def weights(self, emitter: TileRow) -> list[list[SSAValue]]:
-        """The weights of a tile, whose numbers of each row are known, as words."""
+        """Return the weights of a tile as words; the values that they need per row are known."""
         last = self.scores.chain.ops[-1]
         assert isinstance(last, linalg.GenericOp)
         self.compute_for(last, emitter)
@@ -240,13 +242,14 @@ class AttentionKernel(PairKernel):
         return self.words(emitter)
 
     def words(self, emitter: TileRow) -> list[list[SSAValue]]:
-        """The weights of a row: for each instruction, the lane's two words; those of keys that are none are 0."""
+        """Return the weights of a row: for each instruction, the lane's two words; weights of keys beyond the last one
+        are 0."""
         pieces = zip(emitter.pieces, emitter.kept[self.scores.weights, ""], strict=True)
         words = [word for piece, weights in pieces for word in self.words_of(piece, weights)]
         return [words[n : n + 2] for n in range(0, len(words), 2)]
 
     def words_of(self, piece: Piece, weights: SSAValue) -> list[SSAValue]:
-        """Eight codes or floats as words."""
+        """Convert eight codes or floats to words."""
         b, format = self.b, self.m.format
         if format.exact:
             codes = b.bitcast(weights, i32, 2)
@@ -257,7 +260,7 @@ class AttentionKernel(PairKernel):
         return words if inside is None else [b.select(inside, word, zero) for word in words]
 
     def multiply(self, tile: Index, words: Sequence[list[list[SSAValue]]], sums: Sequence[SSAValue]) -> list[SSAValue]:
-        """Products of a tile's weights and values more."""
+        """Add the products of a tile's weights and values to the sums."""
         b, found, steps = self.b, list(sums), value_steps(self.scores.matrix, self.m)
         copies = ValueCopies(self.t, self.factors, self.pair, self.number)
         stages = [self.scores.shared_bytes + step * self.tile.columns * self.tile.depth for step in range(steps)]
@@ -273,17 +276,18 @@ class AttentionKernel(PairKernel):
 
 
 def shared_bytes(scores: Scores, values: Matrix) -> int:
-    """Shared memory of a block: queries, keys, and a tile of values."""
+    """Return the bytes of a block's shared memory: queries, keys, and a tile of values."""
     return scores.shared_bytes + value_steps(scores.matrix, values) * values.tile.columns * values.tile.depth
 
 
 def value_steps(scores: Matrix, values: Matrix) -> int:
-    """Steps of the values' depth in a tile of keys."""
+    """Return the number of steps of the values' depth in a tile of keys."""
     return min(-(-scores.tile.columns // values.deep), values.steps)
 
 
 class TileRow(RowEmitter):
-    """Emits operations on a tile of a row's scores. `numbers`: those of the row that are known."""
+    """Emits operations on a tile of a row's scores. `numbers`: the row's known values of buffers with one value per
+    row."""
 
     def __init__(
         self,
@@ -312,8 +316,8 @@ class TileRow(RowEmitter):
 
 
 class ValueCopies(PairCopies):
-    """Emits the copies of one thread of the values, in the order in which lanes have their weights; they start where a
-    stage does."""
+    """Emits one thread's copies of the values, in the order in which lanes hold the weights; the copies start at the
+    beginning of a stage."""
 
     def find(self, factors: Sequence[SSAValue]) -> Iterator[Part]:
         return self.columns(factors[0], 0)

@@ -1,5 +1,5 @@
-"""Products of floats by weights of few bits in blocks that have a scale and a zero point each: which operations are
-such, how their codes are packed, and how threads make floats of them."""
+"""Products of floats with weights of few bits, in blocks that each have a scale and a zero point: their recognition,
+the packing of codes, and the conversion of codes to floats by threads."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ from relay.lowering.scheduling.weight_only import codes_of
 from relay.lowering.shaped import shape_of
 
 MAGIC = 0x4B000000
-"""The bits of the float 2^23, whose last place is 1: with a code in its lower bits, it is 2^23 and the code."""
+"""The bits of the float 2^23, whose last bit has the value 1: with a code in its lowest bits, it is 2^23 plus the
+code."""
 WORD_BITS = 32
 
 
 @dataclass(frozen=True)
 class BlockWeights:
-    """A product of `rows` by `channels`, with what follows it: `nest`. Its data is float32[rows, blocks * block];
-    `arguments`: those of the codes, scales and zero points, constants in all calls, of so many `bits`. `zero`: the zero
-    point, if all are the same."""
+    """A product of `rows` by `channels`, with the operations that follow it, `nest`. Its data is float32[rows, blocks *
+    block]; `arguments`: those of the codes, scales and zero points, which are constants in all calls; `bits` of a
+    packed code; `zero`: the zero point, if all are equal, else None."""
 
     nest: Nest
     sums: Nest
@@ -59,12 +60,12 @@ class BlockWeights:
 
     @property
     def blocks(self) -> int:
-        """Blocks of a channel."""
+        """The number of blocks of a channel."""
         return shape_of(self.op.inputs[1])[1]
 
     @property
     def block(self) -> int:
-        """Weights that share a scale."""
+        """The number of weights that share a scale."""
         return shape_of(self.op.inputs[1])[2]
 
     @property
@@ -72,13 +73,13 @@ class BlockWeights:
         return self.blocks * self.block
 
     def largest(self, given: GivenConstants) -> float:
-        """What no weight is larger than."""
+        """Return an upper bound of the weights' magnitudes."""
         scales = [np.abs(to_numpy(each.value)).max(initial=0) for each in given.constants_of(self.arguments[1])]
         return float(max(scales)) * ((1 << 8) - 1)
 
     def pack(self, given: GivenConstants) -> list[SSAValue]:
-        """The codes, the lowest bits of a byte first, scales and zero points, each in one dimension. Zero points that
-        are all the same are left out."""
+        """Replace the arguments by packed ones and return them: codes, the lowest bits of a byte first, scales and zero
+        points, all flat. Zero points that are all equal are omitted."""
         codes, scales, zeros = ([to_numpy(each.value) for each in given.constants_of(a)] for a in self.arguments)
         bytes = [[pack(each.view(np.uint8), self.bits)] for each in codes]
         kept = [[each.reshape(-1).view(np.int8)] if self.zero is None else [] for each in zeros]
@@ -90,13 +91,14 @@ class BlockWeights:
 
 
 def pack(codes: Array, bits: int) -> Array:
-    """Codes as bytes, the lowest bits first."""
+    """Pack codes into bytes, from the lowest bits on."""
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     return np.bitwise_or.reduce(codes.reshape(-1, len(shifts)) << shifts, axis=1).astype(np.uint8).view(np.int8)
 
 
 def block_weights_of(nest: Nest, producers: Mapping[SSAValue, Producer], given: GivenConstants) -> BlockWeights | None:
-    """The nest as such a product and what follows it, if it is that."""
+    """Return the nest as a product with weights in blocks and the operations that follow it, if it is one; else
+    None."""
     found = list(contractions(nest, producers))
     sums = found[0] if len(found) == 1 else None
     if sums is None or not given.calls or codes_of(sums.op) != CODES or sums.op.inputs[0] in producers:
@@ -117,15 +119,16 @@ def block_weights_of(nest: Nest, producers: Mapping[SSAValue, Producer], given: 
 
 
 class BlockReader:
-    """Emits what a thread makes of the codes of one channel. `buffers`: the packed codes, scales, and zero points where
-    they differ."""
+    """Emits a thread's accesses to the codes of one channel. `buffers`: the packed codes, the scales, and the zero
+    points if they differ."""
 
     def __init__(self, b: LoopBuilder, weights: BlockWeights, buffers: Sequence[SSAValue]):
         self.b, self.w = b, weights
         self.codes, self.scales, *self.zeros = buffers
 
     def words(self, channel: Index, place: Index, count: int) -> list[SSAValue]:
-        """So many codes from a place of the depth on, which is a multiple of them, as words; the last may be a part."""
+        """Load `count` codes at a position of the depth that is a multiple of `count`, as words; the last word may be
+        partial."""
         b, size = self.b, count * self.w.bits // 8
         first = b.plus(b.times(channel, self.w.depth), place)
         bytes = b.vector_load(self.codes, [quotient(b, first, 8 // self.w.bits)], size)
@@ -137,7 +140,7 @@ class BlockReader:
         return [b.lane(whole, n) for n in range(size * 8 // WORD_BITS)]
 
     def steps(self, words: Sequence[SSAValue], count: int, start: SSAValue) -> Iterator[SSAValue]:
-        """So many codes less the zero point that `start` is of, as floats, exact."""
+        """Yield `count` codes minus the zero point as floats, exactly; `start` is 2^23 plus the zero point."""
         b, per, mask = self.b, WORD_BITS // self.w.bits, b_constant(self.b, (1 << self.w.bits) - 1)
         for number in range(count):
             word, shift = words[number // per], number % per * self.w.bits
@@ -146,12 +149,12 @@ class BlockReader:
             yield b.add(arith.SubfOp(self.magic(code), start)).result
 
     def magic(self, code: SSAValue) -> SSAValue:
-        """2^23 and a code, as a float."""
+        """Return 2^23 plus a code, as a float."""
         b = self.b
         return b.add(arith.BitcastOp(b.add(arith.OrIOp(code, b_constant(b, MAGIC))).result, f32)).result
 
     def scale(self, channel: Index, place: Index) -> tuple[SSAValue, SSAValue]:
-        """The scale at a place of the depth, and 2^23 and the zero point."""
+        """Return the scale at a position of the depth, and 2^23 plus the zero point."""
         b = self.b
         at = b.plus(b.times(channel, self.w.blocks), quotient(b, place, self.w.block))
         scale = b.load(self.scales, [at])
@@ -161,5 +164,5 @@ class BlockReader:
 
 
 def b_constant(b: LoopBuilder, value: int) -> SSAValue:
-    """A word."""
+    """Return a constant of 32 bits."""
     return b.constant(value, i32)

@@ -1,4 +1,4 @@
-"""Which taps of a window lie outside of an image: where a device's copies give zeros, and not codes of the padding."""
+"""Taps of a window that lie outside an image, where the device's copies yield zeros instead of the padding's code."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from relay.lowering.scheduling.contraction import Convolution
 
 @dataclass(frozen=True)
 class Side:
-    """Places of a result along one dimension, in runs whose windows have the same taps inside: where each run starts,
-    and its taps."""
+    """The positions of a result along one dimension, in spans for whose windows the same taps are inside the image: the
+    start of each span, and whether each tap is inside."""
 
     starts: tuple[int, ...]
     inside: tuple[tuple[bool, ...], ...]
 
     def number(self, b: LoopBuilder, place: Index) -> Index:
-        """The run of a place."""
+        """Return the number of the span that contains a position."""
         found: Index = 0
         for start in self.starts[1:]:
             behind = b.compare(b.index(place), "uge", b.index(start))
@@ -30,7 +30,8 @@ class Side:
 
 
 def side(places: int, taps: int, stride: int, dilation: int, before: int, size: int) -> Side:
-    """The runs of a dimension of so many results, whose image has `size` rows after `before` others."""
+    """Return the spans of a dimension with `places` results, whose image has `size` elements after `before` padded
+    ones."""
     first = np.arange(places)[:, None] * stride - before + np.arange(taps) * dilation
     inside = [tuple(bool(tap) for tap in row) for row in (first >= 0) & (first < size)]
     starts = [0] + [place for place in range(1, places) if inside[place] != inside[place - 1]]
@@ -39,7 +40,7 @@ def side(places: int, taps: int, stride: int, dilation: int, before: int, size: 
 
 @dataclass(frozen=True)
 class Borders:
-    """Runs of rows and columns of a convolution's results."""
+    """The spans of rows and columns of a convolution's results."""
 
     rows: Side
     columns: Side
@@ -49,18 +50,19 @@ class Borders:
         return len(self.rows.starts) * len(self.columns.starts)
 
     def number(self, b: LoopBuilder, row: Index, column: Index) -> Index:
-        """The number of a result's runs."""
+        """Return the number of the pair of spans that a result belongs to."""
         return b.plus(b.times(self.rows.number(b, row), len(self.columns.starts)), self.columns.number(b, column))
 
     def outside(self, kernel: Array) -> Array:
-        """For each number and channel, the sum of the weights, [channel, row, column, depth], that are outside."""
+        """Return, for each pair of spans and each channel, the sum of the weights, [channel, row, column, depth], that
+        are outside the image."""
         taps = kernel.astype(np.int64).sum(axis=3)
         every = [~np.outer(row, column) for row in self.rows.inside for column in self.columns.inside]
         return np.stack([(taps * out).sum(axis=(1, 2)) for out in every])
 
 
 def borders(conv: Convolution, before: Sequence[int], size: Sequence[int]) -> Borders:
-    """Those of a convolution of images of this size with so many rows and columns before them."""
+    """Return the spans of a convolution of images with `size` rows and columns after `before` padded ones."""
     rows = side(conv.out_rows, conv.kernel_rows, conv.strides[0], conv.dilation[0], before[0], size[0])
     columns = side(conv.out_columns, conv.kernel_columns, conv.strides[1], conv.dilation[1], before[1], size[1])
     return Borders(rows, columns)

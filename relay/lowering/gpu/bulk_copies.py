@@ -1,9 +1,11 @@
-"""Stages that the device's engine for tiles (TMA) copies, where both factors are matrices in memory.
+"""Stages that the device's copy engine for tiles (TMA) copies, if both factors are matrices in memory.
 
-One thread asks for both tiles of a stage; a barrier in shared memory counts their bytes, and all threads wait for it.
-What the engine writes is what matrix units of groups of warps read: no fence is between them.
+One thread requests both tiles of a stage; a barrier in shared memory counts their bytes, and all threads wait for it.
+The engine writes through the proxy by which the matrix units of groups of warps read, so that no fence is needed
+between.
+
 Sources: PTX ISA, "cp.async.bulk.tensor", "mbarrier", "fence.proxy.tensormap"; CUDA C++ Programming Guide, "Using TMA to
-transfer multi-dimensional arrays", of maps in global memory.
+transfer multi-dimensional arrays", on maps in global memory.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from relay.lowering.indices import both, when
 INIT = "mbarrier.init.shared::cta.b64 [$0], {count};"
 EXPECT = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], {bytes};"
 ACQUIRE = "{ .reg .b64 map; cvta.global.u64 map, $0; fence.proxy.tensormap::generic.acquire.sys [map], 128; }"
-"""The map, which the host has written, is what the engine will read."""
+"""The fence that makes a tensor map, which the host has written, visible to the copy engine."""
 COPY = (
     "{ .reg .b64 map; cvta.global.u64 map, $1; "
     "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [map, {$2, $3}], [$4]; }"
@@ -35,16 +37,18 @@ WINDOWS = (
     "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
     "[$0], [map, {$2, $3, $4, $5}], [$8], {across, down}; }"
 )
-"""Pixels of windows: channels from a place on, column, row and image where the first one starts, and the tap."""
+"""The copy of a tile of window pixels: its operands are the first channel, the column, row and image of the first
+pixel, and the tap."""
 ARRIVED = "{ .reg .pred done; again: mbarrier.try_wait.parity.shared::cta.b64 done, [$0], $1; @!done bra again; }"
 
 
 class BulkCopies:
-    """Emits what one thread does for copies of tiles. `sources`: maps of the data and of the packed weights; `ahead`:
-    steps whose copies are under way while one is multiplied."""
+    """Emits one thread's work for copies of tiles. `sources`: tensor maps of the data and of the packed weights;
+    `ahead`: steps whose copies are in flight while one is multiplied."""
 
     rolled = True
-    """Steps are not written out: one thread asks for tiles, whose places follow from the step by few instructions."""
+    """Whether the assembler must not unroll the loop over steps: True, because one thread requests tiles, whose
+    coordinates take few instructions to compute from the step."""
 
     def __init__(self, thread: MatrixThread, sources: Sequence[SSAValue], ahead: int, fenced: bool):
         self.t, self.b, self.m = thread, thread.b, thread.m
@@ -52,7 +56,7 @@ class BulkCopies:
 
     @staticmethod
     def sources(b: LoopBuilder, matrix: Matrix, factors: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        """What a launch is given for both factors: maps of their buffers."""
+        """Return the launch's arguments for both factors: tensor maps of their buffers."""
         tile, depth, packed = matrix.tile, matrix.depth, matrix.packed_depth
         data = TensorMap((depth, matrix.rows), (depth,), (tile.depth, tile.rows))
         if matrix.windows:
@@ -65,10 +69,10 @@ class BulkCopies:
         return [map.of(b, factor) for map, factor in zip((data, weights), factors, strict=True)]
 
     def prepare(self) -> None:
-        """No address is computed before the first copies."""
+        """Do nothing: no address has to be computed before the first copies."""
 
     def start(self) -> None:
-        """Prepare barriers and maps once, then ask for the tiles of the first steps."""
+        """Prepare barriers and maps, then request the tiles of the first steps."""
         b, t = self.b, self.t
         self.memory = t.pointer(t.shared)
         self.addresses = [t.pointer(map) for map in self.maps]
@@ -79,32 +83,33 @@ class BulkCopies:
         when(b, self.first, self.issue_first)
 
     def begin(self) -> None:
-        """What is done once: barriers, and maps."""
+        """Initialise the barriers and fence the maps."""
         for stage in range(self.m.tile.stages):
             self.ask(INIT.format(count=1), [self.barrier(stage)])
         for source in self.addresses:
             self.ask(ACQUIRE, [source])
 
     def issue_first(self) -> None:
-        """Ask for the tiles of the first steps."""
+        """Request the tiles of the first steps."""
         for step in range(min(self.ahead, self.m.steps)):
             self.issue(step, step)
 
     def arrive(self, step: Index) -> None:
-        """Wait until the tiles of a step are there, and all threads are done with the stage that is filled next."""
+        """Wait until the tiles of a step have arrived, and until all threads have finished with the stage that is
+        filled next."""
         t = self.t
         self.ask(ARRIVED, [self.barrier(t.rem(step, self.m.tile.stages))], [t.rem(t.div(step, self.m.tile.stages), 2)])
         self.b.add(BarrierOp.create())
 
     def refill(self, step: Index) -> None:
-        """Ask for the tiles of the step that is `ahead` of one, if there is one."""
+        """Request the tiles of the step that is `ahead` steps later, if there is one."""
         later = self.b.plus(step, self.ahead)
         if not isinstance(later, int):
             due = both(self.b, [self.first, self.t.below(later, self.m.steps)])
             when(self.b, due, lambda: self.issue(later, self.t.rem(later, self.m.tile.stages)))
 
     def issue(self, step: Index, stage: Index) -> None:
-        """Ask for both tiles of a step."""
+        """Request both tiles of a step."""
         b, t, tile, barrier = self.b, self.t, self.t.tile, self.barrier(stage)
         left = b.plus(self.memory, b.times(stage, tile.stage_bytes))
         step = b.plus(t.first_step, step)
@@ -118,7 +123,7 @@ class BulkCopies:
         self.ask(COPY, [right, self.addresses[1]], [column, t.first_column], barrier)
 
     def issue_windows(self, start: Index, step: Index, barrier: Index) -> None:
-        """Ask for the pixels of a step: those of one tap, or of several of few channels."""
+        """Request the pixels of a step: those of one tap, or of several taps if there are few channels."""
         b, t, conv, piece = self.b, self.t, self.m.conv, self.m.piece_bytes
         assert (corners := self.m.corners) is not None
         pixels, (first, _, stride) = conv.out_rows * conv.out_columns, corners
@@ -137,7 +142,7 @@ class BulkCopies:
             self.ask(WINDOWS, [to, self.addresses[0]], [channel, column, row, image, across, down], barrier)
 
     def barrier(self, stage: Index) -> Index:
-        """The address of the barrier of a stage: they are behind all stages."""
+        """Return the address of a stage's barrier; the barriers follow all stages."""
         b = self.b
         start = b.plus(self.memory, self.m.tile.stages * self.t.tile.stage_bytes)
         return b.plus(start, b.times(stage, BARRIER_BYTES))
@@ -145,7 +150,7 @@ class BulkCopies:
     def ask(
         self, text: str, addresses: Sequence[Index], numbers: Sequence[Index] = (), last: Index | None = None
     ) -> None:
-        """An instruction of addresses, then words, then perhaps another address."""
+        """Emit an instruction with addresses, then words, then optionally another address as operands."""
         b = self.b
         values = [(place, i64) for place in addresses] + [(number, i32) for number in numbers]
         values += [] if last is None else [(last, i64)]

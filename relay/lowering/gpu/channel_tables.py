@@ -1,9 +1,9 @@
-"""Constants with a number for each channel, in the order in which the threads of a warp read them.
+"""Constants with a value per channel, in the order in which the threads of a warp read them.
 
-A thread reads a vector of neighbouring channels as several accesses of 16 bytes. In the order of the channels, the
-threads' accesses lie as far apart as their vectors: 128 bytes for 16 numbers of 64 bits, all in the same banks of the
-cache, which serves them one after the other. So a table is stored as these accesses are made: the first 16 bytes of
-neighbouring threads' vectors side by side, then the second ones, and so on.
+A thread reads a vector of neighbouring channels by several accesses of 16 bytes. In channel order, the accesses of
+neighbouring threads are as far apart as their vectors: 128 bytes for 16 numbers of 64 bits, all in the same banks of
+the cache, which serves them one after the other. So a table is stored in the order of these accesses: the first 16
+bytes of neighbouring threads' vectors, then the second ones, and so on.
 """
 
 from __future__ import annotations
@@ -23,32 +23,33 @@ from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.shaped import buffer_of
 
 ACCESS = 16
-"""Bytes of one access of a thread, at most."""
+"""The most bytes of one access of a thread."""
 SUFFIX = "interleaved"
 
 
 class ChannelTables:
-    """Reads tables for vectors of `lanes` channels. `neighbours`: how many threads have neighbouring vectors, 0 for as
-    many as there are vectors."""
+    """Reads tables for vectors of `lanes` channels. `neighbours`: the number of threads with neighbouring vectors, 0
+    for as many as there are vectors."""
 
     def __init__(self, builder: LoopBuilder, given: GivenConstants, lanes: int, neighbours: int = 0):
         self.b, self.given, self.lanes, self.neighbours = builder, given, lanes, neighbours
         self.found: dict[SSAValue, SSAValue | None] = {}
 
     def load(self, table: SSAValue, channel: Index) -> SSAValue | None:
-        """The numbers of the vector that starts at a channel; None for what is no table, or takes one access."""
+        """Load the vector of values that starts at a channel; None if the value is not a constant table, or takes a
+        single access."""
         if table not in self.found:
             self.found[table] = self.interleaved(table)
         new = self.found[table]
         return None if new is None else read(self.b, new, channel, self.lanes, self.threads(table))
 
     def threads(self, table: SSAValue) -> int:
-        """How many threads have neighbouring vectors of a table."""
+        """Return the number of threads with neighbouring vectors of a table."""
         (size,) = buffer_of(table).get_shape()
         return self.neighbours or size // self.lanes
 
     def interleaved(self, table: SSAValue) -> SSAValue | None:
-        """The table in its new order, if every call gives a constant for it."""
+        """Return the table in interleaved order, if every call passes a constant for it; else None."""
         type, given = buffer_of(table), self.given
         if not isinstance(table, BlockArgument) or table.owner is not given.block or not given.calls:
             return None
@@ -61,7 +62,7 @@ class ChannelTables:
 
 
 def interleave(table: Array, lanes: int, threads: int) -> Array:
-    """A table, padded to whole vectors of so many threads, in the order of their accesses."""
+    """Return a table, padded to whole vectors of `threads` threads, in the order of their accesses."""
     each = ACCESS // table.itemsize
     padded = np.pad(table, (0, -table.size % (lanes * threads)))
     return padded.reshape(-1, threads, lanes // each, each).swapaxes(1, 2).reshape(-1)
@@ -70,8 +71,8 @@ def interleave(table: Array, lanes: int, threads: int) -> Array:
 def read(
     b: LoopBuilder, table: SSAValue, channel: Index, lanes: int, threads: int, at: Sequence[Index] = ()
 ) -> SSAValue:
-    """A vector of an interleaved table that starts at a channel, a multiple of `lanes`; of several tables, the one at
-    these indices."""
+    """Load the vector of an interleaved table that starts at a channel, a multiple of `lanes`; `at`: indices of the
+    table, if there are several."""
     width = dtype_of(buffer_of(table).element_type).itemsize
     each, group = ACCESS // width, lanes * threads
     whole = buffer_of(table).get_shape()[-1] == group
@@ -89,8 +90,8 @@ def read(
 
 
 def groups_apart(channel: Index, group: int) -> tuple[Index, int]:
-    """A channel as another one and the number of channels in whole groups between them: these are part of addresses
-    then, and threads compute one address for all groups."""
+    """Split a channel into another one and a constant multiple of `group`: the constant becomes part of addresses, so
+    that threads compute one address for all groups."""
     if isinstance(channel, SSAValue) and isinstance(channel.owner, arith.AddiOp):
         shift = constant(channel.owner.rhs)
         if shift is not None and shift % group == 0:

@@ -1,4 +1,4 @@
-"""Kernels' LLVM IR to PTX or SPIR-V, in a process of its own; found again if it was made before."""
+"""Compiles the LLVM IR of kernels to PTX or SPIR-V in a separate process; results are cached."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from relay.target import GpuTarget
 
 CHILD = "relay.lowering.gpu.llvm_child"
 SETTINGS = ("--disable-lsr",)
-"""What LLVM is told for SPIR-V. Its loop strength reduction truncates a dividend to the few bits of the remainder; the
-code generator makes that a byte, and leaves the dividend's upper bits in it."""
+"""LLVM options for SPIR-V. LLVM's loop strength reduction truncates a dividend to the few bits of the remainder; the
+code generator widens these to a byte, and leaves the dividend's upper bits in it."""
 TIMEOUT = 1800
-"""Seconds for one module: far more than any takes."""
+"""The time limit in seconds for one module, far above the usual time."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class DeviceCode:
 
     @property
     def assembly(self) -> str:
-        """PTX."""
+        """The PTX text."""
         return self.code.decode()
 
 
 def compile_kernels(text: str, target: GpuTarget, level: int = 3) -> DeviceCode:
-    """Compile LLVM IR text for a GPU. Raises Unsupported if LLVM does not take it."""
+    """Compile LLVM IR text for a GPU. Raises Unsupported if LLVM cannot compile it."""
     format: Literal["assembly", "bin"] = "assembly" if target.kind == "cuda" else "bin"
     extensions = [f"--spirv-ext={target.extensions}"] if target.extensions else []
     options = {
@@ -62,7 +62,7 @@ def compile_kernels(text: str, target: GpuTarget, level: int = 3) -> DeviceCode:
 
 
 def run(request: bytes, target: GpuTarget) -> bytes:
-    """What the child process makes of a request."""
+    """Return the child process's output for a request. Raises Unsupported if the process fails."""
     if not sys.executable:
         raise Unsupported(target.kind, "needs a Python to start, and this program is none", "set sys.executable")
     here = str(Path(__file__).parents[3])
@@ -79,7 +79,8 @@ def run(request: bytes, target: GpuTarget) -> bytes:
 
 
 def reason(done: subprocess.CompletedProcess[bytes]) -> str:
-    """What the child said last, or how it ended: errors of LLVM's are before its own traceback."""
+    """Return the child's error line, or else its last line or exit code: LLVM's errors precede the child's own
+    traceback."""
     lines = [line.strip() for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
     errors = [line for line in lines if "error" in line.lower()]
     return (errors or lines or [f"it ended with code {done.returncode}"])[0]

@@ -1,4 +1,4 @@
-"""`convert-gpu-to-llvm-spv`: what OpenCL calls a thread's number and a barrier, for LLVM's SPIR-V."""
+"""`convert-gpu-to-llvm-spv`: thread indices and barriers become calls of OpenCL functions, for LLVM's SPIR-V."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FUNCTIONS: dict[str, str] = {
     "gpu.block_dim": "_Z14get_local_sizej",
     "gpu.grid_dim": "_Z14get_num_groupsj",
 }
-"""OpenCL's functions by their mangled names, as LLVM's SPIR-V knows them."""
+"""OpenCL's functions for each op, by the mangled names that LLVM's SPIR-V back end recognises."""
 BARRIER = "_Z7barrierj"
 DOTS: dict[str, str] = {
     "llvm.nvvm.idp4a.s.s": "_Z20dot_4x8packed_ss_intjj",
@@ -29,7 +29,7 @@ DOTS: dict[str, str] = {
     "llvm.nvvm.idp4a.u.s": "_Z20dot_4x8packed_us_intjj",
     "llvm.nvvm.idp4a.u.u": "_Z21dot_4x8packed_uu_uintjj",
 }
-"""Dot products of four bytes, of cl_khr_integer_dot_product, without the sum that they are added to."""
+"""Dot products of four bytes from cl_khr_integer_dot_product, which, unlike `idp4a`, do not add a sum."""
 LOCAL_FENCE = 1
 """OpenCL's CLK_LOCAL_MEM_FENCE."""
 DIMENSIONS = {DimensionEnum.X: 0, DimensionEnum.Y: 1, DimensionEnum.Z: 2}
@@ -37,9 +37,10 @@ DIMENSIONS = {DimensionEnum.X: 0, DimensionEnum.Y: 1, DimensionEnum.Z: 2}
 
 @dataclass(frozen=True)
 class ConvertGpuToLlvmSpv(ConvertDeviceCalls):
-    """Turn the ops of GPU kernels into calls of OpenCL's functions. Those are `gpu.thread_id`, `gpu.block_id`,
-    `gpu.block_dim`, `gpu.grid_dim` and `gpu.barrier` inside `gpu.module`; it declares the functions. `idp4a` becomes
-    `dot_4x8packed` and a sum. Loops, memory and other arithmetic stay: the translator to LLVM IR takes them."""
+    """Turn the ops of GPU kernels into calls of OpenCL's functions. These are `gpu.thread_id`, `gpu.block_id`,
+    `gpu.block_dim`, `gpu.grid_dim` and `gpu.barrier` inside `gpu.module`; the pass declares the functions. `idp4a`
+    becomes `dot_4x8packed` and an addition. Loops, memory and other arithmetic are left to the translation to LLVM
+    IR."""
 
     name = "convert-gpu-to-llvm-spv"
     why = "lowers thread and block indices to calls of OpenCL C functions"
@@ -52,7 +53,7 @@ class ConvertGpuToLlvmSpv(ConvertDeviceCalls):
                     replace(inner, self.dot(module, inner))
 
     def dot(self, module: GpuModuleOp, op: llvm.CallIntrinsicOp) -> Sequence[Operation]:
-        """The dot product of two factors, and its sum with the third."""
+        """Return the dot product of the first two operands, and its addition to the third."""
         name, (x, y, start) = DOTS[op.intrin.data], op.args
         declare(module, name, i32, arguments=2)
         product = llvm.CallOp(name, x, y, return_type=i32)
@@ -72,7 +73,7 @@ class ConvertGpuToLlvmSpv(ConvertDeviceCalls):
 
 
 def declare(module: GpuModuleOp, name: str, result: Attribute, arguments: int = 1) -> None:
-    """Declare a function of i32s, once."""
+    """Declare a function with i32 arguments, unless the module declares it already."""
     block = module.body.block
     if not any(isinstance(other, llvm.FuncOp) and other.sym_name.data == name for other in block.ops):
         block.add_op(

@@ -1,4 +1,4 @@
-"""`convert-gpu-to-nvvm`: what the device calls a thread's number and a barrier, as LLVM's intrinsics for NVIDIA's."""
+"""`convert-gpu-to-nvvm`: thread indices and barriers become LLVM's intrinsics for NVIDIA GPUs."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ REGISTERS: dict[str, str] = {
     "gpu.block_dim": "ntid",
     "gpu.grid_dim": "nctaid",
 }
-"""The special register that has the number."""
+"""The special register that each op reads."""
 BARRIER = "llvm.nvvm.barrier.cta.sync.aligned.all"
 
 
 @dataclass(frozen=True)
 class ConvertGpuToNvvm(ConvertDeviceCalls):
-    """Turn the ops of GPU kernels into calls of LLVM's intrinsics for NVPTX. Those are `gpu.thread_id`, `gpu.block_id`,
+    """Turn the ops of GPU kernels into calls of LLVM's intrinsics for NVPTX. These are `gpu.thread_id`, `gpu.block_id`,
     `gpu.block_dim`, `gpu.grid_dim` and `gpu.barrier` inside `gpu.module`. Vectors of integers that are clipped and
-    narrowed to codes become words of `cvt.pack.sat`; codes that are shifted and added to something are taken out of
-    their words by `dp2a`. Loops, memory and other arithmetic stay: the translator to LLVM IR takes them."""
+    narrowed to codes become words by `cvt.pack.sat`; codes that are shifted and added to a constant are extracted from
+    their words by `dp2a`. Loops, memory and other arithmetic are left to the translation to LLVM IR."""
 
     name = "convert-gpu-to-nvvm"
     why = "lowers thread and block indices to NVIDIA's special registers"

@@ -26,14 +26,14 @@ PROCESSORS = (
     gpu.ProcessorEnum.Thread_Y,
     gpu.ProcessorEnum.Thread_Z,
 )
-"""In the order of the arguments of the body of `gpu.launch`, and of its sizes."""
+"""The processors in the order of the body arguments of `gpu.launch`, and of its sizes."""
 
 
 @dataclass(frozen=True)
 class ConvertParallelLoopsToGpu(Pass):
-    """Turn each outermost `scf.parallel` that is mapped to blocks into a `gpu.launch`. Those inside of it that are
-    mapped to threads go with it. What stands between the loops, every thread does. Bounds must start at constants and
-    go in constant steps; turns that are not mapped to a processor are not taken."""
+    """Turn each outermost `scf.parallel` that is mapped to blocks into a `gpu.launch`. Inner loops that are mapped to
+    threads become part of it; every thread executes the ops between the loops. Loops must start at 0 and have step 1;
+    loops that are not mapped to a processor are rejected."""
 
     name = "convert-parallel-loops-to-gpu"
     requires = ("loops",)
@@ -73,7 +73,8 @@ def convert(loop: scf.ParallelOp) -> None:
 
 
 def shared_bytes(body: Block) -> arith.ConstantOp | None:
-    """The shared memory that a kernel asks for, at most; what says so is taken away."""
+    """Return a constant with the largest shared memory that a kernel's ops request, and remove these requests; None if
+    there are none."""
     sizes: list[int] = []
     found: DynamicSharedMemoryOp | None = None
     for op in body.walk():
@@ -111,7 +112,7 @@ def unroll(loop: scf.ParallelOp, body: Block, sizes: list[SSAValue]) -> None:
 
 
 def constant(value: SSAValue) -> int | None:
-    """The number that the value is, if that is known."""
+    """Return the value of an integer constant, else None."""
     owner = value.owner
     attr = owner.value if isinstance(owner, arith.ConstantOp) else None
     return attr.value.data if isinstance(attr, IntegerAttr) else None

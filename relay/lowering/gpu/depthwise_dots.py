@@ -1,8 +1,8 @@
-"""Depthwise convolutions of codes by dot products: four taps of a kernel's row at a time.
+"""Depthwise convolutions of codes by dot products: four taps of a kernel row at a time.
 
-Codes of neighbouring channels lie beside each other, those of neighbouring taps do not: of four taps' vectors of
-channels, bytes are put together so that a word has one channel's codes of all four. The weights' words are made when
-the model is built; taps that a row lacks have weights of 0.
+Codes of neighbouring channels are contiguous, those of neighbouring taps are not: the bytes of four taps' vectors of
+channels are rearranged so that a word has one channel's codes of all four. The weights' words are packed when the model
+is built; missing taps of a row have weights of 0.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from relay.lowering.scheduling.contraction import Convolution, recognise
 from relay.lowering.scheduling.given_constants import GivenConstants
 
 TAPS = LEAST_DOT
-"""Taps of a dot product."""
+"""The number of taps of a dot product."""
 SUFFIXES = ("taps", "start")
 
 
@@ -39,11 +39,11 @@ class DepthwiseDot:
 
     @property
     def groups(self) -> int:
-        """Dot products of a row of the kernel."""
+        """The number of dot products of a kernel row."""
         return -(-self.conv.kernel_columns // TAPS)
 
     def words(self, weights: Array) -> Array:
-        """The weights [rows, columns, channels] as words of four taps [rows * groups, channels]."""
+        """Return the weights [rows, columns, channels] as words of four taps, [rows * groups, channels]."""
         conv = self.conv
         taps = weights.reshape(conv.kernel_rows, conv.kernel_columns, conv.channels)
         taps = np.pad(taps, ((0, 0), (0, self.groups * TAPS - conv.kernel_columns), (0, 0)))
@@ -51,14 +51,15 @@ class DepthwiseDot:
         return np.ascontiguousarray(taps).view(np.int32).reshape(-1, conv.channels)
 
     def starts(self, weights: Array) -> Array:
-        """What the data's zero point adds to each channel's sum."""
+        """Return the data zero point's contribution to each channel's sum."""
         kind = np.uint8 if self.conv.kernel.unsigned else np.int8
         sums = weights.view(kind).astype(np.int64).reshape(-1, self.conv.channels).sum(axis=0)
         return (-sums * self.conv.data.zero_point).astype(np.int32)
 
 
 def depthwise_dot_of(nest: Nest, producers: Mapping[SSAValue, Producer], given: GivenConstants) -> DepthwiseDot | None:
-    """The nest as such a convolution, if it is one whose rows have two taps at least."""
+    """Return the nest as a depthwise convolution by dot products, if it is one whose rows have at least two taps; else
+    None."""
     conv = recognise(nest.op)
     if conv is None or not conv.depthwise or conv.is_float or conv.data.element != i8 or conv.kernel.element != i8:
         return None
@@ -70,7 +71,7 @@ def depthwise_dot_of(nest: Nest, producers: Mapping[SSAValue, Producer], given: 
 
 
 def emit(points: PointEmitter, nest: Nest, dot: DepthwiseDot, dims: list[Index], given: GivenConstants) -> SSAValue:
-    """The sums of a vector of channels, onto what the nest starts from."""
+    """Emit the sums of a vector of channels, added to the nest's initial values."""
     b, conv, lanes = points.b, dot.conv, points.lanes
     words, *starts = packed(dot, given, lanes)
     threads, channel = conv.channels // lanes, dims[nest.parallel[-1]]
@@ -96,8 +97,8 @@ def emit(points: PointEmitter, nest: Nest, dot: DepthwiseDot, dims: list[Index],
 
 
 def packed(dot: DepthwiseDot, given: GivenConstants, lanes: int) -> list[SSAValue]:
-    """Arguments with the weights' words, and where the data has a zero point with what sums start from, beside the
-    weights."""
+    """Add arguments with the packed weights, and, if the data has a zero point, with initial sums, after the weights;
+    return them."""
     constants, threads = given.constants_of(dot.weights), dot.conv.channels // lanes
     rows = list[list[Array]]()
     for constant in constants:
@@ -109,7 +110,8 @@ def packed(dot: DepthwiseDot, given: GivenConstants, lanes: int) -> list[SSAValu
 
 
 def turned(b: LoopBuilder, data: Sequence[SSAValue], lanes: int) -> list[SSAValue]:
-    """A word for each channel with its bytes of up to four vectors; of fewer, some bytes are there twice."""
+    """Return a word for each channel with its bytes of up to four vectors; with fewer vectors, some bytes are
+    repeated."""
     found = list[SSAValue]()
     for quad in range(lanes // TAPS):
         four = [b.shuffle(vector, vector, range(quad * TAPS, (quad + 1) * TAPS)) for vector in data]
@@ -122,7 +124,8 @@ def turned(b: LoopBuilder, data: Sequence[SSAValue], lanes: int) -> list[SSAValu
 
 
 def paired(b: LoopBuilder, vectors: Sequence[SSAValue]) -> list[tuple[SSAValue, tuple[int, int]]]:
-    """For each of four channels, a vector of four bytes that has its bytes of one or two vectors, and where."""
+    """Return, for each of four channels, a vector of four bytes that contains its bytes of one or two vectors, and
+    their positions."""
     if len(vectors) == 1:
         return [(vectors[0], (channel, channel)) for channel in range(TAPS)]
     first, second = vectors

@@ -1,4 +1,4 @@
-"""What kernels ask of the device, as calls of its own functions: numbers of threads, and waiting for each other."""
+"""The base of conversions of device ops, such as thread indices and barriers, to calls of a target's functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ IdOp = gpu.ThreadIdOp | gpu.BlockIdOp | gpu.BlockDimOp | gpu.GridDimOp
 @dataclass(frozen=True)
 class ConvertDeviceCalls(Pass):
     """Turn `gpu.thread_id`, `gpu.block_id`, `gpu.block_dim`, `gpu.grid_dim` and `gpu.barrier` inside `gpu.module` into
-    what a target has for them."""
+    the target's calls."""
 
     requires = ("outlined",)
     establishes = ("device-calls",)
@@ -38,21 +38,21 @@ class ConvertDeviceCalls(Pass):
 
     @abstractmethod
     def barrier(self, module: GpuModuleOp) -> Sequence[Operation]:
-        """What lets the threads of a block wait for each other."""
+        """Return the operations that synchronise the threads of a block."""
 
     @abstractmethod
     def number(self, module: GpuModuleOp, op: IdOp) -> Sequence[Operation]:
-        """What gives a number, as the last operation's result."""
+        """Return operations that compute an index or size; it is the result of the last one."""
 
 
 def _device_ops(op: ModuleOp) -> list[tuple[BarrierOp | IdOp, GpuModuleOp]]:
-    """The operations of `gpu.module`s that ask for numbers of threads, or wait for them."""
+    """Return the index and barrier ops of all `gpu.module`s."""
     modules = [module for module in op.body.block.ops if isinstance(module, GpuModuleOp)]
     return [(inner, module) for module in modules for inner in module.walk() if isinstance(inner, BarrierOp | IdOp)]
 
 
 def replace(op: Operation, new: Sequence[Operation]) -> None:
-    """Put these operations in the place of one; the last one's results are its results."""
+    """Replace an operation by others; the results of the last one replace its results."""
     block = op.parent
     assert block is not None
     for each in new:

@@ -1,4 +1,4 @@
-"""Sums of products of codes, four at a time: `idp4a` on neighbours along the channels."""
+"""Sums of products of codes, four at a time: `idp4a` on neighbouring channels."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from relay.lowering.scheduling.contraction import Convolution, recognise
 from relay.lowering.shaped import buffer_of
 
 LEAST_DOT = 4
-"""Codes of a dot product."""
+"""The number of codes of a dot product."""
 ONES = 0x01010101
-"""Four codes of 1."""
+"""A word of four codes with the value 1."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Dot:
 
 
 def dot_of(nest: Nest, producers: Mapping[SSAValue, Producer], most: int = 16) -> Dot | None:
-    """The nest as sums of dot products, if both factors are codes that lie beside each other along its last loop; at
-    most so many are read at once."""
+    """Return the nest as sums of dot products, if both factors are codes that are contiguous along its last loop, of
+    which at most `most` are read at once; else None."""
     conv = recognise(nest.op)
     if conv is None or conv.depthwise or conv.is_float or conv.data.element != i8 or conv.kernel.element != i8:
         return None
@@ -52,7 +52,7 @@ def dot_of(nest: Nest, producers: Mapping[SSAValue, Producer], most: int = 16) -
 
 
 class DotEmitter:
-    """Emits the sum at one point: `sum x w - zx sum w - zw sum x + count zx zw`."""
+    """Emits the sum at a point: `sum x w - zx sum w - zw sum x + count zx zw`."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class DotEmitter:
         self.points = PointEmitter(builder, producers, dot.lanes, selects=selects)
 
     def emit(self, points: Sequence[list[Index]], starts: Sequence[SSAValue]) -> list[SSAValue]:
-        """The sums at some points, onto their starts; of threads that share sums, at one."""
+        """Return the sums at some points, added to their starts; if threads share sums, at a single point."""
         b, zero = self.b, self.b.constant(0, i32)
         more = [zero] * (bool(self.dot.conv.data.zero_point) + bool(self.dot.conv.kernel.zero_point))
         if self.members is None:
@@ -81,7 +81,8 @@ class DotEmitter:
         return [self.total(sums)]
 
     def total(self, sums: Sequence[SSAValue]) -> SSAValue:
-        """The sum of products from that of codes, and those of the weights' and the data's codes."""
+        """Return the sum of products, from the sum of products of codes and the sums of the weights' and of the data's
+        codes."""
         conv, b = self.dot.conv, self.b
         zx, zw = conv.data.zero_point, conv.kernel.zero_point
         total, rest = sums[0], sums[1:]
@@ -94,7 +95,7 @@ class DotEmitter:
         return total
 
     def loops(self, points: Sequence[list[Index]], order: Sequence[int], sums: Sequence[SSAValue]) -> list[SSAValue]:
-        """The loops over taps, and over the channels with so many at a time."""
+        """Emit the loops over taps, and over the channels in steps of `lanes`; return the sums."""
         dim, last = order[0], len(order) == 1
         with self.b.loop(0, self.nest.sizes[dim], self.dot.lanes if last else 1, carried=sums) as (index, state):
             for at in points:
@@ -109,7 +110,7 @@ class DotEmitter:
         return list(state.results)
 
     def share(self, dims: list[Index], sums: Sequence[SSAValue], members: Members) -> list[SSAValue]:
-        """The part of one member of a team."""
+        """Emit one team member's part of the loops; return its sums."""
         order, lanes = self.nest.reduction, self.dot.lanes
         sizes = [self.nest.sizes[dim] for dim in order]
         sizes[-1] //= lanes
@@ -122,7 +123,7 @@ class DotEmitter:
         return list(state.results)
 
     def turn(self, dims: Sequence[Index], sums: Sequence[SSAValue]) -> list[SSAValue]:
-        """The products of one read of each factor."""
+        """Add the products of one read of each factor to the sums."""
         b, conv = self.b, self.dot.conv
         x, w = (
             b.bitcast(self.points.element(value, [b.apply(r, dims) for r in map.results]), i32, self.dot.lanes // 4)
@@ -147,5 +148,5 @@ def dot4(b: LoopBuilder, x: SSAValue, x_unsigned: bool, y: SSAValue, y_unsigned:
 
 
 def wrapped(number: int) -> int:
-    """The number as an i32 has it."""
+    """Return the number wrapped to signed 32 bits."""
     return (number + (1 << 31)) % (1 << 32) - (1 << 31)

@@ -1,4 +1,5 @@
-"""What matrix units multiply: codes as they are, or floats rounded to fewer bits; and how far off that is at most."""
+"""The number formats that matrix units multiply: unrounded codes, or floats rounded to fewer bits, with a bound of the
+error."""
 
 from __future__ import annotations
 
@@ -9,14 +10,15 @@ import numpy as np
 from relay.dialects.attributes import Array
 
 ACCUMULATED = 2.0**-23
-"""The greatest relative error of a sum of two: PTX says "at least single precision", and not how it is rounded."""
+"""The greatest relative error of an addition: PTX says "at least single precision", and does not specify the
+rounding."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """Numbers as matrix units take them. `data`: bytes of one in shared memory; `weight`: bytes of a packed one;
-    `roundoff`: what rounding changes of a number at most, as a part of it, or `tiny` if that is more; `limit`: what is
-    that large becomes infinite."""
+    """A number format of matrix units. `data`: bytes of an element in shared memory; `weight`: bytes of a packed
+    weight; `roundoff`: the greatest relative rounding error, or `tiny`, absolute, if that is more; `limit`: the
+    smallest magnitude that is rounded to infinity."""
 
     name: str
     data: int = 4
@@ -27,17 +29,17 @@ class Format:
 
     @property
     def exact(self) -> bool:
-        """Whether nothing is rounded."""
+        """Whether numbers are not rounded."""
         return not self.roundoff
 
     @property
     def fold(self) -> int:
-        """Packed rows of weights that are as long as one of the data."""
+        """The number of packed rows of weights that are as long as a row of the data."""
         return self.data // self.weight
 
     def bound(self, terms: int) -> float:
-        """What a sum of so many products is off by at most, as a part of the sum of their magnitudes:
-        `(1 + u)^2 (1 + g) - 1` with the roundoff u and `g = n e / (1 - n e)`, n terms added with errors of e.
+        """Return the greatest error of a sum of `terms` products, relative to the sum of their magnitudes: `(1 + u)^2
+        (1 + g) - 1` with the roundoff u and `g = n e / (1 - n e)`, n terms added with errors of e.
 
         Source: Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 3.1.
         """
@@ -45,7 +47,7 @@ class Format:
         return (1 + self.roundoff) ** 2 * (1 + grown / (1 - grown)) - 1
 
     def says(self, terms: int) -> str:
-        """The bound in words."""
+        """Return a text that states the error bound."""
         if self.exact:
             return "exact"
         words = f"off by at most {self.bound(terms):.3g} sum |x w|"
@@ -54,11 +56,11 @@ class Format:
         return words
 
     def holds(self, weights: Array) -> bool:
-        """Whether no weight, float32, becomes infinite."""
+        """Whether no weight, float32, is rounded to infinity."""
         return bool(np.all(~np.isfinite(weights) | (np.abs(weights) < self.limit)))
 
     def rounded(self, weights: Array) -> Array | None:
-        """Weights, float32, as words or half words; None if one is too large.
+        """Return weights, float32, rounded, as words or half words; None if one is too large.
 
         tf32: to nearest, ties away from zero, as `cvt.rna.tf32.f32`; the others to nearest, ties to even.
         """
@@ -80,4 +82,4 @@ FLOATS: dict[str, Format] = {
     "f16": Format("f16", 4, 2, 2.0**-11, 2.0**-24, 65520.0),
     "bf16": Format("bf16", 4, 2, 2.0**-8, limit=float.fromhex("0x1.ffp127")),
 }
-"""By the name that the option `-matmul` has for them."""
+"""The float formats by their name in the option `-matmul`."""

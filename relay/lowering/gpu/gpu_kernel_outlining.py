@@ -22,18 +22,18 @@ from relay.transforms.location import place
 MODULE = "kernels"
 """The name of the module."""
 VIEWS = memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp | memref.CastOp
-"""What is made anew inside a kernel: of two pointers to the same memory, neither would be `noalias`."""
+"""Views, which are recreated inside a kernel: of two pointers to the same memory, neither could be `noalias`."""
 IDS = (gpu.BlockIdOp, gpu.ThreadIdOp, gpu.GridDimOp, gpu.BlockDimOp)
-"""What the arguments of the body of `gpu.launch` are, three each."""
+"""The ops that the body arguments of `gpu.launch` stand for, three dimensions each."""
 DIMENSIONS = (gpu.DimensionEnum.X, gpu.DimensionEnum.Y, gpu.DimensionEnum.Z)
 
 
 @dataclass(frozen=True)
 class GpuKernelOutlining(Pass):
     """Turn each `gpu.launch` into a `gpu.launch_func` of a kernel. Kernels are called `FUNCTION_kernel`,
-    `FUNCTION_kernel_1`, ..., and stand in the one module `@kernels`. Upstream makes a module for each; here all kernels
-    of a model are compiled at once. Constants, views of buffers, and numbers computed of elements (where a slice
-    starts) are made inside the kernel; all else that it reads, it is given."""
+    `FUNCTION_kernel_1`, ..., and are in one module, `@kernels`. Upstream makes a module for each; here all kernels of a
+    model are compiled together. Constants, views of buffers, and numbers computed from elements (such as the start of a
+    slice) are recomputed inside the kernel; other values that it reads become its arguments."""
 
     name = "gpu-kernel-outlining"
     requires = ("launches",)
@@ -67,16 +67,16 @@ class GpuKernelOutlining(Pass):
 
 @dataclass
 class Captured:
-    """What a launch uses of the function around it, as values inside the kernel."""
+    """The values of the surrounding function that a launch uses, mapped to values inside the kernel."""
 
     block: Block
     again: Set[Operation]
-    """What the kernel may do by itself."""
+    """The operations that are recomputed inside the kernel."""
     arguments: list[SSAValue] = field(default_factory=list[SSAValue])
     known: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
 
     def inside(self, value: SSAValue) -> SSAValue:
-        """The value inside: an argument, or made anew."""
+        """Return the value inside the kernel: an argument, or the result of a recomputed operation."""
         if value in self.known:
             return self.known[value]
         owner = value.owner
@@ -94,7 +94,7 @@ class Captured:
 
 
 def outline(launch: gpu.LaunchOp, name: str, again: Set[Operation]) -> upstream.FuncOp:
-    """gpu.launch { body }  =>  gpu.launch_func @kernels::@name; returns the kernel."""
+    """gpu.launch { body }  =>  gpu.launch_func @kernels::@name; return the kernel."""
     sizes = [launch.gridSizeX, launch.gridSizeY, launch.gridSizeZ]
     sizes += [launch.blockSizeX, launch.blockSizeY, launch.blockSizeZ]
     known = [constant(size) for size in sizes]
@@ -142,12 +142,12 @@ def outline(launch: gpu.LaunchOp, name: str, again: Set[Operation]) -> upstream.
 
 
 def is_arithmetic(op: Operation) -> bool:
-    """Whether numbers are computed of numbers."""
+    """Whether the operation is arithmetic on scalars."""
     return op.dialect_name() == arith.Arith.name
 
 
 def remaining(function: FuncOp) -> Iterator[memref.LoadOp]:
-    """Elements that nothing writes behind their load, which threads may load, too."""
+    """Yield loads of elements that nothing writes after the load, so that threads may load them, too."""
     written = set[SSAValue]()
     for op in reversed([*function.walk()]):
         if isinstance(op, memref.LoadOp) and root(op.memref) not in written:
@@ -157,5 +157,5 @@ def remaining(function: FuncOp) -> Iterator[memref.LoadOp]:
 
 
 def is_in(value: SSAValue, block: Block) -> bool:
-    """Whether the block holds the value's operation."""
+    """Whether the value is defined by an operation of the block."""
     return isinstance(value.owner, Operation) and value.owner.parent is block

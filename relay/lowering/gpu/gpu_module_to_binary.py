@@ -1,4 +1,4 @@
-"""`gpu-module-to-binary`: kernels as what a driver loads."""
+"""`gpu-module-to-binary`: compiles kernels to code that a driver loads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from relay.target.chips import CHIPS
 @dataclass(frozen=True)
 class GpuModuleToBinary(Pass):
     """Turn each `gpu.module` into a `gpu.binary` with an object for each of its targets. An object is PTX as `assembly`
-    for `#nvvm.target`, SPIR-V as `bin` for `#xevm.target`. LLVM runs in a process of its own."""
+    for `#nvvm.target`, SPIR-V as `bin` for `#xevm.target`. LLVM runs in a separate process."""
 
     name = "gpu-module-to-binary"
     requires = ("device-calls",)
@@ -43,7 +43,7 @@ class GpuModuleToBinary(Pass):
 
 
 def compiled(module: GpuModuleOp, target: Attribute) -> ObjectAttr:
-    """The module for one target."""
+    """Return the module compiled for one target. Raises Unsupported for an unknown target."""
     if not isinstance(target, TargetAttr):
         raise Unsupported(f"gpu.module @{module.sym_name.data}", f"has the target {target}, which is not known")
     gpu = target_of(target)
@@ -53,7 +53,7 @@ def compiled(module: GpuModuleOp, target: Attribute) -> ObjectAttr:
 
 
 def target_of(target: TargetAttr) -> GpuTarget:
-    """The target that an attribute names. Raises Unsupported for one that is not known."""
+    """Return the target that an attribute describes. Raises Unsupported for an unknown one."""
     if isinstance(target, XevmTargetAttr):
         return GpuTarget(target.get("triple"), "", frozenset(), "opencl")
     chip = target.get("chip")

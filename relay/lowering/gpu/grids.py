@@ -1,5 +1,5 @@
-"""Grids of blocks of threads, as `scf.parallel` over blocks with one over threads inside, mapped as
-`gpu-map-parallel-loops` does it: a thread for each point of a shape, or a team of them."""
+"""Grids of blocks of threads, as `scf.parallel` over blocks around one over threads, mapped as by
+`gpu-map-parallel-loops`: a thread for each point of a shape, or a team of threads."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from relay.lowering.indices import below, binary, both, quotient, remainder, unr
 from relay.target.record import WARP
 
 MAPPED = "mapping"
-"""The attribute of a parallel loop that says what runs its turns."""
+"""The attribute of a parallel loop that names the processor of each dimension."""
 
 
 @contextmanager
 def threads(b: LoopBuilder, shape: Sequence[int], block: int) -> Generator[list[Index]]:
-    """A grid of blocks of so many threads over the points of a shape, the last dimension's neighbours beside each
-    other; the `with` block is what a thread does for its point."""
+    """Emit a grid of blocks of `block` threads over the points of a shape, neighbours along the last dimension in
+    neighbouring threads; the `with` block emits a thread's work for its point, which is yielded."""
     total = prod(shape)
     if not total:
         outer, b.block = b.block, Block()
@@ -51,7 +51,8 @@ def threads(b: LoopBuilder, shape: Sequence[int], block: int) -> Generator[list[
 def teams(
     b: LoopBuilder, shape: Sequence[int], team: Team, block: int
 ) -> Generator[tuple[list[Index], Members | None, SSAValue | None]]:
-    """As `threads`, with a team of them for each point: its member, and whether that is the one that writes."""
+    """Emit a grid as `threads` does, with a team for each point: yields the point, the team member (None for one
+    thread), and whether this member writes the result."""
     if team.size == 1:
         with threads(b, shape, block) as at:
             yield at, None, None
@@ -65,9 +66,9 @@ def teams(
 def points_of_teams(
     b: LoopBuilder, shape: Sequence[int], team: Team, block: int
 ) -> Generator[tuple[list[Index], Members, SSAValue | None]]:
-    """A grid of blocks of so many threads, in which every point of a shape has a team; the `with` block is what each
-    member does. The last one is whether the team's point is one: None where all are. Other teams repeat the last
-    point, as all threads of a block must arrive where one waits."""
+    """Emit a grid of blocks of `block` threads, with a team for every point of a shape; the `with` block emits the work
+    of each member. Yields the point, the member, and whether the team's point exists, None if all do. Surplus teams
+    repeat the last point, because all threads of a block must reach its barriers."""
     total, size = prod(shape), team.size
     points = block // size
     with grid(b, -(-total // points), block) as (number, thread):
@@ -86,7 +87,8 @@ def points_of_teams(
 
 @contextmanager
 def grid(b: LoopBuilder, blocks: int, size: int) -> Generator[tuple[Index, Index]]:
-    """So many blocks of threads; the `with` block is what a thread does, by the numbers of its block and itself."""
+    """Emit a grid of `blocks` blocks of `size` threads; the `with` block emits a thread's work, and gets the numbers of
+    its block and of itself."""
     bodies = [Block(arg_types=[INDEX]), Block(arg_types=[INDEX])]
     outer, b.block = b.block, bodies[1]
     yield bodies[0].args[0] if blocks > 1 else 0, bodies[1].args[0]
@@ -99,7 +101,7 @@ def grid(b: LoopBuilder, blocks: int, size: int) -> Generator[tuple[Index, Index
 
 
 def parallel(b: LoopBuilder, count: int, body: Block, processor: gpu.ProcessorEnum) -> None:
-    """A mapped loop of so many turns."""
+    """Emit a mapped parallel loop of `count` iterations."""
     loop = b.add(scf.ParallelOp([b.index(0)], [b.index(count)], [b.index(1)], Region(body)))
     same = AffineMapAttr(AffineMap.identity(1))
     loop.attributes[MAPPED] = ArrayAttr([gpu.LoopDimMapAttr(gpu.ProcessorAttr(processor), same, same)])

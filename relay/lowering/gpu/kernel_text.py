@@ -1,5 +1,5 @@
-"""LLVM IR text of a `gpu.module`: kernels whose buffers are pointers into the memory of the device, and what threads do
-with memory that they share."""
+"""Writes the LLVM IR text of a `gpu.module`: kernels whose buffers are pointers to device memory, and operations on
+shared memory."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ MATRICES = "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16.p3"
 BLOCK_NUMBER = "llvm.nvvm.read.ptx.sreg.ctaid.x"
 FEWEST = 1 << 17
 """The smallest upper bound of a block's number that is written into LLVM IR. With a smaller one, LLVM divides in 16
-bits, which takes NVIDIA's GPUs more instructions than 32 bits do."""
+bits, which takes NVIDIA GPUs more instructions than a division in 32 bits."""
 SHARED_NAME = "@shared"
 SHARED_ALIGNMENT = 1024
-"""What shared memory starts at a multiple of: eight rows of a factor that matrix units read."""
+"""The alignment of shared memory in bytes: eight rows of a factor that matrix units read."""
 ALIGNMENT = 16
-"""What the buffers of a kernel start at multiples of, at least."""
+"""The minimum alignment of a kernel's buffers in bytes."""
 SPACES = {Space.GLOBAL: 1, Space.WORKGROUP: 3, Space.PRIVATE: 5}
 
 
 def write_shared(w: FunctionWriter, op: Operation) -> None:
-    """The memory of the block, whose size the launch gives."""
+    """Name the block's shared memory, whose size is given by the launch."""
     assert isinstance(op, DynamicSharedMemoryOp) and isinstance(w, KernelWriter)
     if w.convention.shared_argument:
         w.names[op.result] = w.convention.shared_argument
@@ -50,7 +50,7 @@ def write_shared(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_copy(w: FunctionWriter, op: Operation) -> None:
-    """4, 8 or 16 bytes."""
+    """Write an asynchronous copy of 4, 8 or 16 bytes."""
     assert isinstance(op, nvgpu.DeviceAsyncCopyOp)
     to, start = w.address(op.dst, op.dstIndices), w.address(op.src, op.srcIndices)
     size = op.dstElements.value.data * dtype_of(buffer_of(op.src).element_type).itemsize
@@ -60,13 +60,13 @@ def write_copy(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_group(w: FunctionWriter, op: Operation) -> None:
-    """The end of a group of copies."""
+    """Write the end of a group of asynchronous copies."""
     w.declare(COMMIT, "void", "")
     w.line(f"call void @{COMMIT}()")
 
 
 def write_wait(w: FunctionWriter, op: Operation) -> None:
-    """Wait for groups of copies."""
+    """Write a wait for groups of asynchronous copies."""
     assert isinstance(op, nvgpu.DeviceAsyncWaitOp)
     left = 0 if op.numGroups is None else op.numGroups.value.data
     w.declare(WAIT, "void", "i32")
@@ -74,7 +74,7 @@ def write_wait(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_matrices(w: FunctionWriter, op: Operation) -> None:
-    """Four matrices at once."""
+    """Write a load of four matrices at once."""
     assert isinstance(op, nvgpu.LdMatrixOp)
     at = w.address(op.srcMemref, op.indices)
     w.declare(MATRICES, WORDS, w.pointer(op.srcMemref))
@@ -82,20 +82,20 @@ def write_matrices(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_insert(w: FunctionWriter, op: Operation) -> None:
-    """A vector with another number in a lane."""
+    """Write the replacement of one lane of a vector."""
     assert isinstance(op, vector.InsertOp)
     (lane,) = op.static_position.get_values()
     w.define(op.result, f"insertelement {w.typed(op.dest)}, {w.typed(op.source)}, i64 {lane}")
 
 
 def write_pointer(w: FunctionWriter, op: Operation) -> None:
-    """The address of a buffer, in its kind of memory."""
+    """Write the conversion of a buffer's pointer, in its address space, to an integer."""
     assert isinstance(op, memref.ExtractAlignedPointerAsIndexOp)
     w.define(op.aligned_pointer, f"ptrtoint {w.pointer(op.source)} {w.of(op.source)} to i64")
 
 
 def write_inline_asm(w: FunctionWriter, op: Operation) -> None:
-    """Instructions of PTX that LLVM has no intrinsics for."""
+    """Write PTX instructions for which LLVM has no intrinsics as inline assembly."""
     assert isinstance(op, llvm.InlineAsmOp)
     result = "void" if op.res is None else structure(op.res.type)
     asm = "asm" if op.has_side_effects is None else "asm sideeffect"
@@ -107,7 +107,7 @@ def write_inline_asm(w: FunctionWriter, op: Operation) -> None:
 
 
 def structure(type: Attribute) -> str:
-    """The name of a type that may be a structure."""
+    """Return the LLVM name of a type, which may be a structure."""
     if isinstance(type, llvm.LLVMStructType):
         return f"{{ {', '.join(map(type_name, type.types))} }}"
     return type_name(type)
@@ -127,25 +127,26 @@ SHARED: Mapping[str, Writer] = {
 
 @dataclass(frozen=True)
 class Convention:
-    """How kernels are marked, and what their blocks' size is called."""
+    """The keywords and attributes of kernels and functions for one kind of device."""
 
     kernel: str
     function: str
     attributes: str
     shared: str = ""
-    """Further attributes of kernels whose threads share memory."""
+    """Additional attributes of kernels that use shared memory."""
     shared_argument: str = ""
-    """The last argument of such kernels, if that memory is one."""
+    """The name of the last argument of such kernels, if shared memory is passed as an argument."""
 
 
 NVPTX = Convention("ptx_kernel", "", 'nounwind "nvvm.reqntid"="{block}"', ' "nvvm.minctasm"="1"')
-"""For one block on each processor: else the assembler keeps to 64 registers what needs a few more."""
+"""The convention of PTX. `minctasm` of 1: with more blocks per processor in mind, the assembler limits kernels that
+need a few more registers to 64."""
 SPIRV = Convention("spir_kernel", "spir_func ", "nounwind", shared_argument="%shared")
-"""SPIR-V's blocks get their size from the launch, as does the memory that their threads share."""
+"""The convention of SPIR-V, in which the launch determines the size of blocks and of shared memory."""
 
 
 def space_of(type: Buffer) -> int:
-    """The number of the memory that a buffer lies in; that of the device where it is not said."""
+    """Return the number of a buffer's address space; that of global memory if the type has none. Raises Unsupported."""
     match type.memory_space:
         case NoneAttr():
             return SPACES[Space.GLOBAL]
@@ -158,7 +159,7 @@ def space_of(type: Buffer) -> int:
 
 
 class KernelWriter(FunctionWriter):
-    """Writes one kernel. Each access to memory has its source behind it, as a comment."""
+    """Writes one kernel. Each memory access has its source location as a comment."""
 
     def __init__(self, kernel: FuncOp, declarations: dict[str, str], convention: Convention):
         super().__init__(kernel, WRITERS, declarations)
@@ -167,7 +168,7 @@ class KernelWriter(FunctionWriter):
         self.source = ""
 
     def text(self) -> str:
-        """The kernel's text."""
+        """Return the text of the kernel."""
         block = self.kernel.body.block
         written = {root(buffer) for op in block.walk() if (buffer := stored_to(op)) is not None}
         arguments: list[str] = []
@@ -200,7 +201,8 @@ class KernelWriter(FunctionWriter):
         super().line(text)
 
     def range_of(self, name: str) -> str:
-        """The `range` attribute of a block's number, empty for others: LLVM divides in 32 bits then."""
+        """Return the `range` attribute of a block's number, with which LLVM divides in 32 bits; empty for other
+        intrinsics."""
         if name != BLOCK_NUMBER or self.kernel.known_grid_size is None:
             return ""
         blocks, *_ = self.kernel.known_grid_size.iter_values()
@@ -211,15 +213,15 @@ class KernelWriter(FunctionWriter):
 
 
 def stored_to(op: Operation) -> SSAValue | None:
-    """The buffer that the operation writes."""
+    """Return the buffer that the operation writes, else None."""
     if isinstance(op, memref.StoreOp):
         return op.memref
     return op.base if isinstance(op, vector.StoreOp | vector.MaskedStoreOp) else None
 
 
 def write_call(w: FunctionWriter, op: Operation) -> None:
-    """A function of the target's library, which it knows by its name. What has no result is for all threads at once:
-    no branch may be put around it, or a copy into each branch."""
+    """Write a call of a function of the target's library. A function without result is a barrier for all threads: it is
+    marked convergent, so that LLVM neither puts a branch around it nor copies it into branches."""
     assert isinstance(op, llvm.CallOp) and op.callee is not None and isinstance(w, KernelWriter)
     name = op.callee.string_value()
     result = "void" if op.returned is None else type_name(op.returned.type)
@@ -235,17 +237,18 @@ def write_call(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_return(w: FunctionWriter, op: Operation) -> None:
-    """The end of the kernel."""
+    """Write the end of the kernel."""
     w.line("ret void")
 
 
 def write_fptosi(w: FunctionWriter, op: Operation) -> None:
-    """Towards zero. Of a number just rounded, NVPTX and SPIR-V have no `lrint`, but convert it in one instruction."""
+    """Write a conversion towards zero. NVPTX and SPIR-V have no `lrint` for numbers that were just rounded, but convert
+    these in one instruction."""
     w.define(op.results[0], f"fptosi {w.typed(op.operands[0])} to {type_name(op.results[0].type)}")
 
 
 def write_extract(w: FunctionWriter, op: Operation) -> None:
-    """A lane whose number is known, or one of the matrices that were read at once."""
+    """Write the extraction of a lane with a constant number, or of one of the matrices of `ldmatrix`."""
     assert isinstance(op, vector.ExtractOp)
     (lane,) = op.static_position.get_values()
     if is_vector(op.result.type):
@@ -256,7 +259,7 @@ def write_extract(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_call_intrinsic(w: FunctionWriter, op: Operation) -> None:
-    """An intrinsic by its full name; several results are one structure."""
+    """Write a call of an intrinsic by its full name; several results form one structure."""
     assert isinstance(op, llvm.CallIntrinsicOp)
     name, types = op.intrin.data, ", ".join(type_name(value.type) for value in op.args)
     if not op.results:
@@ -270,7 +273,7 @@ def write_call_intrinsic(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_extract_value(w: FunctionWriter, op: Operation) -> None:
-    """One of several results."""
+    """Write the extraction of one of several results."""
     assert isinstance(op, llvm.ExtractValueOp)
     (number,) = op.position.get_values()
     w.define(op.res, f"extractvalue {structure(op.container.type)} {w.of(op.container)}, {number}")
@@ -289,7 +292,8 @@ WRITERS: Mapping[str, Writer] = {**SCALAR, **MEMORY, **CONTROL, **OWN}
 
 
 def kernels_text(module: ModuleOp, convention: Convention) -> str:
-    """The text of all kernels of a module. Raises Unsupported for an operation that has no form on the device."""
+    """Return the text of all kernels of a module. Raises Unsupported for an operation that the device cannot
+    execute."""
     declarations: dict[str, str] = {}
     kernels: list[str] = []
     for op in module.body.block.ops:

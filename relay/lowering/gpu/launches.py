@@ -1,4 +1,5 @@
-"""What a runtime does: the launches of a planned module with the places of their buffers, and what is between them."""
+"""The steps of a runtime: the launches of a planned module with the addresses of their buffers, and the host's work
+between them."""
 
 from __future__ import annotations
 
@@ -22,12 +23,12 @@ from relay.transforms.location import place
 VIEW = memref.ViewOp | memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp | memref.CastOp
 
 Place = tuple[int, int]
-"""The number of an argument of @main, and an offset in bytes."""
+"""The address of a buffer: the number of an argument of @main, and an offset in bytes."""
 
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch of a kernel: `grid` blocks of `block` threads, `shared` bytes for each block."""
+    """One launch of a kernel: `grid` blocks of `block` threads, with `shared` bytes of shared memory per block."""
 
     kernel: str
     grid: tuple[int, int, int]
@@ -35,10 +36,10 @@ class Launch:
     shared: int
     arguments: tuple[Place, ...]
     maps: tuple[tuple[int, TensorMap], ...] = ()
-    """Arguments, by number, that are not where a matrix lies but a map of it."""
+    """Arguments, by number, that are tensor maps of a matrix instead of its address."""
 
     def row(self) -> dict[str, Any]:
-        """The launch as JSON has it."""
+        """Return the launch in the form that is stored as JSON."""
         row: dict[str, Any] = {
             "kernel": self.kernel,
             "grid": list(self.grid),
@@ -52,12 +53,12 @@ class Launch:
 
 
 def program(module: IRModule) -> tuple[list[Launch], list[dict[str, Any]]]:
-    """What @main launches, in order, and what is done: a part of these launches is a step, and so is what the host does
-    between them. Raises Unsupported for what neither does.
+    """Return the launches of @main, in order, and its steps: ranges of these launches, and the host's work between
+    them. Raises Unsupported for an operation that neither can execute.
 
-    Steps: `{launches: [first, last]}`; `{external, inputs, outputs}`, a call of the function of this number with places
-    and sizes; `{read, to}`, a condition from a place; `{set, to}`, conditions that are known or have these numbers;
-    `{if, then, else}`; `{before, while, do}`. Conditions are told by number.
+    Steps: `{launches: [first, last]}`; `{external, inputs, outputs}`, a call of the external function of this number
+    with addresses and sizes; `{read, to}`, which reads a condition from memory; `{set, to}`, which sets conditions to
+    constants or to other conditions; `{if, then, else}`; `{before, while, do}`. Conditions are identified by numbers.
     """
     writer = StepWriter(module)
     main = module["main"].body.block
@@ -75,11 +76,11 @@ class StepWriter:
         self.bits: dict[SSAValue, int] = {}
 
     def bit(self, value: SSAValue) -> int:
-        """The number of a condition."""
+        """Return the number of a condition."""
         return self.bits.setdefault(value, len(self.bits))
 
     def steps(self, block: Block, places: Mapping[SSAValue, Place]) -> list[dict[str, Any]]:
-        """What a block does, with the values of functions around it at these places."""
+        """Return the steps of a block; `places`: the addresses of values defined around it."""
         found: list[dict[str, Any]] = []
         for op in block.ops:
             for step in self.step(op, places):
@@ -90,7 +91,7 @@ class StepWriter:
         return found
 
     def step(self, op: Operation, places: Mapping[SSAValue, Place]) -> list[dict[str, Any]]:
-        """What one operation does."""
+        """Return the steps of one operation. Raises Unsupported."""
         match op:
             case gpu.LaunchFuncOp():
                 number = len(self.launches)
@@ -101,7 +102,7 @@ class StepWriter:
             case memref.LoadOp() if op.res.type == i1:
                 slot, offset = place_of(op.memref, places)
                 return [{"read": [slot, offset + element(op)], "to": self.bit(op.res)}]
-            case arith.ConstantOp() if op.result.type == i1 and any(op.result.uses):  # kernels have their own
+            case arith.ConstantOp() if op.result.type == i1 and any(op.result.uses):  # kernels define their own
                 return [{"set": [bool(constant(op.result))], "to": [self.bit(op.result)]}]
             case scf.IfOp():
                 test = self.bit(op.cond)
@@ -123,7 +124,7 @@ class StepWriter:
                 raise Unsupported(place(op), "is done by the host between kernels", 'build for target="llvm"')
 
     def call(self, op: func.CallOp, places: Mapping[SSAValue, Place]) -> list[dict[str, Any]]:
-        """A kernel's launches, or a function of an external compiler."""
+        """Return the launches of a kernel function, or the call of an external compiler's function."""
         name = op.callee.string_value()
         callee = self.functions[name]
         if callee.body.blocks:
@@ -136,7 +137,8 @@ class StepWriter:
     def region(
         self, region: Region, targets: Sequence[SSAValue], places: Mapping[SSAValue, Place]
     ) -> list[dict[str, Any]]:
-        """What a region does, and the conditions that it yields; nothing where there is none."""
+        """Return the steps of a region, which end by setting `targets` to the conditions that it yields; nothing for a
+        missing region."""
         if not region.blocks:
             return []
         last = region.block.last_op
@@ -144,7 +146,8 @@ class StepWriter:
         return self.steps(region.block, places) + self.moved(values, targets)
 
     def moved(self, values: Sequence[SSAValue], targets: Sequence[SSAValue]) -> list[dict[str, Any]]:
-        """Conditions that go from values to others, all at once; targets may be several times as many."""
+        """Return a step that copies conditions from values to targets, all at once; targets may repeat the values
+        several times."""
         if not targets:
             return []
         numbers = [self.bit(values[number % len(values)]) for number in range(len(targets))]
@@ -152,7 +155,7 @@ class StepWriter:
 
 
 def launch(op: gpu.LaunchFuncOp, places: Mapping[SSAValue, Place]) -> Launch:
-    """One launch."""
+    """Return the launch of a `gpu.launch_func`."""
     return Launch(
         op.kernel.nested_references.data[0].data,
         triple(op, op.gridSizeX, op.gridSizeY, op.gridSizeZ),
@@ -164,7 +167,7 @@ def launch(op: gpu.LaunchFuncOp, places: Mapping[SSAValue, Place]) -> Launch:
 
 
 def place_of(value: SSAValue, places: Mapping[SSAValue, Place]) -> Place:
-    """Where a buffer lies. Raises Unsupported if that is not planned."""
+    """Return the address of a buffer. Raises Unsupported if the buffer is not part of the memory plan."""
     if isinstance(value, BlockArgument):
         return places[value]
     match value.owner:
@@ -179,7 +182,8 @@ def place_of(value: SSAValue, places: Mapping[SSAValue, Place]) -> Place:
 
 
 def element(op: memref.LoadOp) -> int:
-    """The number of the element that is read, of a buffer in order. Raises Unsupported if it is not known."""
+    """Return the number of the element that is loaded from a row-major buffer. Raises Unsupported if it is not
+    constant."""
     found = 0
     for index, size in zip(op.indices, buffer_of(op.memref).get_shape(), strict=True):
         number = constant(index)
@@ -190,7 +194,7 @@ def element(op: memref.LoadOp) -> int:
 
 
 def triple(op: Operation, *sizes: SSAValue) -> tuple[int, int, int]:
-    """Sizes of a grid or block, which are constant."""
+    """Return the three sizes of a grid or block. Raises Unsupported if they are not constant."""
     found = [number for size in sizes if (number := constant(size)) is not None]
     if len(found) != 3:
         raise Unsupported(place(op), "has a grid whose size is not constant")

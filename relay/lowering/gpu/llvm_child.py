@@ -1,7 +1,7 @@
-"""The process that compiles for GPUs: LLVM ends the process that it runs in where it cannot compile something.
+"""The process that compiles for GPUs, because LLVM aborts its process when it cannot compile something.
 
 Reads a line of JSON (`triple`, `cpu`, `features`, `level`, `format`: assembly or bin, `settings` of LLVM) and LLVM IR
-text; writes what LLVM makes of it. Imports nothing but llvmlite: it starts often.
+text from standard input; writes the compiled code. Imports only llvmlite, because it is started often.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import sys
 import llvmlite.binding as llvm
 
 ODD = re.compile(r"[ <(\[]i(?!(?:1|8|16|32|64)\b)(\d+)\b")
-"""Integers that LLVM's SPIR-V makes wider, whose upper bits it leaves as they are."""
+"""Matches integer types that LLVM's SPIR-V back end widens without clearing their upper bits."""
 
 ONE_CONDITION = re.compile(r"^( *)(%\S+) = select ([a-z ]*)i1 (\S+), (<(\d+) x \S+>.*)$", re.MULTILINE)
-"""A selection between vectors by one bit, which SPIR-V has from 1.4 on."""
+"""Matches a selection between vectors by one bit, which SPIR-V supports only from version 1.4 on."""
 EACH_LANE = r"""\1%"\2 first" = insertelement <\6 x i1> poison, i1 \4, i64 0
 \1%"\2 lanes" = shufflevector <\6 x i1> %"\2 first", <\6 x i1> poison, <\6 x i32> zeroinitializer
 \1\2 = select \3<\6 x i1> %"\2 lanes", \5"""
 
 
 def compiled(text: str, triple: str, cpu: str, features: str, level: int, format: str, settings: list[str]) -> bytes:
-    """The code of the module."""
+    """Return the code of the module. Raises ValueError for integer types that SPIR-V lacks."""
     for setting in settings:
         llvm.set_option("", setting)
     llvm.initialize_all_targets()
@@ -45,7 +45,7 @@ def compiled(text: str, triple: str, cpu: str, features: str, level: int, format
 
 
 def main() -> None:
-    """Compile what comes in."""
+    """Compile the request on standard input to standard output."""
     options = json.loads(sys.stdin.buffer.readline())
     code = compiled(sys.stdin.buffer.read().decode(), **options)
     sys.stdout.buffer.write(code)

@@ -1,4 +1,4 @@
-"""Which convolutions and products a GPU's matrix units compute, and how their weights are packed."""
+"""Recognises convolutions and products that a GPU's matrix units compute, and packs their weights."""
 
 from __future__ import annotations
 
@@ -27,50 +27,50 @@ from relay.lowering.shaped import buffer_of, is_buffer, shape_of
 from relay.target.costs import GpuCosts
 
 TAP = 32
-"""Bytes of a row that one product takes."""
+"""The bytes of a row that one matrix instruction multiplies."""
 SMALLEST = 4
-"""Bytes of one copy, at least."""
+"""The fewest bytes of one copy."""
 PIXEL = 4
-"""Channels of a pixel of few channels, once it is copied."""
+"""The number of channels of a pixel in the copy of an image with few channels."""
 ROW = 128
-"""Bytes of a row of a tile that the device copies, at most."""
+"""The most bytes of a row of a tile that the copy engine copies."""
 BARRIER_BYTES = 8
-"""Of a barrier in shared memory, that copies of a stage are counted by."""
+"""The bytes of a barrier in shared memory that counts the copies of a stage."""
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """Images of few channels, which are first copied with their borders, `PIXEL` codes for each: so a row of a window
-    is one run of codes, as many channels of one pixel would be."""
+    """Images of few channels that are first copied with their borders, `PIXEL` codes for each pixel, so that a row of a
+    window is one contiguous run of codes, like a pixel of many channels."""
 
     conv: Convolution
     format: Format = CODES
 
     @property
     def chunk(self) -> int:
-        """Numbers of one copy."""
+        """The number of elements of one copy."""
         return CHUNK // self.format.data
 
     @property
     def run(self) -> int:
-        """Numbers of a row of a window, and what follows them up to a whole chunk."""
+        """The number of elements of a window's row, rounded up to whole chunks."""
         return -(-self.conv.kernel_columns * PIXEL // self.chunk) * self.chunk
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
-        """The copy's shape."""
+        """The shape of the copy."""
         conv = self.conv
         rows = (conv.out_rows - 1) * conv.strides[0] + (conv.kernel_rows - 1) * conv.dilation[0] + 1
         columns = (conv.out_columns - 1) * conv.strides[1] + self.run // PIXEL
         return conv.images, rows, -(-columns * PIXEL // self.chunk) * self.chunk // PIXEL, PIXEL
 
     def product(self) -> Convolution:
-        """The convolution of the copy."""
+        """Return the convolution of the copy."""
         _, rows, columns, _ = self.shape
         return replace(self.conv, rows=rows, columns=columns, channels=self.run, kernel_columns=1)
 
     def kernel(self, kernel: Array) -> Array:
-        """Weights of the copy: those of what does not belong to a window are the zero point."""
+        """Return the weights for the copy; elements that do not belong to a window have the zero point as weight."""
         conv = self.conv
         shape = conv.outputs, conv.kernel_rows, conv.kernel_columns, conv.channels
         whole = np.full((*shape[:3], PIXEL), conv.kernel.zero_point, kernel.dtype)
@@ -82,8 +82,8 @@ class Gathered:
 
 @dataclass(frozen=True)
 class Product:
-    """A product of `rows` x `depth` by `depth` x `columns` numbers, with what is done to its sums: `nest`. `widest`:
-    how many neighbouring channels can be computed from their sums at once."""
+    """A product of `rows` x `depth` by `depth` x `columns` elements, with the operations that follow its sums, `nest`.
+    `widest`: the most neighbouring channels that can be computed from their sums at once."""
 
     nest: Nest
     conv: Convolution
@@ -107,31 +107,31 @@ class Product:
 
     @property
     def pitch(self) -> int:
-        """Numbers from a pixel to the next."""
+        """The number of elements from a pixel to the next."""
         return self.conv.channels if self.gathered is None else PIXEL
 
     @property
     def chunk(self) -> int:
-        """Numbers of a chunk."""
+        """The number of elements of a chunk."""
         return CHUNK // self.format.data
 
     @property
     def piece(self) -> int:
-        """Numbers that are copied at once: they lie together, at a multiple of their size."""
+        """The number of elements that are copied at once: they are contiguous and aligned to their size."""
         return gcd(self.chunk, self.conv.channels, self.pitch * (1 if self.gathered is None else self.conv.strides[1]))
 
     @property
     def image(self) -> tuple[SSAValue, tuple[int, ...], tuple[int, ...]]:
-        """The buffer of the images without padding, its shape, and rows and columns that are added before it."""
+        """The buffer of the images without padding, its shape, and the padded rows and columns before it."""
         if self.padding is None:
             return self.conv.data.value, shape_of(self.conv.data.value), (0, 0)
         return self.padding.source, shape_of(self.padding.source), self.padding.offsets[1:3]
 
     @property
     def corners(self) -> tuple[int, int, int] | None:
-        """How the device finds windows by itself (im2col): the place of the first one, before the image's first row and
-        column, that of the last one behind its last row and column, and the stride; None where it cannot. What is
-        outside of the image is 0 then."""
+        """The parameters with which the copy engine addresses windows itself (im2col): the offset of the first window
+        relative to the image's first row and column, that of the last window relative to its last row and column, and
+        the stride; None if it cannot. Elements outside the image are copied as 0."""
         conv, (_, shape, (top, left)) = self.conv, self.image
         places = ((conv.out_rows, shape[1]), (conv.out_columns, shape[2])) if len(shape) == 4 else ()
         ends = {-top + (count - 1) * conv.strides[0] - (size - 1) for count, size in places}
@@ -147,15 +147,16 @@ class Product:
 
     @property
     def borders(self) -> Borders:
-        """Where windows reach outside of their images."""
+        """The positions at which windows reach outside their images."""
         _, shape, before = self.image
         return borders(self.conv, before, shape[1:3])
 
 
 @dataclass(frozen=True)
 class Matrix(Product):
-    """A product in tiles. `bulk`: the device copies tiles of both factors, which are matrices in memory, by itself;
-    `lanes`: neighbouring channels that are finished at once, `part_lanes` where parts of the depth are added."""
+    """A product divided into tiles. `splits`: parts of the depth that separate blocks compute; `bulk`: the copy engine
+    copies tiles of both factors, which are matrices in memory; `lanes`: neighbouring channels that are completed at
+    once, `part_lanes` when splits are added."""
 
     tile: Tile
     splits: int
@@ -165,32 +166,32 @@ class Matrix(Product):
 
     @property
     def windows(self) -> bool:
-        """Whether the device copies windows, not rows of a matrix."""
+        """Whether the copy engine copies windows, not rows of a matrix."""
         return self.bulk and not (self.conv.pointwise and self.padding is None)
 
     @property
     def piece_bytes(self) -> int:
-        """Bytes of a row of the data's tiles in shared memory: of one tap each, where there are fewer channels."""
+        """The bytes of a row of the data's tiles in shared memory; with few channels, those of one tap."""
         return min(self.tile.depth, self.conv.channels) if self.windows else self.tile.depth
 
     @property
     def bordered(self) -> bool:
-        """Whether sums start from other numbers where windows reach outside of their images."""
+        """Whether initial sums differ where windows reach outside their images."""
         return self.windows and self.borders.count > 1
 
     @property
     def deep(self) -> int:
-        """Numbers of a row that are in shared memory at once."""
+        """The number of elements of a row that are in shared memory at once."""
         return self.tile.depth // self.format.data
 
     @property
     def steps(self) -> int:
-        """Turns of a thread's loop over its slice of the block's part of the depth."""
+        """The number of iterations of a thread's loop over its slice of the block's part of the depth."""
         return -(-self.depth // (self.deep * self.splits * self.tile.slices))
 
     @property
     def shared_bytes(self) -> int:
-        """Shared memory of a block: stages, and what counts their bytes and those that are done with them."""
+        """The bytes of a block's shared memory: stages, and the barriers that count their bytes and their readers."""
         barriers = self.tile.barriers if self.bulk else 0
         exchanged = self.tile.slices * self.tile.rows * self.tile.columns * WORD if self.tile.slices > 1 else 0
         stages = self.tile.slices * self.tile.stages * self.tile.stage_bytes
@@ -198,12 +199,13 @@ class Matrix(Product):
 
     @property
     def blocks(self) -> int:
-        """Tiles of all parts of the depth: as many blocks of threads, unless blocks stay."""
+        """The number of tiles of all parts of the depth, which equals the number of blocks, unless blocks are
+        persistent."""
         return -(-self.rows // self.tile.rows) * (self.packed_columns // self.tile.columns) * self.splits
 
     @property
     def packed_columns(self) -> int:
-        """Rows of the packed weights."""
+        """The number of rows of the packed weights."""
         return -(-self.columns // self.tile.columns) * self.tile.columns
 
     @property
@@ -211,12 +213,12 @@ class Matrix(Product):
         return self.splits * self.tile.slices * self.steps * self.deep
 
     def pack(self, kernel: Array) -> list[Array]:
-        """The weights as `int8[packed_columns, packed_depth]` with zeros behind, and for each channel what its sums
-        are off by: `count zx zw - zx sum w`, and where windows reach outside of images what padding has been left out
-        there, for each of the borders. Those of floats alone, as bytes.
+        """Return the weights as `int8[packed_columns, packed_depth]`, padded with zeros, and each channel's correction
+        of its sums, `count zx zw - zx sum w`, for each kind of border including the omitted padding where windows reach
+        outside images. Float weights are returned alone, as bytes.
 
-        Rows are in the order of shared memory: of each 8 n rows, n the tile's `run`, row 8 i + 2 t + j has channel
-        2 n t + 2 i + j. So the sums that lane t has are of 2 n neighbours.
+        Rows are in the order of shared memory: of each 8 n rows, n the tile's `run`, row 8 i + 2 t + j has channel 2 n
+        t + 2 i + j. So the sums of lane t belong to 2 n neighbours.
         """
         codes = (kernel if self.gathered is None else self.gathered.kernel(kernel)).reshape(self.columns, self.depth)
         if not self.format.exact:
@@ -238,13 +240,13 @@ class Matrix(Product):
         return found & 0xFF if self.conv.data.unsigned else found
 
     def ordered(self, whole: Array) -> Array:
-        """Rows in the order of shared memory."""
+        """Return the rows in the order of shared memory."""
         ordered = whole.reshape(-1, 4, self.tile.run, 2, self.packed_depth).transpose(0, 2, 1, 3, 4)
         return np.ascontiguousarray(ordered).reshape(whole.shape)
 
     def pack_floats(self, kernel: Array) -> list[Array]:
-        """Half words lie in the order in which a lane has numbers of the data that it rounds to a word, and two rows
-        beside each other: in 64 bytes, 16 numbers of both."""
+        """Pack float weights. Half words are in the order of the elements of the data that a lane rounds to a word,
+        with two rows interleaved: 64 bytes hold 16 elements of both."""
         more = ((0, self.packed_columns - self.columns), (0, self.packed_depth - self.depth))
         rounded = self.format.rounded(np.pad(kernel, more))
         assert rounded is not None
@@ -257,8 +259,8 @@ class Matrix(Product):
 def product_of(
     nest: Nest, producers: Mapping[SSAValue, Producer], floats: Format | None, costs: GpuCosts
 ) -> Product | None:
-    """The nest as what follows a product of codes, or of floats if there is a format for them, if it is that and matrix
-    units can compute it."""
+    """Return the product of codes, or of floats if `floats` is their format, that the nest and the operations around it
+    compute, if matrix units can compute it; else None."""
     found = list(contractions(nest, producers))
     if len(found) != 1 or (sums := found[0]) is None:
         return None
@@ -285,7 +287,7 @@ def product_of(
 
 
 def contractions(nest: Nest, producers: Mapping[SSAValue, Producer]) -> Iterator[Nest | None]:
-    """The sums that the nest reads, itself included; None for one that it does not read point by point."""
+    """Yield the reductions that the nest reads, including itself; None for one that is not read point by point."""
     if nest.output_dims != list(range(len(nest.parallel))):
         yield None
     elif nest.reduction:
@@ -298,14 +300,14 @@ def contractions(nest: Nest, producers: Mapping[SSAValue, Producer]) -> Iterator
 
 
 def is_spatial(padding: Padded, producers: Mapping[SSAValue, Producer]) -> bool:
-    """Whether rows and columns are added to images that lie in memory."""
+    """Whether the padding adds rows and columns to images that are in memory."""
     inner, outer = shape_of(padding.source), padding.shape
     same = len(outer) == 4 and inner[0] == outer[0] and inner[3] == outer[3]
     return same and padding.source not in producers and contiguous(padding.source.type)
 
 
 def widest_of(nest: Nest, sums: Nest, producers: Mapping[SSAValue, Producer], columns: int) -> int:
-    """How many neighbouring channels can be computed from their sums at once."""
+    """Return how many neighbouring channels can be computed from their sums at once."""
     try:
         types = [*accesses(nest, sums, producers), *(buffer_of(output) for output in nest.op.outputs)]
     except Narrow:
@@ -317,7 +319,8 @@ def widest_of(nest: Nest, sums: Nest, producers: Mapping[SSAValue, Producer], co
 
 
 def accesses(nest: Nest, sums: Nest, producers: Mapping[SSAValue, Producer]) -> Iterator[MemRefType]:
-    """The types of buffers that are read with neighbouring channels in the lanes, besides those of the sums."""
+    """Yield the types of buffers that are read with neighbouring channels in the lanes, except the sums. Raises Narrow
+    if vectors are not possible."""
     if nest is sums or nest.op is sums.op:
         return
     if not can_lift(nest.op.body.block):

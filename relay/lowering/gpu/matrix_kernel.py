@@ -1,7 +1,7 @@
-"""Products by a GPU's matrix units: one block of threads computes a tile of the result.
+"""Products by a GPU's matrix units: one block of threads computes a tile of the result, in one kernel.
 
-One kernel: copies bring both factors into shared memory, stage by stage (async_copies, bulk_copies), matrix units
-multiply a stage (warp_products, warpgroup_products), and what follows the sums is computed in registers.
+Copies transfer both factors to shared memory, stage by stage (`async_copies`, `bulk_copies`), matrix units multiply a
+stage (`warp_products`, `warpgroup_products`), and the operations that follow the sums are computed in registers.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from relay.lowering.indices import below, both, quotient, remainder, when
 from relay.lowering.shaped import is_vector
 
 QUAD = 4
-"""Threads with sums of the same row, in neighbouring columns."""
+"""The number of threads with sums of the same row, in neighbouring columns."""
 WORDS = 4
-"""Sums of a part of the depth that are written at once."""
+"""The number of partial sums that are written at once, if the depth is split."""
 
 
 class MatrixKernel:
-    """Emits what one thread does. `buffers`: the data and the packed weights, both of one dimension, and what each
-    channel's sums are off by. `blocks`: those of the launch, where they stay. `parts`: the buffer for sums of parts of
-    the depth, if there are several."""
+    """Emits the work of one thread. `buffers`: the data and the packed weights, both flat, and each channel's
+    correction of its sums; `blocks`: the number of blocks of the launch, if they are persistent; `parts`: the buffer
+    for partial sums, if the depth is split."""
 
     def __init__(
         self, builder: LoopBuilder, matrix: Matrix, points: PointEmitter, buffers: Sequence[SSAValue], blocks: int = 0
@@ -61,7 +61,7 @@ class MatrixKernel:
         points.special = self.special
 
     def emit(self, block: Index, thread: Index, unravel: Callable[[Index], list[Index]]) -> None:
-        """The tile of a block. `unravel`: the point of the result that a row is."""
+        """Emit the tile of a block. `unravel`: returns the result's indices of a row."""
         b = self.b
         self.t = MatrixThread(b, self.m, block, thread)
         self.finish_tile(*self.products(), unravel)
@@ -69,7 +69,8 @@ class MatrixKernel:
     def finish_tile(
         self, sums: Sequence[SSAValue], rows: Sequence[SSAValue], unravel: Callable[[Index], list[Index]]
     ) -> None:
-        """What follows a thread's sums; `rows`: sums of its rows of the data, where the weights have a zero point."""
+        """Emit the operations that follow a thread's sums; `rows`: sums of its rows of the data, if the weights have a
+        zero point."""
         b, t, tile = self.b, self.t, self.tile
         self.quad, row_of_thread = t.rem(t.lane, QUAD), self.row()
         spots = [*product(range(tile.row_steps), range(tile.column_steps // tile.run), range(2))]
@@ -94,14 +95,15 @@ class MatrixKernel:
             when(b, both(b, [mine, inside]), store)
 
     def neighbours(self, step: int, part: int, half: int) -> list[int]:
-        """Numbers of a thread's sums in neighbouring columns, of one row."""
+        """Return the numbers of a thread's sums in neighbouring columns of one row."""
         first = 4 * (step * self.tile.column_steps + part * self.tile.run) + 2 * half
         return [first + 4 * n + j for n in range(self.tile.run) for j in range(2)]
 
     # Products
 
     def products(self) -> tuple[Sequence[SSAValue], Sequence[SSAValue]]:
-        """The sums of a thread, and where the weights have a zero point the sums of its rows of the data."""
+        """Emit the products; return the sums of a thread, and, if the weights have a zero point, the sums of its rows
+        of the data."""
         b, units = self.b, self.units(self.t)
         copies = self.copies(self.t, self.factors, self.m.tile.stages - units.behind, units.fenced)
         copies.prepare()
@@ -118,9 +120,9 @@ class MatrixKernel:
         return found[: self.tile.sums], found[self.tile.sums :]
 
     def starting(self) -> list[SSAValue]:
-        """The initial values of a thread's sums: the offsets of its channels (bias and zero points), or nothing where
-        they are 0 or are added later because blocks sum parts. The table repeats them for both rows of a thread in the
-        order of its registers, so that loads need no copies."""
+        """Return the initial values of a thread's sums: the corrections of its channels (bias and zero points), or none
+        if they are 0 or are added later because the depth is split. The table repeats them for both rows of a thread in
+        the order of its registers, so that no register moves are needed."""
         if not self.offsets or self.parts is not None:
             return []
         if self.m.bordered:
@@ -136,7 +138,8 @@ class MatrixKernel:
         return found * (self.tile.row_steps // self.tile.starts)
 
     def starting_of_rows(self, offsets: SSAValue) -> list[SSAValue]:
-        """The same where windows of a thread's rows reach outside of their images: each row has its own."""
+        """Return the initial values of a thread's sums where windows reach outside their images, so that each row has
+        its own."""
         b, t, tile, lanes = self.b, self.t, self.tile, 2 * self.tile.run
         self.offsets, found = [], list[SSAValue]()
         column = b.plus(b.plus(t.first_column, t.warp_column), b.times(t.rem(t.lane, QUAD), lanes))
@@ -155,12 +158,12 @@ class MatrixKernel:
         return found
 
     def row(self) -> Index:
-        """The first row of a thread."""
+        """Return the first row of a thread."""
         t = self.t
         return self.b.plus(self.b.plus(t.first_row, t.warp_row), t.div(t.lane, QUAD))
 
     def border(self, row: Index) -> Index:
-        """Where the numbers that a row's sums are off by start."""
+        """Return the offset of the corrections of a row's sums."""
         b, conv = self.b, self.conv
         pixel = remainder(b, row, conv.out_rows * conv.out_columns)
         places = quotient(b, pixel, conv.out_columns), remainder(b, pixel, conv.out_columns)
@@ -176,8 +179,8 @@ class MatrixKernel:
         total: SSAValue | None,
         unravel: Callable[[Index], list[Index]],
     ) -> None:
-        """Everything that follows neighbouring sums of a thread in one row, from this column of its warp's on, and its
-        results to memory; of a part of the depth, its sums."""
+        """Emit the operations that follow neighbouring sums of a thread in one row, from `column` of its warp on, and
+        store the results; if the depth is split, store the sums."""
         b, t, lanes, m = self.b, self.t, self.m.lanes, self.m
         start = b.plus(b.plus(t.first_column, t.warp_column), b.times(self.quad, len(values)))
         start = b.plus(start, column)
@@ -195,15 +198,15 @@ class MatrixKernel:
             when(b, inside, partial(self.finish, [*at, place], group, total))
 
     def finish(self, dims: list[Index], group: Sequence[SSAValue], total: SSAValue | None) -> None:
-        """The results for some neighbouring channels from their sums."""
+        """Compute and store the results for some neighbouring channels from their sums."""
         self.result(dims, self.offset(self.vector(group), total))
 
     def vector(self, group: Sequence[SSAValue]) -> SSAValue:
-        """Some numbers as one vector; a single one as it is."""
+        """Return some numbers as one vector; a single one unchanged."""
         return group[0] if len(group) == 1 else self.b.packed(group)
 
     def offset(self, value: SSAValue, total: SSAValue | None) -> SSAValue:
-        """Sums less what the weights' zero point makes of the sum of a row."""
+        """Subtract the weights' zero point times the sum `total` of a row of the data."""
         if total is None:
             return value
         b = self.b
@@ -213,8 +216,8 @@ class MatrixKernel:
         return b.add(arith.SubiOp(value, scaled)).result
 
     def result(self, dims: list[Index], value: SSAValue, border: Index = 0) -> None:
-        """The results at a point, or some neighbours, whose sums are known. `border`: where the numbers start that they
-        are off by."""
+        """Compute and store the results at a point, or at some neighbours, from the sums `value`. `border`: the offset
+        of the corrections."""
         b, nest, points = self.b, self.m.nest, self.points
         column = dims[-1]
         if self.points.lanes > 1:
@@ -230,7 +233,7 @@ class MatrixKernel:
             points.store(result, output, [b.apply(r, dims) for r in map.results])
 
     def add_parts(self, row: Index, column: Index, dims: list[Index]) -> None:
-        """The results at a point, or some neighbours, from the sums of all parts of the depth."""
+        """Compute and store the results at a point, or at some neighbours, from the sums of all parts of the depth."""
         b, lanes, parts = self.b, self.points.lanes, self.parts
         assert parts is not None
         found: SSAValue | None = None
@@ -244,7 +247,7 @@ class MatrixKernel:
         self.result([*dims, column], found, self.border(row) if self.m.bordered else 0)
 
     def special(self, points: PointEmitter, nest: Nest, dims: list[Index]) -> SSAValue | None:
-        """The sums, where they are asked for."""
+        """Return the current sums where the nest reads them; None for other nests."""
         if nest.op is not self.m.sums.op:
             return None
         assert self.sums is not None

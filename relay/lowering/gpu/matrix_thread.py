@@ -1,4 +1,4 @@
-"""One thread of a block that computes a tile of a product: where it stands, and arithmetic on its places."""
+"""One thread of a block that computes a tile of a product: its position, and arithmetic on its addresses."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from relay.lowering.shaped import buffer_of
 from relay.target.record import WARP
 
 BANKS = 128
-"""Bytes of shared memory that are read at once: how rows are laid out in it is written for as many."""
+"""The bytes of shared memory that can be read at once, for which the layout of rows is designed."""
 
 
 class MatrixThread:
-    """What copies and products of one thread need: its number in its slice of the block, the block's part of the depth
-    and the first step of the slice, where the slice's stages start, its first row and column, those of the thread's
-    warp from there, and the shared memory, as bytes and as numbers of the data.
+    """The values that the copies and products of one thread share: its number in its slice of the block, the block's
+    part of the depth and the first step of the slice, the start of the slice's stages, its first row and column, those
+    of the thread's warp relative to these, and the shared memory, as bytes and as elements of the data.
 
-    A row of 64 bytes lies in shared memory as four chunks of 16, number c of row r at c xor (r / 2 mod 4), so that
-    eight rows' chunks are in all banks; one of 128 bytes as eight, number c at c xor (r mod 8). `shared`: the block's
-    shared memory, where it was asked for before.
+    A row of 64 bytes is stored in shared memory as four chunks of 16, chunk c of row r at c xor (r / 2 mod 4), so that
+    eight rows' chunks use all banks; a row of 128 bytes as eight, chunk c at c xor (r mod 8). `shared`: the block's
+    shared memory, if it was requested before.
     """
 
     def __init__(
@@ -71,16 +71,16 @@ class MatrixThread:
         return below(self.b, a, bound)
 
     def place(self, row: Index, chunk: Index) -> Index:
-        """Where a chunk of a row is in a stage."""
+        """Return the offset of a chunk of a row in a stage."""
         twist = self.rem(self.div(row, BANKS // self.tile.depth), self.chunks)
         turned = binary(self.b, arith.XOrIOp, chunk, twist)
         return self.b.plus(self.b.times(row, self.tile.depth), self.b.times(turned, CHUNK))
 
     def pointer(self, buffer: SSAValue) -> Index:
-        """The address of a buffer."""
+        """Return the address of a buffer."""
         return self.b.add(memref.ExtractAlignedPointerAsIndexOp.get(buffer)).aligned_pointer
 
     def stage(self, step: Index, unit: int = 1) -> Index:
-        """Where the stage of a step starts in shared memory, counted by so many bytes."""
+        """Return the offset of a step's stage in shared memory, in units of `unit` bytes."""
         stage = self.b.times(self.rem(step, self.m.tile.stages), self.tile.stage_bytes // unit)
         return stage if self.tile.slices == 1 else self.b.plus(stage, self.div(self.start, unit))

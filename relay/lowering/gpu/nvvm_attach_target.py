@@ -1,4 +1,4 @@
-"""`nvvm-attach-target`: what the kernels are compiled for."""
+"""`nvvm-attach-target`: attaches the GPU for which kernels are compiled."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from relay.target.gpu import DEFAULT_CHIP
 
 @dataclass(frozen=True)
 class NvvmAttachTarget(Pass):
-    """Add `#nvvm.target` to each `gpu.module`. It has the `chip` (`sm_80`), its `features` (`+ptx70`), and LLVM's
-    effort `O`, 0 to 3. Options have upstream's names."""
+    """Add `#nvvm.target` to each `gpu.module`. The target has the `chip` (`sm_80`), its `features` (`+ptx70`), and
+    LLVM's optimization level `O`, 0 to 3. Options have upstream's names."""
 
     name = "nvvm-attach-target"
     requires = ("outlined",)

@@ -1,7 +1,7 @@
-"""Softmax along the way: of keys that come in tiles, each row has the greatest score and the sum of powers so far.
+"""Incremental softmax: for keys in tiles, each row keeps the greatest score and the sum of exponentials so far.
 
-Where a tile has a greater score, what was summed before is scaled down. (Milakov, Gimelshein, Online normalizer
-calculation for softmax, 2018; Dao et al., FlashAttention, 2022.)
+Where a tile has a greater score, earlier sums are scaled down. (Milakov, Gimelshein, Online normalizer calculation for
+softmax, 2018; Dao et al., FlashAttention, 2022.)
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from relay.lowering.shaped import buffer_of
 
 @dataclass(frozen=True)
 class OnlineSoftmax:
-    """A chain `m = max s; p = exp(c (s - m)); l = sum p; r = 1 / l; w = p r`, with anything of a row before `s`, and w
-    or 0 by a choice at the end, if `chosen`. The operations of each, and the buffer of r."""
+    """A chain `m = max s; p = exp(c (s - m)); l = sum p; r = 1 / l; w = p r`, with any operations on a row before `s`.
+    `chosen`: at the end, a select replaces some w by 0. The fields are the operations of m, p, l and w, and the buffer
+    of r."""
 
     most: linalg.GenericOp
     powers: linalg.GenericOp
@@ -35,7 +36,7 @@ class OnlineSoftmax:
 
     @classmethod
     def of(cls, chain: Chain) -> Self | None:
-        """The chain as that; None if it is another one."""
+        """Return the chain as an incremental softmax; None if it has another form."""
         generics = [op for op in chain.ops if isinstance(op, linalg.GenericOp)]
         reductions, weights = [op for op in generics if is_reduction(op)], generics[-1]
         if [join_of(op) for op in reductions] != [arith.MaximumfOp, arith.AddfOp]:
@@ -59,12 +60,12 @@ class OnlineSoftmax:
 
 
 def yields_argument(op: linalg.GenericOp) -> bool:
-    """Whether a reduction joins its operand's elements as they are."""
+    """Whether a reduction combines its operand's elements without computing on them first."""
     return len(op.body.block.ops) == 2
 
 
 def constant(value: SSAValue) -> float | None:
-    """The number that a value is; None if it is computed."""
+    """Return the value of a constant; None if the value is computed."""
     return float(to_numpy(value.owner.value)) if isinstance(value.owner, arith.ConstantOp) else None
 
 
@@ -87,7 +88,8 @@ def is_power(op: linalg.GenericOp) -> bool:
 
 
 def scales(op: linalg.GenericOp, powers: SSAValue, inverse: SSAValue) -> bool | None:
-    """Whether the operation yields the product of the two, or 0 by a choice, or else; None for anything else."""
+    """Whether a select sets some results to 0, if the operation yields the product of the two buffers; None for any
+    other operation."""
     pairs: dict[SSAValue, SSAValue] = dict(zip(op.body.block.args, op.inputs, strict=False))
     uses = [use.operation for argument, value in pairs.items() if value in (powers, inverse) for use in argument.uses]
     if len(op.outputs) != 1 or buffer_of(op.outputs[0]).element_type != f32 or len(set(uses)) != 1:

@@ -1,8 +1,8 @@
-"""Codes in words of 32 bits on NVIDIA's GPUs: how they are packed and taken out.
+"""Packing codes into 32-bit words, and extracting them, on NVIDIA GPUs.
 
-Integers that are clipped and narrowed to codes are saturated and packed two at a time (`cvt.pack`); where `f2i.rn` gave
-the integers, the assembler makes one instruction of both. A code times a power of two and a constant is a sum of
-products of half words and bytes (`dp2a`), all but one of them zero. Source: PTX ISA, "cvt.pack" and "dp2a".
+Integers that are clipped and narrowed to codes are saturated and packed two at a time (`cvt.pack`); if `f2i.rn`
+computed the integers, the assembler fuses both instructions. A code times a power of two plus a constant is a sum of
+products of half words and bytes (`dp2a`), all but one of which are zero. Source: PTX ISA, "cvt.pack" and "dp2a".
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from relay.lowering.builder import LoopBuilder
 from relay.lowering.shaped import is_vector
 
 PACK = "cvt.pack.sat.{codes}.s32.b32 $0, $1, $2, $3;"
-"""The result's bytes are the second number, the first, and the lower two of the third operand."""
+"""The result's bytes are, from the lowest on, the second number, the first, and the lower two bytes of the third
+operand."""
 CODES = {"s8": (-128, 127), "u8": (0, 255)}
 WORD = 4
-"""Codes of a word."""
+"""The number of codes of a word."""
 HALF_WORD = 16
 CLIPS = arith.MaxSIOp | arith.MinSIOp
 SIGNS = {"arith.extsi": "s", "arith.extui": "u"}
-"""How `dp2a` names codes with and without sign."""
+"""The letters for signed and unsigned codes in the names of `dp2a`."""
 
 
 def pack_saturated(module: GpuModuleOp) -> None:
@@ -65,13 +66,13 @@ def extract_by_dots(module: GpuModuleOp) -> None:
 
 
 def are_words(value: SSAValue, element: Attribute) -> bool:
-    """Whether the value is a vector of such numbers, as many as codes of whole words."""
+    """Whether the value is a vector of `element`s whose length is a multiple of the codes of a word."""
     return is_vector(value.type) and value.type.element_type == element and not len(lanes_of_type(value)) % WORD
 
 
 def clipped(value: SSAValue) -> tuple[SSAValue, str] | None:
-    """What is clipped to a range of codes, less the outermost bounds that saturation gives, and the codes; None if it
-    is not clipped to such a range."""
+    """Return the operand of clips to a range of codes, without the outermost bounds that saturation applies anyway, and
+    the name of the codes; None if the value is not clipped to such a range."""
     bounds: list[tuple[SSAValue, int]] = []
     low, high, inner = -(2**31), 2**31 - 1, value
     while isinstance(owner := inner.owner, CLIPS) and (bound := splat(owner.rhs)) is not None:
@@ -89,7 +90,7 @@ def clipped(value: SSAValue) -> tuple[SSAValue, str] | None:
 
 
 def splat(value: SSAValue) -> int | None:
-    """The number that is in all lanes of a constant."""
+    """Return the value of a constant whose lanes are all equal; else None."""
     if not isinstance(value.owner, arith.ConstantOp):
         return None
     lanes = to_numpy(value.owner.value).reshape(-1)
@@ -97,25 +98,25 @@ def splat(value: SSAValue) -> int | None:
 
 
 def lanes_of_type(value: SSAValue) -> range:
-    """The numbers of a vector's lanes."""
+    """Return the numbers of a vector's lanes."""
     assert is_vector(value.type)
     return range(value.type.get_shape()[-1])
 
 
 def lanes_of(b: LoopBuilder, value: SSAValue) -> list[SSAValue]:
-    """The lanes of a vector."""
+    """Return the lanes of a vector."""
     return [b.lane(value, lane) for lane in lanes_of_type(value)]
 
 
 def before(op: Operation) -> LoopBuilder:
-    """What appends operations to a block of their own, from the place in the source of one."""
+    """Return a builder that appends operations to a new block, with the location of `op`."""
     b = LoopBuilder(Block())
     b.location = op.location
     return b
 
 
 def replace(op: Operation, b: LoopBuilder, value: SSAValue) -> None:
-    """Put operations in the place of one; `value` is its result."""
+    """Replace an operation by the builder's operations; `value` replaces its result."""
     block, ops = op.parent, list(b.block.ops)
     assert block is not None
     for each in ops:
@@ -127,13 +128,13 @@ def replace(op: Operation, b: LoopBuilder, value: SSAValue) -> None:
 
 
 def word(b: LoopBuilder, lanes: Sequence[SSAValue], codes: str) -> SSAValue:
-    """Four numbers as the bytes of a word."""
+    """Pack four integers into the bytes of a word, saturated."""
     upper = pack(b, lanes[3], lanes[2], b.constant(0, i32), codes)
     return pack(b, lanes[1], lanes[0], upper, codes)
 
 
 def pack(b: LoopBuilder, second: SSAValue, first: SSAValue, rest: SSAValue, codes: str) -> SSAValue:
-    """Two numbers as the lower bytes of a word, saturated, and the lower bytes of another word above them."""
+    """Pack two integers, saturated, into the lower bytes of a word, and the lower bytes of another word above them."""
     op = llvm.InlineAsmOp(PACK.format(codes=codes), "=r,r,r,r", [second, first, rest], [i32], 0)
     found = b.add(op).res
     assert found is not None

@@ -1,8 +1,9 @@
-"""Products of two computed factors by the matrix units of single warps: threads copy rows of both into shared memory,
-through registers, and turn the second factor where its columns lie apart. Floats are rounded on the way.
+"""Products of two computed factors by the matrix units of single warps: threads copy rows of both factors to shared
+memory, through registers, and transpose the second factor if it is stored as [depth, columns]. Floats are rounded on
+the way.
 
-Other than with constant weights, nothing is packed before, and what zero points make of the sums is summed here: by
-products of ones.
+Unlike products with constant weights, nothing is packed first, and the sums that zero points require are computed here,
+by products with ones.
 """
 
 from __future__ import annotations
@@ -30,26 +31,27 @@ from relay.lowering.indices import below, binary, both, quotient, remainder
 from relay.lowering.shaped import buffer_of, is_vector
 
 FOUR = 4
-"""Columns of a turned factor that a thread reads at once, and bytes of a column that it writes at once."""
+"""The number of columns of a transposed factor that a thread reads at once, and of bytes of a column that it writes at
+once."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """`count` products of matrices `[rows, depth]` by `[columns, depth]`, or `[depth, columns]` if `turned`: `product`
-    is one of them."""
+    """`count` products of matrices `[rows, depth]` by `[columns, depth]`, or by `[depth, columns]` if `turned`;
+    `product` describes one of them."""
 
     product: Product
     count: int
     turned: bool
 
     def tiled(self, tile: Tile, lanes: int) -> Matrix:
-        """One of the products in tiles."""
+        """Return one of the products, divided into tiles."""
         parts = {field.name: getattr(self.product, field.name) for field in fields(Product)}
         return Matrix(**parts, tile=tile, splits=1, bulk=False, lanes=lanes, part_lanes=1)
 
 
 class PairKernel(MatrixKernel):
-    """Emits what one thread does for a tile of one of the products, the one that `matrix` is."""
+    """Emits the work of one thread for a tile of one of the products; `matrix` is that product in tiles."""
 
     def __init__(
         self, builder: LoopBuilder, pair: Pair, matrix: Matrix, points: PointEmitter, factors: Sequence[SSAValue]
@@ -58,7 +60,7 @@ class PairKernel(MatrixKernel):
         self.pair = pair
 
     def emit_block(self, block: Index, thread: Index) -> None:
-        """The tile of a block."""
+        """Emit the tile of a block."""
         b, blocks = self.b, self.m.blocks
         self.number = quotient(b, block, blocks) if self.pair.count > 1 else 0
         tile = remainder(b, block, blocks) if self.pair.count > 1 else block
@@ -83,20 +85,20 @@ class PairKernel(MatrixKernel):
         return found[: self.tile.sums], found[self.tile.sums :]
 
     def pair_copies(self) -> PairCopies:
-        """What copies both factors."""
+        """Return the emitter of the copies of both factors."""
         return PairCopies(self.t, self.factors, self.pair, self.number)
 
 
 @dataclass(frozen=True)
 class Part:
-    """Numbers of a step that a thread copies: `read` gives them for a step, `write` puts them into a stage."""
+    """Elements of a step that a thread copies: `read` loads them for a step, `write` stores them in a stage."""
 
     read: Callable[[Index], list[SSAValue]]
     write: Callable[[Index, Sequence[SSAValue]], None]
 
 
 class PairCopies:
-    """Emits the copies of one thread, of the factors of the product with this number."""
+    """Emits the copies of one thread, for the factors of product number `number`."""
 
     def __init__(self, thread: MatrixThread, factors: Sequence[SSAValue], pair: Pair, number: Index):
         self.t, self.b, self.m, self.pair, self.product = thread, thread.b, thread.m, pair, number
@@ -105,35 +107,35 @@ class PairCopies:
         self.parts = [*self.find(factors)]
 
     def find(self, factors: Sequence[SSAValue]) -> Iterator[Part]:
-        """What the thread copies of both factors."""
+        """Yield the parts of both factors that the thread copies."""
         yield from self.first(factors[0])
         yield from self.second(factors[1])
 
     def first(self, source: SSAValue) -> Iterator[Part]:
-        """What the thread copies of the first factor."""
+        """Yield the parts of the first factor that the thread copies."""
         return self.rows(source, self.m.rows, self.t.first_row, self.t.tile.rows, 0, False)
 
     def second(self, source: SSAValue) -> Iterator[Part]:
-        """What the thread copies of the second factor, which follows the first one in a stage."""
+        """Yield the parts of the second factor that the thread copies; it follows the first factor in a stage."""
         t, start = self.t, self.t.tile.rows * self.t.tile.depth
         if self.pair.turned:
             return self.columns(source, start)
         return self.rows(source, self.m.columns, t.first_column, t.tile.columns, start, True)
 
     def load(self, step: Index) -> list[list[SSAValue]]:
-        """What the thread copies of a step, from memory; zeros where the factors end."""
+        """Load the thread's parts of a step from memory; zeros beyond the ends of the factors."""
         return [part.read(step) for part in self.parts]
 
     def land(self, loaded: Sequence[Sequence[SSAValue]], stage: Index) -> None:
-        """Write it into a stage, which starts there."""
+        """Store the loaded parts in the stage that starts at `stage`."""
         for part, values in zip(self.parts, loaded, strict=True):
             part.write(stage, values)
 
     def rows(
         self, source: SSAValue, count: int, first: Index, rows: int, start: Index, ordered: bool
     ) -> Iterator[Part]:
-        """The thread's chunk of some rows of a factor that has `count` of them; `ordered`: they are the second factor's
-        columns, which lie as packed weights do."""
+        """Yield the thread's chunks of some rows of a factor with `count` rows; `ordered`: they are the second factor's
+        columns, in the order of packed weights."""
         b, t = self.b, self.t
         chunk, together = t.rem(t.number, t.chunks), t.tile.threads // t.chunks
         for number in range(rows // together):
@@ -146,7 +148,7 @@ class PairCopies:
             yield self.chunk(source, line, b.times(chunk, CHUNK // self.size), inside, place)
 
     def chunk(self, source: SSAValue, line: Index, k: Index, inside: SSAValue | None, place: Index) -> Part:
-        """A chunk of a line of a factor, in pieces that lie together in memory."""
+        """Return a chunk of a row of a factor, copied in pieces that are contiguous in memory."""
         b, t, whole = self.b, self.t, CHUNK // self.size
         piece, base = gcd(whole, self.m.depth), b.times(line, self.m.depth)
 
@@ -166,7 +168,7 @@ class PairCopies:
     def known(
         self, source: SSAValue, base: Index, k: Index, pitch: int, inside: SSAValue | None, count: int
     ) -> SSAValue:
-        """Neighbours from place `k` of the depth on, which are `pitch` apart; zeros behind its end."""
+        """Load `count` neighbours at depth `k`, with a stride of `pitch`; zeros beyond the end of the depth."""
         b, depth = self.b, self.m.depth
         if depth < self.m.packed_depth or self.m.steps > 1:
             inside = both(b, [inside, below(b, k, depth)])
@@ -178,7 +180,7 @@ class PairCopies:
         return b.select(inside, value, b.broadcast(b.constant(0, self.m.conv.data.element), count))
 
     def columns(self, source: SSAValue, start: int) -> Iterator[Part]:
-        """The thread's columns of a turned factor, four beside each other, of as many rows as fill a word."""
+        """Yield the thread's parts of a transposed factor: four neighbouring columns of as many rows as fill a word."""
         b, t, columns = self.b, self.t, self.m.columns
         groups = t.tile.columns // FOUR
         for number in range(t.tile.depth // FOUR * groups // t.tile.threads):
@@ -193,7 +195,7 @@ class PairCopies:
     def turned(
         self, source: SSAValue, base: Index, k: Index, inside: SSAValue | None, column: Index, start: int
     ) -> Part:
-        """Four columns of some rows, each column's numbers beside each other in a stage."""
+        """Return a part of four columns of some rows, each column's elements contiguous in a stage."""
         b, t, together = self.b, self.t, self.together
         row = self.row(column)
         chunk, rest = t.div(k, CHUNK // self.size), t.rem(k, CHUNK // self.size)
@@ -215,11 +217,11 @@ class PairCopies:
         return Part(read, write)
 
     def line(self, place: Index) -> Index:
-        """Which row of a turned factor is at a place of the depth."""
+        """Return the row of a transposed factor for a position of the depth."""
         return place
 
     def transposed(self, lines: Sequence[SSAValue]) -> list[SSAValue]:
-        """Vectors of four numbers each, turned: four vectors of a word."""
+        """Transpose vectors of four elements each to four vectors of a word."""
         b, found = self.b, list[SSAValue]()
         if self.together < FOUR:
             columns = [[b.lane(line, column) for line in lines] for column in range(FOUR)]
@@ -231,7 +233,7 @@ class PairCopies:
         return found
 
     def rounded(self, value: SSAValue) -> SSAValue:
-        """A vector of numbers as they are in shared memory."""
+        """Convert a vector of elements to the format in shared memory."""
         b, format = self.b, self.m.format
         if format.exact:
             return value
@@ -241,20 +243,20 @@ class PairCopies:
         return found if count * format.data % FOUR == 0 else b.broadcast(b.lane(found, 0), 1)
 
     def of_words(self, words: Sequence[SSAValue]) -> SSAValue:
-        """Words as a vector of what shared memory has."""
+        """Convert words to a vector of shared memory's element type."""
         held = buffer_of(self.t.numbers).element_type
         return self.b.bitcast(self.b.packed(words), held, len(words) * FOUR // self.size)
 
     def channel(self, row: Index) -> Index:
-        """The column that a row of a stage has, as `Matrix.ordered` has them: of each 32, row 8 i + 2 t + j has column
-        8 t + 2 i + j."""
+        """Return the column in a row of a stage, in the order of `Matrix.ordered`: of each 32, row 8 i + 2 t + j has
+        column 8 t + 2 i + j."""
         b, t = self.b, self.t
         i, two, j = t.div(t.rem(row, 32), 8), t.div(t.rem(row, 8), 2), t.rem(row, 2)
         group = b.times(t.div(row, 32), 32)
         return b.plus(b.plus(group, b.times(two, 8)), b.plus(b.times(i, 2), j))
 
     def row(self, column: Index) -> Index:
-        """The row of a stage that has a column, a multiple of four."""
+        """Return the row of a stage that has a column, which is a multiple of four."""
         b, t = self.b, self.t
         group = b.times(t.div(column, 32), 32)
         i, two = t.div(t.rem(column, 8), 2), t.div(t.rem(column, 32), 8)
@@ -262,8 +264,8 @@ class PairCopies:
 
 
 class CodePairs(WarpProducts):
-    """Emits what one thread of a warp multiplies: codes. Where the data has a zero point, sums of the second factor's
-    columns follow all others, 4 of each 8 columns."""
+    """Emits the products of codes of one thread of a warp. If the data has a zero point, the sums of the second
+    factor's columns follow all other sums, 4 for each 8 columns."""
 
     def __init__(self, thread: MatrixThread):
         super().__init__(thread)
@@ -281,7 +283,7 @@ class CodePairs(WarpProducts):
                 sums[at : at + 4] = self.product(ones, weights, sums[at : at + 4])
 
     def finish(self, sums: Sequence[SSAValue]) -> list[SSAValue]:
-        """The sums less what the data's zero point makes of those of the columns."""
+        """Return the sums minus the contribution of the data's zero point, which depends on the sums of the columns."""
         b, zx, zw = self.b, self.conv.data.zero_point, self.conv.kernel.zero_point
         if not zx:
             return list(sums)
@@ -294,5 +296,5 @@ class CodePairs(WarpProducts):
 
 
 def pairs(thread: MatrixThread) -> WarpProducts:
-    """What multiplies the product's codes or floats."""
+    """Return the emitter of the products, of codes or of floats."""
     return CodePairs(thread) if thread.m.format.exact else RoundedProducts(thread)

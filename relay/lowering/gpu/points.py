@@ -1,4 +1,4 @@
-"""Elements of buffers as scalar code, or several neighbours of the last dimension as vectors."""
+"""Elements of buffers as scalar code, or several neighbours along the last dimension as vectors."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from relay.lowering.scheduling.body import Lifter, clone_scalar
 from relay.lowering.shaped import buffer_of, is_buffer, is_vector, scalar_of, shape_of
 
 Producer = Nest | Padded
-"""What computes a buffer that has no memory."""
+"""The description of a buffer that is not in memory, but computed where it is read."""
 
 
 class PointEmitter:
-    """Emits the value of an element where it is needed. With `lanes` above 1, an index may stand for so many
-    neighbours along the last dimension: those are `wide`. `special` emits what has a form of its own; sums and the
-    like are shared by `members`; `tables` reads constants with a number for each channel. `matrices`: buffers of more
-    dimensions are matrices, and of a point's indices only the last two are not 0. `selects`: padding is selected where
-    else is a branch."""
+    """Emits the value of an element where it is needed. With `lanes` above 1, an index may stand for `lanes` neighbours
+    along the last dimension; such indices are in `wide`. `special` emits nests that have a better form; reductions are
+    divided among `members`; `tables` reads constants with a value per channel. `matrices`: buffers with more dimensions
+    are viewed as matrices, as only the last two indices of a point are not 0. `selects`: padding is selected, instead
+    of branched to."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class PointEmitter:
         self.wide: set[SSAValue] = set()
 
     def element(self, buffer: SSAValue, at: Sequence[Index]) -> SSAValue:
-        """The element at these indices: a vector where the last of them is wide."""
+        """Return the element at these indices: a vector if the last index is wide."""
         if not is_buffer(buffer.type):
             return buffer
         match self.producers.get(buffer):
@@ -63,7 +63,7 @@ class PointEmitter:
                 return self.load(buffer, at)
 
     def widened(self, at: list[Index]) -> list[Index]:
-        """The indices of a point whose last one counts by lanes: as it counts elements, and wide."""
+        """Convert the last index of a point from a count of vectors to a wide count of elements; return the indices."""
         if self.lanes > 1:
             at[-1] = self.b.index(self.b.times(at[-1], self.lanes))
             self.wide.add(at[-1])
@@ -74,7 +74,7 @@ class PointEmitter:
         return isinstance(index, SSAValue) and index in self.wide
 
     def load(self, buffer: SSAValue, at: Sequence[Index]) -> SSAValue:
-        """An element from memory."""
+        """Load an element, or a vector, from memory."""
         if not at or not self.is_wide(at[-1]):
             return self.b.load(*self.place(buffer, at))
         if self.tables is not None and len(at) == 1 and (found := self.tables.load(buffer, at[0])) is not None:
@@ -84,7 +84,7 @@ class PointEmitter:
         return value
 
     def store(self, value: SSAValue, buffer: SSAValue, at: Sequence[Index]) -> None:
-        """An element to memory."""
+        """Store an element, or a vector, to memory."""
         if not at or not self.is_wide(at[-1]):
             self.b.store(value, *self.place(buffer, at))
             return
@@ -94,17 +94,17 @@ class PointEmitter:
         self.align(self.b.block.last_op, buffer)
 
     def place(self, buffer: SSAValue, at: Sequence[Index]) -> tuple[SSAValue, Sequence[Index]]:
-        """Where an element is."""
+        """Return the buffer and the indices that access an element."""
         return (self.b.matrix(buffer), at[-2:]) if self.matrices and len(at) > 2 else (buffer, at)
 
     def align(self, op: object, buffer: SSAValue) -> None:
-        """Say that all lanes lie at a multiple of their size: buffers do, and so do wide indices."""
+        """Set the alignment of a vector access to the vector's size: buffers and wide indices are multiples of it."""
         assert isinstance(op, vector.LoadOp | vector.StoreOp)
         size = self.lanes * dtype_of(buffer_of(buffer).element_type).itemsize
         op.attributes["alignment"] = IntegerAttr(size, i64)
 
     def nest(self, nest: Nest, dims: list[Index]) -> list[SSAValue]:
-        """The results of a nest at a point of its parallel dimensions."""
+        """Return the results of a nest at a point of its parallel dimensions."""
         if self.special is not None and (sum := self.special(self, nest, dims)) is not None:
             return [sum]
         if self.members is not None and nest.reduction:
@@ -112,12 +112,12 @@ class PointEmitter:
         return self.reduce(nest, [dims], nest.reduction, self.starting(nest, dims))
 
     def results(self, nest: Nest, dims: Sequence[Index], values: Sequence[SSAValue]) -> None:
-        """The values of a nest at a point to memory."""
+        """Store the results of a nest at a point."""
         for value, output, map in zip(values, nest.op.outputs, nest.maps[len(nest.op.inputs) :], strict=True):
             self.store(value, output, [self.b.apply(r, dims) for r in map.results])
 
     def share(self, nest: Nest, dims: list[Index], members: Members) -> SSAValue:
-        """The result of a nest of which each member of a team computes a part."""
+        """Return the result of a nest whose reduction is divided among the members of a team."""
         join, (start,) = join_of(nest.op), self.starting(nest, dims)
         assert join is not None
         zero = self.b.constant(0, scalar_of(start.type))
@@ -133,8 +133,8 @@ class PointEmitter:
     def reduce(
         self, nest: Nest, points: Sequence[list[Index]], order: Sequence[int], accumulators: Sequence[SSAValue]
     ) -> list[SSAValue]:
-        """Loops over these dimensions, and inside the body for each of some points of the others, which have as many
-        accumulators each."""
+        """Emit loops over the dimensions `order`, and in them the body for each of some points of the other dimensions,
+        which have equally many accumulators; return the results."""
         if not order:
             each = len(accumulators) // len(points)
             starts = range(0, len(accumulators), each)
@@ -147,7 +147,7 @@ class PointEmitter:
         return list(state.results)
 
     def starting(self, nest: Nest, dims: Sequence[Index]) -> list[SSAValue]:
-        """What the outputs hold before."""
+        """Return the initial values of a nest's outputs at a point."""
         found: list[SSAValue] = []
         arguments = nest.op.body.block.args[len(nest.op.inputs) :]
         maps = nest.maps[len(nest.op.inputs) :]
@@ -161,7 +161,7 @@ class PointEmitter:
         return found
 
     def body(self, nest: Nest, dims: Sequence[Index], accumulators: Sequence[SSAValue]) -> list[SSAValue]:
-        """The nest's region for one turn."""
+        """Emit the nest's region for one iteration; return its results."""
         block, inputs = nest.op.body.block, len(nest.op.inputs)
         values = [
             self.element(value, [self.b.apply(r, dims) for r in map.results]) if any(argument.uses) else value
@@ -170,14 +170,14 @@ class PointEmitter:
         return self.computed(block, [*values, *accumulators], dims)
 
     def computed(self, block: Block, values: Sequence[SSAValue], dims: Sequence[Index]) -> list[SSAValue]:
-        """What a region yields for these arguments: vectors where one of them is."""
+        """Return the values that a region yields for these arguments, which are vectors if any argument is one."""
         if not any(is_vector(value.type) for value in values):
             return clone_scalar(self.b, block, values, dims)
         wide = [v if is_vector(v.type) or is_buffer(v.type) else self.b.broadcast(v, self.lanes) for v in values]
         return self.lifter.emit(block, wide)
 
     def padded(self, source: Padded, at: Sequence[Index]) -> SSAValue:
-        """An element of the source, or the padding around it."""
+        """Return an element of the source, or the padding around it."""
         sizes = shape_of(source.source)
         inner: list[Index] = []
         conditions: list[SSAValue] = []
@@ -215,11 +215,12 @@ class PointEmitter:
 
 
 Special = Callable[[PointEmitter, Nest, list[Index]], SSAValue | None]
-"""Emits the result of a nest at a point; None, and emits nothing, for one that it does not know."""
+"""A function that emits the result of a nest at a point; it emits nothing and returns None for nests that it does not
+handle."""
 
 
 def inlined(nest: Nest, producers: Mapping[SSAValue, Producer]) -> Iterator[Nest]:
-    """The nest, and all that it reads in place."""
+    """Yield the nest, and all nests that it inlines."""
     yield nest
     for value in nest.op.inputs:
         inner = producers.get(value)

@@ -1,4 +1,4 @@
-"""Which buffers of a function need no memory: their elements are computed where they are read."""
+"""Finds the buffers of a function that need no memory, because their elements are computed where they are read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from relay.lowering.shaped import root, shape_of
 
 @dataclass(frozen=True)
 class Nest:
-    """A `linalg.generic` whose results are each written once: `started` has the scalars that fills put into the
+    """A `linalg.generic` that writes each element of its results once. `started`: the scalars to which fills set the
     outputs before, None for an output that was not filled."""
 
     op: linalg.GenericOp
@@ -29,17 +29,17 @@ class Nest:
 
     @property
     def maps(self) -> list[AffineMap]:
-        """Where each operand is read or written."""
+        """The indexing maps of the operands."""
         return [m.data for m in self.op.indexing_maps]
 
     @property
     def parallel(self) -> list[int]:
-        """The dimensions of the results."""
+        """The parallel dimensions, which index the results."""
         return [d for d, t in enumerate(self.op.iterator_types) if t.data is IteratorType.PARALLEL]
 
     @property
     def reduction(self) -> list[int]:
-        """The dimensions that are summed, or the like."""
+        """The reduction dimensions."""
         return [d for d, t in enumerate(self.op.iterator_types) if t.data is IteratorType.REDUCTION]
 
     @property
@@ -49,8 +49,8 @@ class Nest:
 
     @property
     def output_dims(self) -> list[int] | None:
-        """The dimension that each dimension of the results is; None where a result is not written once at each point
-        of the parallel dimensions, all in the same order."""
+        """The dimension of the nest that indexes each dimension of the results; None unless every result is written
+        once at each point of the parallel dimensions, with its indices in the same order."""
         maps = self.maps[len(self.op.inputs) :]
         first = dims_of(maps[0])
         known = [dim for dim in first if dim is not None]
@@ -60,11 +60,11 @@ class Nest:
 
     @property
     def shape(self) -> list[int]:
-        """The shape of the results, whose dimensions are known."""
+        """The shape of the results; `output_dims` is not None."""
         return [self.sizes[dim] for dim in self.output_dims or ()]
 
     def dims(self, at: Sequence[Index]) -> list[Index]:
-        """The dimensions at a point of the results; 0 for those that are summed."""
+        """Return the loop indices for a point of the results; 0 for reduction dimensions."""
         order = self.output_dims
         assert order is not None
         found: list[Index] = [0] * len(self.sizes)
@@ -75,7 +75,7 @@ class Nest:
 
 @dataclass(frozen=True)
 class Padded:
-    """A buffer that is `value` but for `source`, which lies at `offsets`."""
+    """A buffer that contains `source` at `offsets` and `value` elsewhere."""
 
     value: SSAValue
     source: SSAValue
@@ -85,13 +85,14 @@ class Padded:
 
 
 def nest_of(op: linalg.GenericOp, fills: Sequence[linalg.FillOp]) -> Nest:
-    """The operation with what these fills put into its outputs."""
+    """Return the operation as a nest, with the initial values that these fills set."""
     started = {fill.outputs[0]: fill.inputs[0] for fill in fills}
     return Nest(op, tuple(started.get(output) for output in op.outputs))
 
 
 def starts(fill: linalg.FillOp, order: Sequence[Operation]) -> linalg.GenericOp | None:
-    """The operation that goes on with what the fill wrote, if nothing touches the buffer in between."""
+    """Return the operation that accumulates into the filled buffer, if nothing accesses the buffer in between; else
+    None."""
     target = fill.outputs[0]
     buffer = root(target)
     for op in order[order.index(fill) + 1 :]:
@@ -106,7 +107,8 @@ def starts(fill: linalg.FillOp, order: Sequence[Operation]) -> linalg.GenericOp 
 
 
 def reader(buffer: SSAValue, besides: Sequence[Operation]) -> tuple[linalg.GenericOp, int] | None:
-    """The operation that reads the buffer, and as which operand, if just one does, besides those that make it."""
+    """Return the only operation that reads the buffer, except `besides`, and the number of the operand; None if there
+    is no single reader."""
     uses = [use for use in buffer.uses if use.operation not in besides]
     if len(uses) != 1:
         return None
@@ -115,13 +117,13 @@ def reader(buffer: SSAValue, besides: Sequence[Operation]) -> tuple[linalg.Gener
 
 
 def padded(alloc: memref.AllocOp) -> Padded | None:
-    """The buffer as a padded copy, if that is what its uses make of it, for one reader."""
+    """Return the buffer as a padded copy with a single reader, if its uses have that form; else None."""
     found = framed(alloc.memref)
     return None if found is None or reader(alloc.memref, found.ops[:2]) is None else found
 
 
 def framed(buffer: SSAValue) -> Padded | None:
-    """The buffer as a padded copy, if that is what is written to it."""
+    """Return the buffer as a padded copy, if it is written by a fill and a copy into a subview; else None."""
     fill = view = None
     for use in buffer.uses:
         if isinstance(use.operation, linalg.FillOp):
@@ -143,8 +145,8 @@ def framed(buffer: SSAValue) -> Padded | None:
 
 
 def computed(alloc: memref.AllocOp, order: Sequence[Operation]) -> tuple[Nest, tuple[Operation, ...]] | None:
-    """What computes the buffer, with its fill, if its only reader reads each element once, in a nest without
-    reductions where this one has any."""
+    """Return the nest that computes the buffer, and its operations, if the buffer's only reader reads each element
+    once, and not both have reductions; else None."""
     value = alloc.memref
     writers = [
         use.operation

@@ -1,9 +1,9 @@
-"""Attention without matrix units: a team of threads computes the scores of a few queries, what becomes of them, and
-the sums of values by these.
+"""Attention without matrix units: a team of threads computes the scores of a few queries, the softmax weights, and the
+sums of values weighted by them.
 
-Scores of a query are sums that a thread has in registers, `RowEmitter` goes on with them as with any row, and what it
-gives is written to the block's memory, where all threads of the team read it for their sums of values. Queries of a
-team share what is read of keys and values.
+A thread has its scores of a query in registers, `RowEmitter` continues with them as with any row, and the weights are
+written to the block's shared memory, where all threads of the team read them for their sums of values. Keys and values
+are read once for the queries of a team.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from relay.lowering.shaped import buffer_of
 
 @dataclass(frozen=True)
 class RowAttention:
-    """What attention consists of: the nest of the scores, the chain on its rows, the nest that ends it, and the sums in
-    that of values by what the chain gives."""
+    """The parts of an attention: the nest of the scores, the chain on their rows, the final nest, and the reduction
+    over values in it, which reads the chain's result."""
 
     scores: Nest
     chain: Chain
@@ -42,17 +42,18 @@ class RowAttention:
 
     @property
     def weights(self) -> SSAValue:
-        """What the chain gives."""
+        """The result of the chain."""
         return self.chain.ops[-1].outputs[0]
 
     def weights_bytes(self, rows: int) -> int:
-        """Memory of what the chain gives of so many rows, in whole words."""
+        """Return the bytes of memory for the chain's results of `rows` rows, in whole words."""
         size = rows * self.chain.size * dtype_of(buffer_of(self.weights).element_type).itemsize
         return -(-size // WORD) * WORD
 
 
 class KeptRows(PointEmitter):
-    """Reads what the chain gave from the block's memory: rows of the team's queries, from `first` on."""
+    """Reads the chain's results from the block's shared memory: the rows of the team's queries, from query `first`
+    on."""
 
     def __init__(self, b: LoopBuilder, producers: Mapping[SSAValue, Producer], parts: RowAttention, rows: int):
         super().__init__(b, producers)
@@ -65,7 +66,7 @@ class KeptRows(PointEmitter):
         self.first: Index = 0
 
     def row(self, query: Index) -> Index:
-        """Where the row of a query starts."""
+        """Return the offset of a query's row."""
         b = self.b
         return b.times(b.plus(self.start, minus(b, query, self.first)), self.size)
 
@@ -76,7 +77,7 @@ class KeptRows(PointEmitter):
 
 
 class RowAttentionKernel:
-    """Emits what one thread does for `queries` queries of its team: those from `dims` on."""
+    """Emits the work of one thread for `queries` queries of its team, from `dims` on."""
 
     def __init__(
         self, b: LoopBuilder, parts: RowAttention, points: KeptRows, members: Members, dims: list[Index], queries: int
@@ -89,7 +90,8 @@ class RowAttentionKernel:
         self.queries = [b.plus(points.first, number) for number in range(queries)]
 
     def emit(self, dots: int, inside: SSAValue | None) -> None:
-        """Scores, what becomes of them, and results. `dots`: products of codes at once."""
+        """Emit the scores, the operations on them, and the results. `dots`: the number of products of codes at once, or
+        0."""
         b, chain, members = self.b, self.parts.chain, self.members
         source = self.parts.scores.op.outputs[0]
         rows = [
@@ -117,7 +119,7 @@ class RowAttentionKernel:
             when(b, both(b, [inside, there]), lambda column=column: self.results(column))
 
     def sums(self, nest: Nest, column: Index, dots: int = 0) -> list[SSAValue]:
-        """The sums of a nest at a column, for all queries."""
+        """Return the sums of a nest at a column, for all queries."""
         places = [nest.dims([*self.heads, query, column]) for query in self.queries]
         starts = [self.points.starting(nest, dims)[0] for dims in places]
         dot = dot_of(nest, self.points.producers, dots) if dots else None
@@ -126,11 +128,11 @@ class RowAttentionKernel:
         return self.points.reduce(nest, places, nest.reduction, starts)
 
     def results(self, column: Index) -> None:
-        """A channel's results for all queries, to memory."""
+        """Compute and store a channel's results for all queries."""
         sums, last = self.sums(self.parts.sums, column), self.parts.last
 
         def special(points: PointEmitter, nest: Nest, dims: list[Index]) -> SSAValue | None:
-            """The sum of a query, where it is asked for."""
+            """Return the current query's sum where the nest reads it; None for other nests."""
             return sums[0] if nest.op is self.parts.sums.op else None
 
         self.points.special = special

@@ -1,4 +1,4 @@
-"""What a thread does of operations on a row that its team shares: elements stay in registers."""
+"""Emits a thread's part of operations on a row that its team shares: elements stay in registers."""
 
 from __future__ import annotations
 
@@ -22,29 +22,30 @@ from relay.lowering.shaped import is_vector
 
 
 def is_read_elsewhere(buffer: SSAValue, chain: Chain) -> bool:
-    """Whether others than the chain use a buffer that it writes."""
+    """Whether operations outside the chain use a buffer that the chain writes."""
     ours = set[Operation](chain.ops)
     return not isinstance(buffer.owner, memref.AllocOp) or any(use.operation not in ours for use in buffer.uses)
 
 
 def pieces(size: int, lanes: int, team: int) -> int:
-    """Groups of neighbours of a row that a thread has, at most."""
+    """Return the most groups of neighbours of a row that a thread has."""
     return -(-size // (lanes * team))
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Neighbours of a row that a thread has: where they start, and whether they are there, None if they always are.
-    Those that are not repeat the last ones of the row."""
+    """Neighbours of a row that belong to a thread: the column at which they start, and whether they exist, None if they
+    always do. Those that do not exist repeat the last ones of the row."""
 
     column: Index
     inside: SSAValue | None
 
 
 class RowEmitter:
-    """Emits the operations on a row, for one thread of its team: `numbers` is what each buffer with one number a row
-    holds for it, `kept` the thread's elements of each buffer with a row, or of one that is read. `given`: those of
-    buffers that have no memory, where pieces that are not there are anything; results stay in registers then."""
+    """Emits the operations on a row, for one thread of its team. `numbers`: the row's value of each buffer with one
+    value per row; `kept`: the thread's elements of each buffer of rows that the chain computes or reads; `given`: the
+    elements of buffers that are not in memory, where those of missing pieces are undefined; results then stay in
+    registers."""
 
     def __init__(
         self,
@@ -65,7 +66,7 @@ class RowEmitter:
         self.in_memory = not given
 
     def find_pieces(self) -> Iterator[Piece]:
-        """The thread's part of the row."""
+        """Yield the thread's parts of the row."""
         b, lanes, team = self.b, self.points.lanes, self.members.team.size
         whole = self.chain.size // lanes
         for number in range(pieces(self.chain.size, lanes, team)):
@@ -75,7 +76,7 @@ class RowEmitter:
             yield Piece(self.points.widened([place])[0], inside)
 
     def emit(self) -> None:
-        """All operations, and what others read of their results to memory."""
+        """Emit all operations, and store the results that other operations read."""
         for op in self.chain.ops:
             self.compute(op)
             if self.in_memory and isinstance(op, linalg.GenericOp):
@@ -86,7 +87,7 @@ class RowEmitter:
             self.store_numbers([buffer for buffer in self.numbers if is_read_elsewhere(buffer, self.chain)])
 
     def compute(self, op: Scheduled) -> None:
-        """One operation."""
+        """Emit one operation."""
         if isinstance(op, linalg.FillOp):
             self.numbers[op.outputs[0]] = op.inputs[0]
         elif is_reduction(op):
@@ -99,20 +100,20 @@ class RowEmitter:
                 self.kept[output, ""] = list(values)
 
     def store_numbers(self, buffers: Sequence[SSAValue]) -> None:
-        """The row's numbers to memory, by the first thread."""
+        """Store the row's values of buffers with one value per row, by the first thread."""
         b = self.b
         for buffer in buffers:
             first = b.compare(b.index(self.members.member), "eq", b.index(0))
             when(b, both(b, [first, self.inside]), partial(b.store, self.numbers[buffer], buffer, self.dims))
 
     def store(self, output: SSAValue, values: Sequence[SSAValue]) -> None:
-        """The thread's elements of a row to memory."""
+        """Store the thread's elements of a row."""
         for piece, value in zip(self.pieces, values, strict=True):
             place = [*self.dims, piece.column]
             when(self.b, both(self.b, [self.inside, piece.inside]), partial(self.points.store, value, output, place))
 
     def values(self, op: linalg.GenericOp, number: int, carried: Sequence[SSAValue]) -> list[SSAValue]:
-        """What an operation yields of a piece of the row."""
+        """Return the values that an operation yields for a piece of the row."""
         dims = [*self.dims]
         if len(op.iterator_types) > len(dims):
             dims.append(self.pieces[number].column)
@@ -122,7 +123,7 @@ class RowEmitter:
         return self.points.computed(block, [*read, *(carried or op.outputs)], dims)
 
     def operand(self, value: SSAValue, map: AffineMap, number: int, dims: Sequence[Index]) -> SSAValue:
-        """An operand's elements of a piece, or its number for the row. Each element is read once."""
+        """Return an operand's elements for a piece, or its value for the row. Each element is read once."""
         if value in self.numbers:
             return self.numbers[value]
         key = (value, "" if (value, "") in self.kept else str(map))
@@ -132,13 +133,13 @@ class RowEmitter:
         return known[number]
 
     def start(self, op: linalg.GenericOp) -> SSAValue:
-        """What a reduction of the row starts from."""
+        """Return the initial value of a reduction of the row."""
         output = op.outputs[0]
         return self.numbers[output] if output in self.numbers else self.b.load(output, self.dims)
 
     def own(self, op: linalg.GenericOp, start: SSAValue) -> SSAValue:
-        """What the thread's own elements make of a reduction, each lane's results joined in pairs. A sum of none is 0,
-        what else is reduced is `start`."""
+        """Return the reduction of the thread's own elements, with the lanes combined in pairs. Without elements, a sum
+        is 0, another reduction is `start`."""
         b, lanes, join = self.b, self.points.lanes, join_of(op)
         assert join is not None
         neutral = b.constant(0, start.type) if join in SUMS else start
@@ -157,7 +158,7 @@ class RowEmitter:
 
 
 def reduce_rows(op: linalg.GenericOp, rows: Sequence[RowEmitter]) -> None:
-    """A reduction of some rows of the same team: what they start from, and what all threads have of each."""
+    """Reduce some rows of the same team: combine their initial values with the partial results of all threads."""
     join, b, members = join_of(op), rows[0].b, rows[0].members
     assert join is not None
     starts = [row.start(op) for row in rows]

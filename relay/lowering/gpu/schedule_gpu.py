@@ -1,4 +1,4 @@
-"""`schedule-gpu`: `linalg` on memrefs becomes parallel loops over blocks and threads."""
+"""`schedule-gpu`: turns `linalg` on memrefs into parallel loops over blocks and threads."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ VIEWS = memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp
 
 @dataclass(frozen=True)
 class ScheduleGpu(TargetPass):
-    """Turn `linalg` ops and copies into `scf.parallel` over blocks and threads. The loop over threads is inside of that
-    over blocks; both are mapped as `gpu-map-parallel-loops` does it: one turn for each element of a result, or for
-    several neighbours that are read and written at once.
+    """Turn `linalg` ops and copies into `scf.parallel` over blocks and threads. The loop over threads is inside the
+    loop over blocks; both are mapped as by `gpu-map-parallel-loops`, with one iteration for each element of a result,
+    or for several neighbours that are read and written at once.
 
-    What one reader reads once needs no memory: padding becomes a comparison, a sum and what follows it one nest. An
-    operation that is no such nest runs as a single thread. Where the module's target has `dot`,
-    sums of products of codes are four products at a time; with `shuffle`, threads share long sums and the like; with
-    `mma` and `async-copy`, matrix units multiply what is large enough, and has constant weights: those are packed
-    now; with `wgmma`, by groups of four warps where that should be faster. Where there are fewer blocks than the
-    device has processors, each may sum a part of the depth; another launch adds the parts. With `matmul` in the target,
-    factors of products of floats are rounded to that, and matrix units multiply them.
+    A buffer whose elements are read once, by one reader, needs no memory: padding becomes a comparison, and a sum and
+    the operations after it one nest. An operation that does not write each element of its results once runs in a single
+    thread. If the module's target has `dot`, sums of products of codes compute four products at a time; with `shuffle`,
+    threads divide long reductions; with `mma` and `async-copy`, matrix units multiply large products with constant
+    weights, which the pass packs; with `wgmma`, groups of four warps do where that should be faster. If there are fewer
+    blocks than the device has processors, each block may sum a part of the depth, and another launch adds the parts.
+    With `matmul` in the target, factors of float products are rounded to that format, and matrix units multiply them.
 
-    Of the strategies that apply to an operation, the cheapest is chosen. A function's attribute `relay.schedule` says
-    which, all that was decided, and why (`print-choices` prints a table); where a function has the attribute before,
-    it is obeyed: what it says, as far as it says something.
+    Of the strategies that apply to an operation, the cheapest is chosen. A function's attribute `relay.schedule`
+    records the choice, all decisions, and their reasons (`print-choices` prints a table); if a function has the
+    attribute already, the pass follows the decisions in it and makes the others.
     """
 
     name = "schedule-gpu"
@@ -82,7 +82,7 @@ class ScheduleGpu(TargetPass):
                 FunctionScheduler(function, calls.of(function), target).run()
 
     def device(self, op: ModuleOp) -> GpuTarget:
-        """The module's target, with what the options say."""
+        """Return the module's target, changed by the pass's options."""
         found = self.gpu(op)
         if self.processors is not None:
             found = found.with_costs({"processors": self.processors})
@@ -90,7 +90,7 @@ class ScheduleGpu(TargetPass):
 
 
 class FunctionScheduler:
-    """Decides about one function, then rewrites its body as the decisions say."""
+    """Decides the schedule of one function, then rewrites its body accordingly."""
 
     def __init__(self, function: func.FuncOp, calls: Sequence[func.CallOp], target: GpuTarget):
         self.function = function
@@ -103,22 +103,22 @@ class FunctionScheduler:
         self.kernel = self.attend(Kernel(target, self.given, self.fused))
 
     def run(self) -> None:
-        """Decide, write down what was decided, and emit it."""
+        """Decide, record the decisions in the function's attribute, and emit the body."""
         chosen = self.decide()
         if chosen:
             write(self.function, [each.schedule for each in chosen.values()])
         self.emit(chosen)
 
     def find_rows(self, target: GpuTarget) -> dict[Operation, Chain]:
-        """Chains of operations on the same rows by the last of each, unless the function's attribute asks for other
-        strategies: all but that one are `done`."""
+        """Return the chains of operations on the same rows by the last operation of each; none if the function's
+        attribute asks for other strategies. All operations but the last are added to `done`."""
         kinds = RowsSchedule, AttentionSchedule, RowAttentionSchedule
         chains = [*chains_of(self.order, target)] if self.may_be(*kinds) else []
         self.done += [op for chain in chains for op in chain.ops[:-1]]
         return {chain.ops[-1]: chain for chain in chains}
 
     def attend(self, kernel: Kernel) -> Kernel:
-        """The kernel with its attentions; all operations of each but the last are `done`."""
+        """Return the kernel with its attentions; all operations of each but the last are added to `done`."""
         launched = [op for op in launches(self.order) if op not in self.done]
         units = kernel.target.matrix_units and self.may_be(AttentionSchedule)
         attentions = dict(attentions_of(kernel, launched)) if units else {}
@@ -129,12 +129,13 @@ class FunctionScheduler:
         return replace(kernel, attentions=attentions, row_attentions=of_rows)
 
     def may_be(self, *kinds: type[OpSchedule]) -> bool:
-        """Whether the function's attribute asks for no other strategies than these."""
+        """Whether the function's attribute names no strategies other than these."""
         named = {entry.strategy for entry in entries_of(self.function)}
         return named <= {None, *(kind.strategy for kind in kinds)}
 
     def find(self) -> Fused:
-        """Which buffers need no memory, and which fills only start what follows: those are `done`."""
+        """Return the buffers that need no memory, and the fills that only initialise a later operation; these
+        operations are added to `done`."""
         producers: dict[SSAValue, Producer] = {}
         pending: dict[Operation, list[linalg.FillOp]] = {}
         frames: dict[Operation, tuple[SSAValue, Padded]] = {}
@@ -169,7 +170,7 @@ class FunctionScheduler:
         return Fused(producers, pending, frames, self.rows)
 
     def here(self, buffer: SSAValue) -> bool:
-        """Whether all that uses a buffer stands in the function's block: nothing does in a branch or a loop."""
+        """Whether all uses of a buffer are in the function's own block, not in a branch or loop."""
         users = [use.operation for use in buffer.uses]
         views = [user.results[0] for user in users if isinstance(user, VIEWS)]
         return all(user.parent is self.block for user in users) and all(map(self.here, views))
@@ -184,8 +185,8 @@ class FunctionScheduler:
         return {known.index(op): op for op in launched}
 
     def decide(self) -> dict[Operation, Chosen]:
-        """A strategy and its schedule for each operation that is not fused. What the function's attribute says of one
-        is obeyed. Raises InvalidArgument for what it cannot say."""
+        """Return a strategy and its schedule for each operation that is not fused, following the function's attribute.
+        Raises InvalidArgument for an attribute that does not apply."""
         numbers, where, entries = self.numbered, place_of(self.function), entries_of(self.function)
         if threads_of(self.function) is not None:
             raise InvalidArgument(where, "has threads, which are a CPU's", "block is how many a launch's block has")
@@ -202,7 +203,7 @@ class FunctionScheduler:
     # Emission
 
     def emit(self, chosen: Mapping[Operation, Chosen]) -> None:
-        """The function's body as launches, and what is between them."""
+        """Emit the function's body as launches, and the operations between them."""
         emission = Emission(LoopBuilder(self.block), self.given, self.fused)
         for op in self.order:
             op.detach()
@@ -221,7 +222,8 @@ class FunctionScheduler:
         )
 
     def emit_op(self, op: Operation, emission: Emission, chosen: Mapping[Operation, Chosen]) -> None:
-        """A launch of an operation, or the operation as it is; what branches and loops hold by itself."""
+        """Emit the launch of an operation, or keep the operation unchanged; the contents of branches and loops are
+        emitted the same way."""
         builder = emission.builder
         builder.location = op.location
         if op in chosen:
@@ -243,8 +245,8 @@ class FunctionScheduler:
 
 
 def launches(ops: Iterable[Operation]) -> Iterator[Scheduled]:
-    """The operations that are launched, in order: those in branches and loops of the host, too. Raises Unsupported for
-    a loop that only the host could run."""
+    """Yield the operations that are launched, in order, including those in the host's branches and loops. Raises
+    Unsupported for a loop that only the host could execute."""
     for op in ops:
         if isinstance(op, scf.ForOp) and op.results:
             raise Unsupported(place(op), "gives what a loop of the host computes", 'target="llvm" does')
@@ -255,7 +257,8 @@ def launches(ops: Iterable[Operation]) -> Iterator[Scheduled]:
 
 
 def entries_by_number(entries: Sequence[Entry], numbers: Sequence[int], where: str) -> dict[int, Entry]:
-    """What an attribute says of each operation that it numbers; of the only one without."""
+    """Return an attribute's entries by the number of the operation; an entry without number belongs to the only
+    operation. Raises InvalidArgument."""
     found: dict[int, Entry] = {}
     for entry in entries:
         number = numbers[0] if entry.op is None and len(numbers) == 1 else entry.op

@@ -1,5 +1,5 @@
-"""Scores of a warp's queries and keys that come in tiles: queries are copied into shared memory once, in all their
-depth, and two stages of a tile of keys follow them."""
+"""Scores of a warp's queries and tiles of keys: queries are copied to shared memory once, at their whole depth,
+followed by two stages of a tile of keys."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from relay.lowering.indices import binary
 from relay.lowering.scheduling.in_turn import Chain
 
 KEY_STAGES = 2
-"""Stages of keys: one is multiplied while the other one is filled."""
+"""The number of stages of keys: one is multiplied while the other is filled."""
 
 
 @dataclass(frozen=True)
 class Scores:
-    """The first product, in tiles of keys, and the operations on its rows, which read its sums from `sums` and write
-    the first factor of the second product to `weights`."""
+    """The first product, divided into tiles of keys, and the operations on its rows, which read its sums from `sums`
+    and write the first factor of the second product to `weights`."""
 
     pair: Pair
     matrix: Matrix
@@ -36,23 +36,23 @@ class Scores:
 
     @property
     def tiles(self) -> int:
-        """Tiles of keys."""
+        """The number of tiles of keys."""
         return self.matrix.packed_columns // self.matrix.tile.columns
 
     @property
     def queries_bytes(self) -> int:
-        """Shared memory of a block's queries."""
+        """The bytes of shared memory of a block's queries."""
         return self.matrix.steps * self.matrix.tile.rows * self.matrix.tile.depth
 
     @property
     def shared_bytes(self) -> int:
-        """Shared memory of queries and keys."""
+        """The bytes of shared memory of queries and keys."""
         tile, stages = self.matrix.tile, min(KEY_STAGES, self.matrix.steps)
         return self.queries_bytes + stages * tile.columns * tile.depth
 
 
 class ScoreTiles:
-    """Emits the scores that one thread has: of two queries, 8 neighbours of every 32 keys of a tile."""
+    """Emits the scores of one thread: of two queries and 8 neighbours of every 32 keys of a tile."""
 
     def __init__(
         self, b: LoopBuilder, scores: Scores, points: PointEmitter, factors: Sequence[SSAValue], number: Index
@@ -72,8 +72,9 @@ class ScoreTiles:
             queries.land(queries.load(step), step * tile.rows * tile.depth)
 
     def of_tile(self, number: Index) -> list[list[SSAValue]]:
-        """The scores of a tile of keys, for each of the thread's queries vectors of 8. Before the next tile's, threads
-        must wait for each other where the last step reads the stage that those start with (`reads_first_stage`)."""
+        """Return the scores of a tile of keys: for each of the thread's queries, vectors of 8. If the last step
+        reads the stage that the next tile fills first (`reads_first_stage`), threads must synchronise before the
+        next tile."""
         b, tile, units, steps = self.b, self.m.tile, self.units, self.m.steps
         self.t.first_column = b.times(number, tile.columns)
         keys = Keys(self.t, self.factors, self.scores.pair, self.number)
@@ -94,12 +95,12 @@ class ScoreTiles:
         return self.m.steps % KEY_STAGES == 1
 
     def stage(self, step: int) -> int:
-        """Where a stage would start whose queries came before the keys of a step."""
+        """Return the start that a stage would have if queries preceded the keys of a step, as in other products."""
         tile = self.m.tile
         return self.scores.queries_bytes + step % KEY_STAGES * tile.columns * tile.depth - tile.rows * tile.depth
 
     def of_query(self, sums: Sequence[SSAValue], total: SSAValue | None, half: int) -> list[SSAValue]:
-        """The scores of one of the thread's queries."""
+        """Return the scores of one of the thread's queries."""
         groups = [
             [sums[4 * (QUAD * part + n) + 2 * half + j] for n in range(QUAD) for j in range(2)]
             for part in range(self.m.tile.column_steps // QUAD)
@@ -107,21 +108,21 @@ class ScoreTiles:
         return [self.kernel.offset(self.b.packed(group), total) for group in groups]
 
     def row(self, half: int) -> Index:
-        """The number of one of the thread's queries, or of the last one."""
+        """Return the number of one of the thread's queries, limited to the last query."""
         b, t = self.b, self.t
         row = b.plus(b.plus(b.plus(t.first_row, t.warp_row), t.div(t.lane, QUAD)), 8 * half)
         return binary(b, arith.MinUIOp, row, self.m.rows - 1) if self.m.rows % self.m.tile.rows else row
 
 
 class Queries(PairCopies):
-    """Emits the copies of one thread of the queries."""
+    """Emits one thread's copies of the queries."""
 
     def find(self, factors: Sequence[SSAValue]) -> Iterator[Part]:
         return self.first(factors[0])
 
 
 class Keys(PairCopies):
-    """Emits the copies of one thread of a tile of keys."""
+    """Emits one thread's copies of a tile of keys."""
 
     def find(self, factors: Sequence[SSAValue]) -> Iterator[Part]:
         return self.second(factors[1])

@@ -1,4 +1,4 @@
-"""Memory that the threads of a block share, as kernels ask for it."""
+"""Memory that the threads of a block share, as requested by kernels."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from relay.dialects.gpu import AddressSpaceAttr, DynamicSharedMemoryOp, Space
 from relay.lowering.builder import LoopBuilder
 
 SHARED_BYTES = "bytes"
-"""The attribute of `gpu.dynamic_shared_memory` that says how much of it the launch must give."""
+"""The attribute of `gpu.dynamic_shared_memory` with the number of bytes that the launch must provide."""
 SHARED = MemRefType(i8, [DYNAMIC_INDEX], memory_space=AddressSpaceAttr(Space.WORKGROUP))
 
 
 def shared_memory(b: LoopBuilder, size: int) -> SSAValue:
-    """The block's memory, of so many bytes at least."""
+    """Return the block's shared memory, of at least `size` bytes."""
     shared = b.add(DynamicSharedMemoryOp.create(result_types=[SHARED]))
     shared.attributes[SHARED_BYTES] = IntegerAttr(size, i64)
     return shared.result
 
 
 def align(op: object, size: int = 16) -> None:
-    """Say that what is read or written lies at a multiple of its size."""
+    """Set the alignment of a vector load or store, in bytes."""
     assert isinstance(op, vector.LoadOp | vector.StoreOp)
     op.attributes["alignment"] = IntegerAttr(size, i64)

@@ -1,4 +1,4 @@
-"""Sums of slices of a block's depth, which its warps exchange through shared memory once all products are done."""
+"""Sums of slices of a block's depth, which warps exchange through shared memory after all products."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from relay.lowering.gpu.shared_memory import align
 from relay.lowering.shaped import buffer_of
 
 VECTOR = 4
-"""Sums that are written, or read, at once."""
+"""The number of sums that are written, or read, at once."""
 
 
 class Exchange:
-    """Emits the exchange of one thread. `groups`: its sums by number, those of neighbours, which one slice finishes."""
+    """Emits the exchange of one thread. `groups`: the numbers of its sums in groups of neighbours, each of which is
+    completed by one slice."""
 
     def __init__(self, thread: MatrixThread, groups: Sequence[Sequence[int]]):
         self.t, self.b, self.groups = thread, thread.b, groups
@@ -29,13 +30,13 @@ class Exchange:
         self.words = self.b.add(memref.ViewOp(thread.shared, self.b.index(0), [], type)).result
 
     def place(self, slice: Index, group: int, vector: int) -> Index:
-        """Where a vector of this thread's is: those of neighbouring threads are neighbours."""
+        """Return the offset of a vector of this thread; vectors of neighbouring threads are contiguous."""
         b, t = self.b, self.t
         number = b.plus(b.times(slice, len(self.groups) * self.each), group * self.each + vector)
         return b.times(b.plus(b.times(number, t.tile.threads), t.number), VECTOR)
 
     def give(self, sums: Sequence[SSAValue]) -> None:
-        """Write all sums of this slice."""
+        """Store all sums of this slice."""
         b = self.b
         b.add(BarrierOp.create())
         for number, group in enumerate(self.groups):
@@ -46,7 +47,7 @@ class Exchange:
         b.add(BarrierOp.create())
 
     def take(self, group: int) -> list[SSAValue]:
-        """The sums of a group, of all slices."""
+        """Return the sums of a group, added over all slices."""
         b, found = self.b, list[SSAValue]()
         for vector in range(self.each):
             total: SSAValue | None = None

@@ -1,4 +1,4 @@
-"""Threads that share a sum, or the like: each takes every so many turns of it, and what they have is joined."""
+"""Threads that divide a reduction: each processes every n-th iteration, and their partial results are combined."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from relay.target.costs import GpuCosts
 from relay.target.record import WARP
 
 EVERYONE = -1
-"""The lanes of a warp that take part."""
+"""The mask of the lanes of a warp that take part in a shuffle."""
 WORD = 4
 SUMS = (arith.AddiOp, arith.AddfOp)
-"""Joins whose neutral element is 0."""
+"""Combining ops whose neutral element is 0."""
 Join = type[
     arith.AddiOp
     | arith.AddfOp
@@ -42,8 +42,9 @@ Join = type[
 
 @dataclass(frozen=True)
 class Team:
-    """So many threads for each point. `along`: those of a point are neighbours; else points are. `shuffles`: the lanes
-    of a warp read each other's numbers; else threads of a point, which are neighbours, join theirs through memory."""
+    """The threads that divide the work of a point, `size` of them. `along`: threads of a point are neighbours; else
+    threads of neighbouring points are. `shuffles`: threads combine values by shuffles between lanes of a warp; else
+    threads of a point, which are neighbours, combine them through memory."""
 
     size: int
     along: bool
@@ -54,7 +55,7 @@ ALONE = Team(1, True)
 
 
 def join_of(op: linalg.GenericOp) -> Join | None:
-    """The operation by which a result goes on from turn to turn, if partial results can be joined by it."""
+    """Return the op that accumulates the only result, if partial results can be combined by it; else None."""
     block = op.body.block
     end = block.last_op
     if len(op.outputs) != 1 or not isinstance(end, linalg.YieldOp):
@@ -68,18 +69,18 @@ def join_of(op: linalg.GenericOp) -> Join | None:
 
 
 def is_shareable(nest: Nest, producers: Mapping[SSAValue, Nest | Padded]) -> bool:
-    """Whether all that the nest sums, or the like, can be shared by threads."""
+    """Whether threads can divide all reductions of the nest."""
     return all(inner is not None and join_of(inner.op) is not None for inner in reductions(nest, producers))
 
 
 def largest_team(narrow: bool, costs: GpuCosts) -> int:
-    """Threads that share a result, at most: `narrow` where they must be of one warp."""
+    """Return the most threads that divide a result; `narrow`: they must belong to one warp."""
     return WARP if narrow else min(costs.team_threads, costs.largest_block)
 
 
 def team_size(inner: Sequence[Nest], points: int, codes: int, narrow: bool, costs: GpuCosts) -> int:
-    """How many threads a point of so many gets: enough to keep the device busy, each with some turns of what is summed,
-    of which products take `codes` at once."""
+    """Return the number of threads for each of `points` points: enough to keep the device busy, while each has several
+    iterations of the reductions; products are computed `codes` at a time."""
     turns = min(prod(each.sizes[dim] for dim in each.reduction) for each in inner) // codes
     size, most = 1, largest_team(narrow, costs)
     if points and turns >= costs.shared_turns:
@@ -91,12 +92,12 @@ def team_size(inner: Sequence[Nest], points: int, codes: int, narrow: bool, cost
 
 
 def neighbours(inner: Sequence[Nest]) -> bool:
-    """Whether turns of all these sums that follow each other read neighbours."""
+    """Whether consecutive iterations of all these reductions read contiguous elements."""
     return all(map(is_along, inner))
 
 
 def is_along(nest: Nest) -> bool:
-    """Whether turns that follow each other read neighbours."""
+    """Whether consecutive iterations of the reduction read contiguous elements."""
     last = nest.reduction[-1]
     buffers = [map for value, map in zip(nest.op.inputs, nest.maps, strict=False) if is_buffer(value.type)]
     linear = [coefficients(map.results[-1]) for map in buffers if map.results]
@@ -104,7 +105,8 @@ def is_along(nest: Nest) -> bool:
 
 
 def reductions(nest: Nest, producers: Mapping[SSAValue, Nest | Padded]) -> Iterator[Nest | None]:
-    """What the nest sums, or the like; None for what is behind a comparison."""
+    """Yield the reductions that the nest inlines, or itself; None for one whose elements are read only under a
+    condition."""
     if nest.reduction:
         yield nest
         return
@@ -117,8 +119,8 @@ def reductions(nest: Nest, producers: Mapping[SSAValue, Nest | Padded]) -> Itera
 
 
 class Members:
-    """What a thread does as a member of a team: emits its turns, and joins with the others'. `thread`: its number in
-    its block, which has so many."""
+    """Emits the work of a thread as a member of a team: its iterations, and combining values with the other members.
+    `thread`: its number in its block of `block` threads."""
 
     def __init__(self, builder: LoopBuilder, team: Team, member: Index, thread: Index = 0, block: int = 0):
         self.b, self.team, self.member = builder, team, member
@@ -127,12 +129,12 @@ class Members:
 
     @property
     def group(self) -> Index:
-        """The team's number in its block, where threads of a team are neighbours."""
+        """The team's number in its block, if threads of a team are neighbours."""
         return quotient(self.b, self.thread, self.team.size)
 
     @contextmanager
     def turns(self, count: int, carried: Sequence[SSAValue]) -> Generator[tuple[Index, Loop]]:
-        """The thread's turns of so many; the `with` block is one of them."""
+        """Emit the thread's share of `count` iterations; the `with` block emits one of them."""
         b, size = self.b, self.team.size
         inner: Loop | None = None
         with b.loop(0, -(-count // size), carried=carried) as (turn, state):
@@ -153,13 +155,13 @@ class Members:
             inner.results = state.results
 
     def joined(self, values: Sequence[SSAValue], join: Join) -> list[SSAValue]:
-        """What all members have of some numbers, joined: each of them gets it."""
+        """Combine some values of all members; every member gets the results."""
         if self.team.shuffles or self.team.size == 1:
             return [self.join(value, join) for value in values]
         return self.in_turn(values, join)
 
     def join(self, value: SSAValue, join: Join) -> SSAValue:
-        """What all members have, joined: each of them gets it."""
+        """Combine a value of all members; every member gets the result."""
         size = self.team.size
         distance = 1 if self.team.along else WARP // size
         for _ in range(min(size, WARP).bit_length() - 1):
@@ -168,7 +170,7 @@ class Members:
         return value if size <= WARP else self.between(value, join)
 
     def across(self, value: SSAValue, distance: int) -> SSAValue:
-        """The value of the lane whose number differs by one bit."""
+        """Return the value of the lane whose number differs in one bit."""
         b = self.b
         if is_vector(value.type):
             (lanes,) = value.type.get_shape()
@@ -186,7 +188,7 @@ class Members:
         return b.intrinsic(f"llvm.nvvm.shfl.sync.bfly.{name}", operands, kind)
 
     def between(self, value: SSAValue, join: Join) -> SSAValue:
-        """What all warps of the block have, joined through memory."""
+        """Combine the values of all warps of the block through memory."""
         b, warps, kind = self.b, self.team.size // WARP, value.type
         start, words = self.words(warps)
         first = b.compare(b.index(remainder(b, self.member, WARP)), "eq", b.index(0))
@@ -199,7 +201,7 @@ class Members:
         return found
 
     def in_turn(self, values: Sequence[SSAValue], join: Join) -> list[SSAValue]:
-        """What all threads of the team have, which each of them joins in the same order."""
+        """Combine the values of all threads of the team through memory, in the same order in each thread."""
         b, kind = self.b, values[0].type
         start, words = self.words(self.block * len(values))
         starts = [start + number * self.block for number in range(len(values))]
@@ -214,7 +216,7 @@ class Members:
         return list(state.results)
 
     def words(self, count: int) -> tuple[int, SSAValue]:
-        """So many words of the block's memory that nothing else uses: the first one's number, and the memory."""
+        """Reserve `count` words of the block's shared memory; return the number of the first one, and the memory."""
         start, self.used = self.used, self.used + count
         shared = shared_memory(self.b, self.used * WORD)
         type = MemRefType(i32, [self.used], memory_space=buffer_of(shared).memory_space)
@@ -222,14 +224,14 @@ class Members:
 
 
 def as_word(b: LoopBuilder, value: SSAValue) -> SSAValue:
-    """The number's bits in an i32."""
+    """Return the value's bits as an i32."""
     if isinstance(value.type, Float32Type):
         return b.add(arith.BitcastOp(value, i32)).result
     return value if value.type == i32 else b.add(arith.ExtSIOp(value, i32)).result
 
 
 def from_word(b: LoopBuilder, word: SSAValue, kind: Attribute) -> SSAValue:
-    """The number that these bits are."""
+    """Convert the bits of an i32 back to a value of type `kind`."""
     if isinstance(kind, Float32Type):
         return b.add(arith.BitcastOp(word, kind)).result
     return word if kind == i32 else b.add(arith.TruncIOp.create(operands=[word], result_types=[kind])).results[0]

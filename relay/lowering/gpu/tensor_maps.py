@@ -1,4 +1,5 @@
-"""Matrices in memory as a device's copies of tiles are told of them: what a kernel is given beside its buffers."""
+"""Matrices in memory, as described to the device's copy engine by tensor maps, which kernels receive beside their
+buffers."""
 
 from __future__ import annotations
 
@@ -12,21 +13,22 @@ from xdsl.ir import Attribute, SSAValue
 from relay.lowering.builder import LoopBuilder
 
 MAP_BYTES = 128
-"""What a map takes in memory."""
+"""The size of a tensor map in bytes."""
 MAPPED = "relay.map"
-"""The attribute of a `memref.view` whose result is a map of its source, not the source itself."""
+"""The attribute of a `memref.view` whose result is a tensor map of its source, not the source itself."""
 FIELDS = ("dims", "strides", "box", "corners")
 
 
 @dataclass(frozen=True)
 class TensorMap:
-    """A matrix of bytes: `dims` are the bytes of a row and the rows, `strides` the bytes from a row to the next, `box`
-    the bytes and the rows of a tile, whose chunk c of 16 bytes lies at c xor (r mod 8), r the row (swizzle of 128
-    bytes; of 64 and 32 where rows of a tile are as long).
+    """A matrix of bytes: `dims` are the bytes of a row and the number of rows, `strides` the bytes from a row to the
+    next, `box` the bytes and the rows of a tile, whose chunk c of 16 bytes is stored at c xor (r mod 8), r the row
+    (swizzle of 128 bytes; of 64 and 32 if rows of a tile have that length).
 
-    With `corners`, images: `dims` are channels, columns, rows, images, and a tile has so many pixels, as windows start
-    there (im2col): from the first place on, which is before the image's first row and column, to the last one, which is
-    counted from its last row and column, in steps."""
+    With `corners`, images: `dims` are channels, columns, rows, images, and a tile has the pixels at which windows start
+    (im2col): from the first position, relative to the image's first row and column, to the last position, relative to
+    its last row and column, with a stride.
+    """
 
     dims: tuple[int, ...]
     strides: tuple[int, ...]
@@ -34,12 +36,12 @@ class TensorMap:
     corners: tuple[int, ...] = ()
 
     def row(self) -> dict[str, Any]:
-        """The map as JSON has it."""
+        """Return the map in the form that is stored as JSON."""
         found = {"dims": [*self.dims], "strides": [*self.strides], "box": [*self.box], "swizzle": self.box[0]}
         return found | ({"corners": [*self.corners]} if self.corners else {})
 
     def of(self, b: LoopBuilder, buffer: SSAValue) -> SSAValue:
-        """The map of a buffer, as kernels take it."""
+        """Return the map of a buffer as an argument for kernels."""
         view = memref.ViewOp(buffer, b.index(0), [], MemRefType(i8, [MAP_BYTES]))
         values = {name: DenseArrayBase.from_list(i64, getattr(self, name)) for name in FIELDS}
         view.attributes[MAPPED] = DictionaryAttr(values)
@@ -47,7 +49,7 @@ class TensorMap:
 
 
 def map_of(value: SSAValue) -> TensorMap | None:
-    """The map that a value is; None for a buffer."""
+    """Return the tensor map that a value stands for; None for a buffer."""
     if not isinstance(value.owner, memref.ViewOp):
         return None
     found = value.owner.attributes.get(MAPPED)
@@ -58,6 +60,6 @@ def map_of(value: SSAValue) -> TensorMap | None:
 
 
 def numbers(attribute: Attribute) -> tuple[int, ...]:
-    """The numbers of an array."""
+    """Return the elements of an array attribute."""
     assert isinstance(attribute, DenseArrayBase)
     return tuple(int(number) for number in attribute.get_values())

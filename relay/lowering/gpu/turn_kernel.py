@@ -1,13 +1,14 @@
-"""Products by blocks that stay: two groups of four warps compute tiles in turns, a warp of its own asks for copies.
+"""Products by persistent blocks: two groups of four warps compute tiles alternately, and a separate warp requests
+copies.
 
-A block takes every tile whose number is its own plus a multiple of the blocks (a persistent kernel). Tiles of even
-turns are those of the first group, of odd ones of the second: while one finishes its sums and writes results, the other
-multiplies (ping-pong). Stages are a ring: the device fills them in the order of the block's tiles, and whoever has
-waited for a stage's bytes multiplies; when the products of a stage are over, each warp of the group arrives at the
-stage's second barrier, and the warp that asks for copies, which waits for all four, has the stage filled again. So it
-runs ahead of the products by as many steps as there are stages, across tiles. A group waits for its turn before it
-waits for its first stage: a parity tells the next phase from the last one only, so all earlier phases must have been
-waited for.
+Block n computes the tiles n, n + the number of blocks, and so on. Tiles of even turns are computed by the first group,
+of odd turns by the second: while one completes its sums and writes results, the other multiplies (ping-pong). Stages
+form a ring: the copy engine fills them in the order of the block's tiles, and a group that has waited for a stage's
+bytes multiplies it; when the products of a stage are complete, each warp of the group arrives at the stage's second
+barrier, and the warp that requests copies, which waits for all four, has the stage filled again. So copies are ahead of
+the products by as many steps as there are stages, across tiles. A group waits for its turn before it waits for its
+first stage: a parity distinguishes a phase only from the one before, so all earlier phases must have been waited for.
+
 Sources: PTX ISA, "mbarrier" (phases, parity, arrival), "wgmma.wait_group", "cp.async.bulk.tensor".
 """
 
@@ -36,39 +37,39 @@ from relay.target.record import WARP
 ARRIVE = "mbarrier.arrive.shared::cta.b64 _, [$0];"
 ZERO = "mov.b64 $0, 0;"
 WARPS = GROUP // WARP
-"""Warps of a group, each of which says that it is done with a stage."""
+"""The number of warps of a group, each of which signals that its products of a stage are complete."""
 TAKE, GIVE = "setmaxnreg.inc.sync.aligned.u32 240;", "setmaxnreg.dec.sync.aligned.u32 24;"
-"""Registers of each thread: two groups take, from the 168 that all start with, what the third one gives. A quarter of a
-processor has 512 for each lane."""
+"""The instructions that set a thread's registers: all start with 168, two groups increase theirs to 240, and the third
+one decreases its own to 24. A quarter of a processor has 512 for each lane."""
 
 
 class Slot(NamedTuple):
-    """Where a thread is in the ring: a stage, and the parity of the phase in which it is filled."""
+    """A thread's position in the ring: a stage, and the parity of the phase in which it is filled."""
 
     stage: Index
     parity: Index
 
     def values(self, b: LoopBuilder) -> list[SSAValue]:
-        """Both as values that a loop carries."""
+        """Return both fields as values that a loop carries."""
         return [word(b, self.stage), word(b, self.parity)]
 
     @staticmethod
     def of(b: LoopBuilder, values: Sequence[SSAValue]) -> Slot:
-        """The slot of such values."""
+        """Return the slot of such values."""
         return Slot(*(b.add(arith.IndexCastOp(value, INDEX)).result for value in values))
 
 
 def word(b: LoopBuilder, number: Index) -> SSAValue:
-    """A number in 32 bits, of which LLVM and the assembler compute no upper half."""
+    """Return a number in 32 bits, so that LLVM and the assembler compute no upper half."""
     return b.add(arith.IndexCastOp(b.index(number), i32)).result
 
 
 class Ring(BulkCopies):
-    """Emits what a thread does for the ring of stages: barriers that count bytes, as for other tiles that the device
-    copies, and behind them those that count warps that are done."""
+    """Emits a thread's operations on the ring of stages: for each stage a barrier that counts bytes, as in
+    `BulkCopies`, and behind these, barriers that count warps that have finished with a stage."""
 
     def after(self, slot: Slot, steps: int) -> Slot:
-        """The slot so many steps later."""
+        """Return the slot `steps` steps later."""
         b, stages = self.b, self.m.tile.stages
         turns, more = divmod(steps, stages)
         parity = binary(b, arith.XOrIOp, slot.parity, turns % 2) if turns % 2 else slot.parity
@@ -83,15 +84,16 @@ class Ring(BulkCopies):
         )
 
     def free(self, stage: Index) -> Index:
-        """The address of the barrier that counts warps that are done with a stage."""
+        """Return the address of the barrier that counts warps that have finished with a stage."""
         return self.b.plus(self.barrier(stage), self.m.tile.stages * BARRIER_BYTES)
 
     def turn(self, group: Index) -> Index:
-        """The address of the barrier that counts warps of the other group that have started all products of a tile."""
+        """Return the address of the barrier that counts warps of the other group that have started all products of a
+        tile."""
         return self.b.plus(self.free(self.m.tile.stages), self.b.times(group, BARRIER_BYTES))
 
     def start(self) -> None:
-        """Prepare barriers and maps once: `first` is the thread that asks for copies."""
+        """Prepare barriers and maps; `first` is the thread that requests copies."""
         b, t = self.b, self.t
         self.memory = t.pointer(t.shared)
         self.addresses = [t.pointer(map) for map in self.maps]
@@ -101,7 +103,7 @@ class Ring(BulkCopies):
         b.add(BarrierOp.create())
 
     def begin(self) -> None:
-        """What is done once."""
+        """Initialise the barriers and fence the maps."""
         for stage in range(self.m.tile.stages):
             self.ask(INIT.format(count=1), [self.barrier(stage)])
             self.ask(INIT.format(count=WARPS), [self.free(stage)])
@@ -115,28 +117,29 @@ class Ring(BulkCopies):
         self.ask(ARRIVED, [barrier], [parity])
 
     def fill(self, slot: Slot, step: Index) -> None:
-        """Ask for the tiles of a step, once its stage is free: at first all are, as phases of parity 1 are over."""
+        """Request the tiles of a step, once its stage is free; initially all are, because a new barrier counts phase
+        parity 1 as complete."""
         self.wait(self.free(slot.stage), binary(self.b, arith.XOrIOp, slot.parity, 1))
         when(self.b, self.first, partial(self.issue, step, slot.stage))
 
     def say(self, barrier: Index, condition: SSAValue | None = None) -> None:
-        """An arrival of this warp."""
+        """Emit an arrival of this warp at a barrier."""
         lane = self.t.below(self.t.lane, 1)
         when(self.b, both(self.b, [condition, lane]), lambda: self.ask(ARRIVE, [barrier]))
 
     def done(self, stage: Index, condition: SSAValue | None = None) -> None:
-        """Say that this warp's products of a stage are over."""
+        """Signal that this warp's products of a stage are complete."""
         self.say(self.free(stage), condition)
 
     def of(self, thread: MatrixThread) -> Ring:
-        """The ring as it is for another tile."""
+        """Return the ring for another tile."""
         found = Ring(thread, self.maps, self.ahead, True)
         found.memory, found.addresses, found.first = self.memory, self.addresses, self.first
         return found
 
 
 class TurnKernel(MatrixKernel):
-    """Emits what one thread of a block does that stays."""
+    """Emits the work of one thread of a persistent block."""
 
     def emit(self, block: Index, thread: Index, unravel: Callable[[Index], list[Index]]) -> None:
         b = self.b
@@ -148,8 +151,8 @@ class TurnKernel(MatrixKernel):
         when(b, groups, partial(self.consume, ring, block, group, unravel), partial(self.give, ring, block))
 
     def same_in_warp(self, number: Index) -> Index:
-        """A number that all threads of a warp have, in a form that says so: the assembler keeps addresses in registers
-        of the warp where branches are the warp's."""
+        """Return a number that is equal in all threads of a warp in a form that shows it, so that the assembler keeps
+        addresses in uniform registers and branches per warp."""
         b = self.b
         word = b.add(arith.IndexCastOp(b.index(number), i32)).result
         numbers = [b.constant(each, i32) for each in (EVERYONE, 0, WARP - 1)]
@@ -157,25 +160,25 @@ class TurnKernel(MatrixKernel):
         return b.add(arith.IndexCastOp(first, INDEX)).result
 
     def zero(self) -> Index:
-        """0, which the compiler does not know: what is read from places that it is part of is read where it stands,
-        and not kept for all tiles."""
+        """Return 0 in a form that the compiler cannot fold: loads whose addresses include it are not hoisted out of the
+        loop over tiles."""
         found = self.b.add(llvm.InlineAsmOp(ZERO, "=l", [], [i64], 0, has_side_effects=True)).res
         assert found is not None
         return self.b.add(arith.IndexCastOp(found, INDEX)).result
 
     def give(self, ring: Ring, block: Index) -> None:
-        """What the third group does: give registers, and one warp of it asks for copies."""
+        """Emit the work of the third group: it releases registers, and one of its warps requests copies."""
         b = self.b
         instruction(b, GIVE)
         one = ring.t.below(minus(b, ring.t.number, GROUPS * GROUP), WARP)
         when(b, one, partial(self.produce, ring, block))
 
     def tile_of(self, ring: Ring, item: Index, thread: Index) -> Ring:
-        """The ring for a tile by its number."""
+        """Return the ring for the tile with number `item`."""
         return ring.of(MatrixThread(self.b, self.m, item, thread, ring.t.shared))
 
     def produce(self, ring: Ring, block: Index) -> None:
-        """What the ring's warp does: ask for all steps of all tiles of the block."""
+        """Emit the work of the warp that requests copies: all steps of all tiles of the block."""
         b, slot = self.b, Slot(0, 0)
         with b.loop(block, self.m.blocks, self.blocks, carried=slot.values(b)) as (item, tiles):
             tile = self.tile_of(ring, item, ring.t.number)
@@ -188,7 +191,7 @@ class TurnKernel(MatrixKernel):
         self.rolled()
 
     def consume(self, ring: Ring, block: Index, group: Index, unravel: Callable[[Index], list[Index]]) -> None:
-        """What a group does: every other tile of the block."""
+        """Emit the work of a group: every other tile of the block."""
         b, number = self.b, ring.t.rem(ring.t.number, GROUP)
         instruction(b, TAKE)
         first, other = b.plus(block, b.times(group, self.blocks)), minus(b, 1, group)
@@ -210,7 +213,8 @@ class TurnKernel(MatrixKernel):
     def multiplied(
         self, ring: Ring, slot: Slot, own: Index, parity: Index, other: Index
     ) -> tuple[Sequence[SSAValue], Slot]:
-        """The sums of a thread, and where its group is in the ring then. `own`, `other`: barriers of turns."""
+        """Emit the products of a tile; return a thread's sums, and its group's position in the ring afterwards. `own`,
+        `other`: the barriers of both groups' turns."""
         b, units = self.b, GroupProducts(self.t)
         units.prepare()
         sums = self.starting() or [b.constant(0, self.kind)] * self.tile.sums
@@ -231,10 +235,10 @@ class TurnKernel(MatrixKernel):
         return sums, Slot.of(b, state.results[count : count + 2])
 
     def number(self, value: SSAValue) -> Index:
-        """The number that a word is."""
+        """Convert a word to an index."""
         return self.b.add(arith.IndexCastOp(value, INDEX)).result
 
     def rolled(self) -> None:
-        """The loop that was added last is not written out."""
+        """Mark the last emitted loop so that the assembler does not unroll it."""
         if isinstance(loop := self.b.block.last_op, scf.ForOp):
             loop.attributes[ROLLED] = UnitAttr()

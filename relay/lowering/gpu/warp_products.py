@@ -1,8 +1,9 @@
-"""Products of stages by the matrix units of single warps, `ldmatrix` and `mma.sync`: of codes; and of floats, as tf32
-or two to a word: the data is rounded when it has been read from shared memory, weights when the model is built.
+"""Products of stages by the matrix units of single warps, `ldmatrix` and `mma.sync`: of codes, and of floats, as tf32
+or as two half-precision floats per word. The data is rounded after it is read from shared memory, weights when the
+model is built.
 
-Layouts of the lanes: PTX ISA, "Matrix Fragments for mma.m16n8k32", and "mma.m16n8k8" and "mma.m16n8k16", which are in
-bytes those of codes.
+Layouts of the lanes: PTX ISA, "Matrix Fragments for mma.m16n8k32", and "mma.m16n8k8" and "mma.m16n8k16", whose layouts
+in bytes equal those of codes.
 """
 
 from __future__ import annotations
@@ -28,17 +29,17 @@ PRODUCTS = {
     "f16": "llvm.nvvm.mma.m16n8k16.row.col.f32.f32",
     "bf16": "llvm.nvvm.mma.m16n8k16.row.col.bf16",
 }
-"""Intrinsics. Those of f16 take vectors, the others words."""
+"""The intrinsics for each float format; those of f16 take vectors, the others words."""
 
 
 class WarpProducts:
-    """Emits what one thread of a warp multiplies: codes. With a zero point of the weights, the sums of the thread's
-    `rows` rows of the data follow its own."""
+    """Emits the products of codes of one thread of a warp. If the weights have a zero point, the sums of the thread's
+    `rows` rows of the data follow its other sums."""
 
     kind: Attribute = i32
     """The type of the sums."""
     behind = 1
-    """Stages that are not filled: that of this step."""
+    """The number of stages that cannot be filled during a step: the stage of that step."""
     fenced = False
 
     def __init__(self, thread: MatrixThread):
@@ -46,7 +47,7 @@ class WarpProducts:
         self.rows: int = 4 * self.tile.row_steps if self.conv.kernel.zero_point else 0
 
     def prepare(self) -> None:
-        """Where in a stage the rows are that the lane gives for each half of the depth."""
+        """Compute the offsets in a stage of the rows whose addresses the lane supplies, for each half of the depth."""
         b, t, tile, lane = self.b, self.t, self.tile, self.t.lane
         halves = range(tile.depth // TAP)
         row = b.plus(t.warp_row, t.rem(lane, 16))
@@ -56,16 +57,17 @@ class WarpProducts:
         self.right = [b.plus(t.place(self.column, b.plus(right, 2 * half)), tile.rows * tile.depth) for half in halves]
 
     def turn(self, step: Index, sums: Sequence[SSAValue], refill: Callable[[Index], None]) -> list[SSAValue]:
-        """All products of a step added to the sums."""
+        """Add all products of a step to the sums."""
         refill(step)
         return self.multiply(self.t.stage(step), sums)
 
     def finish(self, sums: Sequence[SSAValue]) -> list[SSAValue]:
-        """The sums, once all products are done."""
+        """Return the sums after all products are complete."""
         return list(sums)
 
     def multiply(self, stage: Index, sums: Sequence[SSAValue], data: Index | None = None) -> list[SSAValue]:
-        """All products of a stage added to the sums; `data`: where the data's rows are, if not in the stage."""
+        """Add all products of a stage to the sums; `data`: the offset of the data's rows, if they are not in the
+        stage."""
         b, tile, found, data = self.b, self.tile, list(sums), stage if data is None else data
         for half in range(tile.depth // TAP):
             left = b.plus(data, self.left[half])
@@ -74,7 +76,7 @@ class WarpProducts:
         return found
 
     def weights(self, right: Index) -> list[list[SSAValue]]:
-        """Two words of each 8 columns, the weights of which start at `right`."""
+        """Load two words for each 8 columns of the weights that start at `right`."""
         b, apart = self.b, 16 // self.m.format.fold * self.tile.depth
         pairs = [self.matrices(b.plus(right, apart * n)) for n in range(self.tile.column_steps // 2)]
         return [pair[part : part + 2] for pair in pairs for part in (0, 2)]
@@ -82,7 +84,8 @@ class WarpProducts:
     def add_products(
         self, a: Sequence[Sequence[SSAValue]], w: Sequence[Sequence[SSAValue]], sums: list[SSAValue]
     ) -> None:
-        """Add products of all rows by all columns to sums, and each row's own where weights have a zero point."""
+        """Add products of all rows by all columns to the sums, and each row's elements to its own sums, if the weights
+        have a zero point."""
         b = self.b
         for row, factors in enumerate(a):
             for column, weights in enumerate(w):
@@ -93,33 +96,34 @@ class WarpProducts:
                 sums[at : at + 4] = self.product(factors, [b.constant(ONES, i32)] * 2, sums[at : at + 4])
 
     def factors(self, words: list[SSAValue]) -> list[SSAValue]:
-        """Words of the data as they are multiplied."""
+        """Convert words of the data to the form in which they are multiplied."""
         return words
 
     def matrices(self, at: Index) -> list[SSAValue]:
-        """Four words of matrices in shared memory."""
+        """Load four words of matrices in shared memory."""
         b = self.b
         read = b.add(nvgpu.LdMatrixOp(self.t.shared, [b.index(at)])).res
         return [self.word(read, number) for number in range(nvgpu.MATRICES)]
 
     def word(self, matrices: SSAValue, number: int) -> SSAValue:
-        """Four bytes of the lane as one number."""
+        """Return four bytes of the lane as one integer."""
         return self.b.lane(self.b.bitcast(self.b.lane(matrices, number), i32, 1), 0)
 
     def product(self, a: Sequence[SSAValue], w: Sequence[SSAValue], sums: Sequence[SSAValue]) -> list[SSAValue]:
-        """16 x 8 sums of 32 products more."""
+        """Add 32 products to each of 16 x 8 sums."""
         signs = [("u8" if side.unsigned else "s8") for side in (self.conv.data, self.conv.kernel)]
         name = signs[0] if signs[0] == signs[1] else ".".join(signs)
         return self.four(f"llvm.nvvm.mma.m16n8k32.row.col.{name}", [*a, *w, *sums])
 
     def four(self, intrinsic: str, operands: Sequence[SSAValue]) -> list[SSAValue]:
-        """The sums that an instruction of matrix units gives."""
+        """Return the four sums that a matrix instruction computes."""
         four = llvm.LLVMStructType.from_type_list([self.kind] * 4)
         return self.b.fields(self.b.add(llvm.CallIntrinsicOp(intrinsic, operands, [four])).results[0])
 
 
 class RoundedProducts(WarpProducts):
-    """Emits what one thread of a warp multiplies: floats that were rounded before they came into shared memory."""
+    """Emits the products of one thread of a warp, of floats that were rounded before they were written to shared
+    memory."""
 
     kind = f32
 
@@ -132,7 +136,7 @@ class RoundedProducts(WarpProducts):
 
 
 class FloatProducts(RoundedProducts):
-    """Emits what one thread of a warp multiplies: floats. Weights were rounded before, the data is rounded here."""
+    """Emits the products of floats of one thread of a warp. Weights were rounded before, the data is rounded here."""
 
     def prepare(self) -> None:
         super().prepare()
@@ -154,7 +158,7 @@ class FloatProducts(RoundedProducts):
         return found
 
     def joined(self, halves: Sequence[Sequence[SSAValue]]) -> list[SSAValue]:
-        """Words of two numbers each, of a lane's numbers t, t + 4, t + 8 and t + 12 of two rows of 16."""
+        """Return words of two elements each, from a lane's elements t, t + 4, t + 8 and t + 12 of two rows of 16."""
         pairs = [[words[row], words[row + 2]] for words in halves for row in range(2)]
         return [half_word(self.b, self.m.format.name, self.floats(pair)) for pair in pairs]
 
@@ -162,12 +166,12 @@ class FloatProducts(RoundedProducts):
         return [tf32_word(self.b, number) for number in self.floats(words)]
 
     def floats(self, words: Sequence[SSAValue]) -> list[SSAValue]:
-        """Words as the floats that they are."""
+        """Reinterpret words as floats."""
         return [self.b.add(arith.BitcastOp(word, f32)).result for word in words]
 
 
 def half_word(b: LoopBuilder, name: str, pair: Sequence[SSAValue]) -> SSAValue:
-    """Two floats, rounded to halves of this name, as one word."""
+    """Round two floats to the half-precision format `name`; return them as one word."""
     both = b.add(arith.TruncFOp(b.packed(pair), vector_of(HALVES[name], 2))).result
     return b.lane(b.bitcast(both, i32, 1), 0)
 
@@ -178,7 +182,8 @@ def tf32_word(b: LoopBuilder, number: SSAValue) -> SSAValue:
 
 
 def float_words(b: LoopBuilder, format: Format, numbers: Sequence[SSAValue]) -> list[SSAValue]:
-    """Floats as words that matrix units take: of tf32 one each, of halves two, the last one filled up with 0."""
+    """Convert floats to words for matrix units: one tf32 per word, or two half-precision floats, where the last word is
+    filled up with 0."""
     if format.data == WORD:
         return [tf32_word(b, number) for number in numbers]
     even = [*numbers, *[b.constant(0, f32)] * (len(numbers) % 2)]

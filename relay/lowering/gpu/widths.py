@@ -1,4 +1,4 @@
-"""How many neighbours along the last dimension a thread computes at once."""
+"""Decides how many neighbours along the last dimension a thread computes at once."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from relay.lowering.scheduling.body import can_lift
 from relay.lowering.shaped import buffer_of, is_buffer, layout
 
 BYTES = 16
-"""The widest access of a thread."""
+"""The most bytes of an access of a thread."""
 
 
 class Narrow(Exception):
-    """The elements cannot be computed several at once."""
+    """The elements cannot be computed several at a time."""
 
 
 def lanes_of(nest: Nest, producers: Mapping[SSAValue, Producer], least: int) -> tuple[int, int]:
-    """The elements of a thread, at most, and where so many threads at least are kept busy; 1 where they are not
-    neighbours in memory of everything that is read and written."""
+    """Return the most elements of a thread, and the most with at least `least` threads; 1 unless they are contiguous in
+    all buffers that are read and written."""
     order = nest.output_dims
     if not order:
         return 1, 1
@@ -40,7 +40,7 @@ def lanes_of(nest: Nest, producers: Mapping[SSAValue, Producer], least: int) -> 
 
 
 def lanes_of_copy(to: MemRefType, source: MemRefType, offsets: Sequence[int], least: int) -> tuple[int, int]:
-    """As `lanes_of`, for a copy into the midst of a buffer, which is written as a whole."""
+    """Return the same as `lanes_of`, for a copy into the middle of a buffer, which is written as a whole."""
     shape = to.get_shape()
     if not shape or offsets[-1] or shape[-1] != source.get_shape()[-1]:
         return 1, 1
@@ -48,8 +48,8 @@ def lanes_of_copy(to: MemRefType, source: MemRefType, offsets: Sequence[int], le
 
 
 def widest(shape: Sequence[int], accesses: Sequence[MemRefType], least: int) -> tuple[int, int]:
-    """How many neighbours of a shape can be accessed at once, and how many where so many threads at least are kept
-    busy: fewer, but no access below 4 bytes."""
+    """Return how many neighbours of a shape can be accessed at once, and how many with at least `least` threads: fewer,
+    but no accesses below 4 bytes."""
     size = min(dtype_of(type.element_type).itemsize for type in accesses)
     most = BYTES // size
     while most > 1 and not (shape[-1] % most == 0 and all(fits(type, most) for type in accesses)):
@@ -61,13 +61,14 @@ def widest(shape: Sequence[int], accesses: Sequence[MemRefType], least: int) -> 
 
 
 def fits(type: MemRefType, lanes: int) -> bool:
-    """Whether rows start at a multiple of so many elements, and are whole."""
+    """Whether all rows are contiguous and start at a multiple of `lanes` elements."""
     strides, offset = layout(type)
     return bool(strides) and strides[-1] == 1 and all(s % lanes == 0 for s in strides[:-1]) and offset % lanes == 0
 
 
 def wide_accesses(nest: Nest, producers: Mapping[SSAValue, Producer], last: int) -> Iterator[MemRefType]:
-    """The types of buffers that are read with neighbours in the lanes, if this dimension is wide."""
+    """Yield the types of buffers that are read with neighbours in the lanes, if dimension `last` is wide. Raises
+    Narrow."""
     block = nest.op.body.block
     if not can_lift(block):
         raise Narrow
@@ -77,7 +78,8 @@ def wide_accesses(nest: Nest, producers: Mapping[SSAValue, Producer], last: int)
 
 
 def reads(value: SSAValue, producers: Mapping[SSAValue, Producer]) -> Iterator[MemRefType]:
-    """What is read for a vector of neighbours along the value's last dimension."""
+    """Yield the types of buffers that are read for a vector of neighbours along the value's last dimension. Raises
+    Narrow."""
     match producers.get(value):
         case Padded() as padded:
             if padded.offsets[-1] or padded.shape[-1] != buffer_of(padded.source).get_shape()[-1]:

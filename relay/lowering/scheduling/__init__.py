@@ -1,1 +1,1 @@
-"""How `linalg` operations on memrefs become loops: one file per kind of schedule."""
+"""Schedules: how `linalg` operations on memrefs become loops, one file for each kind of schedule."""

@@ -15,7 +15,7 @@ from xdsl.ir.affine import (
 
 
 def coefficients(expression: AffineExpr) -> tuple[dict[int, int], int] | None:
-    """`{dimension: factor}` and the constant of a linear expression; None if it is not linear."""
+    """Return `{dimension: factor}` and the constant of a linear expression; None if the expression is not linear."""
     match expression:
         case AffineDimExpr():
             return {expression.position: 1}, 0
@@ -44,12 +44,12 @@ def is_identity(map: AffineMap, rank: int) -> bool:
 
 
 def dims_of(map: AffineMap) -> list[int | None]:
-    """For each result, its dimension; None where it is anything else."""
+    """Return the dimension that each result of the map is; None for a result that is another expression."""
     return [r.position if isinstance(r, AffineDimExpr) else None for r in map.results]
 
 
 def uses(map: AffineMap, dimension: int) -> bool:
-    """Whether any result depends on the dimension."""
+    """Whether any result of the map depends on the dimension."""
     for result in map.results:
         linear = coefficients(result)
         if linear is None or linear[0].get(dimension, 0):
@@ -58,7 +58,7 @@ def uses(map: AffineMap, dimension: int) -> bool:
 
 
 def strides(shape: Sequence[int]) -> list[int]:
-    """Row-major strides."""
+    """Return the row-major strides of a shape, in elements."""
     result = [1] * len(shape)
     for i in range(len(shape) - 2, -1, -1):
         result[i] = result[i + 1] * shape[i + 1]

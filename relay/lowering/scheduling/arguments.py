@@ -1,4 +1,4 @@
-"""Finds what a kernel's arguments are: constants of its callers, or padded images."""
+"""Finds where a kernel's arguments come from: constants that its callers pass, or padded images."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from relay.mapping import spilled
 
 
 def is_border(padding: Padding, conv: Convolution) -> bool:
-    """Whether the padding adds nothing to the sums: around the image, of the data's zero point."""
+    """Whether the padding surrounds an image with the data's zero point, so that it adds nothing to the convolution's
+    sums."""
     constant = padding.value.owner
     if not padding.of_image or not isinstance(constant, arith.ConstantOp):
         return False
@@ -22,7 +23,7 @@ def is_border(padding: Padding, conv: Convolution) -> bool:
 
 
 def argument_of(value: SSAValue) -> BlockArgument | None:
-    """The function argument of which the value is a reshape, or that it is itself."""
+    """Return the function argument that the value is, or is a reshape of, if nothing else uses it; else None."""
     while not isinstance(value, BlockArgument):
         op = value.owner
         if not isinstance(op, memref.CollapseShapeOp | memref.ExpandShapeOp) or not value.has_one_use():
@@ -32,7 +33,7 @@ def argument_of(value: SSAValue) -> BlockArgument | None:
 
 
 def constant_of(value: SSAValue) -> arith.ConstantOp | None:
-    """The constant in whose buffer the value is."""
+    """Return the constant that the value is a buffer of, else None."""
     op = value.owner
     if isinstance(op, bufferization.ToBufferOp) and isinstance(op.tensor.owner, arith.ConstantOp):
         return op.tensor.owner
@@ -40,12 +41,12 @@ def constant_of(value: SSAValue) -> arith.ConstantOp | None:
 
 
 def packed_constant(call: func.CallOp, weight: arith.ConstantOp, array: Array, kind: str) -> SSAValue:
-    """Insert a packed constant and its buffer before the call, named after the weight."""
+    """Insert a packed constant and its buffer before the call, named after the weight; return the buffer."""
     return constant_buffer(call, array, f"{weight.result.name_hint or 'constant'}.{kind}", weight.location)
 
 
 def constant_buffer(call: func.CallOp, array: Array, name: str, location: LocationAttr) -> SSAValue:
-    """Insert a constant and its buffer before the call."""
+    """Insert a constant and its buffer before the call; return the buffer."""
     attr = elements(spilled(array), label=name).resource()
     constant = arith.ConstantOp.create(result_types=[attr.type], properties={"value": attr}, location=location)
     constant.result.name_hint = name

@@ -1,7 +1,8 @@
-"""Attention: a product of two computed matrices, operations on each of its rows, and a product of those rows.
+"""Attention: a product of two computed matrices, operations on each row of it, and a product of those rows with a
+matrix.
 
-For each head, keys and values are packed once; then blocks of queries go through all three, one after the other. The
-scores of a block, and what becomes of them, stay in scratch memory that the nearest caches hold.
+For each head, keys and values are packed once; then each block of queries goes through all three steps. The scores of a
+block, and what the row operations make of them, stay in scratch memory that fits the first-level cache.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ from relay.target import LANES, CpuTarget
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionSchedule(OpSchedule):
-    """`rows`: queries whose scores are in scratch memory at once; `products`: the micro-kernels of the scores and of
-    the sums of values; `lanes`, `partial` and `saturate` as of rows in turn; `masks` as of `pick_masks`."""
+    """`rows`: the queries of a block, whose scores are in scratch memory together; `products`: the micro-kernels of the
+    scores and of the sums of values; `lanes`, `partial` and `saturate`: see `InTurnSchedule`; `masks`: see
+    `pick_masks`."""
 
     strategy = "attention"
     rows: int
@@ -47,8 +49,8 @@ class AttentionSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class Attention(Strategy[AttentionSchedule]):
-    """Two products of a kernel and the chain of operations on rows between them. `starts`: what fills their sums with
-    zeros; `sums`: their operations, the first of which is `op`."""
+    """Two matrix products of a kernel and the chain of row operations between them. `starts`: the fills that set their
+    accumulators to zero; `sums`: the operations that add up the products, the first of which is `op`."""
 
     record = AttentionSchedule
     any_length = True
@@ -66,7 +68,7 @@ class Attention(Strategy[AttentionSchedule]):
 
     @classmethod
     def recognise(cls, op: linalg.FillOp, kernel: Kernel) -> Self | None:
-        """The attention that the fill starts."""
+        """Return the attention that starts with the fill, else None."""
         first = product_of(op, kernel)
         if first is None:
             return None
@@ -91,7 +93,8 @@ class Attention(Strategy[AttentionSchedule]):
         return found if found.fits() else None
 
     def fits(self) -> bool:
-        """Whether the rows are those of the first product, and what the second one sums, and are read nowhere else."""
+        """Whether the row operations work on the rows of the first product, the second product sums their result, and
+        nothing else reads the intermediate buffers."""
         scores, values = (product.conv for product in self.products)
         shape = (self.batch, scores.columns, scores.outputs)
         if (*self.rows.outer, self.rows.size) != shape or self.products[1].batch != self.batch:
@@ -106,7 +109,7 @@ class Attention(Strategy[AttentionSchedule]):
 
     @property
     def batch(self) -> int:
-        """The number of pairs of matrices: heads of all batches."""
+        """The number of pairs of matrices, which is batches times heads."""
         return self.products[0].batch
 
     @property
@@ -117,7 +120,7 @@ class Attention(Strategy[AttentionSchedule]):
 
     @property
     def kept(self) -> list[SSAValue]:
-        """The buffers that this writes, without the last one."""
+        """The buffers that the attention writes, except the last one, which holds its result."""
         writers = [self.sums[0], self.products[0].epilogue, *self.rows.chain, self.sums[1]]
         found = [buffer for op in writers if op is not None for buffer in op.outputs]
         return found if self.products[1].epilogue is not None else found[:-1]
@@ -145,7 +148,8 @@ class Attention(Strategy[AttentionSchedule]):
         return pick.schedule(AttentionSchedule, cycles, why, products=tuple(chosen))
 
     def best_rows(self, chosen: Sequence[TileSchedule], target: CpuTarget) -> int:
-        """As many tiles of queries as fit with their scores into the first-level cache, at least one."""
+        """Return a number of queries: as many tiles as have scores that fit the first-level cache, at least one
+        tile."""
         conv, tile = self.products[0].conv, max(each.tile[0] for each in chosen)
         tiles = target.costs.scratch_bytes // (tile * at_most(conv.outputs) * itemsize(self.scores))
         return min(max(tiles, 1) * tile, at_most(conv.columns))
@@ -158,7 +162,8 @@ class Attention(Strategy[AttentionSchedule]):
 
 
 def product_of(fill: linalg.FillOp, kernel: Kernel) -> tuple[Product, linalg.GenericOp] | None:
-    """The product of stacks of matrices that the fill starts, with the operation that follows."""
+    """Return the batched matrix product that the fill starts, and its operation; None if the fill starts no such
+    product."""
     started = started_by(fill) if kernel.given.calls else None
     product = recognise_product(started[0], kernel.target) if started and started[1] == 0 else None
     if started is None or product is None or product.conv.halves or len(shape_of(product.conv.out)) != 3:
@@ -167,7 +172,7 @@ def product_of(fill: linalg.FillOp, kernel: Kernel) -> tuple[Product, linalg.Gen
 
 
 def scheduled_after(op: Operation) -> Iterator[Operation]:
-    """The fills, copies and generics after an operation in its block."""
+    """Yield the fills, copies and generics after an operation in its block."""
     while (following := op.next_op) is not None:
         op = following
         if isinstance(op, Scheduled):
@@ -175,8 +180,8 @@ def scheduled_after(op: Operation) -> Iterator[Operation]:
 
 
 class AttentionEmitter:
-    """Emits the loops over heads and blocks of queries. `room`: for each buffer that stays in scratch memory, the
-    scratch of a block of each head."""
+    """Emits the loops over heads and blocks of queries. `room`: for each intermediate buffer, scratch memory for one
+    block of queries of each head."""
 
     def __init__(self, builder: LoopBuilder, attention: Attention, schedule: AttentionSchedule):
         self.b, self.attention, self.schedule = builder, attention, schedule
@@ -221,7 +226,7 @@ class AttentionEmitter:
     def open_blocks(
         self, head: Index, end: Index, copies: Sequence[SSAValue | None], constants: list[list[SSAValue]]
     ) -> None:
-        """The blocks of queries of a head, whose number is known at run time only."""
+        """Emit the blocks of queries of a head, where the number of queries is known only at run time."""
         b, rows = self.b, self.schedule.rows
         whole = minus(b, end, remainder(b, end, rows))
         with b.loop(0, whole, rows) as (start, _):
@@ -230,7 +235,8 @@ class AttentionEmitter:
         when(b, below(b, 0, left), lambda: self.block(head, whole, left, copies, constants))
 
     def allocate(self) -> None:
-        """Scratch memory of a block of rows: what is computed of numbers that nothing reads later takes their place."""
+        """Allocate scratch memory for a block of rows; the result of an operation reuses the memory of an operand that
+        no later operation reads."""
         b, attention = self.b, self.attention
         size, chain = attention.batch * self.schedule.rows * self.keys + CHUNK, attention.rows.chain
         last = {value: number for number, op in enumerate(chain) for value in op.operands}
@@ -249,7 +255,8 @@ class AttentionEmitter:
                     self.room[buffer] = room_of(buffer, number, op)
 
     def copied(self, emitter: ProductEmitter) -> SSAValue | None:
-        """Memory for a block of a product's data, if the micro-kernel takes it in another form."""
+        """Allocate memory for a copy of a block of a product's data, if the micro-kernel takes the data in another
+        form; else None."""
         schedule, conv = emitter.schedule, emitter.conv
         if schedule.sign_flip == "none" and not schedule.widen:
             if not slack(conv, schedule) or conv.data.value is self.weights:
@@ -265,7 +272,7 @@ class AttentionEmitter:
         copies: Sequence[SSAValue | None],
         constants: list[list[SSAValue]],
     ) -> None:
-        """Emit `count` queries of a head, starting at one."""
+        """Emit `count` queries of a head, starting at query `start`."""
         b, rows = self.b, self.schedule.rows
         queries = b.flatten(self.attention.products[0].conv.data.value)
         row = b.plus(b.times(head, self.count), start)
@@ -290,7 +297,8 @@ class AttentionEmitter:
         source: tuple[SSAValue, Index, SSAValue | None],
         constants: Sequence[SSAValue],
     ) -> None:
-        """One of the products, of `count` rows of its data from a row of `source` on, maybe by way of a copy."""
+        """Emit product number `number` for `count` rows of data, from a row of `source` on; copy the rows first if
+        `source` has a buffer for that."""
         b, emitter = self.b, self.emitters[number]
         (data, row, copy), conv, schedule = source, emitter.conv, emitter.schedule
         if copy is not None:
@@ -317,8 +325,8 @@ class AttentionEmitter:
 
 
 class OfBlock(Epilogue):
-    """What follows a product of a block of rows, the first of which is `start`; its result is in scratch memory if
-    there is `room`, of `rows` rows for each head."""
+    """The epilogue of a product of a block of rows that starts at row `start`. If `room` is not None, the result goes
+    there: scratch memory of `rows` rows for each head."""
 
     def __init__(
         self,

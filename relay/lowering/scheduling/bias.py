@@ -1,4 +1,4 @@
-"""Finds a bias that is added to the accumulators first, so that they can start with it."""
+"""Finds a bias that the epilogue adds to the accumulators first, so that it can be folded into their initial values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from relay.lowering.shaped import is_buffer
 
 @dataclass(frozen=True)
 class Bias:
-    """`sum` adds the elements of the buffer `value`, one per channel, to the accumulators, before all else."""
+    """`sum` adds the elements of the buffer `value`, one per channel, to the accumulators, before any other op of the
+    epilogue."""
 
     value: SSAValue
     sum: arith.AddiOp | arith.AddfOp
@@ -33,7 +34,7 @@ class Bias:
 
 
 def find_bias(epilogue: linalg.GenericOp | None, accumulator: SSAValue) -> Bias | None:
-    """The bias, if the epilogue starts with its addition."""
+    """Return the bias, if the epilogue starts by adding one to the accumulators; else None."""
     if epilogue is None or accumulator not in tuple(epilogue.operands):
         return None
     args, maps = epilogue.body.block.args, [m.data for m in epilogue.indexing_maps]
@@ -51,7 +52,8 @@ def find_bias(epilogue: linalg.GenericOp | None, accumulator: SSAValue) -> Bias 
 
 
 def concatenated(every: Sequence[Packed], biases: Sequence[Array] | None) -> Packed:
-    """Several convolutions' numbers, with the bias of each, one behind the other."""
+    """Concatenate the packed constants of several convolutions, each with its bias added to its initial
+    accumulators."""
     if biases is not None:
         every = [add_bias(one, part) for one, part in zip(every, biases, strict=True)]
     weights, initial, *more = (np.concatenate(column) for column in zip(*(one.columns for one in every), strict=True))
@@ -59,7 +61,7 @@ def concatenated(every: Sequence[Packed], biases: Sequence[Array] | None) -> Pac
 
 
 def add_bias(packed: Packed, bias: Array) -> Packed:
-    """Add the bias of a call to its initial accumulators (for every kind of border, where there are several)."""
+    """Add the bias that a call passes to the initial accumulators, of which there is a row for each kind of border."""
     vector = padded(bias.reshape(-1))
     initial = packed.initial.reshape(-1, vector.size) + vector.astype(packed.initial.dtype)
     return Packed(packed.weights, initial.reshape(-1), packed.more)

@@ -1,11 +1,12 @@
 """Float convolutions and products whose reduction is cut into blocks, each of which goes over many pixels.
 
-A block has as many steps as keep their weights in the first-level cache while register tiles of all pixels of a strip
-read them; between blocks, the sums of the strip are in scratch memory. So a strip reads each weight once from where it
-lies, where a tile by itself would read all weights of its channels: those of 512 channels take half of a second-level
-cache of 512 KiB, and lose their place to whatever else runs. Each block asks for the weights of the next. Products are
-added in the same order as in one go. The pixels of all rows and images are one row: in narrow images, tiles of a row
-leave a few pixels over that fill no tile. With a block for each tap, pixels whose tap is in the border are left out.
+The steps of a block are so few that their weights stay in the first-level cache while register tiles of all pixels of a
+strip read them; between blocks, the sums of the strip are in scratch memory. So a strip loads each weight from memory
+once, whereas separate tiles would each load all weights of their channels: for 512 channels these fill half of a
+second-level cache of 512 KiB, and are evicted by other accesses. Each block prefetches the weights of the next.
+Products are added in the same order as without blocks. The pixels of all rows and images form one row, because in
+narrow images tiles of a single row would leave a few pixels over. With a block for each tap, pixels whose tap is in the
+border are skipped.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ from relay.target import LANES, CpuCosts
 
 @dataclass(frozen=True, kw_only=True)
 class BlockedReductionSchedule(OpSchedule):
-    """`tile`: pixels and channels of a register tile; `skip_border`: pixels for which a tap is in the border are left
-    out of that tap's blocks, and the image is not padded; `steps`: of the reduction in a block, at most; `strip`:
-    pixels whose sums are in scratch memory at once; `prefetch_stride`: bytes from one prefetch of the next block's
-    weights to the next, 0 for none; `masks` as of `pick_masks`."""
+    """`tile`: pixels and channels of a register tile; `skip_border`: a tap's blocks skip the pixels for which that tap
+    is in the border, and the image is not padded; `steps`: the most reduction steps of a block; `strip`: the pixels
+    whose sums are in scratch memory together; `prefetch_stride`: bytes between prefetches of the next block's weights,
+    0 for no prefetches; `masks`: see `pick_masks`."""
 
     strategy = "blocked_reduction"
     keeps_order = frozenset({"tile", "steps", "strip", "prefetch_stride"})
@@ -55,15 +56,15 @@ class BlockedReductionSchedule(OpSchedule):
 
     @property
     def vectors(self) -> int:
-        """The vectors of 16 channels in a tile."""
+        """The number of vectors of 16 channels in a tile."""
         return self.tile[1] // LANES
 
 
 @dataclass(frozen=True)
 class Taps:
-    """The taps of a convolution, each with blocks of its own: `rows` x `columns` of them, `run` steps each. `image`:
-    rows and columns of the image; `before`: those of its border before them; `pixels`: for how many pixels of the
-    result each tap is inside of the image."""
+    """The taps of a convolution, each of which has its own blocks: `rows` x `columns` taps of `run` reduction steps
+    each. `image`: rows and columns of the image; `before`: border rows above and border columns left of it; `pixels`:
+    for each tap, the number of result pixels for which it is inside the image."""
 
     rows: int
     columns: int
@@ -74,8 +75,8 @@ class Taps:
 
 
 def taps_of(conv: Convolution, padding: Padding | None) -> Taps:
-    """The taps of a convolution of a padded image that is not written; without `padding`, of an image as it lies in
-    memory, where neighbouring taps are one."""
+    """Return the taps of a convolution of a padded image of which no padded copy is written; without `padding`, of an
+    image as stored, where taps that are contiguous in memory count as one."""
     run = run_length(conv) if padding is None else conv.channels
     taps = conv.kernel_rows, conv.kernel_columns * conv.channels // run
     image, before = (conv.rows, conv.columns), (0, 0)
@@ -89,16 +90,16 @@ def taps_of(conv: Convolution, padding: Padding | None) -> Taps:
 
 
 def meeting(size: int, before: int, outputs: int, taps: int, stride: int, dilation: int) -> list[int]:
-    """For each tap along an axis, the number of results for which it lies inside of an image of this size."""
+    """Return, for each tap along an axis, the number of results for which the tap lies inside an image of size
+    `size`."""
     starts = [position * stride - before for position in range(outputs)]
     return [sum(0 <= start + tap * dilation < size for start in starts) for tap in range(taps)]
 
 
 @dataclass(frozen=True)
 class BlockedReduction(OfWeights[BlockedReductionSchedule]):
-    """A float convolution or product of several tiles of pixels, with more weights than stay in the first-level cache.
-
-    Only for registers of 8 floats: there a tile has 16 channels, and reads its weights more often than wider ones."""
+    """A float convolution or product of several tiles of pixels, whose weights exceed the first-level cache. Only for
+    registers of 8 floats: tiles there have 16 channels, and so read their weights more often than wider ones."""
 
     record = BlockedReductionSchedule
 
@@ -160,12 +161,12 @@ class BlockedReduction(OfWeights[BlockedReductionSchedule]):
 
 
 def even(count: int, most: int) -> int:
-    """The size of nearly equal parts of `count`, at most `most`."""
+    """Return the size of the parts if `count` is divided nearly evenly into parts of at most `most`."""
     return -(-count // -(-count // most))
 
 
 def cycles(problem: Problem, costs: CpuCosts, tile: tuple[int, int], taps: Taps, steps: int) -> float:
-    """The cycles of the contraction with blocks of this many steps."""
+    """Return the cycles of the contraction with blocks of `steps` reduction steps."""
     (pixels, channels), blocks = tile, -(-taps.run // steps)
     vectors, part = channels // LANES, replace(problem, steps=taps.run / blocks)
     count = sum(-(-each // pixels) for each in taps.pixels) * blocks
@@ -175,9 +176,10 @@ def cycles(problem: Problem, costs: CpuCosts, tile: tuple[int, int], taps: Taps,
 
 @dataclass(frozen=True)
 class Tables:
-    """Of `count` pixels of a strip: where the window of each starts in the data, and for each tap the list of pixels
-    that it counts for, `room` from one list to the next, and their number. Behind its end a list repeats its last
-    pixel, for a whole tile: a tile computes the sums of equal pixels alike."""
+    """Tables for the `count` pixels of a strip. `places`: where the window of each pixel starts in the data; `lists`:
+    for each tap, the pixels for which the tap is inside the image, with a pitch of `room`; `counts`: the length of each
+    list. Each list is padded to whole tiles by repeating its last pixel, whose sums are then computed several times
+    with equal results."""
 
     count: int
     room: int
@@ -187,7 +189,7 @@ class Tables:
 
 
 class BlockedReductionEmitter:
-    """Emits one contraction with its epilogue, whose points are one row."""
+    """Emits one contraction with its epilogue; the points of the result form one row."""
 
     def __init__(
         self,
@@ -219,7 +221,8 @@ class BlockedReductionEmitter:
                 when(b, below(b, number, whole), lambda: self.strip(first, size), lambda: self.strip(last, rest))
 
     def strip(self, first: Index, count: int) -> None:
-        """So many pixels from the first one on: which of them each tap counts for, then blocks of channels."""
+        """Emit a strip of `count` pixels from `first` on: the tables of pixels for each tap, then the blocks of
+        channels."""
         tables = self.tables(first, count)
         apart = sharing.of_blocks(self.conv, self.schedule.tile[1], self.epilogue.itemsize)
         for group in groups_of(self.conv.outputs, self.schedule.vectors):
@@ -230,7 +233,7 @@ class BlockedReductionEmitter:
             group.loop(self.b, apart, body)
 
     def tables(self, first: Index, count: int) -> Tables:
-        """The tables for the pixels of a strip."""
+        """Emit and return the tables for the pixels of a strip."""
         b, conv, (rows, columns) = self.b, self.conv, self.taps.image
         pixels = self.schedule.tile[0]
         room = count + pixels - 1
@@ -266,7 +269,7 @@ class BlockedReductionEmitter:
         return Tables(count, room, places, lists, counts)
 
     def numbers(self, count: int) -> SSAValue:
-        """Memory for this many indices."""
+        """Allocate memory for `count` indices of 32 bits."""
         return self.b.add(memref.AllocaOp.get(i32, 64, [count])).memref
 
     def keep(self, number: Index, table: SSAValue, at: Index) -> None:
@@ -279,7 +282,7 @@ class BlockedReductionEmitter:
         return self.b.add(arith.IndexCastOp(self.b.load(table, [at]), INDEX)).result
 
     def block(self, tables: Tables, first: Index, block: Block) -> None:
-        """A block of channels of all pixels of a strip."""
+        """Emit a block of channels for all pixels of a strip."""
         b, conv, taps, vectors, pixels = self.b, self.conv, self.taps, block.vectors, self.schedule.tile[0]
         pitch = vectors * LANES
         sums = b.add(memref.AllocaOp.get(conv.accumulator, 64, [tables.count * pitch])).memref
@@ -315,7 +318,8 @@ class BlockedReductionEmitter:
                 self.epilogue.apply(value, [b.plus(first, m)], b.plus(block.channel, v * LANES), lanes)
 
     def share(self, count: int, size: int, steps: int) -> prefetch.Share:
-        """What a step asks for of the next block, of `size` elements, where a tap counts for the fewest pixels."""
+        """Return the share of the next block, of `size` elements, that a step prefetches, for the tap that counts for
+        the fewest pixels."""
         conv = self.conv
         points = max(count * min(self.taps.pixels) // (conv.images * conv.out_rows * conv.out_columns), 1)
         return prefetch.share_of(size, points, min(self.schedule.tile[0], points), steps)
@@ -331,7 +335,8 @@ class BlockedReductionEmitter:
         vectors: int,
         share: prefetch.Share,
     ) -> None:
-        """One block of `size` steps for some pixels: their sums are read, added to and written."""
+        """Emit one block of `size` reduction steps for some pixels: load their sums, add the products and store the
+        sums."""
         b, pitch = self.b, vectors * LANES
         at = [b.plus(b.times(slot, pitch), v * LANES) for slot in slots for v in range(vectors)]
         following = b.plus(b.plus(weights, size * pitch), b.times(x, share.pixel))
@@ -351,6 +356,6 @@ class BlockedReductionEmitter:
 
 
 def parts(count: int, size: int) -> list[tuple[int, int, int]]:
-    """A division of `count` into parts of `size` and a rest: (size, number of parts, start)."""
+    """Divide `count` into parts of `size` and a rest; return (part size, number of parts, start) for both."""
     whole, rest = divmod(count, size)
     return [(size, whole, 0), *([(rest, 1, whole * size)] if rest else [])]

@@ -1,4 +1,4 @@
-"""The region of a `linalg.generic`: cloned for scalars, or lifted to vectors."""
+"""The region of a `linalg.generic`: cloned for scalars, or lifted to operations on vectors."""
 
 from __future__ import annotations
 
@@ -28,28 +28,29 @@ LIFTED_INTRINSICS = {
     "llvm.nvvm.saturate.f": ("", 1),
     "llvm.nvvm.f2i.rn": ("", 1),
 }
-"""Scalar intrinsics, what does the same in several lanes, and in how many; without a name, there is nothing, and each
-lane is computed by itself. Constants of another type than the result stay scalars."""
+"""For each scalar intrinsic, the intrinsic that does the same on a vector, and the number of lanes of that vector. An
+empty name means that no such intrinsic exists, and each lane is computed separately. Constants whose type differs from
+the result's stay scalars."""
 
 EXPANDED = ("math.exp", "math.expm1", "math.log", "math.tanh", "math.erf")
-"""Functions that become polynomials on as many lanes."""
+"""Functions that are expanded to polynomials on vectors of any length."""
 EXPANSION = 20
-"""The approximate number of ops that such a function becomes."""
+"""The approximate number of ops to which one of the `EXPANDED` functions expands."""
 
 
 def can_lift(block: Block) -> bool:
-    """Whether every operation also works lane by lane on vectors."""
+    """Whether every operation of the block can also be emitted lane by lane on vectors."""
     return all(isinstance(op, linalg.YieldOp) or lifts(op) for op in block.ops)
 
 
 def lifts(op: Operation) -> bool:
-    """Whether an operation also works lane by lane on vectors."""
+    """Whether an operation can also be emitted lane by lane on vectors."""
     intrinsic = isinstance(op, llvm.CallIntrinsicOp) and op.intrin.data in LIFTED_INTRINSICS
     return intrinsic or op.name.startswith(LIFTED_DIALECTS)
 
 
 class Lifter:
-    """Emits a region's operations on vectors of `lanes`; scalars from outside are broadcast once."""
+    """Emits a region's operations on vectors of `lanes` elements; scalars defined outside are broadcast once."""
 
     def __init__(self, builder: LoopBuilder, lanes: int):
         self.builder = builder
@@ -61,13 +62,13 @@ class Lifter:
         return vector_of(scalar, self.lanes)
 
     def splat(self, op: arith.ConstantOp) -> SSAValue:
-        """A constant as a vector, at the start of the function."""
+        """Return a constant as a vector, which is defined once at the start of the function."""
         if (known := self.constants.get(op)) is None:
             self.constants[op] = known = splat_constant(self.builder, op, self.lanes)
         return known
 
     def spread(self, value: SSAValue, owner: Operation) -> SSAValue:
-        """A scalar of the function's block as a vector, inserted after its definition."""
+        """Return a scalar of the function's entry block as a vector, broadcast right after its definition."""
         if (known := self.scalars.get(value)) is None:
             wide = created(vector.BroadcastOp, [value], [self.type(value.type)])
             self.builder.entry.insert_op_after(wide, owner)
@@ -81,8 +82,8 @@ class Lifter:
         results: Sequence[SSAValue] | None = None,
         positions: Sequence[int] = (),
     ) -> list[SSAValue]:
-        """Emit the block on vector arguments; returns the vectors it yields, or those of other values inside.
-        `positions`: what `linalg.index` is in each lane."""
+        """Emit the block on vector arguments; return the vectors that it yields, or those of `results`, values inside
+        the block. `positions`: the value of `linalg.index` in each lane."""
         values: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
 
         def of(value: SSAValue) -> SSAValue:
@@ -130,7 +131,7 @@ class Lifter:
         raise ValueError("the region has no linalg.yield")
 
     def intrinsic(self, op: llvm.CallIntrinsicOp, operands: Sequence[SSAValue]) -> SSAValue:
-        """An intrinsic for scalars applied to all lanes; operands that are not vectors apply to every lane."""
+        """Apply a scalar intrinsic to all lanes; operands that are not vectors apply to every lane."""
         b, scalar = self.builder, op.results[0].type
         name, width = LIFTED_INTRINSICS[op.intrin.data]
         if not name or self.lanes % width:
@@ -146,18 +147,18 @@ class Lifter:
 
 
 def splat_constant(builder: LoopBuilder, op: arith.ConstantOp, lanes: int) -> SSAValue:
-    """`arith.constant dense<value>` at the start of the function."""
+    """Return `arith.constant dense<value>` with the value of `op` in every lane, at the start of the function."""
     number = to_numpy(op.value)
     return vector_constant(builder, number.tolist(), op.result.type, lanes)
 
 
 def vector_constant(builder: LoopBuilder, value: float | int | bool, element: Attribute, lanes: int) -> SSAValue:
-    """A vector with one number in every lane."""
+    """Return a vector with `value` in every lane."""
     return builder.constant_attr(dense_vector([value] * lanes, element), vector_of(element, lanes))
 
 
 def dense_vector(values: Sequence[float | int | bool], element: Attribute) -> Attribute:
-    """`dense<...> : vector<...>`."""
+    """Return the attribute `dense<...> : vector<...>`."""
     data = np.asarray(values, dtype_of(element)).tobytes()
     return _dense(data, cast(VectorType[IntegerType | AnyFloat], vector_of(element, len(values))))
 
@@ -170,7 +171,7 @@ def _dense(data: bytes, type: VectorType[IntegerType | AnyFloat]) -> Attribute:
 def clone_scalar(
     builder: LoopBuilder, block: Block, arguments: Sequence[SSAValue], dims: Sequence[Index]
 ) -> list[SSAValue]:
-    """Emit the block on scalars; `linalg.index` becomes the loop's index."""
+    """Emit the block on scalars; `linalg.index` becomes the loop's index. Return the values that the block yields."""
     values: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
     for op in block.ops:
         if isinstance(op, linalg.YieldOp):

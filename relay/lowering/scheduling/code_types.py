@@ -1,4 +1,4 @@
-"""The meaning of weight codes of few bits: steps from a zero point, or floats of 4 to 8 bits."""
+"""How weight codes of few bits are decoded: as integers relative to a zero point, or as floats of 4 to 8 bits."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from relay.target import LANES
 
 
 def code_type(block: Block) -> Attribute | None:
-    """The type of the weight codes of a product, found from its body; None for any other body."""
+    """Return the type of the weight codes of a product, recognised from the product's body; None for any other body."""
     found = steps(block)
     return next((type for type in (CODES, *signed_floats()) if found == expected(type)), None)
 
 
 @cache
 def expected(type: Attribute) -> list[object]:
-    """The body of a product with codes of a type, for comparison."""
+    """Return the description of the body of a product with codes of a type, for comparison."""
     block = Block(arg_types=[f32, i8, f32, i8, f32])
     e = Emitter(block, UnknownLoc())
     block.add_op(linalg.YieldOp(*weight_only_body(type)(e, block.args)))
@@ -35,8 +35,8 @@ def expected(type: Attribute) -> list[object]:
 
 
 def steps(block: Block) -> list[object]:
-    """What a block computes: for each op its name, its properties, and what its operands are; constants may stand
-    anywhere."""
+    """Describe the computation of a block for comparison: for each op its name, properties and operands, wherever
+    constants stand."""
     known: dict[SSAValue, object] = {value: value.index for value in block.args}
     found = list[object]()
     for op in block.ops:
@@ -49,13 +49,14 @@ def steps(block: Block) -> list[object]:
 
 
 def numbers_of(type: ReducedPrecisionFloatType) -> list[float]:
-    """The numbers that the 16 codes of 4 bits stand for."""
+    """Return the values of the 16 codes of a 4-bit float type."""
     return np.arange(LANES, dtype=np.uint8).view(dtype_of(type)).astype(np.float32).tolist()
 
 
 def as_float(b: LoopBuilder, words: SSAValue, start: int, type: ReducedPrecisionFloatType) -> SSAValue:
-    """The finite floats of few bits that start at a bit of each word: sign, exponent and fraction are moved to where
-    f32 has them, and the biases' difference is a product, which is exact for subnormal numbers, too."""
+    """Decode the finite floats of few bits that start at bit `start` of each word: shift sign, exponent and fraction to
+    their positions in f32, then multiply by the difference of the exponent biases, which is exact for subnormal
+    numbers, too."""
     form, width = semantics(type), type.bitwidth
     spread = 8 - form.exponent_bits
     top = 32 - width - start

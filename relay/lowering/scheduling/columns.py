@@ -1,7 +1,7 @@
-"""What rows at computed places have in common along a line of results: computed once for each column that is read.
+"""Arithmetic on gathered rows that depends only on the column: computed once for each column of the data.
 
-Where an image becomes larger, neighbours in a line read the same columns, and part of the arithmetic, that of the line,
-is the same for all of them.
+Where an image is enlarged, neighbouring results of a line read the same columns, and the part of the arithmetic that
+depends only on the line and the column is the same for all of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from relay.lowering.shaped import shape_of
 
 @dataclass(frozen=True)
 class Term:
-    """Operations that need one row and nothing of the place in the line, and their result."""
+    """Operations that depend on one loaded row and not on the position in the line, and their result."""
 
     load: memref.LoadOp
     ops: tuple[Operation, ...]
@@ -30,8 +30,9 @@ class Term:
 
 @dataclass(frozen=True)
 class Columns:
-    """`terms` are for every column, `width` of them of `size` elements; `uses`: values that are terms, by number, of a
-    column; `late`: the operations that are left; `varying`: values that depend on the place in the line."""
+    """The division of a body by columns. `terms`: operations computed for every column, of which there are `width`, of
+    `size` elements each; `uses`: (value, number of the term that it is, column index); `late`: the remaining
+    operations; `varying`: values that depend on the position in the line."""
 
     terms: list[Term]
     uses: list[tuple[SSAValue, int, SSAValue]]
@@ -42,7 +43,7 @@ class Columns:
 
     @property
     def bytes(self) -> int:
-        """The memory for all terms."""
+        """The size in bytes of the scratch memory for all terms."""
         return sum(dtype_of(term.value.type).itemsize for term in self.terms) * self.width * self.size
 
 
@@ -52,7 +53,7 @@ def columns_of(
     loads: Sequence[memref.LoadOp],
     late: Sequence[Operation],
 ) -> Columns | None:
-    """The terms of an op; None if there are none, or they do not pay."""
+    """Return the terms of an op; None if there are none, or if computing them once for each column does not pay."""
     sizes, block = extents(op), op.body.block
     across = len(sizes) - 2
     if across < 0:
@@ -89,7 +90,7 @@ def columns_of(
 
 
 def by_column(load: memref.LoadOp, varying: set[SSAValue]) -> bool:
-    """Whether, of the coordinates of a row, only the last depends on the position in the line."""
+    """Whether only the last of a loaded row's coordinates depends on the position in the line."""
     return load.indices[-2] in varying and varying.isdisjoint(load.indices[:-2])
 
 
@@ -99,7 +100,7 @@ def depends(value: SSAValue, varying: set[SSAValue], late: Sequence[Operation]) 
 
 
 def structure(value: SSAValue, row: dict[SSAValue, tuple[memref.LoadOp, tuple[Operation, ...]]]) -> Hashable:
-    """What two values have in common if they are the same, but for the column."""
+    """Return a key that is equal for two values if they are the same function of a row, apart from the row's column."""
     owner = value.owner
     if not isinstance(owner, Operation):
         return value

@@ -1,4 +1,4 @@
-"""Recognising convolutions and matrix products among `linalg.generic`s on memrefs."""
+"""Recognises convolutions and matrix products among `linalg.generic`s on memrefs."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from relay.lowering.shaped import at_most, buffer_of, shape_of
 
 @dataclass(frozen=True)
 class Operand:
-    """One side of the products: where it comes from, how it widens, its zero point. `given`: the zero point as a
-    scalar that each call gives; 0 is written for it then. Only products of two computed matrices have it."""
+    """One operand of a convolution or product: its buffer, how its elements are extended, and its zero point.
+    `given`: a scalar zero point that each call passes, where `zero_point` is 0; only products of two computed
+    matrices have one."""
 
     value: SSAValue
     unsigned: bool
@@ -39,7 +40,7 @@ class Convolution:
     """`out[n, y, x, o] += (data[n, y*sy+i*dy, x*sx+j*dx, c] - zp) * (kernel[o, i, j, c] - zp)`, all NHWC.
 
     A matrix product is a convolution of M images of one pixel. `depthwise`: the kernel is [i, j, c] and o = c.
-    `others`: channels of a pixel beside those that are read, in a convolution that is one of several groups.
+    `others`: the channels of a pixel that are not read, in a convolution that is one group of several.
     """
 
     data: Operand
@@ -71,12 +72,12 @@ class Convolution:
 
     @property
     def halves(self) -> bool:
-        """Whether data and kernel are the bits of bf16."""
+        """Whether data and kernel are bf16, stored as i16."""
         return self.is_float and self.data.element == i16
 
     @property
     def pointwise(self) -> bool:
-        """Whether the pixels form one long row: 1x1 without strides."""
+        """Whether the convolution is 1x1 without strides, so that its pixels can form one long row."""
         return (
             self.kernel_rows == self.kernel_columns == 1
             and self.strides == (1, 1)
@@ -85,7 +86,8 @@ class Convolution:
 
 
 def recognise(op: linalg.GenericOp) -> Convolution | None:
-    """The convolution or product that the operation is; None if it is none or a form we do not schedule."""
+    """Return the convolution or product that the operation computes; None if it computes another function or has an
+    unsupported form."""
     found = operands_of(op)
     if found is None:
         return None
@@ -113,12 +115,13 @@ def recognise(op: linalg.GenericOp) -> Convolution | None:
 
 
 def kinds_of(op: linalg.GenericOp) -> str:
-    """A letter for each loop: p for parallel, r for reduction."""
+    """Return a letter for each loop of the operation: p for parallel, r for reduction."""
     return "".join("p" if t.data is IteratorType.PARALLEL else "r" for t in op.iterator_types)
 
 
 def operands_of(op: linalg.GenericOp) -> tuple[Operand, Operand, SSAValue, Attribute] | None:
-    """Data, kernel, result and the type of the sums, of an operation that sums products of contiguous buffers."""
+    """Return data, kernel, result and accumulator type of an operation that sums products of contiguous buffers, else
+    None."""
     if len(op.inputs) != 2 or len(op.outputs) != 1:
         return None
     if not all(contiguous(v.type) and 0 not in shape_of(v) for v in op.operands):
@@ -137,8 +140,8 @@ def operands_of(op: linalg.GenericOp) -> tuple[Operand, Operand, SSAValue, Attri
 def window_of(
     map: AffineMap, taps: tuple[int, int], channels: Sequence[int]
 ) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """Strides and dilation of data at (n, y * stride + i * dilation, the same of x and j, *channels), i and j being
-    the dimensions `taps`."""
+    """Return strides and dilation of data indexed by (n, y * stride + i * dilation, x * stride + j * dilation,
+    *channels), where `taps` are the dimensions i and j."""
     linear = [coefficients(r) for r in map.results]
     if len(linear) != 3 + len(channels) or any(entry is None or entry[1] != 0 for entry in linear):
         return None
@@ -152,13 +155,13 @@ def window_of(
 
 
 SCALARS = (memref.LoadOp.name, "arith.extsi", "arith.extui")
-"""Ops that may compute a scalar which calls of a kernel give."""
+"""Ops that may compute a scalar zero point from an argument that calls of a kernel pass."""
 Side = tuple[bool, int, SSAValue | None]
-"""As of an `Operand`: unsigned, zero point, the zero point where it is given."""
+"""Unsigned, zero point and `given` zero point of an `Operand`."""
 
 
 def match_product(block: Block) -> tuple[Side, Side] | None:
-    """Match `yield(add(out, mul(side(a), side(b))))`; returns both sides."""
+    """Match `yield(add(out, mul(side(a), side(b))))`; return both sides, or None."""
     end = block.last_op
     if not isinstance(end, linalg.YieldOp) or len(end.operands) != 1 or len(block.args) != 3:
         return None
@@ -174,8 +177,8 @@ def match_product(block: Block) -> tuple[Side, Side] | None:
 
 
 def match_side(value: SSAValue, argument: BlockArgument) -> Side | None:
-    """Match `[subi](ext(argument), zero point)`, the float argument itself, or `bitcast(ext(argument) << 16)`, which a
-    bf16 is in f32."""
+    """Match `[subi](ext(argument), zero point)`, the float argument itself, or `bitcast(ext(argument) << 16)`, which
+    converts bf16 to f32."""
     if value is argument:
         return (False, 0, None) if not isinstance(argument.type, IntegerType) else None
     if isinstance(value.owner, arith.BitcastOp):
@@ -201,7 +204,7 @@ def match_side(value: SSAValue, argument: BlockArgument) -> Side | None:
 
 
 def is_half(bits: SSAValue, argument: BlockArgument) -> bool:
-    """Whether these are the argument's 16 bits as the upper ones of 32."""
+    """Whether the value is the argument's 16 bits shifted into the upper half of 32 bits."""
     shift = bits.owner
     if not isinstance(shift, arith.ShLIOp) or not isinstance(shift.rhs.owner, arith.ConstantOp):
         return False
@@ -214,9 +217,10 @@ def is_half(bits: SSAValue, argument: BlockArgument) -> bool:
 
 @dataclass(frozen=True)
 class Groups:
-    """`count` convolutions, each of neighbouring channels of the data. `conv`: one of them, with the image and the
-    result of all. `view`: what shows the result with channels as one dimension; None where a buffer of that shape is
-    what the result is in. Kernels are [g, o, i, j, c], or, where `by_taps`, [i, j, g, o] of one channel each."""
+    """A grouped convolution: `count` convolutions, each of neighbouring channels of the data. `conv`: one of them,
+    with the image and the result of all. `view`: the reshape of the result in which channels are one dimension; None
+    if the result's own buffer has that shape. Kernels are [g, o, i, j, c], or, if `by_taps`, [i, j, g, o] of one
+    channel each."""
 
     conv: Convolution
     count: int
@@ -225,16 +229,17 @@ class Groups:
 
     @property
     def epilogue(self) -> linalg.GenericOp | None:
-        """The only elementwise op that reads the result."""
+        """The only elementwise op that reads the result, else None."""
         return None if self.view is None else epilogue_of(self.view.result)
 
     def kernel_of(self, array: Array) -> Array:
-        """The kernel as [g, o, i, j, c]."""
+        """Return the kernel as [g, o, i, j, c]."""
         return array.transpose(2, 3, 0, 1)[..., None] if self.by_taps else array
 
 
 def recognise_groups(op: linalg.GenericOp) -> Groups | None:
-    """The convolution of groups that the operation is, its result used as one of all channels; None if it is none."""
+    """Return the grouped convolution that the operation computes, if its result is used with all channels as one
+    dimension; else None."""
     found = operands_of(op)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Contractions whose weights are constants: what is known of them, and the strategy of one micro-kernel for all."""
+"""Contractions with constant weights: their description, and a strategy that computes one by a single micro-kernel."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ from relay.target import CpuTarget
 @dataclass(frozen=True)
 class Weighted:
     """A contraction whose weights are constants in all calls, and the elementwise operation after it. `kernels` and
-    `biases`: what each call gives; a bias is left out of the epilogue and added to the initial accumulators."""
+    `biases`: the constants that each call passes; a bias is removed from the epilogue and added to the initial
+    accumulators."""
 
     fill: linalg.FillOp
     op: linalg.GenericOp
@@ -47,33 +48,34 @@ class Weighted:
 
     @property
     def covers(self) -> Sequence[Operation]:
-        """The fill, the contraction, and the op after it."""
+        """The fill, the contraction, and the epilogue, if there is one."""
         return (self.fill, self.op, *([] if self.epilogue is None else [self.epilogue]))
 
     @property
     def by_points(self) -> bool:
-        """Whether what follows reads an element for each point, for each channel, or one for all."""
+        """Whether each operand of the epilogue has one element for each point, one for each channel, or a single
+        element."""
         return self.epilogue is None or by_points(accesses_of(self.epilogue), len(shape_of(self.conv.out)))
 
     @cached_property
     def row(self) -> Convolution | None:
-        """The same with images of one column as images of one row, if possible."""
+        """The convolution with images of one column viewed as images of one row; None if that is not possible."""
         return as_row(self.conv) if self.by_points and self.groups is None else None
 
     def form(self, one_row: bool) -> tuple[Convolution, Sequence[Array]]:
-        """The convolution and its kernels, maybe of images of one row."""
+        """Return the convolution and its kernels; with `one_row`, of images of one row where that is possible."""
         if not one_row or self.row is None:
             return self.conv, self.kernels
         return self.row, [kernel_of_row(kernel) for kernel in self.kernels]
 
     def flat(self, conv: Convolution) -> Sequence[bool]:
-        """Whether all pixels can form one row: the options, the best first."""
+        """Return the options for whether all pixels form one row, the best first."""
         if conv.pointwise and len(shape_of(self.conv.out)) == 2:
             return (True,)
         return (True, False) if conv.pointwise and self.by_points else (False,)
 
     def around(self, conv: Convolution, target: CpuTarget, padding: Padding | None) -> Around:
-        """The context on which the schedule of the convolution depends."""
+        """Return the properties of the surrounding ops on which the schedule of the convolution depends."""
         if self.epilogue is None:
             return Around(self.flat(conv), padding is not None)
         clamp = match_clamp(self.epilogue.body.block)
@@ -85,7 +87,7 @@ class Weighted:
         return Around(self.flat(conv), padding is not None, epilogue=length, packs=packs)
 
     def start(self, emission: Emission, masks: bool) -> Epilogue:
-        """The epilogue, without the bias; `masks` as in schedules."""
+        """Remove the bias from the epilogue and return the epilogue's emitter; `masks`: see `pick_masks`."""
         if self.bias is not None:
             self.bias.drop()
         sums = self.conv.out
@@ -94,7 +96,7 @@ class Weighted:
         return Epilogue(emission.builder, sums, self.epilogue, shape_of(sums)[-1], masks)
 
     def give(self, emission: Emission, packed: Sequence[Packed]) -> list[SSAValue]:
-        """Have all calls give packed constants in place of the weights; returns the new arguments."""
+        """Replace the weights in all calls by packed constants; return the new arguments of the function."""
         new = emission.given.replace(self.argument, self.weights, [one.columns for one in packed])
         view = self.conv.kernel.value
         while view is not self.argument:
@@ -106,13 +108,15 @@ class Weighted:
         return new
 
     def biased(self, packed: Sequence[Packed]) -> list[Packed]:
-        """With each call's bias in the initial accumulators, if it has one."""
+        """Return the packed constants of each call with the call's bias, if there is one, added to the initial
+        accumulators."""
         pairs = zip(packed, self.biases, strict=True)
         return [one if bias is None else add_bias(one, bias) for one, bias in pairs]
 
 
 def weighted_of(fill: Operation, kernel: Kernel) -> Weighted | None:
-    """The contraction that the fill starts; None if there is none, or its weights are not constants of all calls."""
+    """Return the contraction that the fill starts; None if there is none, or its weights are not constants in all
+    calls."""
     if not isinstance(fill, linalg.FillOp):
         return None
     if fill not in kernel.known:
@@ -121,7 +125,7 @@ def weighted_of(fill: Operation, kernel: Kernel) -> Weighted | None:
 
 
 def recognise_weighted(fill: linalg.FillOp, kernel: Kernel) -> Weighted | None:
-    """See `weighted_of`, which caches it."""
+    """Recognise the contraction that the fill starts; `weighted_of` caches the result."""
     started, given = started_by(fill), kernel.given
     if started is None or started[1] != 0 or not given.calls:
         return None
@@ -143,7 +147,8 @@ def recognise_weighted(fill: linalg.FillOp, kernel: Kernel) -> Weighted | None:
 def given_bias(
     conv: Convolution, epilogue: linalg.GenericOp | None, kernel: Kernel
 ) -> tuple[Bias | None, list[Array | None]]:
-    """The bias that the epilogue adds first, and each call's constant for it; None where it is no constant."""
+    """Return the bias that the epilogue adds first and each call's constant for it; None and Nones if the bias is not
+    constant."""
     given, none = kernel.given, list[Array | None]([None] * len(kernel.given.calls))
     bias = find_bias(epilogue, conv.out)
     argument = None if bias is None else argument_of(bias.value)
@@ -153,13 +158,14 @@ def given_bias(
     return (None, none) if any(array.size != conv.outputs for array in arrays) else (bias, [*arrays])
 
 
-# Images of one column: signals, in many models
+# Images of one column, which are signals in many models
 
 
 def as_row(conv: Convolution) -> Convolution | None:
-    """The same sums by rows of one row, if the result has one column: with windows as wide as the image, each row of it
-    lies in memory as one pixel of more channels, and tiles of pixels are neighbours in a row. Depthwise convolutions of
-    codes stay: they take the rows of a column together."""
+    """Return the same convolution with images of one row, if the result has one column; else None. With windows as
+    wide as the image, each image row is contiguous in memory, like one pixel of more channels, and tiles of pixels
+    are neighbours in a row. Depthwise convolutions of codes are not converted: they process the rows of a column
+    together."""
     if conv.out_columns != 1 or conv.out_rows == 1 or conv.others or conv.columns != conv.kernel_columns:
         return None
     if conv.columns > 1 and (conv.dilation[1] != 1 or conv.depthwise) or conv.depthwise and not conv.is_float:
@@ -179,7 +185,7 @@ def as_row(conv: Convolution) -> Convolution | None:
 
 
 def kernel_of_row(kernel: Array) -> Array:
-    """Kernel [o, i, j, c] as [o, 1, i, j * c]; [i, 1, c] as [1, i, c]."""
+    """Reshape a kernel [o, i, j, c] to [o, 1, i, j * c], or [i, 1, c] to [1, i, c]."""
     *outputs, rows, columns, channels = kernel.shape
     return kernel.reshape(*outputs, 1, rows, columns * channels)
 
@@ -188,18 +194,18 @@ def kernel_of_row(kernel: Array) -> Array:
 
 
 def copies(conv: Convolution, schedule: TileSchedule) -> bool:
-    """Whether the data is copied: into another form, or with room behind it."""
+    """Whether the schedule copies the data, to convert it or to allocate padding behind it."""
     room = schedule.codes_per_step > 1 and slack(conv, schedule) > 0
     return schedule.sign_flip == "copy" or schedule.widen or room
 
 
 def pick_padding(pick: Picks, conv: Convolution, schedule: TileSchedule, padding: Padding | None) -> bool:
-    """Whether copying the data also pads it."""
+    """Decide whether copying the data also pads it."""
     return pick.may("pad_in_copy", copies(conv, schedule) and padding is not None and padding.of_image)
 
 
 def emit_data(emission: Emission, conv: Convolution, schedule: TileSchedule, *, pads: bool) -> SSAValue:
-    """Emit the data as one row, in the form that the schedule wants."""
+    """Emit the data as a flat buffer in the form that the schedule requires, with the padded border if `pads`."""
     b, data = emission.builder, conv.data.value
     padding = emission.paddings.get(data) if pads else None
     if not pads:
@@ -212,7 +218,7 @@ def emit_data(emission: Emission, conv: Convolution, schedule: TileSchedule, *, 
 
 @dataclass(frozen=True)
 class OfWeights(Strategy[S]):
-    """A strategy for contractions whose weights are constants."""
+    """A strategy for contractions with constant weights."""
 
     op: linalg.GenericOp
     found: Weighted
@@ -224,8 +230,8 @@ class OfWeights(Strategy[S]):
 
 @dataclass(frozen=True, kw_only=True)
 class ContractionSchedule(TileSchedule):
-    """A micro-kernel, and how its data gets its form. `one_row`: images of one column are images of one row;
-    `pad_in_copy`: the copy of the data pads it; `masks` as of `pick_masks`."""
+    """A micro-kernel, and how its data is prepared. `one_row`: images of one column are viewed as images of one row;
+    `pad_in_copy`: the copy of the data also pads it; `masks`: see `pick_masks`."""
 
     strategy = "contraction"
     one_row: bool
@@ -235,7 +241,7 @@ class ContractionSchedule(TileSchedule):
 
 @dataclass(frozen=True)
 class Contraction(OfWeights[ContractionSchedule]):
-    """A convolution or product that mixes all channels: one micro-kernel."""
+    """A convolution or product that mixes all channels, computed by one micro-kernel."""
 
     record = ContractionSchedule
     any_length = True

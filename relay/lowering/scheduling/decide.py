@@ -1,4 +1,4 @@
-"""Decides how each op of a kernel runs, in the order of emission, before anything is emitted."""
+"""Decides how each op of a kernel is scheduled, in the order of emission, before anything is emitted."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from relay.target import CpuTarget
 
 @dataclass
 class Decisions:
-    """Units by the operation where they are emitted, and those that write padded copies; what is emitted with
-    something else, or not at all, is `done`."""
+    """The decisions about a function: `units` by the operation at which they are emitted, and `writers`, which write
+    padded copies. `done`: operations that are emitted as part of another one, or not at all."""
 
     paddings: dict[SSAValue, Padding]
     units: dict[Operation, Unit] = field(default_factory=dict[Operation, Unit])
@@ -37,15 +37,15 @@ class Decisions:
 
 
 class Chooser:
-    """Chooses the cheapest strategy and the best value of each decision. Subclasses choose differently, to explore what
-    is possible."""
+    """Chooses the cheapest strategy and the best value of each decision. Subclasses choose differently, to explore the
+    possible schedules."""
 
     def picks(self, where: str, given: Given) -> Picks:
-        """The object that answers decisions about an op."""
+        """Return the object that makes the decisions about an op."""
         return Picks(where, given)
 
     def unit(self, units: Sequence[Unit]) -> Unit:
-        """One of the strategies that apply to an op."""
+        """Choose one of the strategies that apply to an op."""
         return min(units, key=lambda unit: unit.schedule.cycles)
 
 
@@ -55,13 +55,13 @@ BEST = Chooser()
 def decide(
     function: func.FuncOp, given: GivenConstants, target: CpuTarget, tile: str = "", chooser: Chooser = BEST
 ) -> Decisions:
-    """Decide about all operations of a function, as its attributes `relay.schedule` and `relay.tile` say, else `tile`,
-    else as `chooser` does. Raises InvalidArgument where that is not possible."""
+    """Decide how all operations of a function are scheduled: by its attributes `relay.schedule` and `relay.tile`, else
+    by `tile`, else by `chooser`. Raises InvalidArgument if the attributes ask for something impossible."""
     return Decider(function, given, target, tile, chooser).run()
 
 
 class Decider:
-    """Decides about all ops of one function."""
+    """Decides how all ops of one function are scheduled."""
 
     def __init__(self, function: func.FuncOp, given: GivenConstants, target: CpuTarget, tile: str, chooser: Chooser):
         self.block, self.given, self.chooser = function.body.block, given, chooser
@@ -75,7 +75,7 @@ class Decider:
         self.pending: dict[Operation, Operation] = {}
 
     def run(self) -> Decisions:
-        """Decide about everything."""
+        """Decide about all ops of the function and return the decisions."""
         self.decide(list(self.block.ops))
         if self.entries:
             raise self.unused(self.entries[0])
@@ -109,13 +109,14 @@ class Decider:
             self.choose(op, op)
 
     def write(self, value: SSAValue) -> None:
-        """Decide how the padded copy that the value is, if it is one that is not written yet, is written."""
+        """If the value is a padded copy whose writer is not decided yet, decide how it is written."""
         if (padding := self.kernel.waiting.get(value)) is not None:
             self.found.writers[value] = self.unit(strategies_for(padding.ops[0], self.kernel))
             del self.kernel.waiting[value]
 
     def choose(self, op: Operation, at: Operation) -> None:
-        """What an operation becomes, or what a fill starts, which is taken on if it is emitted further on."""
+        """Choose the strategy for `op`, which is emitted at `at`. If a fill starts a larger pattern, it is deferred to
+        the pattern's last operation."""
         options = strategies_for(op, self.kernel)
         together = [option for option in options if option.op is not op]
         if together and op is at and not self.is_for_another(together):
@@ -132,7 +133,8 @@ class Decider:
         self.found.units[at] = unit
 
     def is_for_another(self, together: Sequence[Strategy[Any]]) -> bool:
-        """Whether the attribute asks for a strategy that takes the operation by itself, not with what is around."""
+        """Whether the attribute asks for a strategy that schedules the operation alone instead of as part of a larger
+        pattern."""
         if not self.entries:
             return False
         names = {option.name for option in together}
@@ -142,12 +144,13 @@ class Decider:
         return any(entry.op is None and entry.strategy in alone for entry in self.entries)
 
     def asks_for_nest(self, *ops: Operation) -> bool:
-        """Whether the attribute asks for plain loops over one of the operations: they read operands as they are."""
+        """Whether the attribute asks for plain loops (`nest`) over one of the operations, which read operands as they
+        are stored."""
         numbers = {None, *(self.numbers.get(op) for op in ops)}
         return any(entry.strategy == "nest" and entry.op in numbers for entry in self.entries)
 
     def unit(self, options: Sequence[Strategy[Any]]) -> Unit:
-        """The strategy that the attribute names, or the cheapest, with its decisions."""
+        """Return the strategy that the attribute names, or the cheapest one, with its decisions."""
         number, entry = self.numbers[options[0].op], self.entry_for(options, consume=True)
         where = f"{self.where}: op {number}" if len(self.numbers) > 1 else self.where
         given: Given = {}
@@ -173,7 +176,7 @@ class Decider:
         return best
 
     def entry_for(self, options: Sequence[Strategy[Any]], *, consume: bool) -> Entry | None:
-        """What the attribute says about the operation that all options are for."""
+        """Return the attribute's entry for the operation of all `options`, else None; `consume` removes it."""
         number, names = self.numbers[options[0].op], {option.name for option in options}
         for entry in self.entries:
             if entry.op == number or (entry.op is None and entry.strategy in names):
@@ -183,7 +186,7 @@ class Decider:
         return None
 
     def unused(self, entry: Entry) -> InvalidArgument:
-        """The error for an entry that applies to no op."""
+        """Return the error for an entry that applies to no op."""
         what = "names no strategy" if entry.strategy is None else f"strategy {entry.strategy} applies to no operation"
         if entry.op is not None:
             what = f"op {entry.op} is not scheduled by itself"
@@ -191,13 +194,14 @@ class Decider:
         return InvalidArgument(self.where, what, f"the kernel has: {have}")
 
     def is_read_through(self, op: linalg.GenericOp) -> bool:
-        """Whether this widens codes, which what follows does by itself."""
+        """Whether the operation only widens codes, which the strategies of its users do themselves."""
         if not self.kernel.target.has_vectors:
             return False
         return widens(op) and not self.asks_for_nest(*users_of(op.outputs[0], op))
 
     def is_split(self, op: memref.ExpandShapeOp) -> bool:
-        """Whether this shows an image as groups of channels, for a contraction that reads it as it is."""
+        """Whether the reshape splits an image into groups of channels for a contraction that reads the image
+        unsplit."""
         users = users_of(op.result)
         if len(users) != 1 or not isinstance(users[0], linalg.GenericOp) or not self.given.calls:
             return False
@@ -209,12 +213,13 @@ class Decider:
 
 
 def is_emitted_at(option: Strategy[Any], op: Operation, at: Operation) -> bool:
-    """Whether a strategy takes what a fill starts, up to the operation at hand."""
+    """Whether a strategy covers the pattern that the fill `op` starts and is emitted at `at`, the pattern's last
+    operation."""
     return option.op is not op and op is not at and option.covers[-1] is at
 
 
 def users_of(value: SSAValue, *others: Operation) -> list[Operation]:
-    """The ops that read or write the value, without some."""
+    """Return the ops that read or write the value, except `others`."""
     return [use.operation for use in value.uses if use.operation not in others]
 
 

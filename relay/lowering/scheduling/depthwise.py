@@ -1,7 +1,7 @@
 """Depthwise convolution: 16 channels in the lanes, all taps of a pixel in registers.
 
-Where the target multiplies pairs of 16-bit numbers and adds them up, taps are taken two at a time: the codes of two
-taps in turn, widened, times weights in the same order.
+Where the target has dot products of pairs of 16-bit integers, taps are taken two at a time: the widened codes of two
+taps are interleaved, and multiplied by weights in the same order.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ HALF = LANES // 2
 
 @dataclass(frozen=True, kw_only=True)
 class DepthwiseSchedule(OpSchedule):
-    """`pairs`: taps are taken two at a time, by dot products of 16 bits; `unrolled_taps`: no loops over taps; `masks`
-    as of `pick_masks`."""
+    """`pairs`: taps are taken two at a time, by dot products of 16-bit integers; `unrolled_taps`: there are no loops
+    over taps; `masks`: see `pick_masks`."""
 
     strategy = "depthwise"
     pairs: bool
@@ -48,7 +48,7 @@ class DepthwiseSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class Depthwise(OfWeights[DepthwiseSchedule]):
-    """A convolution of each channel by itself: 16 channels at a time, of the padded image."""
+    """A depthwise convolution of the padded image, 16 channels at a time."""
 
     record = DepthwiseSchedule
 
@@ -77,19 +77,21 @@ class Depthwise(OfWeights[DepthwiseSchedule]):
 
 
 def depthwise_cycles(kernel: Kernel, op: linalg.GenericOp, conv: Convolution, group: int) -> int:
-    """Cycles of a convolution of whole vectors of channels that adds up the products of so many taps at once."""
+    """Return the cycles of a depthwise convolution of whole vectors of channels that adds the products of `group` taps
+    at once."""
     points = conv.images * conv.out_rows * conv.out_columns * -(-conv.outputs // LANES) * LANES
     return estimate(kernel, op, points * conv.kernel_rows * conv.kernel_columns, group * LANES, 4 // group)
 
 
 def takes_pairs(conv: Convolution, target: CpuTarget) -> bool:
-    """Whether two taps are multiplied at a time."""
+    """Whether taps are multiplied in pairs: 8-bit codes, and a target with dot products of pairs."""
     codes = conv.data.element == conv.kernel.element == i8
     return codes and conv.kernel_rows * conv.kernel_columns > 1 and target.dot(2) is not None
 
 
 def pack_pairs(conv: Convolution, kernel: Array) -> Packed:
-    """[i, j, c] as [16-channel block][pair of taps][16][2], the zero point subtracted (9 bits in i16)."""
+    """Pack weights [i, j, c] as [16-channel block][pair of taps][16][2], with the zero point subtracted (9 bits in
+    i16)."""
     wide = kernel.astype(np.int16) - np.int16(conv.kernel.zero_point)
     taps = wide.reshape(-1, wide.shape[-1])
     taps = np.pad(taps, ((0, taps.shape[0] % 2), (0, -conv.outputs % LANES)))
@@ -98,7 +100,7 @@ def pack_pairs(conv: Convolution, kernel: Array) -> Packed:
 
 
 def pack_depthwise(conv: Convolution, kernel: Array) -> Packed:
-    """[i, j, c] as [16-channel block][i][j][16], the zero point subtracted (9 bits in i16)."""
+    """Pack weights [i, j, c] as [16-channel block][i][j][16], with the zero point subtracted (9 bits in i16)."""
     wide = kernel if conv.is_float else kernel.astype(np.int16) - np.int16(conv.kernel.zero_point)
     channels = conv.outputs
     wide = np.pad(wide, ((0, 0), (0, 0), (0, -channels % LANES)))
@@ -171,7 +173,7 @@ class DepthwiseEmitter:
         self.epilogue.apply(total, [image, y, x], channel, lanes)
 
     def by_pairs(self, total: SSAValue, base: Index, block: Index, lanes: int) -> SSAValue:
-        """Emit all taps, two at a time."""
+        """Emit all taps of one output pixel, two at a time; return the accumulators."""
         b, conv = self.b, self.conv
         places = [
             (i * conv.dilation[0] * conv.columns + j * conv.dilation[1]) * conv.channels

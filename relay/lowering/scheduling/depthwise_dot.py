@@ -1,9 +1,9 @@
-"""Depthwise convolution by dot products of 4 codes: up to 4 rows of a column of the image, byte by byte, per channel.
+"""Depthwise convolution by dot products of 4 codes: up to 4 rows of an image column, byte by byte, per channel.
 
-A column of a block of 64 lanes (16 on AArch64) is read once per pixel at most: unpacking interleaves its rows, and what
-neighbouring pixels share is carried from one to the next. Borders are not padded: of rows outside, any other row is
-read and multiplied by zeros; columns outside are left out; the initial accumulators of each kind of border make up for
-it. `depthwise_layout` says what lies where.
+A column of a block of 64 lanes (16 on AArch64) is read at most once per pixel: unpacking interleaves its rows, and
+columns that neighbouring pixels share are carried from one to the next. The image is not padded: a row outside is
+replaced by any other row, multiplied by zeros; columns outside are skipped; the initial accumulators of each kind of
+border account for both. `depthwise_layout` defines the order of weights and accumulators in memory.
 """
 
 from __future__ import annotations
@@ -42,16 +42,18 @@ from relay.lowering.shaped import is_vector
 from relay.target import LANES
 
 CARRIED = 8
-"""Vectors of a column that a loop keeps in registers, at most: of the 32 that every target with such products has."""
+"""The most vectors of image columns that a loop keeps in registers, of the 32 that every target with such dot products
+has."""
 
 Column = list[SSAValue]
-"""A column of the image, interleaved: `VECTORS` for each group of rows."""
+"""A column of the image with its rows interleaved: `VECTORS` vectors for each group of rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DepthwiseDotSchedule(OpSchedule):
-    """`strip`: output rows that all blocks of channels go over before the next; `pad`: the padded copy is read, not
-    the image without its borders; `lanes` of a block; `unsigned`: what the dot product takes as data."""
+    """`strip`: output rows that all blocks of channels process before the next rows; `padded`: the padded copy is
+    read, not the image without borders; `lanes` of a block; `unsigned`: whether the dot product's data operand is
+    unsigned."""
 
     strategy = "depthwise_dot"
     strip: int
@@ -62,8 +64,8 @@ class DepthwiseDotSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class DepthwiseDot(OfWeights[DepthwiseDotSchedule]):
-    """A convolution of codes, each channel by itself: up to 4 rows of a column, 64 or 16 lanes at a time, with masks
-    where there are fewer. `possible`: whether the padded copy is read, the best first."""
+    """A depthwise convolution of codes: up to 4 rows of a column, 64 or 16 lanes at a time, with masks for fewer
+    channels. `possible`: the options for whether the padded copy is read, the best first."""
 
     record = DepthwiseDotSchedule
     padding: Padding | None
@@ -149,14 +151,15 @@ class DepthwiseDotEmitter:
         return self.b.shuffle(first, second, range(2 * first.type.get_shape()[0]))
 
     def unpack(self, a: SSAValue, b: SSAValue, count: int) -> tuple[SSAValue, SSAValue]:
-        """In each of the 128-bit parts, of `count` elements: the first halves element by element, then the second."""
+        """Interleave two vectors within each of their 128-bit parts, of `count` elements: return the interleaved first
+        halves, then the second halves."""
         parts = self.layout.parts
         low = [lane for p in range(parts) for k in range(count // 2) for lane in _both(p * count + k, parts * count)]
         return self.b.shuffle(a, b, low), self.b.shuffle(a, b, [lane + count // 2 for lane in low])
 
     def transpose(self, parts: Sequence[SSAValue]) -> list[SSAValue]:
-        """Four vectors of 16 channels as the four of a block: part p of vector s is part s of vector p. Of blocks of 16
-        channels, four quarters as one vector."""
+        """Transpose four vectors of 16 channels to the four of a block: part p of vector s becomes part s of vector p.
+        For blocks of 16 channels, join the four quarters into one vector."""
         if self.layout.parts == 1:
             return [self.join(parts)]
         pairs = [self.b.shuffle(parts[k], parts[k + 1], range(2 * LANES)) for k in (0, 2)]
@@ -175,7 +178,8 @@ _EACH = [(half, vector, lane) for half in range(2) for vector in range(2) for la
 
 
 class Row:
-    """One turn of the loop over rows of one block: the places of what it reads, and its pixels."""
+    """One iteration of the loop over rows of one block: the addresses that it reads, and the pixels that it
+    computes."""
 
     def __init__(
         self,
@@ -202,12 +206,12 @@ class Row:
             self.lines.append([b.plus(self.number(entry, number), image) for number in numbers])
 
     def number(self, entry: Index, ahead: int) -> Index:
-        """A number from the table."""
+        """Load entry `entry + ahead` of the table as an index."""
         b = self.b
         return b.add(arith.IndexCastOp(b.load(self.p.tables, [b.plus(entry, ahead)]), INDEX)).result
 
     def emit(self) -> None:
-        """Emit all pixels, in runs whose columns of taps inside the image are the same."""
+        """Emit all pixels, in spans of pixels for which the same columns of taps are inside the image."""
         b, conv = self.b, self.conv
         operands = self.operands() if self.layout.parts == VECTORS and self.epilogue.packs() else None
         for kind, (first, end, left, right) in enumerate(self.layout.column_spans):
@@ -229,14 +233,15 @@ class Row:
                 self.tile(whole, end - whole, taps, start, operands, {})
 
     def shared(self, taps: range, pixels: int) -> list[int]:
-        """The columns (relative to a tile's first) that the next tile needs too, if they are few enough to carry."""
+        """Return the columns (relative to a tile's first) that the next tile needs too, if they are few enough to stay
+        in registers."""
         conv = self.conv
         needed = {m * conv.strides[1] + j * conv.dilation[1] for m in range(pixels) for j in taps}
         found = sorted(o for o in needed if o - pixels * conv.strides[1] in needed)
         return found if len(found) * self.layout.groups * VECTORS <= CARRIED else []
 
     def operands(self) -> list[list[SSAValue | None]]:
-        """What the epilogue reads per channel, in the order of the accumulators."""
+        """Load the epilogue's operands per channel, in the order of the accumulators."""
         channels = [self.b.plus(self.channel, self.section.part(part)[1]) for part in range(VECTORS)]
         found = self.epilogue.channel_vectors(channels, self.section.lanes)
         result: list[list[SSAValue | None]] = []
@@ -246,7 +251,7 @@ class Row:
         return result
 
     def start(self, kind: int) -> list[SSAValue]:
-        """The initial accumulators."""
+        """Load the initial accumulators for pixels of a kind of border column."""
         width, lanes = self.layout.width, self.layout.width // VECTORS
         places = [self.b.plus(self.initial_at, kind * width + s * lanes) for s in range(VECTORS)]
         return [self.b.vector_load(self.p.initial, [at], lanes) for at in places]
@@ -260,7 +265,8 @@ class Row:
         operands: Sequence[Sequence[SSAValue | None]] | None,
         known: dict[int, Column],
     ) -> None:
-        """`pixels` neighbours; `known` has the columns read so far, by their offset, and gets those read here."""
+        """Emit a tile of `pixels` neighbours; `known` maps offsets to the columns read so far, and gains those read
+        here."""
         conv = self.conv
         for m in range(pixels):
             totals = list(start)
@@ -277,14 +283,14 @@ class Row:
             self.finish(totals, self.b.plus(x, m), operands)
 
     def accumulate(self, totals: list[SSAValue], codes: Sequence[SSAValue], unit: int) -> None:
-        """Emit the dot products with one group of weights: four vectors."""
+        """Emit the dot products of four vectors of codes with one group of weights."""
         b, width = self.b, self.layout.width
         for s, code in enumerate(codes):
             at = b.plus(self.weights_at, (unit * VECTORS + s) * width)
             totals[s] = b.dot(totals[s], code, b.vector_load(self.p.weights, [at], width), self.layout.unsigned)
 
     def column(self, x: Index, offset: int) -> Column:
-        """The rows of a column, interleaved: [row 0, row 1, row 2, row 3] per lane, in four vectors per group."""
+        """Load a column with its rows interleaved: [row 0, row 1, row 2, row 3] per lane, in four vectors per group."""
         b, conv, p = self.b, self.conv, self.p
         pixel = b.plus(b.times(x, conv.strides[1] * conv.channels), (offset - self.layout.image.left) * conv.channels)
         result: Column = []
@@ -306,7 +312,8 @@ class Row:
         return [b.bitcast(v, i8, width) for v in result]
 
     def row(self, i: int, pixel: Index) -> SSAValue:
-        """A block's codes of one row of taps: of each of the section's rows as many as it has channels."""
+        """Load a block's codes of one row of taps: for each of the section's pixel rows, as many codes as the section
+        has channels."""
         b, section = self.b, self.section
         pieces: list[SSAValue] = []
         for lines in self.lines:
@@ -320,7 +327,8 @@ class Row:
     def finish(
         self, totals: Sequence[SSAValue], x: Index, operands: Sequence[Sequence[SSAValue | None]] | None
     ) -> None:
-        """The epilogue of a block's accumulators: 64 as codes, or 16 channels after the other."""
+        """Apply the epilogue to a block's accumulators: to 64 at once if they become codes, else to 16 channels after
+        the other."""
         section, epilogue, b = self.section, self.epilogue, self.b
         if operands is None:
             for part, value in enumerate(self.p.transpose(totals)):
@@ -339,5 +347,5 @@ class Row:
 
 
 def tile_of(width: int) -> int:
-    """The pixels per turn: a divisor of the width, if there is a good one."""
+    """Return the pixels of a tile: a divisor of the width, if there is a suitable one."""
     return next((t for t in (4, 5, 3, 6, 7, 2) if width % t == 0), min(4, width))

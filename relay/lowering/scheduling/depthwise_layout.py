@@ -1,9 +1,8 @@
-"""What the depthwise convolution by dot products reads: weights, initial accumulators, and tables of where things lie.
+"""The constants of the depthwise convolution by dot products: weights, initial accumulators, and tables of offsets.
 
-A block is a register of codes, of 64 or 16 lanes: 64 channels of one pixel, or, of the channels that are left, 32 of
-pixels in two rows, or 16 of pixels in four. Rows and channels unfold so that whole registers are used whatever the
-number of channels. Four vectors of accumulators belong to a block: lane i of 128-bit part p of vector s is lane
-16 * p + 4 * s + i of the codes.
+A block is a register of codes, of 64 or 16 lanes: 64 channels of one pixel, or, for the remaining channels, 32 of
+pixels in two rows, or 16 of pixels in four. So whole registers are used for any number of channels. A block has four
+vectors of accumulators: lane i of 128-bit part p of vector s belongs to lane 16 * p + 4 * s + i of the codes.
 """
 
 from __future__ import annotations
@@ -25,12 +24,13 @@ from relay.target import LANES, CpuCosts, CpuTarget
 
 GROUP = 4
 VECTORS = 4
-"""The vectors of accumulators in a block."""
+"""The number of accumulator vectors of a block."""
 
 
 @dataclass(frozen=True)
 class Image:
-    """The image as the convolution reads it, without padding."""
+    """The image without padding, as the convolution reads it; `top` and `left`: border rows above and columns left of
+    it."""
 
     rows: int
     columns: int
@@ -39,7 +39,7 @@ class Image:
 
 
 def image_of(conv: Convolution, padding: Padding | None) -> Image:
-    """The unpadded image, if the padding is one of height and width by the zero point."""
+    """Return the unpadded image; without `padding`, the image that the convolution names."""
     if padding is None:
         return Image(conv.rows, conv.columns, 0, 0)
     _, rows, columns, _ = shape_of(padding.source)
@@ -55,21 +55,21 @@ class Borders:
 
     @property
     def row_spans(self) -> tuple[Span, ...]:
-        """Output rows that meet the image with the same taps."""
+        """Spans of output rows for which the same taps are inside the image."""
         conv, image = self.conv, self.image
         return spans(image.rows, conv.kernel_rows, conv.strides[0], conv.dilation[0], image.top, conv.out_rows)
 
     @property
     def column_spans(self) -> tuple[Span, ...]:
-        """Output columns whose windows meet the image with the same taps."""
+        """Spans of output columns for which the same taps are inside the image."""
         conv, size = self.conv, self.image
         return spans(size.columns, conv.kernel_columns, conv.strides[1], conv.dilation[1], size.left, conv.out_columns)
 
 
 @dataclass(frozen=True)
 class Section:
-    """`blocks` blocks of `width` lanes: of channels from `first` on, each of pixels in `rows` rows; `lanes` of 16
-    channels are read."""
+    """`blocks` blocks of `width` lanes, of channels from `first` on, each for pixels in `rows` rows; of each 16
+    channels, the first `lanes` are read."""
 
     width: int
     first: int
@@ -79,16 +79,16 @@ class Section:
 
     @property
     def channels(self) -> int:
-        """The channels of a block."""
+        """The number of channels of a block."""
         return self.width // self.rows
 
     def part(self, number: int) -> tuple[int, int]:
-        """The row and the first channel of a part of 16 lanes."""
+        """Return the pixel row and the first channel of part number `number`, of 16 lanes."""
         return number * LANES // self.channels, number * LANES % self.channels
 
 
 def sections(channels: int, width: int) -> list[Section]:
-    """All channels, in blocks of `width` lanes; the last 16 overlap others where they must."""
+    """Divide all channels into blocks of `width` lanes; the last 16 overlap others if they must."""
     whole, left = divmod(channels, width)
     result = [Section(width, 0, whole, 1)] if whole else []
     for rows in (2, 4):
@@ -102,11 +102,11 @@ def sections(channels: int, width: int) -> list[Section]:
 
 @dataclass(frozen=True)
 class Layout(Borders):
-    """How a convolution reads its image. In each group of four rows of taps that has a free place, the codes of row
-    `copied` stand there once more: a weight that does not fit 8 bits is the sum of two then. `second`: the columns of
-    taps (group, column) that need another dot product for that all the same. `strip`: output rows of a strip: all
-    blocks of channels go over the same rows of the image while these are near. `width`: lanes of a block; `unsigned`:
-    what the dot product takes as data."""
+    """How a convolution reads its image and weights. A group of four rows of taps with an unused row repeats the codes
+    of row `copied` there, so that a weight that exceeds 8 bits is split into a sum of two. `second`: taps (group,
+    column) that need another dot product for such weights nevertheless. `strip`: output rows that all blocks of
+    channels process while the image rows are cached. `width`: lanes of a block; `unsigned`: whether the dot product's
+    data operand is unsigned."""
 
     copied: int
     second: frozenset[tuple[int, int]]
@@ -116,17 +116,17 @@ class Layout(Borders):
 
     @property
     def parts(self) -> int:
-        """The 128-bit parts of a register of codes."""
+        """The number of 128-bit parts of a register of codes."""
         return self.width // LANES
 
     @property
     def sections(self) -> list[Section]:
-        """All channels."""
+        """The sections that cover all channels."""
         return sections(self.conv.outputs, self.width)
 
     @property
     def offset(self) -> int:
-        """What the codes that the dot product takes have too much."""
+        """The amount that is added to codes to fit the signedness of the dot product's data operand: 128, 0 or -128."""
         return 128 * (self.unsigned - self.conv.data.unsigned)
 
     @property
@@ -138,11 +138,11 @@ class Layout(Borders):
         return -(-self.conv.out_rows // self.strip)
 
     def steps(self, section: Section) -> int:
-        """Turns of the loop over the rows of a strip."""
+        """Return the number of iterations of the loop over the rows of a strip."""
         return -(-self.strip // section.rows)
 
     def rows(self, section: Section, strip: int, step: int) -> list[int]:
-        """The output rows of a turn; the last ones of a strip or of all may be done twice."""
+        """Return the output rows of an iteration; the last rows of a strip, or of the image, may be computed twice."""
         first = min(strip * self.strip, self.conv.out_rows - self.strip)
         return [first + min(step + p * self.steps(section), self.strip - 1) for p in range(section.rows)]
 
@@ -151,20 +151,21 @@ class Layout(Borders):
 
     @property
     def block_sums(self) -> int:
-        """Initial accumulators of a block for one combination of kinds of rows."""
+        """The number of initial accumulators of a block for one combination of kinds of border rows."""
         return len(self.column_spans) * self.width
 
     @property
     def block_bytes(self) -> int:
-        """Weights of a block for one combination of kinds of rows: those that fit, then those of `second`."""
+        """The bytes of weights of a block for one combination of kinds of border rows: the 8-bit weights, then those of
+        `second`."""
         return (self.groups * self.conv.kernel_columns + len(self.second)) * GROUP * self.width
 
     def record(self, section: Section) -> int:
-        """The numbers per turn in the tables."""
+        """Return the number of table entries per iteration."""
         return 2 + section.rows * (1 + self.conv.kernel_rows)
 
     def table_of(self, section: Section) -> int:
-        """The start of the section's table."""
+        """Return the offset of the section's table."""
         every = self.sections
         return sum(self.strips * self.steps(s) * self.record(s) for s in every[: every.index(section)])
 
@@ -178,7 +179,8 @@ def width_of(conv: Convolution, target: CpuTarget) -> int:
 
 
 def fits(conv: Convolution, image: Image, target: CpuTarget) -> bool:
-    """Whether this schedule can be used: 8-bit codes, the instructions, taps that are neither many nor all outside."""
+    """Whether this schedule applies: 8-bit codes, a target with the dot products, few taps, and for each kind of border
+    at least one tap inside the image."""
     codes = not conv.is_float and conv.data.element == conv.kernel.element == i8
     if not codes or not width_of(conv, target) or conv.kernel_rows > 8 or conv.kernel_columns > 8:
         return False
@@ -190,8 +192,8 @@ def fits(conv: Convolution, image: Image, target: CpuTarget) -> bool:
 
 
 def best_strip(conv: Convolution, image: Image, target: CpuTarget) -> int:
-    """Rows of a strip that stay near, with which the fewest rows are computed twice; at least as many as a block of few
-    channels computes at once."""
+    """Return the rows of a strip that stays cached and has the fewest rows computed twice; at least as many rows as a
+    block of few channels computes at once."""
     costs, width = target.costs, width_of(conv, target)
     row = (image.columns * conv.strides[0] + conv.out_columns) * conv.channels
     together = max(section.rows for section in sections(conv.outputs, width))
@@ -200,7 +202,7 @@ def best_strip(conv: Convolution, image: Image, target: CpuTarget) -> int:
 
 
 def rows_done(conv: Convolution, costs: CpuCosts, strip: int, width: int) -> float:
-    """Rows of blocks that are computed with strips of so many rows, and what it takes to start each."""
+    """Return the rows of blocks that strips of `strip` rows compute, plus the cost of starting each strip, in rows."""
     strips, every = -(-conv.out_rows // strip), sections(conv.outputs, width)
     return strips * sum(s.blocks * (-(-strip // s.rows) * s.rows + costs.strip_start_rows) / s.rows for s in every)
 
@@ -208,7 +210,7 @@ def rows_done(conv: Convolution, costs: CpuCosts, strip: int, width: int) -> flo
 def layout_of(
     conv: Convolution, image: Image, kernels: Sequence[Array], strip: int, width: int, unsigned: bool
 ) -> Layout:
-    """The layout for these weights: the copied row is that of the most weights that do not fit."""
+    """Return the layout for these weights; the copied row is the row with the most weights that exceed 8 bits."""
     outside = np.zeros((conv.kernel_rows, conv.kernel_columns), np.int64)
     for kernel in kernels:
         true = kernel.astype(np.int64) - conv.kernel.zero_point
@@ -222,7 +224,8 @@ def layout_of(
 
 
 def pack_depthwise_dot(layout: Layout, kernel: Array, bias: Array | None) -> Packed:
-    """Weights and initial accumulators, both for each combination of kinds of rows of a turn; tables."""
+    """Pack weights and initial accumulators, both for each combination of kinds of border rows of an iteration, and the
+    tables."""
     conv = layout.conv
     true = kernel.astype(np.int64) - conv.kernel.zero_point
     weights: list[Array] = []
@@ -246,14 +249,16 @@ def pack_depthwise_dot(layout: Layout, kernel: Array, bias: Array | None) -> Pac
 
 
 def _lines(layout: Layout, row: int) -> list[int]:
-    """Where the image's row of each tap starts; of taps outside, which have no weight, any row."""
+    """Return the offset of the image row of each tap; for taps outside the image, whose weights are zero, of any
+    row."""
     conv, image = layout.conv, layout.image
     inside = [row * conv.strides[0] + i * conv.dilation[0] - image.top for i in range(conv.kernel_rows)]
     return [min(max(line, 0), image.rows - 1) * image.columns * conv.channels for line in inside]
 
 
 def _sums(layout: Layout, true: Array, bias: Array) -> Array:
-    """[kind of row][kind of column][channel]: the bias, and what takes the data's zero point off, by taps inside."""
+    """Return initial sums [kind of row][kind of column][channel]: the bias minus the zero point's contribution of the
+    taps inside the image."""
     zero_point = layout.conv.data.zero_point + layout.offset
     sums = [
         [true[first:end, left:right].sum(axis=(0, 1)) for _, _, left, right in layout.column_spans]
@@ -263,13 +268,13 @@ def _sums(layout: Layout, true: Array, bias: Array) -> Array:
 
 
 def _channels(section: Section, part: int) -> Array:
-    """[block][lane]: the channels of one part, some of them behind the last."""
+    """Return [block][lane]: the channel numbers of one part, some of which exceed the last channel."""
     start = section.first + section.part(part)[1]
     return start + np.arange(section.blocks)[:, None] * section.channels + np.arange(LANES)
 
 
 def _initial(layout: Layout, section: Section, kinds: Sequence[int], sums: Array) -> Array:
-    """Blocks of [kind of column][vector][part][lane]."""
+    """Return the initial accumulators as blocks of [kind of column][vector][part][lane]."""
     parts: list[Array] = []
     for part in range(layout.parts):
         chosen = np.minimum(_channels(section, part), layout.conv.outputs - 1)
@@ -279,7 +284,8 @@ def _initial(layout: Layout, section: Section, kinds: Sequence[int], sums: Array
 
 
 def _weights(layout: Layout, section: Section, kinds: Sequence[int], true: Array) -> Array:
-    """Blocks of [group][column][vector][part][lane][row], those of taps outside zero, then the second ones."""
+    """Return the weights as blocks of [group][column][vector][part][lane][row], zero for taps outside, then those of
+    `second`."""
     conv = layout.conv
     _, columns, channels = true.shape
     by_row = np.zeros((layout.groups * GROUP, columns, layout.parts, section.blocks, LANES), np.int64)

@@ -1,8 +1,8 @@
-"""Elementwise operations on rows: vectors along the last dimension, the last of which has elements of the one before
-it again, where what is read is not written.
+"""Elementwise operations on rows: vectors along the last dimension. The last vector of a row may overlap the one before
+it, if the operation reads no buffer that it writes.
 
-Functions of floats are long chains of instructions that wait for each other, so as many chains run side by side as
-registers hold. Four vectors of codes are narrowed at once, where the target narrows with saturation.
+Functions of floats are long chains of dependent instructions, so as many chains are interleaved as registers allow.
+Four vectors of codes are narrowed at once, where the target narrows with saturation.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from relay.target import LANES, CpuTarget
 
 
 def extents(op: linalg.GenericOp) -> list[int]:
-    """The size of each loop, from the operands' shapes."""
+    """Return the size of each loop of an operation, from its operands' shapes."""
     maps = [m.data for m in op.indexing_maps]
     result = [0] * maps[0].num_dims
     for map, value in zip(maps, op.operands, strict=True):
@@ -46,8 +46,9 @@ def extents(op: linalg.GenericOp) -> list[int]:
 
 @dataclass(frozen=True, kw_only=True)
 class ElementwiseSchedule(OpSchedule):
-    """`flat`: all dimensions are one; `lanes`: widths of vectors, each for what is left by those before; `overlap`: the
-    last vector of a row has elements of the one before it again; `saturate`: 64 codes are narrowed at once."""
+    """`flat`: all dimensions are collapsed into one; `lanes`: widths of vectors, each used for what the wider ones
+    leave of a row; `overlap`: the last vector of a row overlaps the one before it; `saturate`: 64 codes are narrowed at
+    once."""
 
     strategy = "elementwise"
     flat: bool
@@ -58,7 +59,8 @@ class ElementwiseSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class ElementwiseRows(Strategy[ElementwiseSchedule]):
-    """All-parallel with a liftable body: vectors along the last dimension."""
+    """An operation with parallel loops only and a body that can be lifted to vectors: vectors along the last
+    dimension."""
 
     record = ElementwiseSchedule
     vectors = False
@@ -88,7 +90,8 @@ class ElementwiseRows(Strategy[ElementwiseSchedule]):
 
 
 def pick_flat(op: linalg.GenericOp, pick: Picks) -> bool:
-    """Whether the operation is one long row; every operand must be whole or a single element."""
+    """Decide whether the operation's loops are collapsed into one; every operand must be contiguous and fully indexed,
+    or a single element."""
     rank = len(op.iterator_types)
     flat = all(
         not is_buffer(v.type) or (contiguous(v.type) and (is_identity(m.data, rank) or elements(shape_of(v)) == 1))
@@ -105,8 +108,8 @@ def pick_lanes(
     given: Sequence[SSAValue] = (),
     wider: Sequence[int] = (),
 ) -> tuple[tuple[int, ...], bool]:
-    """Widths of vectors for rows of `size` that the block makes, `wider` ones first, and whether codes are narrowed 64
-    at a time. `given`: values inside that are computed before."""
+    """Decide the widths of vectors for rows of `size` elements that the block computes, `wider` ones first, and whether
+    codes are narrowed 64 at a time. `given`: values of the block that are computed before."""
     clamp = match_clamp(block) if target.packs else None
     saturate = pick.may("saturate", clamp is not None and clamp.value not in given)
     best = [*([WIDTH] if saturate else wider), *widths_of(block, size, target)]
@@ -120,7 +123,7 @@ def pick_lanes(
 
 
 def vectors_of(size: int, lanes: Sequence[int], most: int) -> int:
-    """The number of registers, of `most` elements, for a row in vectors of these widths."""
+    """Return the number of registers, of `most` elements, that a row needs in vectors of these widths."""
     count = 0
     for width in lanes:
         count, size = count + size // width * -(-width // most), size % width
@@ -128,7 +131,8 @@ def vectors_of(size: int, lanes: Sequence[int], most: int) -> int:
 
 
 def in_rows(op: linalg.GenericOp) -> bool:
-    """Whether neighbours along the last of only parallel loops are neighbours in memory, or one element."""
+    """Whether all loops are parallel and, for every operand, neighbours along the last loop are contiguous in memory or
+    one element."""
     maps = [m.data for m in op.indexing_maps]
     rank = maps[0].num_dims
     if rank == 0 or any(t.data is not IteratorType.PARALLEL for t in op.iterator_types):
@@ -139,7 +143,7 @@ def in_rows(op: linalg.GenericOp) -> bool:
 
 
 def last_is_contiguous(value: SSAValue, map: AffineMap, rank: int) -> bool:
-    """Whether neighbours along the last loop are neighbours in memory, or one element."""
+    """Whether the operand's neighbours along the last loop are contiguous in memory, or one element."""
     if not uses(map, rank - 1):
         return True
     dims = dims_of(map)
@@ -147,7 +151,8 @@ def last_is_contiguous(value: SSAValue, map: AffineMap, rank: int) -> bool:
 
 
 def rows_contiguous(type: Attribute) -> bool:
-    """Whether the elements of each row are neighbours in memory: a whole tensor, or part of one without steps."""
+    """Whether the elements of each row of a buffer are contiguous: a whole tensor, or a slice with a last stride of
+    1."""
     if contiguous(type):
         return True
     if not is_buffer(type) or not isinstance(type.layout, StridedLayoutAttr):
@@ -157,7 +162,8 @@ def rows_contiguous(type: Attribute) -> bool:
 
 
 def widths_of(block: Block, size: int, target: CpuTarget) -> list[int]:
-    """How many elements of a row of `size` are computed at once; fewer where fewer are left."""
+    """Return widths of vectors for rows of `size` elements, the widest first, so that narrower ones cover the rest of a
+    row."""
     if not target.has_vectors:
         return [1]
     short = [8, 4] if size < LANES else []
@@ -169,8 +175,9 @@ def widths_of(block: Block, size: int, target: CpuTarget) -> list[int]:
 
 
 def longer(block: Block, size: int, target: CpuTarget) -> list[int]:
-    """Wider vectors for a body of many operations, where registers hold 8 numbers: a processor works on few turns of
-    such a loop at once, and each waits for its own results. Of numbers of 64 bits, fewer fit the registers."""
+    """Return wider vectors for a body of many operations on targets with registers of 8 floats: a processor overlaps
+    only few iterations of such a loop, each a chain of dependent instructions. Elements of 64 bits get narrower
+    vectors."""
     ops = list(block.ops)
     if target.register_bytes != 2 * LANES or len(ops) < target.costs.chained_operations or size < WIDTH:
         return []
@@ -181,7 +188,7 @@ def longer(block: Block, size: int, target: CpuTarget) -> list[int]:
 
 
 def has_whole_vectors(block: Block) -> bool:
-    """Whether there is an intrinsic that works on `LANES` numbers, or on one."""
+    """Whether the block has an intrinsic whose vector form has `LANES` lanes, or that has none."""
     intrinsics = [op.intrin.data for op in block.ops if isinstance(op, llvm.CallIntrinsicOp)]
     return any(LIFTED_INTRINSICS.get(name, ("", 1))[1] in (1, LANES) for name in intrinsics)
 
@@ -194,7 +201,7 @@ def apart(op: linalg.GenericOp) -> bool:
 
 
 class Elementwise:
-    """Emits one elementwise op. `block` computes its results."""
+    """Emits one elementwise op, whose results `block` computes."""
 
     def __init__(self, builder: LoopBuilder, op: linalg.GenericOp, block: Block, schedule: ElementwiseSchedule):
         self.b, self.block = builder, block
@@ -222,7 +229,7 @@ class Elementwise:
         self.sizes = [prod(self.sizes)]
 
     def emit(self, overlap: bool) -> None:
-        """All rows; `overlap` as in the schedule."""
+        """Emit all rows; `overlap`: see `ElementwiseSchedule`."""
         with self.b.loops(self.sizes[:-1]) as outer:
 
             def vector(at: Index, lanes: int) -> None:
@@ -232,7 +239,7 @@ class Elementwise:
             in_vectors(self.b, self.sizes[-1], self.widths, vector, overlap=most, independent=True)
 
     def neighbours(self, dims: Sequence[Index], lanes: int) -> None:
-        """Emit this many elements, starting at a place."""
+        """Emit `lanes` elements from the position `dims` on."""
         block = self.block
 
         def values(first: int, lanes: int) -> list[SSAValue]:
@@ -243,7 +250,7 @@ class Elementwise:
     def compute(
         self, values: Callable[[int, int], list[SSAValue]], dims: Sequence[Index], lanes: int
     ) -> list[SSAValue]:
-        """What the block yields of so many `values` from there on."""
+        """Return the results of the block for `lanes` elements from `dims` on; `values` loads the block's arguments."""
         if lanes == 1:
             return clone_scalar(self.b, self.block, values(0, 1), dims)
         if self.clamp is None or lanes != WIDTH:
@@ -253,7 +260,8 @@ class Elementwise:
         return [in_order(self.b, saturate(self.b, self.clamp, vectors))]
 
     def values(self, block: Block, dims: Sequence[Index], lanes: int) -> list[SSAValue]:
-        """What the block has as arguments for the operands: what is there, where it is used."""
+        """Return the block's arguments for `lanes` elements from `dims` on; operands that the block does not use are
+        not loaded."""
         return [
             self.read(value, map, dims, lanes) if any(argument.uses) else value
             for value, map, argument in zip(self.operands, self.maps, block.args, strict=False)

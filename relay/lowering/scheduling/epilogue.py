@@ -41,7 +41,8 @@ from relay.target import LANES, CpuTarget
 
 @dataclass(frozen=True)
 class Access:
-    """An operand of the epilogue and how a point (outer indices..., channel) reaches it."""
+    """An operand of the epilogue and the map from a point (outer indices..., channel) to its element; `used`: whether
+    the body reads it."""
 
     value: SSAValue
     map: AffineMap
@@ -49,14 +50,14 @@ class Access:
 
 
 def accesses_of(op: linalg.GenericOp) -> list[Access]:
-    """The accesses of the op to its operands."""
+    """Return the accesses of the op to its operands."""
     maps = [m.data for m in op.indexing_maps]
     used = [any(a.uses) for a in op.body.block.args]
     return [Access(v, m, u) for v, m, u in zip(op.operands, maps, used, strict=True)]
 
 
 def by_points(accesses: Sequence[Access], rank: int) -> bool:
-    """Whether every operand has an element for each point, for each channel, or one for all."""
+    """Whether each operand has one element for each point, one for each channel, or a single element."""
     return all(
         is_identity(access.map, rank)
         or dims_of(access.map) == [rank - 1]
@@ -67,20 +68,20 @@ def by_points(accesses: Sequence[Access], rank: int) -> bool:
 
 
 def pieces(lanes: int) -> list[tuple[int, int]]:
-    """A division of fewer than 16 lanes into powers of two: (first, count)."""
+    """Divide fewer than 16 lanes into powers of two; return (first lane, count) of each."""
     return [(lanes & -(2 * count), count) for count in (8, 4, 2, 1) if lanes & count]
 
 
 def pick_masks(pick: Picks, target: CpuTarget, *outputs: int) -> bool:
-    """`masks`: fewer than 16 channels are loaded and stored by one instruction with a mask, not in powers of two.
-    `outputs`: numbers of channels that end in such a vector, or do not; of one that is known at run time only, what is
-    left of a row goes in powers of two."""
+    """Decide `masks`: fewer than 16 channels are loaded and stored by one masked instruction, instead of in parts of
+    powers of two. `outputs`: numbers of channels; masks are possible if one is not a multiple of 16 and all are known
+    at compile time."""
     open_count = any(isinstance(count, Extent) for count in outputs)
     return pick.may("masks", target.whole_vectors and not open_count and any(count % LANES for count in outputs))
 
 
 class Epilogue:
-    """Applies the generic to vectors of 16 accumulators at a time; without a generic, stores them. `masks` as of
+    """Applies the generic to vectors of 16 accumulators at a time; without a generic, stores them. `masks`: see
     `pick_masks`."""
 
     def __init__(
@@ -102,7 +103,7 @@ class Epilogue:
 
     @property
     def itemsize(self) -> int:
-        """The bytes of an element of the result."""
+        """The size in bytes of an element of the result."""
         return dtype_of(buffer_of(self.outputs[0].value).element_type).itemsize
 
     @staticmethod
@@ -124,7 +125,8 @@ class Epilogue:
         return True
 
     def turn_points(self) -> bool:
-        """See images of one column as images of one row, if every operand allows it: (image, 0, row, channel)."""
+        """View images of one column as images of one row, (image, 0, row, channel), if every operand allows it; return
+        whether it does."""
         if not by_points(self.accesses, self.rank):
             return False
         images, rows, columns, channels = shape_of(self.accumulator)
@@ -143,7 +145,7 @@ class Epilogue:
         return True
 
     def flatten_points(self) -> bool:
-        """See all points as one row, if every operand allows it: (points, channel)."""
+        """View all points as one row, (point, channel), if every operand allows it; return whether it does."""
         if not by_points(self.accesses, self.rank):
             return False
         self.inputs = [self.flat(a) for a in self.inputs]
@@ -152,7 +154,7 @@ class Epilogue:
         return True
 
     def flat(self, access: Access) -> Access:
-        """The access in terms of (point, channel)."""
+        """Return the access as a function of (point, channel)."""
         if not is_buffer(access.value.type):
             return Access(access.value, AffineMap.from_callable(lambda a, b: (), dim_symbol_split=(2, 0)), access.used)
         type = buffer_of(access.value)
@@ -184,12 +186,12 @@ class Epilogue:
 
     @staticmethod
     def only(access: Access, rank: int) -> Access:
-        """The access to the one element that there is, in terms of so many dimensions."""
+        """Return the access to an operand of a single element, as a map of `rank` dimensions."""
         count = buffer_of(access.value).get_num_dims()
         return replace(access, map=AffineMap(rank, 0, AffineMap.constant_map(0).results * count))
 
     def mask(self, lanes: Index) -> SSAValue:
-        """The mask of the first `lanes` of 16."""
+        """Return the mask that enables the first `lanes` of 16."""
         b = self.builder
         if not isinstance(lanes, int):
             numbers = b.constant_attr(dense_vector(range(LANES), i32), vector_of(i32, LANES))
@@ -198,7 +200,7 @@ class Epilogue:
         return b.constant_attr(attr, vector_of(i1, LANES))
 
     def load(self, value: SSAValue, at: Sequence[Index], lanes: Index) -> SSAValue:
-        """Load 16 elements, or the first `lanes` and zeros."""
+        """Load 16 elements, or the first `lanes` of them; the other lanes are zero with masks, else unspecified."""
         b = self.builder
         if lanes == LANES:
             return b.vector_load(value, at, LANES)
@@ -210,11 +212,12 @@ class Epilogue:
         return b.add(vector.MaskedLoadOp(value, [b.index(i) for i in at], self.mask(lanes), zero)).result
 
     def load_pieces(self, value: SSAValue, at: Sequence[Index], lanes: int) -> SSAValue:
-        """The first `lanes` of 16 elements, in vectors of 8, 4 and 2, and one; others hold anything."""
+        """Load the first `lanes` of 16 elements, in vectors of 8, 4 and 2, and a scalar; the other lanes are
+        unspecified."""
         b, result = self.builder, None
         for first, count in pieces(lanes):
             place = [*at[:-1], b.plus(at[-1], first)]
-            if count == 1:  # no vector: of one lane, LLVM's pass over vectors fails on some
+            if count == 1:  # no vector of one lane: some vector passes of LLVM fail on these
                 wide = b.broadcast(b.load(value, place), LANES)
             else:
                 part = b.vector_load(value, place, count)
@@ -236,7 +239,7 @@ class Epilogue:
             b.add(vector.MaskedStoreOp(target, [b.index(i) for i in at], self.mask(lanes), vec))
 
     def apply(self, accumulators: SSAValue, point: Sequence[Index], channel: Index, lanes: Index) -> None:
-        """Finish 16 (or the first `lanes`) channels of one point and store them."""
+        """Apply the epilogue to 16 (or the first `lanes`) channels of one point and store the results."""
         results = [accumulators]
         if self.op is not None:
             values = [self.operand(access, accumulators, [*point, channel], lanes) for access in self.accesses]
@@ -245,7 +248,7 @@ class Epilogue:
             self.store(value, access.value, self.place(access, [*point, channel]), lanes)
 
     def apply_to_one(self, accumulator: SSAValue, point: Sequence[Index], channel: Index) -> None:
-        """Finish one channel of one point, in scalars, and store it."""
+        """Apply the epilogue to one channel of one point, in scalars, and store the result."""
         b, dims, results = self.builder, [*point, channel], [accumulator]
         if self.op is not None:
             values = [
@@ -265,11 +268,12 @@ class Epilogue:
         return [*self.inputs, *self.outputs]
 
     def place(self, access: Access, dims: Sequence[Index]) -> list[Index]:
-        """The indices of the operand at a point."""
+        """Return the indices of the operand's element at a point."""
         return [self.builder.apply(r, dims) for r in access.map.results]
 
     def operand(self, access: Access, accumulators: SSAValue, dims: Sequence[Index], lanes: Index) -> SSAValue:
-        """What the body reads there, for 16 (or the first `lanes`) channels; anything for what it does not read."""
+        """Return the body's argument for 16 (or the first `lanes`) channels at a point; an operand that the body does
+        not use is returned as it is."""
         b = self.builder
         if access.value is self.accumulator:
             return accumulators
@@ -284,7 +288,8 @@ class Epilogue:
     # 64 channels at once
 
     def packs(self) -> bool:
-        """Whether 64 results can be codes of one buffer, made from accumulators and numbers per channel (or none)."""
+        """Whether 64 results can be narrowed to codes of one buffer at once: all inputs are accumulators, per channel,
+        or a single element."""
         return self.clamp is not None and all(
             access.value is self.accumulator
             or not access.used
@@ -295,8 +300,8 @@ class Epilogue:
         )
 
     def channel_vectors(self, channels: Sequence[Index], lanes: int) -> list[list[SSAValue | None]]:
-        """For each of the body's operands, four vectors of what it is for four runs of 16 (or the first `lanes`)
-        channels; None for the accumulators."""
+        """Return, for each operand of the body, its vectors for four spans of 16 (or the first `lanes`) channels; None
+        for the accumulators."""
         dims = [[*[0] * (self.rank - 1), channel] for channel in channels]
         return [
             [None if access.value is self.accumulator else self.operand(access, access.value, at, lanes) for at in dims]
@@ -304,7 +309,7 @@ class Epilogue:
         ]
 
     def codes(self, accumulators: Sequence[SSAValue], operands: Sequence[Sequence[SSAValue | None]]) -> SSAValue:
-        """64 codes of four vectors of accumulators, in the order of `saturate`."""
+        """Return 64 codes from four vectors of accumulators, in the order of `saturate`."""
         assert self.op is not None and self.clamp is not None
         block, vectors = self.op.body.block, list[SSAValue]()
         for number, accumulator in enumerate(accumulators):
@@ -314,13 +319,13 @@ class Epilogue:
 
 
 def operations_of(op: linalg.GenericOp | None) -> int:
-    """The number of ops in an epilogue; functions count as their expansions."""
+    """Return the number of ops in an epilogue; functions in `EXPANDED` count as the ops to which they expand."""
     ops = [] if op is None else list(op.body.block.ops)
     return len(ops) + (EXPANSION - 1) * sum(each.name in EXPANDED for each in ops)
 
 
 def epilogue_of(out: SSAValue, *writers: Operation) -> linalg.GenericOp | None:
-    """The only op that reads the accumulators, if it is elementwise; else None."""
+    """Return the only op that reads the accumulators, if it is an elementwise op that can be an epilogue; else None."""
     users = {use.operation for use in out.uses} - {*writers}
     if isinstance(out, BlockArgument) or len(users) != 1:
         return None

@@ -1,8 +1,8 @@
-"""Depthwise convolution of floats: 16 channels in the lanes, neighbouring pixels in registers, the image not padded
-unless its borders are of many kinds.
+"""Depthwise convolution of floats: 16 channels in the lanes, neighbouring pixels in registers; the image is padded only
+if its borders are of many kinds.
 
-Of each output row, tiles of pixels take all blocks of channels in turn: memory is read and written in order. A tile
-reads each column of the image once. At the borders, taps outside the image are left out: they would add zeros.
+Each tile of pixels of an output row processes all blocks of channels, so that memory is read and written in order. A
+tile loads each column of the image once. At the borders, taps outside the image are skipped, as they would add zeros.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from relay.lowering.scheduling.strategy import Emission, Kernel
 from relay.target import LANES
 
 KINDS = 5
-"""The most kinds of border rows, or columns, for which code is emitted."""
+"""The most kinds of border rows, or of border columns, for which code is emitted."""
 MOST_TAPS = 128
-"""The most taps for which code is emitted: all taps, for each kind of row and column."""
+"""The most taps for which code is emitted: the taps are unrolled for each kind of border row and column."""
 MOST_PIXELS = 16
 """The most pixels of a tile."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FloatDepthwiseSchedule(OpSchedule):
-    """`pixels` of a tile; `one_row`: images of one column are images of one row; `padded`: the padded copy is read, not
-    the image without its borders; `masks` as of `pick_masks`."""
+    """`pixels` of a tile; `one_row`: images of one column are viewed as images of one row; `padded`: the padded copy is
+    read, not the image without borders; `masks`: see `pick_masks`."""
 
     strategy = "depthwise_float"
     keeps_order = frozenset({"pixels"})
@@ -49,7 +49,7 @@ class FloatDepthwiseSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class FloatDepthwise(OfWeights[FloatDepthwiseSchedule]):
-    """A convolution of floats, each channel by itself: rows of pixels, 16 channels at a time."""
+    """A depthwise convolution of floats: rows of pixels, 16 channels at a time."""
 
     record = FloatDepthwiseSchedule
     padding: Padding | None
@@ -63,14 +63,16 @@ class FloatDepthwise(OfWeights[FloatDepthwiseSchedule]):
         return one if one.possible(one.found.row is not None) else None
 
     def borders(self, one_row: bool, padded: bool) -> Borders:
-        """How the convolution, maybe of images of one row, meets its image or the padded copy."""
+        """Return how the convolution's windows overlap its image, or the padded copy; with `one_row`, of images of one
+        row."""
         found, image = self.found, image_of(self.found.conv, None if padded else self.padding)
         if not one_row or found.row is None:
             return Borders(found.conv, image)
         return Borders(found.row, Image(image.columns, image.rows, image.left, image.top))
 
     def possible(self, one_row: bool) -> Sequence[bool]:
-        """Whether the padded copy is read, the best first; none if this does not apply."""
+        """Return the options for whether the padded copy is read, the best first; none if this strategy does not
+        apply."""
         forms: tuple[bool, ...] = (False,)
         if self.padding is not None:
             constant = self.padding.value.owner
@@ -84,7 +86,7 @@ class FloatDepthwise(OfWeights[FloatDepthwiseSchedule]):
         one_row = pick("one_row", ways, ways[0])
         pick("padded", self.possible(one_row), self.possible(one_row)[0])
         most = min(MOST_PIXELS, (conv if not one_row or row is None else row).out_columns)
-        held = (kernel.target.vector_registers - 1) // 2  # a vector of weights; of data and of sums for each pixel
+        held = (kernel.target.vector_registers - 1) // 2  # registers: one for weights, two per pixel (data, sums)
         best = max(min(held, kernel.target.costs.depthwise_pixels, most), 1)
         pick("pixels", range(1, most + 1), best)
         cycles = depthwise_cycles(kernel, self.op, conv, 1)
@@ -113,7 +115,7 @@ class FloatDepthwise(OfWeights[FloatDepthwiseSchedule]):
 
 
 def fits(borders: Borders) -> bool:
-    """Whether the borders are of few kinds, and the taps few."""
+    """Whether there are few enough kinds of borders, and few enough taps."""
     kinds = max(len(borders.row_spans), len(borders.column_spans))
     return borders.conv.kernel_rows * borders.conv.kernel_columns <= MOST_TAPS and kinds <= KINDS
 
@@ -149,7 +151,7 @@ class FloatDepthwiseEmitter:
                             self.all_channels((n, y, cut), right - cut, *taps)
 
     def all_channels(self, point: tuple[Index, Index, Index], pixels: int, rows: range, columns: range) -> None:
-        """All blocks of channels of some neighbouring pixels."""
+        """Emit all blocks of channels of some neighbouring pixels."""
         whole = self.conv.outputs // LANES * LANES
         if whole:
             with self.b.loop(0, whole, LANES) as (channel, _):
@@ -166,7 +168,7 @@ class FloatDepthwiseEmitter:
         rows: range,
         columns: range,
     ) -> None:
-        """`pixels` neighbours of 16 (or the first `lanes`) channels."""
+        """Emit `pixels` neighbours of 16 (or the first `lanes`) channels."""
         b, conv, image = self.b, self.conv, self.borders.image
         n, y, x = point
         row = b.plus(b.times(n, image.rows), b.times(y, conv.strides[0]))

@@ -1,7 +1,7 @@
-"""Elementwise operations that read rows at computed places: resized images, rows of tables by number.
+"""Elementwise operations that read rows at computed indices, such as resized images and embedding look-ups.
 
-What does not depend on the last loop, places and weights, is computed once for each row; elements of rows are read and
-computed a vector at a time. The last vector of a row may have elements of the one before it again.
+Values that do not depend on the last loop, such as indices and weights, are computed once for each row; elements of
+rows are loaded and computed a vector at a time. The last vector of a row may overlap the one before it.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ from relay.lowering.shaped import Extent, at_most, is_buffer
 from relay.target import LANES
 
 WIDEST = 64
-"""The most elements of a vector that is only moved."""
+"""The most elements of a vector whose elements are copied without arithmetic."""
 LEAST = 4
-"""The fewest elements of a row."""
+"""The fewest elements of a row for which this strategy applies."""
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """A body in parts: operations that rows have in common, loads of neighbours, and what is done with them."""
+    """A body in three parts: operations that do not depend on the last loop, loads of row elements, and operations on
+    those elements."""
 
     common: list[Operation]
     loads: list[memref.LoadOp]
@@ -45,7 +46,7 @@ class Gathered:
 
 
 def recognise_gathered(op: linalg.GenericOp) -> Gathered | None:
-    """The parts of an operation that reads rows; None where it is none, or reads or computes anything else."""
+    """Return the parts of an operation that reads rows at computed indices; None for any other operation."""
     maps, last = [m.data for m in op.indexing_maps], len(op.iterator_types) - 1
     if last < 0 or any(kind.data is not IteratorType.PARALLEL for kind in op.iterator_types):
         return None
@@ -88,7 +89,8 @@ def recognise_gathered(op: linalg.GenericOp) -> Gathered | None:
 
 @dataclass(frozen=True, kw_only=True)
 class GatheredSchedule(OpSchedule):
-    """`lanes` elements at a time; `by_column`: what a line of results computes of each column is computed once."""
+    """`lanes`: elements computed at a time; `by_column`: terms that depend only on the column are computed once for
+    each column of a line."""
 
     strategy = "gathered"
     lanes: int
@@ -97,7 +99,7 @@ class GatheredSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class GatheredRows(Strategy[GatheredSchedule]):
-    """Rows at computed places, one vector at a time."""
+    """Rows at computed indices, one vector at a time."""
 
     record = GatheredSchedule
     any_length = True
@@ -133,7 +135,7 @@ class GatheredRows(Strategy[GatheredSchedule]):
 
 
 class Rows:
-    """Emits one of them."""
+    """Emits one operation that reads rows at computed indices."""
 
     def __init__(self, b: LoopBuilder, op: linalg.GenericOp, parts: Gathered, columns: Columns | None, lanes: int):
         self.b, self.op, self.parts, self.size, self.lanes = b, op, parts, extents(op)[-1], lanes
@@ -158,7 +160,7 @@ class Rows:
                 self.results(outer, columns.late, [(value, rooms[term], [at]) for value, term, at in columns.uses])
 
     def common(self, outer: Sequence[Index], wanted: Callable[[SSAValue], bool]) -> None:
-        """The values that elements of a row share, as far as they are needed here."""
+        """Emit the values that all elements of a row share, those of them that `wanted` selects."""
         b, known = self.b, self.known
         for argument, value, map in zip(self.block.args, self.op.inputs, self.op.indexing_maps, strict=False):
             if wanted(argument):
@@ -174,7 +176,7 @@ class Rows:
                 known.update(zip(inner.results, b.add(inner.clone(known)).results, strict=True))
 
     def column(self, term: Term, width: int) -> SSAValue:
-        """A term of each column, in scratch."""
+        """Compute a term for each column of the data, into scratch memory, which is returned."""
         b = self.b
         room = b.add(memref.AllocaOp.get(term.value.type, 64, [width, self.size])).memref
         with b.loop(0, width) as (column, _):
@@ -188,7 +190,7 @@ class Rows:
         ops: Sequence[Operation],
         rows: Sequence[tuple[SSAValue, SSAValue, Sequence[SSAValue]]],
     ) -> None:
-        """The results of a row: operations on rows, which are at these places."""
+        """Emit the results of a row from operations `ops` on the rows at the indices in `rows`."""
         end = self.block.last_op
         assert end is not None
         read = [(value, buffer, [self.known.get(i, i) for i in at]) for value, buffer, at in rows]
@@ -201,7 +203,8 @@ class Rows:
         results: Sequence[SSAValue],
         written: Sequence[tuple[SSAValue, Sequence[Index]]],
     ) -> None:
-        """Operations on rows that are read at places, whose results are written to others."""
+        """Emit operations on rows: `read` has the value, buffer and indices of each row, `written` the buffer and
+        indices of each result."""
         b, size, lanes = self.b, self.size, self.lanes
         scalars = [v for v in dict.fromkeys([*(v for op in ops for v in op.operands), *results]) if v in self.known]
         use = part(self.block, [*scalars, *(value for value, _, _ in read)], ops, results)

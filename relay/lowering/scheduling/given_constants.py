@@ -1,4 +1,4 @@
-"""The arguments of a kernel for which every call gives a constant, and packed constants in their place."""
+"""Arguments of a kernel for which every call passes a constant, and packed constants that replace them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from relay.lowering.scheduling.arguments import constant_of, packed_constant
 from relay.lowering.shaped import is_buffer
 
 SUFFIXES = ("packed", "start", "third", "fourth", "fifth")
-"""What the names of packed constants end in, in the order of a strategy's columns; the second are usually what sums
-start from. Files have these names."""
+"""Suffixes of the names of packed constants, in the order of a strategy's columns; the second column is usually the
+initial accumulators. File names contain these suffixes."""
 
 
 class GivenConstants:
@@ -36,12 +36,12 @@ class GivenConstants:
         return all(constant_of(call.arguments[at]) is not None for call in self.calls)
 
     def constants_of(self, argument: BlockArgument) -> list[arith.ConstantOp]:
-        """The constants that calls pass for the argument."""
+        """Return the constants that calls pass for the argument."""
         at = self.position(argument)
         return [constant for call in self.calls if (constant := constant_of(call.arguments[at]))]
 
     def position(self, argument: BlockArgument) -> int:
-        """The argument's position in calls."""
+        """Return the argument's position in calls, which no longer pass retired arguments."""
         return sum(before not in self.retired for before in self.block.args[: argument.index])
 
     def replace(
@@ -51,7 +51,8 @@ class GivenConstants:
         packed: Sequence[Sequence[Array]],
         suffixes: Sequence[str] = SUFFIXES,
     ) -> list[SSAValue]:
-        """Replace an argument by packed constants, one row for each call; return the new arguments."""
+        """Replace an argument by packed constants, of which `packed` has a row for each call; return the new
+        arguments."""
         new = self.beside(argument, weights, packed, suffixes)
         self.retire(argument)
         return new
@@ -63,7 +64,8 @@ class GivenConstants:
         packed: Sequence[Sequence[Array]],
         suffixes: Sequence[str],
     ) -> list[SSAValue]:
-        """Add packed constants after an argument, one row for each call; return the new arguments."""
+        """Add packed constants after an argument, of which `packed` has a row for each call; return the new
+        arguments."""
         self.copied.append(argument)
         position = self.position(argument) + 1
         new: list[SSAValue] = []
@@ -80,7 +82,7 @@ class GivenConstants:
         return new
 
     def retire_unread(self, among: Iterable[BlockArgument] | None = None) -> None:
-        """Retire arguments that the function does not read, among all arguments or some."""
+        """Retire arguments that the function does not read, of all arguments or of `among`."""
         for argument in tuple(self.block.args if among is None else among):
             if not any(argument.uses) and argument not in self.retired:
                 self.retire(argument)
@@ -93,8 +95,8 @@ class GivenConstants:
         self.retired.append(argument)
 
     def narrow(self) -> None:
-        """Pass 32-bit numbers that fit into 8 or 16 bits as such, where the function only loads them: shifts, and most
-        initial sums."""
+        """Pass 32-bit constants whose values fit 8 or 16 bits in the narrower type, where the function only loads them:
+        shift counts, and most initial accumulators."""
         for argument in [each for each in self.block.args if each not in self.retired]:
             type, loads = argument.type, [use.operation for use in argument.uses]
             if not (is_buffer(type) and type.element_type == i32 and type.get_shape() and loads):
@@ -119,7 +121,7 @@ class GivenConstants:
 
 
 def widen(load: memref.LoadOp, narrow: SSAValue) -> None:
-    """Load from the narrow buffer instead, and extend the sign."""
+    """Replace the load by a load from the narrow buffer and a sign extension."""
     new = memref.LoadOp.get(narrow, list(load.indices))
     wide = ExtSIOp(new.res, i32)
     Rewriter.replace_op(load, [new, wide], [wide.result])

@@ -1,7 +1,7 @@
-"""Convolutions of groups of channels: several convolutions of one image, one after the other.
+"""Grouped convolutions: several convolutions of one image, one after the other.
 
-A group of few channels fills its vectors badly. Groups that are neighbours can be one, whose kernel has zeros where an
-output of one group would read another: that costs nothing until 16 lanes are full, and may pay beyond.
+A group of few channels fills its vectors badly. Neighbouring groups can be joined into one, whose kernel has zeros
+where an output of one group would read another group: that is free until 16 lanes are full, and may pay beyond.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from relay.target import LANES, CpuTarget
 
 @dataclass(frozen=True, kw_only=True)
 class GroupsSchedule(TileSchedule):
-    """A micro-kernel for each of `groups`, which are one or more neighbours of the operation's; `pad_in_copy`: the copy
-    of the data pads it; `masks` as of `pick_masks`."""
+    """A micro-kernel that is applied to each of `groups` groups, which are the operation's groups or several of them
+    joined; `pad_in_copy`: the copy of the data also pads it; `masks`: see `pick_masks`."""
 
     strategy = "groups"
     groups: int
@@ -42,7 +42,7 @@ class GroupsSchedule(TileSchedule):
 
 @dataclass(frozen=True)
 class GroupsInTurn(OfWeights[GroupsSchedule]):
-    """A convolution whose groups of channels do not mix: one group after the other."""
+    """A grouped convolution: one group after the other."""
 
     record = GroupsSchedule
     split: Groups
@@ -71,7 +71,7 @@ class GroupsInTurn(OfWeights[GroupsSchedule]):
         return pick.schedule(GroupsSchedule, chosen.cycles * joined.count, why)
 
     def kernels(self, joined: Groups) -> list[Array]:
-        """Each call's kernel as [g, o, i, j, c]."""
+        """Return each call's kernel as [g, o, i, j, c] of the joined groups."""
         size, zero_point = self.split.count // joined.count, joined.conv.kernel.zero_point
         return [joined_kernel(self.split.kernel_of(kernel), size, zero_point) for kernel in self.found.kernels]
 
@@ -92,7 +92,7 @@ class GroupsInTurn(OfWeights[GroupsSchedule]):
 
 
 def place_of(b: LoopBuilder, groups: Groups, schedule: TileSchedule, number: Index) -> Place:
-    """The place of group number `number` among the constants that `pack_groups` made."""
+    """Return the offsets of group number `number` in the constants of `pack_groups`, the data and the result."""
     conv, blocks, group = groups.conv, len(blocks_of(groups.conv.outputs, schedule.vectors)), schedule.codes_per_step
     lanes = -(-conv.outputs // LANES) * LANES
     return Place(
@@ -105,7 +105,7 @@ def place_of(b: LoopBuilder, groups: Groups, schedule: TileSchedule, number: Ind
 
 
 def joined_to(groups: Groups, count: int) -> Groups:
-    """Neighbouring groups joined so that `count` remain."""
+    """Join neighbouring groups so that `count` groups remain."""
     conv, size = groups.conv, groups.count // count
     channels = conv.channels * size
     new = replace(conv, channels=channels, outputs=conv.outputs * size, others=conv.pitch - channels)
@@ -113,7 +113,7 @@ def joined_to(groups: Groups, count: int) -> Groups:
 
 
 def cycles(groups: Groups, target: CpuTarget, flat: bool) -> float:
-    """The cycles of all groups."""
+    """Return the cycles of all groups."""
     conv, costs = groups.conv, target.costs
     last = conv.outputs % LANES
     finish = conv.outputs // LANES * costs.vector_store + (costs.partial_store if last else 0.0)
@@ -124,7 +124,7 @@ def cycles(groups: Groups, target: CpuTarget, flat: bool) -> float:
 
 
 def joined_kernel(kernel: Array, size: int, zero_point: int) -> Array:
-    """[g, o, i, j, c] of `size` neighbours as one each, [g / size, size * o, i, j, size * c]."""
+    """Join each `size` neighbouring groups of a kernel [g, o, i, j, c]: [g / size, size * o, i, j, size * c]."""
     count, outputs, rows, columns, channels = kernel.shape
     shape = (count // size, size, outputs, rows, columns, size, channels)
     result = np.full(shape, zero_point, kernel.dtype)
@@ -134,6 +134,6 @@ def joined_kernel(kernel: Array, size: int, zero_point: int) -> Array:
 
 
 def pack_groups(groups: Groups, schedule: TileSchedule, kernel: Array, bias: Array | None) -> Packed:
-    """The packed numbers of all groups, [g, o, i, j, c], concatenated."""
+    """Pack the kernels of all groups, [g, o, i, j, c], with the bias, and concatenate the results."""
     every = [pack_constants(groups.conv, schedule, one) for one in kernel]
     return concatenated(every, None if bias is None else [*bias.reshape(groups.count, -1)])

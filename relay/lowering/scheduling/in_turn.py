@@ -1,8 +1,8 @@
-"""Rows in turn: operations on the same rows, all of which run on a few rows before any runs on the next ones.
+"""Row chains: operations on the same rows, all of which process a few rows before any processes the next ones.
 
-Normalizations are such: what one operation writes of a row, the next one reads from the nearest cache. The operations
-up to the end of a reduction are a stage. Each stage runs on all of the few rows before the next stage runs on them: a
-row's sum is one long chain of operations that wait for each other, and a processor works on several rows meanwhile.
+Normalizations are such chains: what one operation writes of a row, the next one reads from the first-level cache. A
+stage is the operations up to the end of a reduction. Each stage processes all of the few rows before the next stage
+does: a row's sum is one long chain of dependent operations, and the processor overlaps several rows.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ Scheduled = linalg.GenericOp | linalg.FillOp
 
 @dataclass(frozen=True, kw_only=True)
 class InTurnSchedule(OpSchedule):
-    """`lanes`: widths of the vectors that operations on whole rows take, each for what is left by those before;
-    `partial`: vectors of partial results of reductions; `saturate`: 64 codes are narrowed at once; `rows`: how many
-    rows a stage runs on before the next one."""
+    """`lanes`: widths of the vectors of operations on whole rows, each used for what the wider ones leave of a row;
+    `partial`: vectors of partial results of reductions; `saturate`: 64 codes are narrowed at once; `rows`: the rows
+    that a stage processes before the next stage starts."""
 
     strategy = "in_turn"
     lanes: tuple[int, ...]
@@ -71,8 +71,8 @@ class InTurnSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class RowsInTurn(Strategy[InTurnSchedule]):
-    """A chain of operations on the same rows, `outer` of them with `size` elements each: at least one reduction of a
-    row, and then one that writes a row of numbers of which it reads the reduction's result."""
+    """A chain of operations on the same rows, which are `outer` in number and have `size` elements each: at least one
+    reduction of each row, and after it an operation that writes rows and reads the reduction's result."""
 
     record = InTurnSchedule
     any_length = True
@@ -101,7 +101,7 @@ class RowsInTurn(Strategy[InTurnSchedule]):
         return self.decide_vectors(kernel, pick)
 
     def decide_vectors(self, kernel: Kernel, pick: Picks) -> InTurnSchedule:
-        """All but the number of rows."""
+        """Decide everything except the number of rows."""
         whole = [op for op in self.chain if isinstance(op, linalg.GenericOp) and writes_rows(op, self.outer, self.size)]
         ours = [pick_lanes(op.body.block, self.size, kernel.target, Picks()) for op in whole]
         saturate = pick.may("saturate", any(saturate for _, saturate in ours))
@@ -125,7 +125,8 @@ class RowsInTurn(Strategy[InTurnSchedule]):
 
     @property
     def stages(self) -> list[list[Scheduled]]:
-        """The chain in parts that end with a reduction and what computes numbers from it, but for the last."""
+        """The chain divided into stages; every stage but the last ends with a reduction and the operations that compute
+        one value per row from it."""
         found, ended = [list[Scheduled]()], False
         for op in self.chain:
             if ended and not isinstance(op, linalg.FillOp) and not is_number(op, self.outer):
@@ -136,7 +137,7 @@ class RowsInTurn(Strategy[InTurnSchedule]):
         return found
 
     def needed_elsewhere(self, buffer: SSAValue) -> bool:
-        """Whether others than the chain read a buffer of numbers."""
+        """Whether operations outside the chain read a buffer that has one value per row."""
         others = any(use.operation not in self.chain for use in buffer.uses)
         return others or not isinstance(buffer.owner, memref.AllocOp)
 
@@ -144,8 +145,8 @@ class RowsInTurn(Strategy[InTurnSchedule]):
 def emit_stages(
     b: LoopBuilder, rows: RowsInTurn, schedule: InTurnSchedule, count: Index, row_of: Callable[[Index], Row]
 ) -> None:
-    """Each stage on `count` rows, at most the schedule's, before the next one; numbers of rows that later stages read
-    are on the stack meanwhile."""
+    """Emit each stage for `count` rows, at most the schedule's, before the next stage; values per row that later stages
+    read are stored on the stack."""
     stages, rooms = rows.stages, dict[SSAValue, SSAValue]()
     fills = {op.outputs[0]: op.inputs[0] for op in rows.chain if isinstance(op, linalg.FillOp)}
     for number, stage in enumerate(stages):
@@ -170,7 +171,7 @@ def emit_stages(
 
 
 class Chain:
-    """Operations from a first one on that run on the same rows."""
+    """Consecutive operations that process the same rows."""
 
     def __init__(self, outer: tuple[int, ...], size: int):
         self.ops: list[Scheduled] = []
@@ -179,8 +180,8 @@ class Chain:
 
     @classmethod
     def of(cls, first: Scheduled, least: int = LANES, rows: int = 2) -> Chain | None:
-        """The longest chain from the operation on, of rows of so many elements at least, if it is worth one: there are
-        as many rows, or a reduction computes what it joins."""
+        """Return the longest chain that starts with the operation, of rows of at least `least` elements, if it pays: it
+        has at least `rows` rows, or contains a reduction of computed elements; else None."""
         op: Operation | None = first
         found: Chain | None = None
         while op is not None and not isinstance(op, scf.ForOp | scf.IfOp | scf.WhileOp | memref.CopyOp):
@@ -193,7 +194,8 @@ class Chain:
 
     @classmethod
     def start(cls, op: Scheduled, least: int) -> Chain | None:
-        """The rows of what the first operation writes, or starts."""
+        """Start a chain with the rows that the first operation writes, or, for a fill, those of the reduction that it
+        initialises."""
         if isinstance(op, linalg.FillOp):
             users = [use.operation for use in op.outputs[0].uses]
             generics = [user for user in users if isinstance(user, linalg.GenericOp) and is_reduction(user)]
@@ -204,8 +206,8 @@ class Chain:
         return cls(tuple(sizes[:-1]), sizes[-1]) if len(sizes) > 1 and sizes[-1] >= least else None
 
     def take(self, op: Scheduled) -> bool:
-        """Add an op to the chain, if it runs on the same rows and reads only those among the buffers that the chain
-        writes."""
+        """Add an op to the chain if it processes the same rows, and reads only the current row of buffers that the
+        chain writes."""
         if isinstance(op, linalg.FillOp):
             fits = shape_of(op.outputs[0]) == self.outer and contiguous(op.outputs[0].type)
         else:
@@ -225,14 +227,14 @@ class Chain:
         )
 
     def is_here(self, value: SSAValue, map: AffineMap) -> bool:
-        """Whether an operand is nothing that is written here, or the part of it that belongs to the row."""
+        """Whether an operand is a buffer that the chain does not write, or the current row of one that it writes."""
         if value in self.written:
             return is_identity(map, len(shape_of(value)))
         return not is_buffer(value.type) or root(value) not in {root(other) for other in self.written}
 
     def trimmed(self, rows: int) -> bool:
-        """Drop what follows the last operation on whole rows; whether one reads what a reduction gave, and it is worth
-        a chain."""
+        """Drop the operations after the last one on whole rows; return whether that one depends on a reduction's result
+        and the chain pays."""
         given: set[SSAValue] = set()
         last = 0
         for number, op in enumerate(self.ops):
@@ -250,19 +252,19 @@ class Chain:
 
 
 def is_number(op: linalg.GenericOp, outer: tuple[int, ...]) -> bool:
-    """Whether the operation computes a number for each row."""
+    """Whether the operation computes one value for each row."""
     parallel = all(kind.data is IteratorType.PARALLEL for kind in op.iterator_types)
     written = op.indexing_maps.data[len(op.inputs) :]
     return parallel and tuple(extents(op)) == outer and all(is_identity(map.data, len(outer)) for map in written)
 
 
 def writes_rows(op: linalg.GenericOp, outer: tuple[int, ...], size: int) -> bool:
-    """Whether the operation computes rows of elements, in vectors."""
+    """Whether the operation computes rows of elements and can be lifted to vectors."""
     return in_rows(op) and extents(op) == [*outer, size] and can_lift(op.body.block)
 
 
 def is_reduction(op: linalg.GenericOp) -> bool:
-    """Whether the operation joins what it computes of each element of a row."""
+    """Whether the operation is a reduction along the rows, of values that it computes from their elements."""
     last, kinds = len(op.iterator_types) - 1, [kind.data for kind in op.iterator_types]
     if len(op.outputs) != 1 or [d for d, kind in enumerate(kinds) if kind is not IteratorType.PARALLEL] != [last]:
         return False
@@ -277,11 +279,11 @@ def is_reduction(op: linalg.GenericOp) -> bool:
 
 
 Kept = Mapping[SSAValue, tuple[SSAValue, Index]]
-"""Buffers whose current row is in scratch memory: which memory, and the start of the row."""
+"""Buffers whose current row is in scratch memory: that memory, and the start of the row in it."""
 
 
 class Row:
-    """Emits operations on one row; `numbers` is what each buffer with one number a row holds for it."""
+    """Emits operations on one row; `numbers`: the current value of each buffer with one value per row."""
 
     def __init__(
         self,
@@ -307,7 +309,7 @@ class Row:
             self.whole(op)
 
     def number(self, value: SSAValue, map: AffineMap) -> SSAValue:
-        """The number of an operand for this row."""
+        """Return an operand's value for this row."""
         return self.numbers[value] if value in self.numbers else read(self.b, value, map, list(self.dims))
 
     def whole(self, op: linalg.GenericOp) -> None:
@@ -322,7 +324,7 @@ class Row:
         in_vectors(self.b, self.rows.size, given.lanes, vector, overlap=LANES if apart(op) else 0, independent=True)
 
     def reduced(self, op: linalg.GenericOp) -> SSAValue:
-        """The result of a reduction: vectors of partial results, joined at the end."""
+        """Emit a reduction and return its result: vectors of partial results, combined at the end."""
         b, size, block = self.b, self.rows.size, op.body.block
         join, result = block.last_op, buffer_of(op.outputs[0])
         assert join is not None and isinstance(join := join.operands[0].owner, JOINS)
@@ -367,7 +369,8 @@ class Row:
         joined: Callable[[Index, SSAValue], SSAValue],
         pair: Join,
     ) -> SSAValue:
-        """The same for rows whose size is known at run time only: in the order of rows whose size is known."""
+        """Emit a reduction of a row whose size is known only at run time, in the order of `reduced`; return its
+        result."""
         b, block, end = self.b, op.body.block, self.b.length(size)
         plain = ElementwiseSchedule(flat=False, lanes=(1,), overlap=False, saturate=False)
         emitter, join = OfRow(b, op, block, plain, self), block.last_op
@@ -397,7 +400,7 @@ class Row:
 
 
 class OfRow(Elementwise):
-    """An operation on elements of the row at hand, some operands of which are numbers, or in scratch memory."""
+    """An operation on elements of the current row, some operands of which are per-row values or in scratch memory."""
 
     def __init__(
         self, builder: LoopBuilder, op: linalg.GenericOp, block: Block, schedule: ElementwiseSchedule, row: Row

@@ -1,4 +1,4 @@
-"""Loops over tiles, and loops that fill and copy buffers, element by element: LLVM makes vectors of them."""
+"""Loops over tiles, and loops that fill and copy buffers element by element, which LLVM vectorizes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from relay.lowering.shaped import leads, shape_of
 
 
 def emit_fill(builder: LoopBuilder, op: linalg.FillOp, *, flat: bool | None = None) -> None:
-    """linalg.fill: every element is the scalar. `flat`: as one dimension, by default where it is contiguous."""
+    """Emit `linalg.fill`. `flat`: as a loop over one dimension; by default, if the buffer is contiguous."""
     target = op.outputs[0]
     if contiguous(target.type) and leads(shape_of(target)) if flat is None else flat:
         target = builder.flatten(target)
@@ -24,7 +24,8 @@ def emit_fill(builder: LoopBuilder, op: linalg.FillOp, *, flat: bool | None = No
 
 
 def emit_copy(builder: LoopBuilder, op: memref.CopyOp, *, flat: bool | None = None) -> None:
-    """memref.copy: element by element; both as one dimension, by default where they are contiguous."""
+    """Emit `memref.copy` element by element. `flat`: as a loop over one dimension; by default, if both buffers are
+    contiguous."""
     source, target = op.source, op.destination
     fixed = not isinstance(view := target.owner, memref.SubviewOp) or not view.offsets
     rows = all(contiguous(v.type) and leads(shape_of(v)) for v in (source, target)) if flat is None else flat
@@ -35,7 +36,7 @@ def emit_copy(builder: LoopBuilder, op: memref.CopyOp, *, flat: bool | None = No
 
 
 def store(builder: LoopBuilder, value: SSAValue, target: SSAValue, places: Sequence[Index]) -> None:
-    """Store an element; that of a view whose offsets are computed in its source, at these offsets."""
+    """Store an element; for a subview with computed offsets, store it in the subview's source at these offsets."""
     if isinstance(view := target.owner, memref.SubviewOp) and view.offsets:
         given = iter(view.offsets)
         offsets = [next(given) if each == DYNAMIC else each for each in int_values(view.static_offsets)]
@@ -46,7 +47,8 @@ def store(builder: LoopBuilder, value: SSAValue, target: SSAValue, places: Seque
 def over(
     b: LoopBuilder, count: int, size: int, body: Callable[[Index, int], None], *, independent: bool = False
 ) -> None:
-    """Emit the body for tiles of `size` and for the rest of a row of `count`; it gets start and size of each."""
+    """Emit the body for tiles of `size` of a row of `count`, and for the rest; the body gets the start and the size of
+    each."""
     size = max(min(size, count), 1)
     whole = count // size * size
     with b.loop(0, whole, size, independent=independent) as (start, _):

@@ -1,8 +1,8 @@
 """The micro-kernel of convolutions and products: tiles of pixels x 16-channel vectors, accumulators in registers.
 
-Per step of the reduction it loads a few vectors of packed weights and, per pixel, broadcasts what the pixel needs:
-4 codes for a dot product (2 of 16 bits), or one element for multiply-add. Where the target multiplies two rows of
-codes by two at once, neighbouring pixels are such rows: `[channel / 2][pixel][2]` are the accumulators of a pair.
+Each step of the reduction loads a few vectors of packed weights and, for each pixel, broadcasts the step's elements: 4
+codes for a dot product (2 of 16 bits), or one element for multiply-add. Where the target multiplies two rows of codes
+by two columns at once, two neighbouring pixels are these rows: their accumulators are `[channel / 2][pixel][2]`.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from relay.lowering.shaped import Extent, at_most, buffer_of, vector_of
 from relay.target import LANES
 
 FLIP = -0x7F7F7F80
-"""Turns 4 signed codes into unsigned ones, 128 larger; or those into signed ones, 128 smaller."""
+"""XOR mask for a word of 4 codes: makes signed codes unsigned, 128 larger, or unsigned codes signed, 128 smaller."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """A block of channels inside a loop over blocks: its number, its first channel, its vectors, and the channels of
+    """A block of channels inside a loop over blocks: its number, first channel, number of vectors, and the channels of
     its last vector."""
 
     number: Index
@@ -47,8 +47,9 @@ class Block:
 
 @dataclass(frozen=True)
 class Place:
-    """Where one of several products is: its first dimensions in the result, its first row, where its weights and
-    initial accumulators start; its first channel in the data and in the result, and its first block."""
+    """Offsets of one of several products: `outer` indices of the result, first `row` of the data, start of its
+    `weights` and `initial` accumulators, first channel in the `data`, first `channel` in the result, and first
+    `block`."""
 
     outer: tuple[Index, ...] = ()
     row: Index = 0
@@ -60,8 +61,9 @@ class Place:
 
 
 class MatmulEmitter:
-    """Emits one contraction with its epilogue. `data` is flat; `runs`: rows of results, and the kernel rows that count
-    there (`padding.spans`), each with initial accumulators of its own, none for all."""
+    """Emits one contraction with its epilogue. `data` is flat; `runs`: spans of result rows with the kernel rows that
+    are inside the image there (`padding.spans`), each with its own initial accumulators; empty for a single span of all
+    rows."""
 
     def __init__(
         self,
@@ -75,7 +77,7 @@ class MatmulEmitter:
         runs: Sequence[Span] = (),
         count: SSAValue | None = None,
     ):
-        """`count`: pixels of the only row, where that is known at run time only."""
+        """`count`: the pixels of the only row, if known only at run time."""
         self.b, self.conv, self.schedule, self.epilogue = builder, conv, schedule, epilogue
         self.place, self.count = place, count
         self.group = schedule.codes_per_step
@@ -122,7 +124,8 @@ class MatmulEmitter:
         group.loop(self.b, apart, lambda number, channel, last: body(Block(number, channel, group.vectors, last)))
 
     def over_pixels(self, pixels: int, channels: int, body: Callable[[Sequence[Index], Index, int], None]) -> None:
-        """Loops over tiles of `pixels` in a row, and one of what is left; with the loops around, for `channels`."""
+        """Emit loops over tiles of `pixels` pixels, a smaller tile for the rest of a row, and the loops around them,
+        for `channels` channels."""
         conv, b, apart = self.conv, self.b, sharing.of_pixels(self.conv, channels)
         if self.schedule.flat:
             width = conv.images * conv.out_rows * conv.out_columns if self.count is None else self.count
@@ -143,8 +146,8 @@ class MatmulEmitter:
         body: Callable[[Sequence[Index], Index, int], None],
         apart: DictionaryAttr,
     ) -> None:
-        """Tiles of a row, the last of which may be smaller. Threads share them if it is the only row: what is left is
-        a turn of the same loop, not code behind it as in `rows`."""
+        """Emit the tiles of a row, the last of which may be smaller. Threads share the tiles of an only row, so the
+        rest is an iteration of the same loop, not code behind it as in `rows`."""
         b = self.b
         only = self.schedule.flat or self.conv.images * self.conv.out_rows == 1
         if isinstance(width, Extent) or not isinstance(width, int):
@@ -173,7 +176,8 @@ class MatmulEmitter:
         only: bool,
         apart: DictionaryAttr,
     ) -> None:
-        """The same for a row whose size is known at run time only; what is left is tiles of powers of two pixels."""
+        """Emit the tiles of a row whose size is known only at run time; the rest is divided into tiles of powers of two
+        pixels."""
         b, most = self.b, None
         if isinstance(width, Extent):
             most, width = at_most(width), b.length(width)
@@ -196,7 +200,7 @@ class MatmulEmitter:
                 when(b, below(b, number, whole), lambda: body(point, x, pixels), left)
 
     def tile(self, point: Sequence[Index], x: Index, pixels: int, block: Block) -> None:
-        """`pixels` neighbours in a row times a block of channels."""
+        """Emit a tile: `pixels` neighbours in a row times a block of channels."""
         b, conv, schedule, vectors = self.b, self.conv, self.schedule, block.vectors
         initial = b.plus(self.starting, block.channel)
         carried = self.start(initial, pixels, vectors)
@@ -230,7 +234,7 @@ class MatmulEmitter:
         self.finish(accumulators, [*self.place.outer, *point, x], pixels, at)
 
     def start(self, initial: Index, pixels: int, vectors: int) -> list[SSAValue]:
-        """The initial accumulators of a tile."""
+        """Return the initial accumulators of a tile."""
         b = self.b
         start = [b.vector_load(self.initial, [b.plus(initial, v * LANES)], LANES) for v in range(vectors)]
         if self.matrix:
@@ -242,7 +246,7 @@ class MatmulEmitter:
         return carried
 
     def codes_before(self, step: Index) -> Index:
-        """The codes of a run that precede those of a step."""
+        """Return the number of codes of a contiguous run that precede a step's."""
         return self.b.times(step, self.group)
 
     def ask_ahead(self, point: Sequence[Index], x: Index, pixels: int, block: Block, step: Index) -> None:
@@ -265,7 +269,7 @@ class MatmulEmitter:
     def extra_steps(
         self, accumulators: Sequence[SSAValue], data: Index, block: Block, pixels: int
     ) -> Sequence[SSAValue]:
-        """What the weights that did not fit lack."""
+        """Add the products of the weights' outliers, the parts of weights that exceed 8 bits, to the accumulators."""
         b, most = self.b, self.schedule.outlier_steps
         weights, counts, offsets = self.more
         number = b.plus(self.place.block, block.number)
@@ -281,7 +285,8 @@ class MatmulEmitter:
         return steps.results
 
     def finish(self, accumulators: Sequence[SSAValue], point: Sequence[Index], pixels: int, block: Block) -> None:
-        """The epilogue of a tile: written out if it is short, else a loop; accumulators go through the stack then."""
+        """Emit the epilogue of a tile: unrolled if it is short, else as a loop over accumulators that are stored on the
+        stack."""
         b, vectors = self.b, block.vectors
         values = list(accumulators[: pixels * vectors])
         if self.schedule.sums_of_data:
@@ -304,10 +309,10 @@ class MatmulEmitter:
         self.columns(scratch, 0, point, pixels, block)
 
     def columns(self, scratch: SSAValue, first: int, point: Sequence[Index], pixels: int, block: Block) -> None:
-        """The epilogue of a tile whose accumulators are in memory from element `first` on."""
+        """Emit the epilogue of a tile whose accumulators are in memory from element `first` on."""
         b, vectors = self.b, block.vectors
         whole = vectors if block.last == LANES else vectors - 1
-        if whole:  # one loop over both: the longer it is, the more turns there are to work on at once
+        if whole:  # one loop over both pixels and vectors: a longer loop gives the processor more iterations to overlap
             with b.loop(0, pixels * whole) as (turn, _):
                 m, v = quotient(b, turn, whole), remainder(b, turn, whole)
                 self.vector(scratch, first, m, b.times(v, LANES), point, block, LANES)
@@ -318,7 +323,7 @@ class MatmulEmitter:
     def vector(
         self, scratch: SSAValue, first: int, m: Index, ahead: Index, point: Sequence[Index], block: Block, lanes: Index
     ) -> None:
-        """The epilogue of one vector of channels of a pixel of a tile."""
+        """Emit the epilogue of one vector of channels of a pixel of a tile."""
         b, (*outer, x) = self.b, point
         at = b.plus(b.plus(b.times(m, block.vectors * LANES), ahead), first)
         accumulators = b.vector_load(scratch, [at], LANES)
@@ -332,18 +337,19 @@ class MatmulEmitter:
         return self.b.add(arith.AddiOp(value, product)).result
 
     def turns(self) -> Sequence[tuple[int, Index, int]]:
-        """Loops over the steps of a run: how many steps a turn has, how many turns, and the first step."""
+        """Return loops over the steps of a contiguous run of data: for each loop the steps of an iteration, the number
+        of iterations, and the first step."""
         count = self.schedule.steps_at_once
         if isinstance(run := run_length(self.conv), Extent):
             return [(1, quotient(self.b, self.b.plus(self.b.length(run), self.group - 1), self.group), 0)]
         whole, rest = divmod(self.run, count)
         found = [(count, whole, 0)] if whole else []
-        if (count, whole) == (1, 2) and self.group < MATRIX:  # a loop of two: LLVM loads all pixels first, and spills
+        if (count, whole) == (1, 2) and self.group < MATRIX:  # LLVM would load both iterations' pixels first, and spill
             found = [(count, 1, 0), (count, 1, count)]
         return [*found, (rest, 1, whole * count)] if rest else found
 
     def values(self, data: Index, pixels: int, count: int) -> list[list[Callable[[], SSAValue]]]:
-        """What emits what each pixel, or pair of them, gives to each of `count` steps."""
+        """Return, for each of `count` steps, functions that emit the operand of each pixel, or pair of pixels."""
         b, pitch, size = self.b, self.conv.strides[1] * self.conv.pitch, count * self.group
         if self.schedule.steps_at_once == 1 and not self.matrix:
             return [[partial(self.broadcast, data, m * pitch) for m in range(pixels)]]
@@ -363,7 +369,7 @@ class MatmulEmitter:
         return [[partial(self.spread, b.lane(each, number)) for each in words] for number in range(count)]
 
     def by_pixel(self, carried: Sequence[SSAValue], pixels: int, vectors: int) -> list[SSAValue]:
-        """Accumulators of pairs of pixels as those of each pixel, and so the sums of data."""
+        """Convert accumulators of pairs of pixels, and sums of their data, to those of single pixels."""
         b, found, count = self.b, list[SSAValue](), -(-pixels // 2) * vectors
         for m in range(pixels):
             lanes = [4 * (n // 2) + 2 * (m % 2) + n % 2 for n in range(LANES)]
@@ -382,8 +388,8 @@ class MatmulEmitter:
         vectors: int,
         summed: Index | None = None,
     ) -> list[SSAValue]:
-        """One step of the reduction for the whole tile, with the `values` of its pixels; the sums take part in step
-        number `summed`."""
+        """Emit one step of the reduction for the whole tile, with the operands `values` of its pixels. `summed`: the
+        step's number for the sums of data; None leaves the sums unchanged."""
         b, group = self.b, 4 if summed is None else self.group
         columns = [self.weight(weights, b.plus(at, v * LANES * group), group) for v in range(vectors)]
         ones = None
@@ -410,16 +416,17 @@ class MatmulEmitter:
         return b.add(ExtSIOp(vec, vector_of(i32, LANES))).result
 
     def widened(self, codes: SSAValue, number: int) -> SSAValue:
-        """One of the codes in each of 16 lanes, in 32 bits."""
+        """Return code number `number` broadcast to 16 lanes and extended to 32 bits."""
         return self.b.add(ExtSIOp(self.b.shuffle(codes, codes, [number] * LANES), vector_of(i32, LANES))).result
 
     def spread(self, word: SSAValue) -> SSAValue:
-        """Four codes, or two of 16 bits, broadcast to 16 lanes."""
+        """Return a word of four codes, or two of 16 bits, broadcast to 16 lanes."""
         element = i16 if self.group == 2 else i8
         return self.b.bitcast(self.b.broadcast(word, LANES), element, self.group * LANES)
 
     def broadcast(self, data: Index, ahead: int) -> SSAValue:
-        """What one pixel gives to a step, in every lane; for a dot product with the signedness that it takes."""
+        """Return a pixel's operand of a step, broadcast to all lanes; for a dot product, with the signedness that it
+        requires."""
         b, conv, at = self.b, self.conv, self.b.plus(data, ahead)
         if conv.is_float and self.group == 1:
             return b.broadcast(b.load(self.data, [at]), LANES)

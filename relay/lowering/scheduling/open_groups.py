@@ -1,4 +1,4 @@
-"""Blocks of channels of a product whose number is known at run time only: the keys of attention."""
+"""Blocks of channels of a product whose number of channels is known only at run time, such as the keys of attention."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from relay.target import LANES
 
 @dataclass(frozen=True)
 class OpenGroup:
-    """`count` blocks of so many vectors from channel `first` on; with `last`, one block, that of the last channels, of
-    one vector of so many, unless they are none."""
+    """`count` blocks of `vectors` vectors from channel `first` on, at most `most`. If `last` is set: a single block of
+    one vector with `last` channels, which is skipped if `last` is 0."""
 
     first: Index
     count: Index
@@ -26,8 +26,8 @@ class OpenGroup:
     last: Index | None = None
 
     def loop(self, b: LoopBuilder, apart: DictionaryAttr | None, body: Callable[[Index, Index, Index], None]) -> None:
-        """Emit the body for each block: its number, where all are of one size, its first channel, and the channels of
-        its last vector."""
+        """Emit the body for each block, with its number (0 for the partial block), its first channel, and the channels
+        of its last vector."""
         if self.last is not None:
             last = self.last
             when(b, below(b, 0, last), lambda: body(0, self.first, last))
@@ -37,12 +37,12 @@ class OpenGroup:
 
 
 def all_groups(b: LoopBuilder, outputs: int, vectors: int) -> Sequence[Group | OpenGroup]:
-    """The blocks of all channels."""
+    """Return the blocks of all channels."""
     return open_groups(b, outputs, vectors) if isinstance(outputs, Extent) else groups_of(outputs, vectors)
 
 
 def open_groups(b: LoopBuilder, outputs: Extent, vectors: int) -> Sequence[OpenGroup]:
-    """Whole blocks, blocks of one vector of what is left, and a vector that is not whole."""
+    """Return whole blocks, then blocks of one vector for the rest, then a partial vector."""
     end, width = b.length(outputs), vectors * LANES
     whole, last = quotient(b, end, width), remainder(b, end, LANES)
     groups = [OpenGroup(0, whole, vectors, at_most(outputs) // width)]

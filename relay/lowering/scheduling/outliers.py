@@ -1,9 +1,9 @@
-"""Unsigned weights around a zero point, as signed weights for a dot product, and the few that do not fit.
+"""Unsigned weights with a zero point as signed weights for a dot product, and the outliers that exceed 8 bits.
 
-`weight - zero point` has 9 bits. Weights around the middle fit 8, and networks have one or two per layer that do not:
-these are clipped, and what is missing is added by extra steps of the reduction, one for each group of 4 codes that has
-any, in the blocks of channels that have them. Where there are many, the sums of the data correct for another zero point
-instead (see `matmul`).
+`weight - zero point` has 9 bits. Most weights fit 8 bits, and a layer has typically one or two that do not: these are
+clipped, and the remainder is added by extra steps of the reduction, one for each group of 4 codes with an outlier, in
+the blocks of channels that have one. With many outliers, sums of the data correct for another zero point instead (see
+`matmul`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from relay.target import LANES, CpuCosts
 
 @dataclass(frozen=True)
 class Outliers:
-    """Per block of channels, padded to the same number: how many extra steps, where each finds its 4 codes (from the
-    first tap of a pixel on), and its weights, [block][step][vector][16 channels][4]."""
+    """The extra steps per block of channels, padded to `most`: their number, the offset of each step's 4 codes (from
+    the first tap of a pixel on), and its weights, [block][step][vector][16 channels][4]."""
 
     counts: Array
     offsets: Array
@@ -30,19 +30,19 @@ class Outliers:
 
 
 def centred(conv: Convolution, kernel: Array) -> tuple[Array, Array]:
-    """Kernel codes less their zero point: clipped to i8, and the rest, both as i16."""
+    """Return the kernel's codes minus their zero point, clipped to i8, and the remainder, both as i16."""
     wide = kernel.astype(np.int16) - np.int16(conv.kernel.zero_point)
     clipped = np.clip(wide, -128, 127)
     return clipped, wide - clipped
 
 
 def fits(conv: Convolution, kernel: Array) -> bool:
-    """Whether each weight is the sum of two that fit."""
+    """Whether each weight minus its zero point is a sum of two numbers of 8 bits."""
     return bool(centred(conv, kernel)[1].max(initial=0) <= 127)
 
 
 def few(conv: Convolution, kernel: Array, vectors: int, costs: CpuCosts) -> bool:
-    """Whether extra steps can hold all weights that do not fit."""
+    """Whether all outliers fit into the allowed number of extra steps."""
     if not fits(conv, kernel):
         return False
     rest = centred(conv, kernel)[1]
@@ -52,7 +52,7 @@ def few(conv: Convolution, kernel: Array, vectors: int, costs: CpuCosts) -> bool
 
 
 def groups_of(conv: Convolution, rest: Array, vectors: int) -> list[Array]:
-    """The steps with any weight in each block of channels."""
+    """Return the numbers of the steps that have an outlier in each block of channels."""
     matrix = runs(conv, rest, 4)
     return [
         np.flatnonzero(matrix[first : first + count * LANES].reshape(-1, matrix.shape[1] // 4, 4).any(axis=(0, 2)))
@@ -61,7 +61,7 @@ def groups_of(conv: Convolution, rest: Array, vectors: int) -> list[Array]:
 
 
 def extra_steps(conv: Convolution, kernel: Array, vectors: int, most: int) -> Outliers:
-    """The extra steps of one kernel, `most` in each block."""
+    """Return the extra steps of one kernel, `most` in each block."""
     rest = centred(conv, kernel)[1]
     matrix = runs(conv, rest, 4)
     steps = groups_of(conv, rest, vectors)
@@ -79,12 +79,12 @@ def extra_steps(conv: Convolution, kernel: Array, vectors: int, most: int) -> Ou
 
 
 def most_steps(conv: Convolution, kernel: Array, vectors: int) -> int:
-    """The largest number of extra steps of a block."""
+    """Return the largest number of extra steps of a block."""
     return max((len(found) for found in groups_of(conv, centred(conv, kernel)[1], vectors)), default=0)
 
 
 def offsets(conv: Convolution) -> Array:
-    """Where each step finds its codes, in elements from a pixel's first tap on."""
+    """Return the offset of each step's codes, in elements from a pixel's first tap on."""
     run = run_length(conv)
     taps = conv.kernel_columns * conv.channels // run
     row, column, code = np.meshgrid(

@@ -1,4 +1,4 @@
-"""The constants of one call of a contraction: what its schedule makes of the weights, at compile time."""
+"""The constants of one call of a contraction, which its schedule packs at compile time."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from relay.mapping import spilled
 
 @dataclass(frozen=True)
 class Packed:
-    """The constants of one call of a kernel: weights, initial accumulators, and what else the schedule reads: which
-    of 4 codes count in the sums, or where the initial accumulators of each row start, and an order of bytes."""
+    """The constants of one call of a kernel: weights, initial accumulators, and in `more` other constants of the
+    schedule: the codes that count in sums of data, extra steps for outliers, or tables of offsets."""
 
     weights: Array
     initial: Array
@@ -36,8 +36,8 @@ class Packed:
 
 
 def pack_constants(conv: Convolution, schedule: TileSchedule, kernel: Array, runs: Sequence[Span] = ()) -> Packed:
-    """Numbers of the micro-kernel for the weights of one call; initial accumulators for each of `runs`, of the kernel
-    rows that count there."""
+    """Pack the weights of one call for the micro-kernel; there are initial accumulators for each of `runs`, of the
+    kernel rows that are inside the image there."""
 
     def starting(offset: int) -> Array:
         kernels = [kernel[:, start:stop] for _, _, start, stop in runs] or [kernel]
@@ -69,6 +69,7 @@ def pack_constants(conv: Convolution, schedule: TileSchedule, kernel: Array, run
 
 
 def pack_floats(conv: Convolution, vectors: int, kernel: Array, runs: int = 1, group: int = 1) -> Packed:
-    """Float weights in blocks of so many vectors of channels, and zeros as the initial accumulators of each run."""
+    """Pack float weights in blocks of `vectors` vectors of channels, with zeros as the initial accumulators of each of
+    `runs` spans."""
     zeros = padded(np.zeros(conv.outputs, np.float32))
     return Packed(pack(as_matrix(conv, kernel, group), vectors, group), np.tile(zeros, runs))

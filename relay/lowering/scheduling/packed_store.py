@@ -1,8 +1,9 @@
-"""The end of a tile of a contraction as codes: four vectors of accumulators become 64 bytes that lie in order.
+"""The epilogue of a tile of a contraction that ends in codes: four vectors of accumulators become 64 bytes in memory
+order.
 
-What follows a tile is written vector by vector up to where its codes are clamped; `saturate` then narrows four vectors
-at a time, and one shuffle of words puts the codes in the order of memory. Vectors that lie one behind the other there
-are stored together: the channels of a pixel, and neighbouring pixels where the tile has all their channels.
+The epilogue is emitted vector by vector up to the value that is clamped; `saturate` then narrows four vectors at a
+time, and one shuffle of words puts the codes in memory order. Vectors that are contiguous in memory are stored
+together: the channels of a pixel, and neighbouring pixels if the tile has all their channels.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from relay.lowering.shaped import shape_of
 from relay.target import LANES
 
 GROUP = 4
-"""Vectors that are narrowed at once; also the codes of a word."""
+"""The number of vectors that are narrowed at once, and of codes in a word."""
 WORDS = LANES // GROUP
-"""Words that one vector's codes are."""
+"""The number of words that hold one vector's codes."""
 
 
 class PackedStore:
-    """Writes tiles of an epilogue that ends in clamped codes of one buffer (`Weighted.packs`)."""
+    """Stores tiles of an epilogue that ends in clamped codes in one buffer (`Around.packs`)."""
 
     def __init__(self, builder: LoopBuilder, epilogue: Epilogue):
         self.b, self.epilogue = builder, epilogue
@@ -34,7 +35,7 @@ class PackedStore:
         self.target = builder.flatten(epilogue.outputs[0].value)
 
     def tile(self, values: Sequence[SSAValue], point: Sequence[Index], channel: Index, vectors: int, last: int) -> None:
-        """Accumulators [pixel][vector] of neighbouring pixels from `point` on and channels from `channel` on; the last
+        """Store a tile of accumulators [pixel][vector], of pixels from `point` and channels from `channel` on; the last
         vector of a pixel has `last` channels, a multiple of 4."""
         *outer, x = point
         start = self.place([*outer, x, channel])
@@ -56,7 +57,7 @@ class PackedStore:
             self.store(saturate(self.b, self.epilogue.clamp, results), words, places, start)
 
     def result(self, accumulators: SSAValue, point: Sequence[Index], channel: Index, lanes: int) -> SSAValue:
-        """What is clamped, of one vector."""
+        """Return the value before the clamp, for one vector."""
         epilogue = self.epilogue
         assert epilogue.op is not None and epilogue.clamp is not None
         dims = [*point, channel]
@@ -64,7 +65,7 @@ class PackedStore:
         return epilogue.lifter.emit(epilogue.op.body.block, values, [epilogue.clamp.value])[0]
 
     def place(self, dims: Sequence[Index]) -> Index:
-        """The offset of an element."""
+        """Return the offset of an element of the result."""
         b = self.b
         total: Index = 0
         for dim, stride in zip(dims, strides(self.shape), strict=True):
@@ -72,7 +73,8 @@ class PackedStore:
         return total
 
     def store(self, codes: SSAValue, words: Sequence[int], places: Sequence[int], start: Index) -> None:
-        """Write words of the codes, by number, to places relative to `start`: neighbours together."""
+        """Store the words of the codes with numbers `words` at `places`, offsets from `start`; contiguous words
+        together."""
         b = self.b
         count = 0
         while count < len(words):
@@ -85,5 +87,5 @@ class PackedStore:
             count += size
 
     def choose(self, codes: SSAValue, words: Sequence[int]) -> SSAValue:
-        """Some words of a vector, by number."""
+        """Return the words of a vector with the given numbers."""
         return self.b.shuffle(codes, codes, words)

@@ -1,4 +1,4 @@
-"""Packs weights in the order in which micro-kernels read them: at compile time, in numpy."""
+"""Packs weights at compile time, in numpy, in the order in which micro-kernels read them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from relay.target import LANES
 
 
 def blocks_of(outputs: int, vectors: int) -> list[tuple[int, int]]:
-    """Output channels in blocks of `vectors`, then a block for the rest: (first channel, vectors)."""
+    """Divide output channels into blocks of `vectors` vectors, and a block for the rest; return (first channel,
+    vectors)."""
     whole = -(-outputs // LANES)
     full = [(b * vectors * LANES, vectors) for b in range(whole // vectors)]
     return full + ([(len(full) * vectors * LANES, whole % vectors)] if whole % vectors else [])
@@ -23,8 +24,8 @@ def blocks_of(outputs: int, vectors: int) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Group:
-    """Blocks of channels of one size: `count` of them, from block number `first` on, the first channels of which are
-    `width` apart; `last`: channels of their last vector."""
+    """`count` blocks of channels of one size from block number `first` on, whose first channels are `width` apart;
+    `last`: the channels of their last vector."""
 
     first: int
     count: int
@@ -33,13 +34,14 @@ class Group:
     last: int
 
     def loop(self, b: LoopBuilder, apart: DictionaryAttr | None, body: Callable[[Index, Index, Index], None]) -> None:
-        """Emit the body for each block: its number, its first channel, and the channels of its last vector."""
+        """Emit the body for each block, with its number, its first channel, and the channels of its last vector."""
         with b.loop(self.first, self.first + self.count, independent=True, apart=apart) as (number, _):
             body(number, b.times(number, self.width), self.last)
 
 
 def groups_of(outputs: int, vectors: int) -> list[Group]:
-    """Whole blocks, then one of what is left; a block with a partial vector is by itself."""
+    """Return groups of equal blocks: the whole blocks, then a smaller block for the rest; a block with a partial vector
+    forms its own group."""
     blocks = blocks_of(outputs, vectors)
     whole = sum(first + count * LANES <= outputs and count == vectors for first, count in blocks)
     groups = [Group(0, whole, vectors, vectors * LANES, LANES)] if whole else []
@@ -50,21 +52,24 @@ def groups_of(outputs: int, vectors: int) -> list[Group]:
 
 
 def as_matrix(conv: Convolution, kernel: Array, group: int) -> Array:
-    """Kernel [o, i, j, c], its zero point subtracted, as `runs` of int or float [o, reduction]."""
+    """Return the kernel [o, i, j, c] minus its zero point as an int or float matrix [o, reduction], padded as by
+    `runs`."""
     return runs(conv, kernel.astype(np.int32) - conv.kernel.zero_point if not conv.is_float else kernel, group)
 
 
 def runs(conv: Convolution, kernel: Array, group: int) -> Array:
-    """[o, i, j, c] as [o, reduction]: each run of contiguous data padded with zeros to `group`.
+    """Reshape a kernel [o, i, j, c] to [o, reduction], where each contiguous run of data is padded with zeros to a
+    multiple of `group`.
 
-    The runs are rows of taps (j, c) where the taps are neighbours, else channels.
+    A run is a row of taps (j, c) where the taps are contiguous in memory, else the channels of a tap.
     """
     rows = kernel.reshape(kernel.shape[0], -1, run_length(conv))
     return np.pad(rows, ((0, 0), (0, 0), (0, -rows.shape[2] % group))).reshape(kernel.shape[0], -1)
 
 
 def rows_of_codes(conv: Convolution, kernel: Array, size: int) -> Array:
-    """The same for rows of tile registers: the last `size` codes of a run are one, 0 where the one before has them."""
+    """Reshape a kernel as `runs` does, for rows of tile registers: the last `size` codes of a run form one row, with 0
+    where the previous row has them already."""
     parts = kernel.reshape(kernel.shape[0], -1, run_length(conv))
     left = parts.shape[2] % size
     if parts.shape[2] < size or not left:
@@ -74,13 +79,14 @@ def rows_of_codes(conv: Convolution, kernel: Array, size: int) -> Array:
 
 
 def run_length(conv: Convolution) -> int:
-    """The number of contiguous data elements that meet contiguous kernel elements."""
+    """Return the number of contiguous data elements that are multiplied by contiguous kernel elements."""
     joined = (conv.dilation[1] == 1 and not conv.others) or conv.kernel_columns == 1
     return conv.kernel_columns * conv.channels if joined else conv.channels
 
 
 def pack(matrix: Array, vectors: int, group: int) -> Array:
-    """[o, reduction] as blocks [reduction / group][vectors][16 channels][group], channels padded with zeros."""
+    """Reorder a matrix [o, reduction] to blocks [reduction / group][vectors][16 channels][group], channels padded with
+    zeros."""
     outputs, depth = matrix.shape
     parts: list[Array] = []
     for first, count in blocks_of(outputs, vectors):
@@ -91,18 +97,18 @@ def pack(matrix: Array, vectors: int, group: int) -> Array:
 
 
 def padded(vector: Array) -> Array:
-    """A per-channel vector, padded with zeros to whole vectors."""
+    """Pad a per-channel vector with zeros to a multiple of 16."""
     return np.pad(vector, (0, -vector.size % LANES))
 
 
 def wrap_i32(value: Array) -> Array:
-    """int64 as int32, with wrapping."""
+    """Convert int64 to int32, with wrap-around."""
     return value.astype(np.int64).astype(np.int32)
 
 
 def initial_accumulator(conv: Convolution, kernel: Array, bias_of_data: int) -> Array:
-    """What each accumulator starts with so that the data's zero point need not be subtracted:
-    `-zp * sum(kernel - kernel zp)`, i32, zp as the micro-kernel sees the codes."""
+    """Return initial accumulators, i32, that account for the data's zero point, so that it need not be subtracted: `-zp
+    * sum(kernel - kernel zp)`, where zp is relative to the codes as the micro-kernel reads them."""
     axes: Sequence[int] = (0, 1) if conv.depthwise else (1, 2, 3) if kernel.ndim == 4 else (1,)
     sums = (kernel.astype(np.int64) - conv.kernel.zero_point).sum(axis=tuple(axes))
     return padded(wrap_i32(-bias_of_data * sums))

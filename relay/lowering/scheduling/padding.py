@@ -1,4 +1,4 @@
-"""Padded copies of images: found, so that kernels which need none leave them out; written row by row where needed."""
+"""Padded copies of images: recognised, so that kernels that need none omit them; else written row by row."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from relay.lowering.shaped import Extent, at_most, leads, shape_of, vector_of
 from relay.target import CpuCosts
 
 Extend = type[ExtSIOp] | type[ExtUIOp]
-"""The way in which codes are widened to 16 bits."""
+"""The op that extends codes to 16 bits."""
 
 
 @dataclass(frozen=True)
 class Padding:
-    """`buffer` is `source` with `low` elements of `value` before each axis (and some behind)."""
+    """A padded copy: `buffer` contains `source` with `low` elements of `value` before each axis, and `value` after it
+    up to the buffer's size."""
 
     buffer: SSAValue
     source: SSAValue
@@ -43,7 +44,8 @@ class Padding:
 
 
 def find_paddings(ops: Sequence[Operation]) -> dict[SSAValue, Padding]:
-    """The padded copies among the operations: allocated, filled, one part copied into, then only read."""
+    """Return the padded copies among the operations: buffers that are allocated, filled, partly overwritten by one
+    copy, then only read."""
     found: dict[SSAValue, Padding] = {}
     for fill in ops:
         if not isinstance(fill, linalg.FillOp) or not isinstance(fill.outputs[0].owner, memref.AllocOp):
@@ -63,7 +65,7 @@ def find_paddings(ops: Sequence[Operation]) -> dict[SSAValue, Padding]:
 
 
 def emit_padding(b: LoopBuilder, padding: Padding) -> None:
-    """Write a padded image."""
+    """Emit the padded copy of an image."""
     source, target = b.flatten(padding.source), b.flatten(padding.buffer)
 
     def copy(read: Index, write: Index, count: int) -> None:
@@ -76,8 +78,8 @@ def emit_padding(b: LoopBuilder, padding: Padding) -> None:
 def emit_bordered(
     b: LoopBuilder, padding: Padding, target: SSAValue, value: SSAValue, copy: Callable[[Index, Index, int], None]
 ) -> None:
-    """Rows above, then left edge, row and right edge in turn, then rows below. `copy` copies so many elements of a row
-    from one place to another."""
+    """Emit a padded copy: the rows above, then for each row its left edge, elements and right edge, then the rows
+    below. `copy(read, write, count)` copies `count` elements."""
     images, height, width, channels = shape_of(padding.source)
     _, rows, columns, _ = shape_of(padding.buffer)
     top, left, line, row = padding.low[1], padding.low[2], columns * channels, width * channels
@@ -100,7 +102,7 @@ def emit_bordered(
 
 
 CHUNK = 64
-"""The bytes copied at once."""
+"""The number of bytes that are copied at once."""
 
 
 def copy_codes(
@@ -113,7 +115,8 @@ def copy_codes(
     flip: int,
     extend: Extend | None = None,
 ) -> None:
-    """Copy so many bytes, each with the bits of `flip` turned, or widened: 64 at a time, the last ones overlapping."""
+    """Emit a copy of `count` bytes, each XORed with `flip`, or extended to 16 bits: 64 at a time, the last chunk
+    overlapping."""
     known = isinstance(count, int) and not isinstance(count, Extent)
     size = next((s for s in (CHUNK, 16) if isinstance(count, int) and s <= count), 1) if known else CHUNK
 
@@ -135,8 +138,8 @@ def copy_codes(
 
 
 def copy_rows(b: LoopBuilder, shape: Sequence[int], copy: Callable[[Index, Index], None], start: Index = 0) -> None:
-    """Copy all elements, given the place and the size of rows that have no gaps inside: one row, unless sizes that are
-    known at run time only follow others."""
+    """Emit a copy of all elements by calling `copy` with the start and size of contiguous rows: a single row, unless a
+    dimension after the first has a size that is known only at run time."""
     if leads(tuple(shape)):
         copy(start, prod(shape))
         return
@@ -147,8 +150,8 @@ def copy_rows(b: LoopBuilder, shape: Sequence[int], copy: Callable[[Index, Index
 def emit_codes(
     b: LoopBuilder, image: SSAValue, padding: Padding | None, flip: int, extend: Extend | None = None
 ) -> SSAValue:
-    """8-bit data as one flat buffer, padded, each code with the bits of `flip` turned, or as 16 bits by `extend`, and
-    with room behind it that a step may read."""
+    """Emit 8-bit data as one flat buffer, padded, each code XORed with `flip`, or extended to 16 bits by `extend`, with
+    room behind it that a step may read."""
     element = i8 if extend is None else i16
     if padding is None or not padding.of_image:
         flat = b.flatten(image)
@@ -171,12 +174,12 @@ def emit_codes(
 
 
 Span = tuple[int, int, int, int]
-"""Output positions, and the taps that meet the image there: (first, end, first tap, end tap)."""
+"""A span of output positions, and the taps that are inside the image there: (first, end, first tap, end tap)."""
 
 
 @lru_cache(maxsize=256)
 def spans(size: int, window: int, stride: int, dilation: int, before: int, outputs: int) -> tuple[Span, ...]:
-    """Runs of output positions whose window meets the image with the same taps."""
+    """Return maximal spans of output positions for whose windows the same taps are inside the image."""
     result: list[Span] = []
     for position in range(outputs):
         start = position * stride - before
@@ -190,7 +193,7 @@ def spans(size: int, window: int, stride: int, dilation: int, before: int, outpu
 
 
 def is_border(padding: Padding, conv: Convolution) -> bool:
-    """Whether products with what is around the image are zero: it is zero, or the zero point."""
+    """Whether products with the padding are zero: its value is zero, or the zero point."""
     if not padding.of_image or not isinstance(padding.value.owner, arith.ConstantOp):
         return False
     apart = to_numpy(padding.value.owner.value).item() - conv.data.zero_point
@@ -198,7 +201,7 @@ def is_border(padding: Padding, conv: Convolution) -> bool:
 
 
 def border_runs(conv: Convolution, padding: Padding | None) -> tuple[Span, ...]:
-    """The runs of rows of a convolution in zeros around its image, or zero points, if they are few."""
+    """Return the spans of rows of a convolution whose padding contributes zero, if they are few; else none."""
     if padding is None or not is_border(padding, conv):
         return ()
     rows, before = shape_of(padding.source)[1], padding.low[1]
@@ -208,7 +211,7 @@ def border_runs(conv: Convolution, padding: Padding | None) -> tuple[Span, ...]:
 
 
 def skipping_pays(conv: Convolution, runs: Sequence[Span], costs: CpuCosts) -> bool:
-    """Whether enough of a convolution's kernel is outside of the image in these runs."""
+    """Whether so much of a convolution's kernel is outside the image in these spans that skipping it pays."""
     inside = sum((end - first) * (stop - start) for first, end, start, stop in runs)
     every = conv.out_rows * conv.kernel_rows
     return bool(runs) and (every - inside) * costs.rows_per_skipped >= every

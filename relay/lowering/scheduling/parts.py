@@ -1,7 +1,8 @@
-"""Convolutions whose channels have taps of their own: blocks of channels, each with the smallest window that it needs.
+"""Convolutions whose channels use different taps: blocks of channels, each with the smallest window that it needs.
 
-A transposed convolution is one with the channels of all places within a stride side by side. Each place meets some of
-the taps; at the others its weights are zeros, nearly half of all for a window of 3x3 and strides of 2.
+A transposed convolution is computed as a convolution that has the channels of all positions within a stride side by
+side. Each position uses some of the taps; its weights at the others are zeros, nearly half of all weights for a window
+of 3x3 and strides of 2.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ from relay.lowering.scheduling.tiles import choose
 from relay.target import LANES, CpuCosts
 
 STEP = 4
-"""The most codes of a step."""
+"""The number of codes of a step at most."""
 MOST = 16
 """The most blocks of channels for which code is emitted, which bounds its size."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Channels from `first` on, whose window starts at a row and a column of the whole one."""
+    """Channels from `first` on, whose window starts at tap `row`, `column` of the whole window."""
 
     conv: Convolution
     first: int
@@ -48,14 +49,14 @@ class Part:
         return slice(self.first, self.first + self.conv.outputs)
 
     def kernel_of(self, kernel: Array) -> Array:
-        """Its share of a kernel [o, i, j, c]."""
+        """Return the part of a kernel [o, i, j, c] that these channels use."""
         rows = slice(self.row, self.row + self.conv.kernel_rows)
         return kernel[self.channels, rows, self.column : self.column + self.conv.kernel_columns]
 
 
 def parts_of(conv: Convolution, kernels: Sequence[Array], costs: CpuCosts) -> list[Part]:
-    """The blocks of channels and their windows, for the kernels of all calls; none where that saves too little, where
-    weights take more than one number each, or where a step may reach behind its window."""
+    """Return the blocks of channels and their windows, for the kernels of all calls; none if that saves too little, if
+    weights need sums of the data, or if a step may read behind its window."""
     if conv.kernel_rows * conv.kernel_columns == 1 or needs_sums(conv) or not conv.is_float and conv.channels % STEP:
         return []
     some = np.any([(kernel != conv.kernel.zero_point).any(axis=3) for kernel in kernels], axis=0)
@@ -72,8 +73,8 @@ def parts_of(conv: Convolution, kernels: Sequence[Array], costs: CpuCosts) -> li
 
 @dataclass(frozen=True, kw_only=True)
 class PartsSchedule(OpSchedule):
-    """`parts`: the micro-kernel of each block of channels; `one_row`: images of one column are images of one row;
-    `pad_in_copy`: the copy of the data pads it; `masks` as of `pick_masks`."""
+    """`parts`: the micro-kernel of each block of channels; `one_row`: images of one column are viewed as images of one
+    row; `pad_in_copy`: the copy of the data also pads it; `masks`: see `pick_masks`."""
 
     strategy = "parts"
     one_row: bool
@@ -84,7 +85,7 @@ class PartsSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class Parts(OfWeights[PartsSchedule]):
-    """A convolution by blocks of channels with windows of their own."""
+    """A convolution computed by blocks of channels, each with its own window."""
 
     record = PartsSchedule
     parts: Sequence[Part]
@@ -104,7 +105,7 @@ class Parts(OfWeights[PartsSchedule]):
         around = replace(found.around(conv, kernel.target, padding), flat=(False,), narrows=False)
         chosen: list[TileSchedule] = []
         for part, inner in zip(self.parts, pick.inner("parts", len(self.parts)), strict=True):
-            if chosen:  # one copy of the data is for all
+            if chosen:  # all blocks read one copy of the data
                 for name in ("codes_per_step", "sign_flip", "widen"):
                     inner.given.setdefault(name, getattr(chosen[0], name))
             kernels = [part.kernel_of(k) for k in whole]
@@ -136,19 +137,20 @@ class Parts(OfWeights[PartsSchedule]):
 
 
 def window_of(some: Array) -> tuple[tuple[int, int], tuple[int, int]]:
-    """The rows and the columns from the first to the last that have some weights; one tap where none has."""
+    """Return the rows and columns of taps from the first to the last with nonzero weights; one tap if there are
+    none."""
     ends = [np.flatnonzero(some.any(axis=axis)) for axis in (1, 0)]
     rows, columns = ((int(at[0]), int(at[-1]) + 1) if at.size else (0, 1) for at in ends)
     return rows, columns
 
 
 def products(conv: Convolution) -> int:
-    """Vectors of products for a pixel."""
+    """Return the number of vector products for a pixel."""
     return -(-conv.outputs // LANES) * conv.kernel_rows * conv.kernel_columns
 
 
 def pack_parts(parts: Sequence[Part], plans: Sequence[TileSchedule], kernel: Array, bias: Array | None) -> list[Packed]:
-    """The packed numbers of each part."""
+    """Pack the constants of each block of channels."""
     every = [pack_constants(part.conv, plan, part.kernel_of(kernel)) for part, plan in zip(parts, plans, strict=True)]
     if bias is None:
         return every
@@ -157,7 +159,7 @@ def pack_parts(parts: Sequence[Part], plans: Sequence[TileSchedule], kernel: Arr
 
 
 def places_of(parts: Sequence[Part], packed: Sequence[Packed]) -> list[Place]:
-    """The places at which the pixels, numbers and results of each part start."""
+    """Return the offsets of each block's data, constants and results."""
     weights = np.cumsum([0, *(one.weights.size for one in packed)]).tolist()
     initial = np.cumsum([0, *(one.initial.size for one in packed)]).tolist()
     return [

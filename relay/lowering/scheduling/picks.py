@@ -1,4 +1,4 @@
-"""Decisions about an op, one after the other: each has a name, possible values, and a best value."""
+"""Decisions about an op, made one after the other: each has a name, possible values, and a best value."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from relay.lowering.scheduling.record import Given, OpSchedule, Value
 S = TypeVar("S", bound=OpSchedule)
 T = TypeVar("T", bound=Value)
 SHOWN = 12
-"""The most values that an error lists."""
+"""The most possible values that an error lists."""
 
 
 class Tuples(Sequence[tuple[int, ...]]):
-    """All tuples of numbers, each from a range of its own."""
+    """The sequence of all tuples of numbers whose elements are each from a range."""
 
     def __init__(self, *ranges: range):
         self.ranges = ranges
@@ -51,15 +51,16 @@ class Tuples(Sequence[tuple[int, ...]]):
 
 
 def shown_range(numbers: range) -> str:
-    """`16 to 448 by 16`."""
+    """Return the text of a range, such as `16 to 448 by 16`."""
     if len(numbers) == 1:
         return str(numbers[0])
     return f"{numbers[0]} to {numbers[-1]}{f' by {numbers.step}' if numbers.step != 1 else ''}"
 
 
 class Picks:
-    """Answers decisions about one operation: what is `given`, checked, else what is best. `decided`: all so far;
-    `at_most`: a register tile for all operations, of which each takes what it has."""
+    """Makes the decisions about one operation: the value in `given`, which is checked, else the best value. `decided`:
+    all decisions so far; `at_most`: a register tile that is asked for all operations, each of which uses what its size
+    allows."""
 
     at_most: tuple[int, int] | None = None
 
@@ -68,7 +69,7 @@ class Picks:
         self.decided: dict[str, Value] = {}
 
     def __call__(self, name: str, possible: Sequence[T], best: T) -> T:
-        """The decision of this name. Raises InvalidArgument where what is given is not possible."""
+        """Return the decision called `name`. Raises InvalidArgument if the given value is not possible."""
         self.decided[name] = wanted = self.given.get(name, best)
         if name in self.given and (wanted not in possible or has_truth(wanted) != has_truth(best)):
             raise InvalidArgument(
@@ -77,21 +78,22 @@ class Picks:
         return cast(T, wanted)
 
     def only(self, name: str, value: T) -> T:
-        """A decision that follows from others."""
+        """Record a decision that follows from others, and so has one possible value."""
         return self(name, (value,), value)
 
     def may(self, name: str, can: bool) -> bool:
-        """Whether to do what is best wherever it can be done."""
+        """Decide whether to do something that is best wherever `can` says that it is possible."""
         return self(name, (True, False) if can else (False,), can)
 
     def schedule(self, kind: type[S], cycles: int, why: str, **others: Value) -> S:
-        """The record of all that was decided, and of what follows from it."""
+        """Return the record of all decisions, with `others`, which follow from them."""
         found = self.decided | others
         decisions = {field.name: found[field.name] for field in fields(kind) if field.name in found}
         return kind(**cast(Any, decisions), cycles=cycles, why=why)
 
     def inner(self, name: str, count: int) -> list[Picks]:
-        """The same for `count` parts of the operation. Raises InvalidArgument where others are given."""
+        """Return the decisions of `count` parts of the operation. Raises InvalidArgument if those given are not `count`
+        dictionaries."""
         given = self.given.get(name)
         self.decided[name] = given or ()
         parts: list[Given] = [{}] * count if given is None else []
@@ -108,7 +110,7 @@ class Picks:
         return found
 
     def part(self, where: str, given: Given) -> Picks:
-        """The decisions about a part of the op."""
+        """Return the object that makes the decisions about a part of the op."""
         return Picks(where, given)
 
     def finish(self) -> None:
@@ -121,12 +123,12 @@ class Picks:
 
 
 def has_truth(value: Value) -> bool:
-    """Whether a decision is, or holds, true or false: Python takes these for numbers."""
+    """Whether a decision is, or contains, a bool: Python bools are ints, and must not pass for numbers."""
     return any(isinstance(part, bool) for part in (value if isinstance(value, tuple) else (value,)))
 
 
 def listed(values: Sequence[Value]) -> str:
-    """The possible values, in a few words."""
+    """Return a short text of the possible values."""
     if isinstance(values, Tuples):
         return str(values)
     if isinstance(values, range):
@@ -135,7 +137,7 @@ def listed(values: Sequence[Value]) -> str:
 
 
 def shown(value: Value) -> str:
-    """A value as attributes spell it."""
+    """Return a value as spelled in attributes."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):

@@ -1,5 +1,5 @@
-"""The plain strategies: loops over a fill, a copy, padded copies that something reads, and every operation for which
-nothing better applies."""
+"""The basic strategies: loops over a fill, a copy, padded copies, and any operation for which no better strategy
+applies."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from relay.lowering.scheduling.strategy import Emission, Kernel, Strategy, estim
 from relay.lowering.shaped import at_most, is_buffer, leads, shape_of
 
 ORDERED = 4
-"""Loops of which every order may be asked for: of more, the best and the plain one."""
+"""The largest number of loops for which every order is a possible decision; with more, only the best and the plain
+order are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +104,7 @@ class PadSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class Pad(Strategy[PadSchedule]):
-    """A padded copy that an operation reads as it is."""
+    """A padded copy that an operation reads from memory."""
 
     record = PadSchedule
     vectors = False
@@ -138,7 +139,7 @@ class Pad(Strategy[PadSchedule]):
 
 @dataclass(frozen=True, kw_only=True)
 class NestSchedule(OpSchedule):
-    """`order`: the operation's loops from the outermost on."""
+    """`order`: the numbers of the operation's loops, from the outermost on."""
 
     strategy = "nest"
     order: tuple[int, ...]
@@ -146,8 +147,8 @@ class NestSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class Nest(Strategy[NestSchedule]):
-    """Any `linalg.generic`, element by element: parallel loops, reductions, then the result's last dimension if that
-    is a parallel loop."""
+    """Any `linalg.generic`, element by element: parallel loops, then reductions, then the result's last dimension if
+    that is a parallel loop."""
 
     record = NestSchedule
     vectors = False
@@ -168,7 +169,7 @@ class Nest(Strategy[NestSchedule]):
 
     @property
     def orders(self) -> Sequence[tuple[int, ...]]:
-        """All orders of the loops that leave the order of the reductions."""
+        """All orders of the loops that keep the relative order of the reductions."""
         reductions = reductions_of(self.op)
         every = permutations(range(len(self.op.iterator_types)))
         return [order for order in every if [d for d in order if d in reductions] == reductions]
@@ -178,12 +179,13 @@ class Nest(Strategy[NestSchedule]):
 
 
 def reductions_of(op: linalg.GenericOp) -> list[int]:
-    """The loops that are reductions."""
+    """Return the numbers of the loops that are reductions."""
     return [d for d, kind in enumerate(op.iterator_types) if kind.data is IteratorType.REDUCTION]
 
 
 def best_order(op: linalg.GenericOp) -> tuple[int, ...]:
-    """Parallel loops, reductions, then the result's last dimension if that is a parallel loop."""
+    """Return the order: parallel loops, then reductions, then the result's last dimension if that is a parallel
+    loop."""
     written, reductions = op.indexing_maps.data[-1].data, reductions_of(op)
     parallel = [d for d in range(len(op.iterator_types)) if d not in reductions]
     last = dims_of(written)[-1] if written.results else None
@@ -192,7 +194,7 @@ def best_order(op: linalg.GenericOp) -> tuple[int, ...]:
 
 
 def emit_nest(builder: LoopBuilder, op: linalg.GenericOp, order: Sequence[int]) -> None:
-    """The operation element by element, its loops in this order from the outermost on."""
+    """Emit the operation element by element, with its loops in this order from the outermost on."""
     maps = [m.data for m in op.indexing_maps]
     sizes, reductions = extents(op), reductions_of(op)
     dims: list[Index] = [0] * len(sizes)
@@ -209,7 +211,7 @@ def emit_nest(builder: LoopBuilder, op: linalg.GenericOp, order: Sequence[int]) 
 
 
 def read(builder: LoopBuilder, value: SSAValue, map: AffineMap, dims: list[Index]) -> SSAValue:
-    """The element of an operand that the body reads."""
+    """Return the element of an operand that the body reads, or the operand itself if it is a scalar."""
     if not is_buffer(value.type):
         return value
     return builder.load(value, [builder.apply(r, dims) for r in map.results])

@@ -1,4 +1,4 @@
-"""Decides how a contraction runs, from its shape, its codes, its epilogue and the target."""
+"""Decides the schedule of a contraction from its shape, codes, epilogue and target."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from relay.target import LANES, CpuTarget
 from relay.target.dots import BY_LANE, Dot, half_dot
 
 MATRIX = 8
-"""The codes of a step of a product of two pixels."""
+"""The number of codes per step of an instruction that multiplies two pixels at once."""
 LARGEST = 28
-"""The most pixels, and vectors, of a tile."""
+"""The most pixels, and the most vectors, of a tile."""
 TILES = Tuples(range(1, LARGEST + 1), range(LANES, LARGEST * LANES + 1, LANES))
 STRIDES = (32, 64, 128, 256)
 """The possible distances between prefetches, in bytes."""
 
 
 def parse_tile(text: str, where: str) -> tuple[int, int]:
-    """`8x48`: pixels x channels. Raises InvalidArgument."""
+    """Parse a tile such as `8x48`, pixels x channels. Raises InvalidArgument."""
     pixels, _, channels = text.partition("x")
     if not (pixels.isdecimal() and channels.isdecimal()):
         raise InvalidArgument(where, f"{text!r} is no tile", "write PIXELSxCHANNELS, such as 8x48")
@@ -46,7 +46,8 @@ def parse_tile(text: str, where: str) -> tuple[int, int]:
 
 
 def asked_tile(function: FuncOp, default: str) -> tuple[int, int] | None:
-    """The tile that a kernel's attribute `relay.tile`, else the default, asks for. Raises InvalidArgument."""
+    """Return the tile that a kernel's attribute `relay.tile`, else the default, asks for, or None. Raises
+    InvalidArgument."""
     attr, text = function.attributes.get("relay.tile"), default
     if isinstance(attr, StringAttr):
         new = 'relay.schedule = {strategy = "contraction", tile = [8, 48]}'
@@ -58,17 +59,18 @@ def asked_tile(function: FuncOp, default: str) -> tuple[int, int] | None:
 
 @dataclass(frozen=True, kw_only=True)
 class TileSchedule(OpSchedule):
-    """The loops of the micro-kernel, for data that is at hand. `tile`: pixels and channels of whole blocks; `narrow[v
-    - 1]`: pixels of a tile of only v vectors of 16 channels; `codes_per_step`: 4 or 2 where a dot product takes so
-    many, 8 where it multiplies two pixels at once, 1 for multiply-adds, 12 to 64 where tile registers (AMX) hold as
-    many of each pixel; `steps_at_once`: a pixel's codes are loaded for so many steps; `sign_flip`: codes get the
-    signedness that the dot product takes in a `copy`, in the `loop`, or are of it; `widen`: a copy has 16 bits per
-    code; `narrow_weights`: weights of a dot product of 16 bits have 8 in memory; `flat`: the pixels of all rows and
-    images are one row; `channels_inside`: for each tile of pixels, all blocks of channels; `prefetch_next_block`: a
-    block asks for the weights of the next, every `prefetch_stride` bytes; `sums_of_data`: the data is summed beside
-    the products, for the kernel's zero point; `outlier_steps` at most for weights that do not fit; `skip_border_rows`:
-    rows of the kernel outside the image are left out, in loops of their own; `unrolled_epilogue`: what follows is
-    written out for every vector of a tile; `packed_store`: four vectors of codes are narrowed and stored at once."""
+    """The loops of the micro-kernel, for data that is already prepared. `tile`: pixels and channels of whole blocks;
+    `narrow[v - 1]`: pixels of a tile with only v vectors of 16 channels; `codes_per_step`: 4 or 2 for a dot product of
+    as many codes, 8 for an instruction that multiplies two pixels at once, 1 for multiply-adds, 12 to 64 for tile
+    registers (AMX) with as many codes of each pixel; `steps_at_once`: a pixel's codes are loaded for this many steps;
+    `sign_flip`: codes get the signedness that the dot product takes in a `copy`, in the `loop`, or have it already
+    (`none`); `widen`: a copy extends codes to 16 bits; `narrow_weights`: weights of a 16-bit dot product are stored in
+    8 bits; `flat`: the pixels of all rows and images form one row; `channels_inside`: the loop over blocks of channels
+    is inside the loop over tiles of pixels; `prefetch_next_block`: a block prefetches the weights of the next, every
+    `prefetch_stride` bytes; `sums_of_data`: the data is summed beside the products, for the kernel's zero point;
+    `outlier_steps`: the most extra steps for weights that exceed 8 bits; `skip_border_rows`: kernel rows outside the
+    image are skipped, in separate loops; `unrolled_epilogue`: the epilogue is unrolled for the vectors of a tile;
+    `packed_store`: four vectors of codes are narrowed and stored at once."""
 
     strategy = "tile"
     keeps_order = frozenset({"tile", "narrow", "channels_inside", "prefetch_next_block", "prefetch_stride"})
@@ -91,21 +93,22 @@ class TileSchedule(OpSchedule):
 
     @property
     def vectors(self) -> int:
-        """The vectors of 16 channels in a whole block."""
+        """The number of vectors of 16 channels in a whole block."""
         return self.tile[1] // LANES
 
     @property
     def pixels(self) -> tuple[int, ...]:
-        """The pixels of a tile with this many vectors."""
+        """The pixels of a tile, indexed by its number of vectors."""
         return (0, *self.narrow, self.tile[0])
 
 
 @dataclass(frozen=True)
 class Around:
-    """What is around a contraction. `flat`: what is possible of it, the best first; `padded`: its data is a padded copy
-    that is not written; `border_rows`: what is possible of leaving them out, the best first; `epilogue`: how many
-    operations follow; `packs`: their results can be narrowed 64 at a time; `matrices`: tile registers can be used;
-    `narrows`: weights may have 8 bits in memory, whatever those of other contractions beside them have."""
+    """Properties of the ops around a contraction. `flat`: the options for one row of all pixels, the best first;
+    `padded`: its data is a padded copy that is not written; `border_rows`: the options for skipping them, the best
+    first; `epilogue`: the number of ops in the epilogue; `packs`: its results can be narrowed 64 at a time; `matrices`:
+    tile registers can be used; `narrows`: weights may be stored in 8 bits, regardless of contractions that share their
+    data."""
 
     flat: Sequence[bool] = (False,)
     padded: bool = False
@@ -119,7 +122,8 @@ class Around:
 def decide_tiles(
     pick: Picks, conv: Convolution, kernels: Sequence[Array], target: CpuTarget, around: Around = Around()
 ) -> TileSchedule:
-    """The schedule of a contraction with the kernels that all calls give; of none, its weights are not known."""
+    """Decide the schedule of a contraction with the kernels of all calls; without kernels, the weights are not
+    constants."""
     dot = dot_of(conv, target)
     flat = pick("flat", around.flat, around.flat[0])
     groups = (1,) if dot is None else (dot.group, 1) if kernels and not conv.halves else (dot.group,)
@@ -195,7 +199,7 @@ def decide_tiles(
 
 
 def with_copy(conv: Convolution, target: CpuTarget, group: int, flat: bool) -> float:
-    """Cycles of all steps of `group` codes, and of a copy of the data where the last one reads behind it."""
+    """Return the cycles of all steps of `group` codes, plus a copy of the data if the last step reads behind it."""
     size = at_most(conv.images) * at_most(conv.rows) * at_most(conv.columns) * at_most(conv.pitch)
     read = size if behind(conv, group) else 0
     problem = problem_of(conv, target, group, flat=flat)
@@ -203,7 +207,7 @@ def with_copy(conv: Convolution, target: CpuTarget, group: int, flat: bool) -> f
 
 
 def fits_bytes(conv: Convolution, kernel: Array) -> bool:
-    """Whether weights without their zero point are codes of 8 bits."""
+    """Whether weights minus their zero point fit signed 8 bits."""
     if conv.is_float:
         return False
     least, most = int(kernel.min()) - conv.kernel.zero_point, int(kernel.max()) - conv.kernel.zero_point
@@ -211,36 +215,38 @@ def fits_bytes(conv: Convolution, kernel: Array) -> bool:
 
 
 def needs_sums(conv: Convolution) -> bool:
-    """Whether the kernel's zero point asks for the sums of the data."""
+    """Whether the kernel's zero point requires sums of the data."""
     given = conv.kernel.given is not None
     return not conv.is_float and (given or conv.kernel.zero_point != kernel_offset(conv))
 
 
 def kernel_offset(conv: Convolution) -> int:
-    """What is subtracted from the kernel's codes for a dot product with signed weights: 128 if they are unsigned."""
+    """Return the number that is subtracted from the kernel's codes for a dot product with signed weights: 128 if they
+    are unsigned, else 0."""
     return 128 if conv.kernel.unsigned else 0
 
 
 def data_offset(conv: Convolution, schedule: TileSchedule) -> int:
-    """What is added to the data's codes before the dot product."""
+    """Return the number that is added to the data's codes before the dot product: 128, -128 or 0."""
     if schedule.sign_flip == "none":
         return 0
     return -128 if conv.data.unsigned else 128
 
 
 def takes_unsigned(conv: Convolution, schedule: TileSchedule) -> bool:
-    """Whether the data's codes are unsigned as a dot product of bytes takes them."""
+    """Whether the data operand of the dot product of bytes is unsigned."""
     return schedule.codes_per_step >= 4 and conv.data.unsigned != (schedule.sign_flip != "none")
 
 
 def slack(conv: Convolution, schedule: TileSchedule) -> int:
-    """The bytes behind the data that the last step may read."""
+    """Return the number of bytes behind the data that the last step may read."""
     last = behind(conv, 4) if schedule.outlier_steps else 0
     return max(behind(conv, schedule.codes_per_step), last)
 
 
 def behind(conv: Convolution, group: int) -> int:
-    """Codes behind a run that its last step may read. Tile registers hold the last ones of a run, if it has as many."""
+    """Return the number of codes behind a contiguous run that its last step may read. Steps of tile registers read the
+    last codes of the run again instead, if the run is long enough."""
     run = run_length(conv)
     if isinstance(run, Extent):
         return group - 1
@@ -248,7 +254,7 @@ def behind(conv: Convolution, group: int) -> int:
 
 
 def sizes_of(problem: Problem) -> Sequence[tuple[int, int]]:
-    """Pixels and channels of a tile that may be asked for."""
+    """Return the possible tiles, as pixels and channels."""
     most = min(LARGEST, -(-problem.outputs // LANES))
     if not problem.matrix_rows:
         return cast("Sequence[tuple[int, int]]", Tuples(pixels_of(problem, 1), range(LANES, most * LANES + 1, LANES)))
@@ -257,15 +263,15 @@ def sizes_of(problem: Problem) -> Sequence[tuple[int, int]]:
 
 
 def pixels_of(problem: Problem, vectors: int) -> range:
-    """Pixels of a tile of so many vectors that may be asked for."""
+    """Return the possible numbers of pixels of a tile of `vectors` vectors."""
     if rows := problem.matrix_rows:
         return range(rows, problem.most_pixels(vectors) + 1, rows)
     return range(1, min(LARGEST, problem.width) + 1)
 
 
 def takes_matrices(conv: Convolution, kernels: Sequence[Array], target: CpuTarget) -> bool:
-    """Whether tile registers can hold the data, the weights, but for a few that do not fit, and the sums. Weights that
-    are packed at run time are whole words in the last step, too."""
+    """Whether tile registers can hold the data, the sums and the weights, with few outliers. Weights that are packed at
+    run time must also end in a whole word."""
     sizes = (conv.images, conv.out_rows, conv.out_columns, conv.channels, conv.outputs)
     known, codes = not any(isinstance(size, Extent) for size in sizes), conv.data.element == conv.kernel.element == i8
     if not (target.multiplies_tiles and known and codes and codes_of_row(conv) > MATRIX):
@@ -277,23 +283,25 @@ def takes_matrices(conv: Convolution, kernels: Sequence[Array], target: CpuTarge
 
 
 def codes_of_row(conv: Convolution) -> int:
-    """Codes of each pixel that a tile register holds: as many as fit, or those of a run, in whole words."""
+    """Return the number of codes of each pixel in a tile register: as many as fit, or those of a contiguous run, in
+    whole words."""
     return min(ROW, -(-run_length(conv) // WORD) * WORD)
 
 
 def tile_rows(conv: Convolution, *, flat: bool) -> int:
-    """Pixels of which a tile register has codes, or sums: as many as fit, or those of a row."""
+    """Return the number of pixels in a tile register: as many as fit, or those of a row."""
     return min(MOST_ROWS, conv.images * conv.out_rows * conv.out_columns if flat else conv.out_columns)
 
 
 def steps_of(conv: Convolution, group: int) -> int:
-    """The steps of the whole reduction."""
+    """Return the number of steps of the whole reduction."""
     run = at_most(run_length(conv))
     return conv.kernel_rows * (conv.kernel_columns * at_most(conv.channels) // run) * -(-run // group)
 
 
 def dot_of(conv: Convolution, target: CpuTarget) -> Dot | None:
-    """What multiplies several codes at once on the target. With data of 16 bits, a step must not read behind a run."""
+    """Return the dot product instruction that the contraction uses on the target, else None. With 16-bit data, a step
+    must not read behind a contiguous run."""
     if conv.data.element == conv.kernel.element == i8:
         return target.dot(unsigned=conv.data.unsigned)
     if conv.halves:
@@ -303,13 +311,14 @@ def dot_of(conv: Convolution, target: CpuTarget) -> Dot | None:
 
 
 def takes_halves(conv: Convolution, target: CpuTarget) -> bool:
-    """Whether an instruction multiplies pairs of bf16, and a step has two of one run: beside the weight 0, an infinity
-    would count."""
+    """Whether the target multiplies pairs of bf16, and each step's pair is from one contiguous run: an infinity read
+    behind the run would turn the product with the weight 0 into NaN."""
     return half_dot(target.features) is not None and not conv.depthwise and conv.channels % 2 == 0
 
 
 def instruction_of(conv: Convolution, target: CpuTarget, group: int) -> Dot | None:
-    """The dot product of a step of `group` codes, if it takes them from a register of several steps."""
+    """Return the dot product of a step of `group` codes if it selects them from a register that holds several steps,
+    else None."""
     if group == 1:
         return BY_LANE if target.multiplies_lanes and conv.data.element == conv.kernel.element == i8 else None
     dot = target.matrix_dot(conv.data.unsigned) if group == MATRIX else dot_of(conv, target)
@@ -317,12 +326,13 @@ def instruction_of(conv: Convolution, target: CpuTarget, group: int) -> Dot | No
 
 
 def extension_of(conv: Convolution) -> type[ExtSIOp] | type[ExtUIOp]:
-    """The way in which the data's codes are widened."""
+    """Return the op that extends the data's codes."""
     return ExtUIOp if conv.data.unsigned else ExtSIOp
 
 
 def problem_of(conv: Convolution, target: CpuTarget, group: int, *, flat: bool = False, per_pixel: int = 0) -> Problem:
-    """What the cost model needs to know of a contraction; `per_pixel`: operations on the data in each step."""
+    """Return the input of the cost model for a contraction; `per_pixel`: operations on each pixel's data in each
+    step."""
     points = (at_most(conv.images), at_most(conv.out_rows), at_most(conv.out_columns))
     width, rows = (points[0] * points[1] * points[2], 1) if flat else (points[2], points[0] * points[1])
     size = LANES * group if group >= 4 else 64 if group > 1 or conv.is_float else 32

@@ -1,9 +1,9 @@
-"""Weights of the next block of channels, asked for while a block is multiplied.
+"""Prefetching the weights of the next block of channels while a block is multiplied.
 
-A network has more weights than the second-level cache holds, so each run reads them from the third level or from memory
-again; where a block of channels has few pixels, the products would wait for them. Every step of every tile asks for its
-share of the next block instead: together they ask for all of it once. Behind the last block is what the weights' owner
-has next in memory, often the next weights.
+A network has more weights than the second-level cache holds, so each inference loads them from the third level or from
+memory again; where a block of channels has few pixels, the products would wait for them. So every step of every tile
+prefetches a share of the next block: together they prefetch it once. After the last block, they prefetch what follows
+the weights in memory, often the next weights.
 """
 
 from __future__ import annotations
@@ -21,35 +21,36 @@ from relay.lowering.shaped import Extent, at_most, buffer_of
 from relay.target import CpuTarget
 
 SECOND_LEVEL = 2
-"""The locality hint for the second-level cache: a block is too large for the first."""
+"""The locality hint for the second-level cache: a block exceeds the first-level cache."""
 
 
 FEW_PLACES, PLACES = 4, 8
-"""Parts of a block whose lines are asked for in each step: 8 where they would be fewer than 4, though lines are asked
-for more than once then. On a Zen 3, whose steps of 64 channels of 8 bits have two lines, a matrix of 38 MB is read at
-26 GB/s, 20 with two."""
+"""The number of parts of a block of which each step prefetches a line: 8 if a step's share is fewer than 4 lines,
+although lines are then prefetched more than once. On a Zen 3, with steps of two lines (64 channels of 8 bits), a matrix
+of 38 MB is read at 26 GB/s, and at 20 GB/s with two parts."""
 
 SHORT = 16
-"""Pixels that ask for the whole next block where their number is known at run time only: weights are waited for when
-they are few, and those that follow ask for what is there."""
+"""The number of pixels that prefetch the whole next block, if the number of pixels is known only at run time: with few
+pixels the products wait for weights; with more, the others prefetch lines that are cached already."""
 
 
 def points_of(conv: Convolution) -> int:
-    """The pixels that share a block of weights; of a number that is known at run time only, those that ask."""
+    """Return the number of pixels that share the prefetches of a block of weights; at most `SHORT` if it is known only
+    at run time."""
     points = prod(map(at_most, (conv.images, conv.out_rows, conv.out_columns)))
     return min(points, SHORT) if is_open(conv) else points
 
 
 def is_open(conv: Convolution) -> bool:
-    """Whether the number of pixels is known at run time only."""
+    """Whether the number of pixels is known only at run time."""
     return any(isinstance(size, Extent) for size in (conv.images, conv.out_rows, conv.out_columns))
 
 
 def pays(target: CpuTarget, points: int, pixels: int, vectors: int, size: int, weights: int) -> bool:
-    """Whether the next block is worth asking for, where `points` pixels in tiles of `pixels` multiply a block of so
-    many vectors and bytes. With one tile, the processor's own prefetcher does. A single pixel reads each weight once
-    and waits for memory, unless all `weights` (bytes) are few enough to be in a cache; `ask_apart` reads faster than
-    the prefetcher there."""
+    """Whether prefetching the next block pays, where `points` pixels in tiles of `pixels` are multiplied by a block of
+    `vectors` vectors and `size` bytes. For a single tile, the hardware prefetcher suffices. A single pixel reads each
+    weight once and waits for memory, unless all `weights` (bytes) fit a cache; `ask_apart` is faster than the hardware
+    prefetcher there."""
     costs = target.costs
     fits = target.has_caches and size <= costs.prefetch_bytes
     if points == 1:
@@ -59,14 +60,15 @@ def pays(target: CpuTarget, points: int, pixels: int, vectors: int, size: int, w
 
 @dataclass(frozen=True)
 class Share:
-    """Elements of the next block that each step of a tile asks for, and each pixel before the tile has asked for."""
+    """The elements of the next block that each step of a tile prefetches, and the elements per pixel that earlier tiles
+    prefetched."""
 
     step: int
     pixel: int
 
 
 def share_of(size: int, points: int, pixels: int, steps: int) -> Share:
-    """The share of a tile of so many of all `points` pixels, for a next block of `size` elements."""
+    """Return the share of a tile with `pixels` of all `points` pixels, for a next block of `size` elements."""
     step = -(-size * pixels // (points * steps))
     return Share(step, -(-step * steps // pixels))
 
@@ -80,9 +82,9 @@ def ask(b: LoopBuilder, weights: SSAValue, at: Index, share: Share, stride: int)
 def ask_apart(
     b: LoopBuilder, weights: SSAValue, start: Index, size: int, step: Index, share: Share, stride: int
 ) -> None:
-    """Ask for one step's share of a block that starts at `start`: a line each of as many parts of it as there are lines
-    in the share, or, where those are few, a part of a line each of `PLACES`. Memory gives more of several places at
-    once than of one after the other."""
+    """Prefetch one step's share of a block that starts at `start`: a line in each of as many parts of the block as the
+    share has lines, or, for few lines, a piece of a line in each of `PLACES` parts. Memory bandwidth is higher for
+    several streams than for one."""
     line = max(stride // dtype_of(buffer_of(weights).element_type).itemsize, 1)
     lines = max(share.step // line, 1)
     parts = lines if lines >= FEW_PLACES else min(PLACES, share.step)

@@ -1,6 +1,6 @@
-"""Products of matrices that are both computed at run time: the second one is packed, then the micro-kernel runs.
+"""Products of matrices that are both computed at run time: the second one is packed, then the micro-kernel is applied.
 
-Packing moves every element once; with a few rows in the first matrix that pays.
+Packing copies every element once, which pays if the first matrix has more than a few rows.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ from relay.target import LANES, CpuTarget
 
 @dataclass(frozen=True)
 class Product:
-    """`out[b, m, n] += a[b, m, k] * b[b, k, n]` as a convolution of one row of m pixels; `turned`: b is [b, n, k]."""
+    """`out[b, m, n] += a[b, m, k] * b[b, k, n]` as a convolution of one row of m pixels; `turned`: the second matrix is
+    [b, n, k]."""
 
     conv: Convolution
     batch: int
@@ -60,7 +61,7 @@ class Product:
 
 
 def recognise_product(op: linalg.GenericOp, target: CpuTarget) -> Product | None:
-    """The product that the operation is, if packing its second matrix pays; None if it is none, or does not."""
+    """Return the product that the operation computes, if packing its second matrix pays; else None."""
     if len(op.inputs) != 2 or len(op.outputs) != 1 or not all(contiguous(v.type) for v in op.operands):
         return None
     sides, out = match_product(op.body.block), op.outputs[0]
@@ -88,7 +89,7 @@ def recognise_product(op: linalg.GenericOp, target: CpuTarget) -> Product | None
 
 @dataclass(frozen=True, kw_only=True)
 class ProductSchedule(TileSchedule):
-    """The micro-kernel of each product, whose second matrix is packed at run time; `masks` as of `pick_masks`."""
+    """The micro-kernel of each product, whose second matrix is packed at run time; `masks`: see `pick_masks`."""
 
     strategy = "product"
     masks: bool
@@ -96,7 +97,7 @@ class ProductSchedule(TileSchedule):
 
 @dataclass(frozen=True)
 class PackedProduct(Strategy[ProductSchedule]):
-    """Products of two matrices that are computed: the second ones are packed before."""
+    """Products of two computed matrices, the second of which is packed first."""
 
     record = ProductSchedule
     any_length = True
@@ -166,7 +167,7 @@ class ProductEmitter:
             emitter_of(self.schedule)(b, conv, self.schedule, data, constants, epilogue, place).emit()
 
     def allocate(self) -> None:
-        """Memory for all packed matrices."""
+        """Allocate memory for all packed matrices and their initial accumulators."""
         b, conv, batch = self.b, self.conv, self.product.batch
         element = i16 if self.group == 2 else buffer_of(conv.kernel.value).element_type
         self.source = b.flatten(conv.kernel.value)
@@ -179,16 +180,16 @@ class ProductEmitter:
             group.loop(self.b, None, partial(self.pack, number, group.vectors))
 
     def constants(self) -> list[SSAValue]:
-        """What the micro-kernel reads beside the data."""
+        """Return the micro-kernel's operands other than the data."""
         return [self.packed, self.initial, *([self.ones()] if self.schedule.sums_of_data else [])]
 
     def place(self, number: Index, outer: tuple[Index, ...], row: Index) -> Place:
-        """Where the micro-kernel finds matrix `number`, and its data."""
+        """Return the offsets of matrix `number` and of its data."""
         b = self.b
         return Place(outer, row, b.times(number, self.size), b.times(number, self.width))
 
     def times_channels(self, factor: Number) -> SSAValue:
-        """The factor times the size of the reduction, in every lane, as 32 bits hold it."""
+        """Return the factor times the size of the reduction, in every lane, as a wrapping 32-bit integer."""
         b, channels = self.b, self.conv.channels
         count: Number = at_most(channels)
         if factor != 0 and isinstance(channels, Extent):
@@ -196,7 +197,7 @@ class ProductEmitter:
         return zero_points.spread(b, zero_points.times(b, count, factor), LANES)
 
     def ones(self) -> SSAValue:
-        """A code of 1 for each element of a row, then zeros."""
+        """Allocate and fill a buffer with the code 1 for each element of a row, then zeros."""
         b, size, count = self.b, self.steps * self.group, self.conv.channels
         buffer = b.add(memref.AllocOp.get(i8, 64, [size])).memref
         for value, first, end in ((1, 0, count), (0, b.length(count), size)):
@@ -205,10 +206,10 @@ class ProductEmitter:
         return buffer
 
     def pack(self, number: Index, vectors: int, block: Index, first: Index, last: Index) -> None:
-        """A block of columns of matrix `number`: [steps][vectors][16 columns][group].
+        """Pack a block of columns of matrix `number` as [steps][vectors][16 columns][group].
 
-        The last vector has `last` columns; what the lanes beyond hold is never stored. Behind the last row of the
-        matrix, there are zeros.
+        The last vector has `last` columns; the products of the lanes beyond are never stored. The rows of the last step
+        that exceed the matrix are zeros.
         """
         b, channels = self.b, self.conv.channels
         start = b.plus(b.times(number, self.size), b.times(first, self.steps * self.group))
@@ -232,7 +233,7 @@ class ProductEmitter:
         self.start(number, first, start, vectors)
 
     def pack_row(self, number: Index, first: Index, start: Index, vectors: int, last: Index, whole: int) -> None:
-        """The last row of tile registers (`rows_of_codes`): zeros, then the steps that are left."""
+        """Pack the last row of tile registers (see `rows_of_codes`): zeros, then the remaining steps."""
         b, size = self.b, vectors * LANES * self.group
         begin, ahead = whole - self.left, self.steps - whole
         with b.loop(0, ahead * size, LANES * self.group) as (at, _):
@@ -244,7 +245,7 @@ class ProductEmitter:
     def pack_step(
         self, number: Index, first: Index, start: Index, vectors: int, last: Index, step: Index, count: int
     ) -> None:
-        """What a step takes of a block of columns: `count` rows of the matrix."""
+        """Pack a step's `count` rows of a block of columns."""
         b, group = self.b, self.group
         target = b.plus(start, b.times(step, vectors * LANES * group))
         if self.product.turned:
@@ -263,7 +264,7 @@ class ProductEmitter:
                 self.column(number, b.plus(first, lane), step, b.plus(target, b.times(lane, group)), count)
 
     def move(self, number: Index, column: Index, step: Index, target: Index) -> None:
-        """Neighbours of a row of [n, k]: the elements of one column that a step takes."""
+        """Pack a step's elements of one column of a matrix [n, k], which are contiguous."""
         b, group = self.b, self.group
         at = self.at(number, step, 0, column)
         if group == 1:
@@ -272,7 +273,7 @@ class ProductEmitter:
             b.vector_store(self.taken(b.vector_load(self.source, [at], group), group), self.packed, [target])
 
     def at(self, number: Index, step: Index, row: int, column: Index) -> Index:
-        """Where an element of [k, n], or of [n, k], is: row `row` of those of a step."""
+        """Return the offset of an element of [k, n], or of [n, k], in the step's row `row`."""
         b, conv = self.b, self.conv
         k = b.plus(b.times(step, self.group), row)
         if self.product.turned:
@@ -280,7 +281,7 @@ class ProductEmitter:
         return b.plus(b.times(b.plus(b.times(number, conv.channels), k), conv.outputs), column)
 
     def row(self, number: Index, first: Index, step: Index, target: Index, count: int) -> None:
-        """16 neighbours of each of the `count` rows of [k, n] that a step takes, one of each in turn."""
+        """Pack 16 columns of a step's `count` rows of [k, n], interleaved by row."""
         b, group = self.b, self.group
         rows = [b.vector_load(self.source, [self.at(number, step, r, first)], LANES) for r in range(count)]
         rows += [self.none(LANES)] * (group - count) if count < group else []
@@ -290,7 +291,7 @@ class ProductEmitter:
         b.vector_store(self.taken(rows[0], LANES * group), self.packed, [target])
 
     def interleave(self, low: SSAValue, high: SSAValue) -> SSAValue:
-        """The lanes of two vectors of codes in turn."""
+        """Interleave the lanes of two vectors of codes."""
         type = low.type
         assert is_vector(type)
         lanes = type.get_shape()[0]
@@ -298,14 +299,14 @@ class ProductEmitter:
         return self.b.shuffle(low, high, order)
 
     def column(self, number: Index, column: Index, step: Index, target: Index, count: int) -> None:
-        """The `count` elements of one column that a step takes, one by one, then zeros."""
+        """Pack a step's `count` elements of one column, one by one, then zeros."""
         b = self.b
         for r in range(self.group):
             code = b.load(self.source, [self.at(number, step, r, column)]) if r < count else self.none(1)
             b.store(self.taken(code), self.packed, [b.plus(target, r)])
 
     def none(self, lanes: int) -> SSAValue:
-        """The code that stands for 0, as a scalar or in all lanes."""
+        """Return the code that represents 0, as a scalar or in all lanes."""
         b, kernel = self.b, self.conv.kernel
         if self.group == 2 and kernel.given is not None:
             code = b.add(arith.TruncIOp(kernel.given, i8)).result
@@ -316,7 +317,8 @@ class ProductEmitter:
         return b.constant(code, i8) if lanes == 1 else vector_constant(b, code, i8, lanes)
 
     def taken(self, codes: SSAValue, lanes: int = 1) -> SSAValue:
-        """Codes as the dot product takes them: those of 4 signed, unsigned ones 128 lower; of 2, numbers of 16 bits."""
+        """Convert codes for the dot product: with groups of 4, signed codes (unsigned ones minus 128); with groups of
+        2, 16-bit integers minus the zero point."""
         b, kernel = self.b, self.conv.kernel
 
         def constant(value: int, element: IntegerType) -> SSAValue:
@@ -336,7 +338,7 @@ class ProductEmitter:
         return b.add(arith.XOrIOp(codes, constant(-128, i8))).result
 
     def start(self, number: Index, first: Index, packed: Index, vectors: int) -> None:
-        """What the accumulators of a block of columns start with: `-zp * sum(b - b's zp)`, or 0."""
+        """Store the initial accumulators of a block of columns: `-zp * sum(b - b's zp)`, or 0."""
         b, conv = self.b, self.conv
         at = b.plus(b.times(number, self.width), first)
         zero = vector_constant(b, 0, conv.accumulator, LANES)

@@ -1,8 +1,9 @@
-"""The typed view of a kernel's attribute `relay.schedule`: what was decided about each of its operations, and why.
+"""The typed view of a kernel's attribute `relay.schedule`: the decisions about each of its operations, and their
+reasons.
 
-The attribute is a dictionary of builtin attributes: the decisions about the one operation that a kernel has, or `ops`,
-an array of them, and `threads`, the loops that threads share. A record has a field for each decision; `why` is for
-people.
+The attribute is a dictionary of builtin attributes: the decisions about the kernel's only operation, or `ops`, an array
+of such dictionaries, and `threads`, the loops that threads share. A record has a field for each decision; `why` is for
+human readers.
 """
 
 from __future__ import annotations
@@ -39,24 +40,24 @@ Given: TypeAlias = Mapping[str, Value]
 
 @dataclass(frozen=True, kw_only=True)
 class OpSchedule:
-    """What was decided about an operation. `op`: its number among the fills, copies and generics of the kernel;
-    `cycles`: what it takes, by an estimate for one core; `why` it was decided so."""
+    """The decisions about an operation. `op`: its number among the fills, copies and generics of the kernel; `cycles`:
+    estimated cycles on one core; `why`: the reason for the decisions."""
 
     strategy: ClassVar[str]
     keeps_order: ClassVar[frozenset[str]] = frozenset()
-    """Decisions that leave the order in which floats are added as it is."""
+    """Decisions that do not affect the order in which floats are added."""
     op: int = 0
     cycles: int = 0
     why: str = ""
 
     @property
     def decisions(self) -> dict[str, Value]:
-        """The fields that this strategy adds, in order."""
+        """The fields that this strategy's record adds to `OpSchedule`, in order."""
         general = {field.name for field in fields(OpSchedule)}
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in general}
 
     def attribute(self, *, numbered: bool = False) -> DictionaryAttr:
-        """The record as an attribute; with the number of the op where the kernel has several."""
+        """Return the record as an attribute; `numbered` includes the number of the op, for kernels with several."""
         first: dict[str, Value] = {"strategy": self.strategy, **({"op": self.op} if numbered else {})}
         last: dict[str, Value] = {"cycles": self.cycles, "why": self.why}
         return DictionaryAttr({name: encode(value) for name, value in {**first, **self.decisions, **last}.items()})
@@ -64,8 +65,9 @@ class OpSchedule:
 
 @dataclass(frozen=True)
 class SharedLoop:
-    """A loop whose turns threads share, by its number among the kernel's independent loops. `around`: the loop for all
-    turns of which they share it once, itself if there is none."""
+    """A loop whose iterations threads share, by its number among the kernel's independent loops. `around`: the
+    enclosing loop for whose whole duration the iterations are divided once, or the loop itself; `turns`: its number of
+    iterations."""
 
     loop: int
     around: int
@@ -78,7 +80,8 @@ class SharedLoop:
 
 @dataclass(frozen=True)
 class Entry:
-    """What an attribute says about one operation, not checked yet. `strategy` or `op` is None where it is not named."""
+    """An attribute's decisions about one operation, not checked yet. `strategy` or `op` is None if the attribute does
+    not name it."""
 
     strategy: str | None
     op: int | None
@@ -86,7 +89,7 @@ class Entry:
 
     @classmethod
     def of(cls, attr: DictionaryAttr, where: str) -> Entry:
-        """The entry that the dictionary is. Raises InvalidArgument."""
+        """Return the entry of a dictionary attribute. Raises InvalidArgument."""
         given = decode_dictionary(attr, where)
         strategy, op = given.get("strategy"), given.get("op")
         if not isinstance(strategy, str | None) or not isinstance(op, int | None) or isinstance(op, bool):
@@ -96,7 +99,7 @@ class Entry:
 
 
 def entries_of(function: FuncOp) -> list[Entry]:
-    """What the function's attribute says about its operations; none if it has none. Raises InvalidArgument."""
+    """Return the entries of the function's schedule attribute; none without the attribute. Raises InvalidArgument."""
     attr, where = function.attributes.get(ATTRIBUTE), place_of(function)
     if attr is not None and not isinstance(attr, DictionaryAttr):
         raise InvalidArgument(where, "is not a dictionary", 'write {strategy = "nest", ...}')
@@ -104,7 +107,7 @@ def entries_of(function: FuncOp) -> list[Entry]:
 
 
 def dictionaries(attr: DictionaryAttr, where: str) -> list[DictionaryAttr]:
-    """The dictionaries of all operations. Raises InvalidArgument."""
+    """Return the dictionaries of all operations. Raises InvalidArgument."""
     if (ops := attr.data.get("ops")) is None:
         if "strategy" not in attr.data and set(attr.data) - {"threads"}:
             raise InvalidArgument(where, "names no strategy", 'write {strategy = "nest", ...}, or ops = [{...}, ...]')
@@ -119,8 +122,8 @@ def dictionaries(attr: DictionaryAttr, where: str) -> list[DictionaryAttr]:
 
 
 def schedules_in(function: FuncOp, kinds: Mapping[str, type[OpSchedule]]) -> list[OpSchedule]:
-    """The records of what the function's attribute says of each operation, all decisions of which must be there.
-    Raises InvalidArgument."""
+    """Return the records of a function's schedule attribute, one for each operation, which must be complete. Raises
+    InvalidArgument."""
     function = instance(function, FuncOp, "schedules_of", "give a function: module['conv2d_0']")
     attr, where = function.attributes.get(ATTRIBUTE), place_of(function)
     found = dictionaries(attr, where) if isinstance(attr, DictionaryAttr) else []
@@ -131,18 +134,19 @@ def schedules_in(function: FuncOp, kinds: Mapping[str, type[OpSchedule]]) -> lis
 
 
 def place_of(function: FuncOp) -> str:
-    """The place that errors about the function's schedule name."""
+    """Return the location that errors about the function's schedule name."""
     return f"@{function.sym_name.data}: {ATTRIBUTE}"
 
 
 def not_scheduled(function: FuncOp) -> InvalidArgument:
-    """The error of an attribute on a function that has nothing to schedule."""
+    """Return the error for an attribute on a function that has nothing to schedule."""
     what = "the function has nothing to schedule"
     return InvalidArgument(place_of(function), what, "write the attribute on a kernel that it calls")
 
 
 def threads_of(function: FuncOp) -> list[SharedLoop] | None:
-    """The loops that the attribute divides among threads; None if it does not say. Raises InvalidArgument."""
+    """Return the loops that the attribute divides among threads; None if it does not name any list. Raises
+    InvalidArgument."""
     attr = function.attributes.get(ATTRIBUTE)
     threads = attr.data.get("threads") if isinstance(attr, DictionaryAttr) else None
     if threads is None:
@@ -163,7 +167,7 @@ def threads_of(function: FuncOp) -> list[SharedLoop] | None:
 
 
 def write(function: FuncOp, ops: Sequence[OpSchedule]) -> None:
-    """Set the attribute of the function; its threads are kept."""
+    """Set the schedule attribute of the function; an existing `threads` entry is kept."""
     old = function.attributes.get(ATTRIBUTE)
     threads = old.data.get("threads") if isinstance(old, DictionaryAttr) else None
     if len(ops) == 1:
@@ -174,7 +178,7 @@ def write(function: FuncOp, ops: Sequence[OpSchedule]) -> None:
 
 
 def write_threads(function: FuncOp, loops: Sequence[SharedLoop]) -> None:
-    """Have the function's attribute say which loops threads share."""
+    """Set the `threads` entry of the function's schedule attribute: the loops that threads share."""
     old = function.attributes.get(ATTRIBUTE)
     data = dict(old.data) if isinstance(old, DictionaryAttr) else {}
     function.attributes[ATTRIBUTE] = DictionaryAttr(
@@ -183,13 +187,14 @@ def write_threads(function: FuncOp, loops: Sequence[SharedLoop]) -> None:
 
 
 def typed(given: Given, kinds: Mapping[str, type[OpSchedule]]) -> OpSchedule:
-    """The record of a complete dictionary. Raises KeyError or TypeError where the strategy or a decision is missing."""
+    """Return the record of a complete dictionary. Raises KeyError or TypeError if the strategy or a decision is
+    missing."""
     values = {name: typed_parts(value, kinds) for name, value in given.items() if name not in ("strategy", "threads")}
     return kinds[str(given["strategy"])](**cast(Any, values))
 
 
 def typed_parts(value: Value, kinds: Mapping[str, type[OpSchedule]]) -> Value:
-    """A decision, with records in place of dictionaries."""
+    """Return a decision in which dictionaries are replaced by records."""
     if isinstance(value, tuple):
         return tuple(typed(each, kinds) if isinstance(each, Mapping) else each for each in value)
     return value
@@ -202,7 +207,7 @@ BOOLEANS = {value: BoolAttr.from_bool(value) for value in (False, True)}
 
 
 def encode(value: Value) -> Attribute:
-    """A decision as an attribute."""
+    """Convert a decision to an attribute."""
     match value:
         case bool():
             return BOOLEANS[value]
@@ -222,12 +227,13 @@ def encode(value: Value) -> Attribute:
 
 
 def decode_dictionary(attr: DictionaryAttr, where: str) -> dict[str, Value]:
-    """Decisions by name. Raises InvalidArgument."""
+    """Return the decisions by name. Raises InvalidArgument."""
     return {name: decode(value, f"{where}: {name}") for name, value in attr.data.items()}
 
 
 def decode(attr: Attribute, where: str) -> Value:
-    """A decision: a truth, a number, a name, or an array of numbers, names or dictionaries. Raises InvalidArgument."""
+    """Convert an attribute to a decision: a bool, a number, a name, or an array of numbers, names or dictionaries.
+    Raises InvalidArgument."""
     if isa(attr, IntegerAttr[IntegerType]):
         return bool(attr.value.data) if attr.type == i1 else attr.value.data
     if isinstance(attr, StringAttr):

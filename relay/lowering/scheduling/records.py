@@ -1,4 +1,4 @@
-"""Schedules that were measured to be faster, by kernel and processor, from JSON."""
+"""Schedules that measurements found to be faster, by kernel and processor, from JSON."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ Table = Mapping[str, Mapping[str, str]]
 
 
 def processor_of(target: CpuTarget) -> str:
-    """The key of a processor: CPU and features."""
+    """Return the key of a processor: CPU and features."""
     return f"{target.cpu or target.triple.partition('-')[0]} {','.join(sorted(target.features))}"
 
 
 def signature_of(function: FuncOp, given: GivenConstants) -> str:
-    """32 digits, equal for kernels of equal operations and types to which the same arguments are constants; their
-    names, and the numbers in the constants, do not matter."""
+    """Return 32 hexadecimal digits that are equal for kernels with equal operations and types and the same constant
+    arguments; their names, and the values of constants, do not matter."""
     module, copy = IRModule(), function.clone()
     copy.attributes.clear()
     copy.properties.pop("arg_attrs", None)
@@ -41,7 +41,7 @@ def signature_of(function: FuncOp, given: GivenConstants) -> str:
 
 @lru_cache(maxsize=8)
 def table_of(text: str) -> Table:
-    """The records in a JSON text. Raises InvalidArgument."""
+    """Return the table of a JSON text. Raises InvalidArgument."""
     try:
         found: object = json.loads(text)
     except ValueError as error:
@@ -58,7 +58,7 @@ HINT = "give Records.text of relay.tune"
 
 
 def attribute_of(text: str) -> DictionaryAttr:
-    """The schedule of a record. Raises InvalidArgument."""
+    """Parse the schedule attribute of a record. Raises InvalidArgument."""
     ctx = Context()
     ctx.load_dialect(Builtin)
     try:

@@ -1,7 +1,7 @@
-"""Reductions along the last, contiguous dimension: several vectors of 16 partial results, joined at the end.
+"""Reductions along the last, contiguous dimension: several vectors of 16 partial results, combined at the end.
 
-Maxima, minima and sums. Of floats, the order is that of the code here, the same on every processor; partial sums also
-lose less to rounding than one long sum does.
+Maxima, minima and sums. Floats are added in the order of this code, which is the same on every processor; partial sums
+also have smaller rounding errors than one long sum.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ from relay.lowering.shaped import Extent, at_most, buffer_of, is_vector, leads, 
 from relay.target import LANES
 
 GROUP = 4
-"""The codes that a dot product adds to a sum."""
+"""The number of codes that a dot product adds to a sum."""
 
 MAPPED = 256
-"""Elements that are written out, 16 at a time, where something is computed from each before it is joined: a bound of
-the code's size."""
+"""The most elements of a row if each is computed before it is reduced: the row is unrolled, 16 elements at a time, so
+this bounds the code size."""
 
 IDEMPOTENT = (arith.MaximumfOp, arith.MinimumfOp, arith.MaxSIOp, arith.MinSIOp, arith.MaxUIOp, arith.MinUIOp)
-"""Ops for which combining a result twice changes nothing: all partial results may start with the initial value."""
+"""Ops for which combining an element twice changes nothing, so that all partial results may start with the initial
+value."""
 
 
 EXTENDS: dict[str, type[Operation]] = {"arith.extsi": ExtSIOp, "arith.extui": ExtUIOp}
@@ -46,7 +47,7 @@ EXTENDS: dict[str, type[Operation]] = {"arith.extsi": ExtSIOp, "arith.extui": Ex
 
 @dataclass(frozen=True)
 class Reduction:
-    """`result[outer] = join(result[outer], extend(data[outer, k]))` for all k of `size`, one after the other in
+    """`result[outer] = join(result[outer], extend(data[outer, k]))` for all k of `size`, which are contiguous in
     memory."""
 
     data: SSAValue
@@ -59,7 +60,8 @@ class Reduction:
 
 
 def recognise_reduction(op: linalg.GenericOp) -> Reduction | None:
-    """The reduction that the operation is, over one or more last dimensions of contiguous data; None if it is none."""
+    """Return the reduction that the operation computes, over one or more last dimensions of contiguous data; else
+    None."""
     if len(op.inputs) != 1 or len(op.outputs) != 1:
         return None
     maps = [m.data for m in op.indexing_maps]
@@ -96,7 +98,8 @@ def recognise_reduction(op: linalg.GenericOp) -> Reduction | None:
 
 
 def before_widening(op: linalg.GenericOp, data: SSAValue) -> tuple[SSAValue, type[Operation] | None]:
-    """What the data is before an operation that only widens it for this one, and how."""
+    """Return the data before an operation that only widens it for `op`, and the widening op; the data and None if there
+    is no such operation."""
     others = {use.operation for use in data.uses} - {op}
     if len(others) != 1:
         return data, None
@@ -107,7 +110,7 @@ def before_widening(op: linalg.GenericOp, data: SSAValue) -> tuple[SSAValue, typ
 
 
 def widening(op: linalg.GenericOp) -> type[Operation] | None:
-    """How the operation widens whole codes of 8 bits, if it does nothing else."""
+    """Return the op by which the operation widens 8-bit codes, if it does nothing else; else None."""
     block = op.body.block
     first, end = block.first_op, block.last_op
     if len(op.inputs) != 1 or len(op.outputs) != 1 or first is None or end is None or first.next_op is not end:
@@ -119,7 +122,8 @@ def widening(op: linalg.GenericOp) -> type[Operation] | None:
 
 
 def recognise_mapped(op: linalg.GenericOp) -> Reduction | None:
-    """A reduction over the last dimension of what is computed from data and place: `join(result, f(data, index))`."""
+    """Return a reduction over the last dimension of values computed from data and index, `join(result, f(data,
+    index))`; else None."""
     if len(op.inputs) != 1 or len(op.outputs) != 1 or not LANES <= (shape_of(op.inputs[0]) or (0,))[-1] <= MAPPED:
         return None
     if isinstance(shape_of(op.inputs[0])[-1], Extent):
@@ -149,7 +153,7 @@ def recognise_mapped(op: linalg.GenericOp) -> Reduction | None:
 
 
 def placed(op: Operation, dim: int) -> bool:
-    """Whether the operation is the index along this dimension, and only numbers are made of it."""
+    """Whether the operation is the index along this dimension, used only after a cast to an integer."""
     return (
         isinstance(op, linalg.IndexOp)
         and op.dim.value.data == dim
@@ -159,8 +163,8 @@ def placed(op: Operation, dim: int) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class ReductionSchedule(OpSchedule):
-    """`partial`: vectors of partial results; `codes_per_step`: 4 where a dot product with ones adds codes, else 1;
-    `unsigned`: the dot product's first factor is."""
+    """`partial`: vectors of partial results; `codes_per_step`: 4 if a dot product with ones adds codes, else 1;
+    `unsigned`: whether the dot product's first factor is unsigned."""
 
     strategy = "reduction"
     partial: int
@@ -170,7 +174,8 @@ class ReductionSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class ReductionRows(Strategy[ReductionSchedule]):
-    """A reduction along the last dimension; `body`: what is computed of the data before, if anything."""
+    """A reduction along the last dimension; `body`: the region that computes the reduced values from the data, if
+    any."""
 
     record = ReductionSchedule
     any_length = True
@@ -218,8 +223,9 @@ class ReductionRows(Strategy[ReductionSchedule]):
 
 
 class Row:
-    """One reduction: `size` neighbours from `start` on into the element `at`. Its loops are not those of `rows`: each
-    vector is joined with partial results, which the loops carry, and the last one counts some of its elements as 0."""
+    """Emits one reduction, of `size` contiguous elements from `start` on into the element `at`. It does not use the
+    loops of `rows`: vectors are combined with partial results that the loops carry, and in the last, overlapping vector
+    some elements count as 0."""
 
     def __init__(
         self,
@@ -260,7 +266,7 @@ class Row:
             b.store(self.join(b.load(self.reduction.result, self.at), before), self.reduction.result, self.at)
 
     def emit_any(self, size: Extent) -> None:
-        """The same for a size that is known at run time only, in the order of sizes that are known."""
+        """Emit a reduction of a size that is known only at run time, in the order of `emit`."""
         b, end, repeats = self.b, self.b.length(size), isinstance(self.reduction.join, IDEMPOTENT)
         before = b.load(self.reduction.result, self.at)
         zero = vector_constant(b, 0, self.element, LANES)
@@ -293,7 +299,7 @@ class Row:
         b.store(either(b, below(b, end, LANES), one_by_one, in_vectors), self.reduction.result, self.at)
 
     def rest(self, first: int, count: int) -> SSAValue:
-        """The last vector, of which only so many elements are new: the others count as 0 where they are added."""
+        """Return the last vector, of which only `count` elements are new; in a sum, the others are replaced by 0."""
         b = self.b
         values = self.extended(b.vector_load(self.data, [b.plus(self.start, first)], LANES))
         if isinstance(self.reduction.join, IDEMPOTENT):
@@ -302,7 +308,7 @@ class Row:
         return b.select(truth, values, vector_constant(b, 0, self.element, LANES))
 
     def emit_mapped(self, body: Block) -> None:
-        """Of what the body makes of the data; the last vector may have elements of the one before it again."""
+        """Emit a reduction of values that the body computes; the last vector may overlap the one before it."""
         b, size = self.b, self.reduction.size
         lifter, total = Lifter(b, LANES), b.broadcast(b.load(self.reduction.result, self.at), LANES)
         for first in [*range(0, size - LANES, LANES), size - LANES]:
@@ -311,7 +317,8 @@ class Row:
         b.vector_store(across_lanes(b, total, self.join), self.reduction.result, self.at)
 
     def several(self, first: int, end: int, partial: list[SSAValue], codes: int) -> list[SSAValue]:
-        """Combine several vectors of elements at a time, from one place to another."""
+        """Combine several vectors of elements per iteration, from `first` to `end`, with the partial results, and
+        return these."""
         if first == end:
             return partial
         b, step = self.b, len(partial) * codes
@@ -323,41 +330,41 @@ class Row:
         return turn.results
 
     def joined(self, old: SSAValue, data: SSAValue) -> SSAValue:
-        """Partial results, each combined with one element."""
+        """Combine each partial result with one element."""
         return self.join(old, self.extended(data))
 
     def summed(self, old: SSAValue, codes: SSAValue) -> SSAValue:
-        """Partial sums, each with four codes more: their products with ones."""
+        """Add four codes to each partial sum, as a dot product with ones."""
         ones = vector_constant(self.b, 1, i8, GROUP * LANES)
         unsigned = self.schedule.unsigned
         data, weights = (ones, codes) if unsigned and self.reduction.extend is ExtSIOp else (codes, ones)
         return self.b.dot(old, data, weights, unsigned)
 
     def extended(self, value: SSAValue) -> SSAValue:
-        """Data, scalars or vectors, as wide as the result."""
+        """Return data, a scalar or vector, extended to the element type of the result."""
         if self.reduction.extend is None:
             return value
         wide = vector_of(self.element, LANES) if is_vector(value.type) else self.element
         return self.b.add(created(self.reduction.extend, [value], [wide])).results[0]
 
     def join(self, a: SSAValue, c: SSAValue) -> SSAValue:
-        """Emit the op of the reduction on scalars or vectors."""
+        """Combine two scalars or vectors by the op of the reduction."""
         return joined_by(self.b, self.reduction.join, a, c)
 
 
 def joined_by(b: LoopBuilder, join: Operation, a: SSAValue, c: SSAValue) -> SSAValue:
-    """Combine two numbers, or vectors, by an op like this one."""
+    """Combine two scalars or vectors by an op of the same kind as `join`."""
     op = created(join.__class__, [a, c], [a.type])
     op.attributes.update(join.attributes)
     return b.add(op).results[0]
 
 
 Join = Callable[[SSAValue, SSAValue], SSAValue]
-"""Combines two scalars or vectors by the op of a reduction."""
+"""A function that combines two scalars or vectors by the op of a reduction."""
 
 
 def in_pairs(partial: Sequence[SSAValue], join: Join) -> SSAValue:
-    """Vectors of partial results combined to one: neighbours first, then pairs of them."""
+    """Combine vectors of partial results into one: neighbours first, then pairs of these."""
     while len(partial) > 1:
         pairs = [join(a, c) for a, c in zip(partial[::2], partial[1::2], strict=False)]
         partial = [*pairs, *partial[2 * len(pairs) :]]
@@ -365,7 +372,7 @@ def in_pairs(partial: Sequence[SSAValue], join: Join) -> SSAValue:
 
 
 def across_lanes(b: LoopBuilder, total: SSAValue, join: Join) -> SSAValue:
-    """A vector of one lane: the lanes of a vector joined, the upper half with the lower one each time."""
+    """Combine the lanes of a vector into a vector of one lane, the upper half with the lower half each time."""
     for lanes in (8, 4, 2, 1):
         total = join(b.shuffle(total, total, range(lanes)), b.shuffle(total, total, range(lanes, 2 * lanes)))
     return total
@@ -380,9 +387,9 @@ def partial_results(
     join: Join,
     in_first: bool = False,
 ) -> SSAValue:
-    """The whole vectors of a row that ends at run time, joined: `count` partial results, as for a size that is known.
-    What is left behind turns with all of them goes into one after the other, or, `in_first`, after such turns into the
-    first one."""
+    """Combine the whole vectors of a row whose end is known only at run time into `count` partial results, as for a
+    known size. Vectors behind the last full iteration go into the partial results one after the other; with `in_first`,
+    if there was a full iteration, into the first one."""
     step = count * LANES
     stop, whole = (minus(b, end, remainder(b, end, size)) for size in (step, LANES))
     with b.loop(0, stop, step, carried=[neutral] * count) as (k, turn):
@@ -404,17 +411,18 @@ def partial_results(
 def partial_of(
     joined: Callable[[Index, SSAValue], SSAValue] | None, first: Index, old: SSAValue
 ) -> Callable[[], SSAValue]:
-    """What emits a partial result with one vector more, or as it is."""
+    """Return a function that emits a partial result combined with one more vector, or, if `joined` is None,
+    unchanged."""
     return (lambda: old) if joined is None else lambda: joined(first, old)
 
 
 def last_lanes_of(b: LoopBuilder, count: Index) -> SSAValue:
-    """The same for a number that is known at run time only."""
+    """Return a mask that is true in the last `count` lanes, for a count that is known only at run time."""
     lanes = b.constant_attr(dense_vector(list(range(LANES)), i32), vector_of(i32, LANES))
     narrow = b.add(arith.IndexCastOp(b.index(minus(b, LANES, count)), i32)).result
     return b.compare(lanes, "sge", b.broadcast(narrow, LANES))
 
 
 def last_lanes(b: LoopBuilder, count: int) -> SSAValue:
-    """A mask that is true in the last `count` lanes."""
+    """Return a mask that is true in the last `count` lanes."""
     return b.constant_attr(dense_vector([lane >= LANES - count for lane in range(LANES)], i1), vector_of(i1, LANES))

@@ -1,4 +1,4 @@
-"""The strategies, and the choice among them: what the kernel's attribute names, else the cheapest."""
+"""The list of strategies, and the search for those that apply to an operation."""
 
 from __future__ import annotations
 
@@ -61,30 +61,31 @@ STRATEGIES: Sequence[type[Strategy[Any]]] = (
     Copy,
     Nest,
 )
-"""All strategies; of equally cheap ones the first wins."""
+"""All strategies; of equally cheap ones, the first is chosen."""
 
 
 RECORDS: Mapping[str, type[OpSchedule]] = {kind.record.strategy: kind.record for kind in STRATEGIES} | {
     TileSchedule.strategy: TileSchedule
 }
-"""The classes of schedules by the name of the strategy; `tile` is part of others."""
+"""The classes of schedules by the name of the strategy; `tile` is a part of other schedules."""
 
 
 def schedules_of(function: FuncOp) -> list[OpSchedule]:
-    """What the function's attribute `relay.schedule` says of each operation, all decisions of which must be there.
+    """Return the records of the function's attribute `relay.schedule`, one for each operation, which must be complete.
     Raises InvalidArgument."""
     return schedules_in(function, RECORDS)
 
 
 def strategies_for(op: Operation, kernel: Kernel) -> list[Strategy[Any]]:
-    """All strategies that apply to the operation, or to what a fill starts."""
+    """Return all strategies that apply to the operation, or to the pattern that a fill starts."""
     kinds = [kind for kind in STRATEGIES if kernel.target.has_vectors or not kind.vectors]
     every = [found for kind in kinds if (found := match(kind, op, kernel)) is not None]
     return [found for found in every if found.any_length or not found.is_open]
 
 
 def match(kind: type[Strategy[Any]], op: Operation, kernel: Kernel) -> Strategy[Any] | None:
-    """The strategy for the operation; None, too, where finding out would compute with a size that is not known."""
+    """Return the strategy for the operation; None if it does not apply, or if matching depends on a size known only at
+    run time."""
     try:
         return kind.match(op, kernel)
     except UnknownSize:

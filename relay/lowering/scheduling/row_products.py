@@ -1,8 +1,9 @@
-"""Products of two computed matrices, one of which has few rows: the scores of a query against all keys before it, and
-the sums of values that its weights give.
+"""Products of two computed matrices, one of which has few rows: the scores of a query for all earlier keys, and the
+weighted sums of values.
 
-Each row of the larger matrix is read once, from where it lies. For scores, a block of its rows goes against each row of
-the smaller matrix: 16 partial sums each, whose lanes are added in pairs of rows, so that the last step gives a vector.
+Each row of the larger matrix is read once, without packing. For scores, a block of its rows is multiplied by each row
+of the smaller matrix: 16 partial sums each, whose lanes are added in pairs of rows, so that the last step yields a
+vector.
 """
 
 from __future__ import annotations
@@ -33,23 +34,24 @@ from relay.lowering.shaped import Extent, at_most, shape_of
 from relay.target import LANES, CpuTarget
 
 JOINING = 8
-"""The cycles for adding the lanes of a vector."""
+"""The estimated cycles for adding the lanes of a vector."""
 
 PLACES = 4
-"""Parts of a matrix whose rows are read side by side: a processor prefetches several streams at once, but none of them
-past the end of a page. On a Zen 3, a C program of these loops reads 131 kB of keys at 21 GB/s so, and
-at 10.5 one row after the other."""
+"""The number of parts of a matrix whose rows are read in parallel: a processor prefetches several streams at once, but
+each only to the end of a page. On a Zen 3, a C program with these loops reads 131 kB of keys at 21 GB/s with 4 parts,
+and at 10.5 GB/s with one."""
 
 BLOCK_BYTES = 16 << 10
-"""Bytes of the rows that several tiles of sums take before the next rows: they stay in the first-level cache."""
+"""The bytes of rows that several tiles of sums process before the next rows, so that they stay in the first-level
+cache."""
 
 Places = Mapping[int, Index]
 """The indices of loops by their numbers."""
 
 
 def row_sums(op: Operation) -> list[list[int]] | None:
-    """The loops that the axes of each operand are, of an operation that sums products of float32 along its last loop
-    and has a result for each of the others, in order; None for any other operation."""
+    """Return, for each operand, the loops that index its axes, if the operation sums float32 products along its last
+    loop and has a result for each of the other loops, in order; else None."""
     if not isinstance(op, linalg.GenericOp) or (found := operands_of(op)) is None or found[0].element != f32:
         return None
     maps, last = [dims_of(m.data) for m in op.indexing_maps], len(op.iterator_types) - 1
@@ -60,15 +62,15 @@ def row_sums(op: Operation) -> list[list[int]] | None:
 
 
 def pick_places(pick: Picks, target: CpuTarget, most: int) -> int:
-    """Parts of a matrix that are read side by side, of at most so many rows in turn."""
+    """Decide how many parts of a matrix are read in parallel, at most `most`."""
     possible = [places for places in (PLACES, 2, 1) if places <= most]
     return pick("places", possible, possible[0] if target.has_caches else 1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowProductsSchedule(OpSchedule):
-    """`loop`: the innermost loop over results, along which `together` are computed at once: as many neighbours in each
-    of `places` parts of equal size."""
+    """`loop`: the innermost loop over results; along it `together` results are computed at once, which are neighbours
+    in each of `places` equal parts."""
 
     strategy = "row_products"
     loop: int
@@ -126,7 +128,7 @@ class RowProducts(Strategy[RowProductsSchedule]):
         with b.loops([sizes[dim] for dim in outer]) as outside:
 
             def block(first: Sequence[Index], count: int) -> None:
-                """`count` neighbours from each of these places on."""
+                """Emit `count` neighbours from each of the positions `first` on."""
                 with b.loops([sizes[dim] for dim in others]) as indices:
                     inside = dict(zip([*outer, *others], [*outside, *indices], strict=True))
                     points = [{**inside, inner: at} for at in first]
@@ -146,8 +148,8 @@ class RowProducts(Strategy[RowProductsSchedule]):
                     block([at], 1)
 
     def starts(self, b: LoopBuilder, number: int, points: Sequence[Places], inner: int, count: int) -> list[Index]:
-        """Where the rows of an operand begin in its memory: of `count` neighbours from each point on, or one for all
-        if it has no others along the loop."""
+        """Return the offsets of an operand's rows for `count` neighbours from each point on; a single offset if the
+        operand does not depend on the loop."""
         found = list[Index]()
         for point in points:
             first, step = 0, 0
@@ -160,7 +162,8 @@ class RowProducts(Strategy[RowProductsSchedule]):
         return found
 
     def totals(self, b: LoopBuilder, rows: Sequence[SSAValue], starts: Sequence[Sequence[Index]]) -> list[SSAValue]:
-        """Sums of products of pairs of rows, 16 partial ones each. One side may be one row for all."""
+        """Return sums of products of pairs of rows, each as 16 partial sums. One side may be a single row for all
+        pairs."""
         zero, size, count = vector_constant(b, 0, f32, LANES), self.size, max(map(len, starts))
 
         def added(first: Index, totals: Sequence[SSAValue], mask: SSAValue | None = None) -> list[SSAValue]:
@@ -181,8 +184,8 @@ class RowProducts(Strategy[RowProductsSchedule]):
 
 
 def joined_lanes(b: LoopBuilder, totals: Sequence[SSAValue]) -> SSAValue:
-    """A vector with the sum of the lanes of each: always of the lower half and the upper half, whose order does not
-    depend on how many there are."""
+    """Return a vector with the sum of the lanes of each vector: the lower and upper half are added each time, so that
+    the order does not depend on the number of vectors."""
     width, lanes, found = LANES, LANES, list(totals)
     while width > 1:
         half, lanes = width // 2, lanes * min(len(found), 2)
@@ -195,8 +198,8 @@ def joined_lanes(b: LoopBuilder, totals: Sequence[SSAValue]) -> SSAValue:
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedRowsSchedule(OpSchedule):
-    """`lanes`: widths of the vectors of sums, each for what is left by those before. `rows` of sums are in registers at
-    once. Each of `places` parts of the weighted rows, of equal size, gives one in turn."""
+    """`lanes`: widths of the vectors of sums, each used for what the wider ones leave of a row; `rows` of sums are in
+    registers at once; each of `places` equal parts of the weighted rows contributes one row per iteration."""
 
     strategy = "weighted_rows"
     lanes: tuple[int, ...]
@@ -207,7 +210,7 @@ class WeightedRowsSchedule(OpSchedule):
 @dataclass(frozen=True)
 class WeightedRows(Strategy[WeightedRowsSchedule]):
     """`out[..., j] += a[..., k] * b[..., k, j]` for all k of the last loop, of float32 and few rows of `a`: each row of
-    `b` is read once, from where it lies, while sums stay in registers."""
+    `b` is read once, without packing, while sums stay in registers."""
 
     record = WeightedRowsSchedule
     any_length = True
@@ -226,12 +229,12 @@ class WeightedRows(Strategy[WeightedRowsSchedule]):
 
     @property
     def few(self) -> list[int]:
-        """The loops over rows of `a` that take the same rows of `b`."""
+        """The loops over rows of `a` that are multiplied by the same rows of `b`."""
         return [dim for dim in self.maps[2][:-1] if dim not in self.maps[1]]
 
     @property
     def rows(self) -> int:
-        """Rows of `a` that take the same rows of `b`."""
+        """The number of rows of `a` that are multiplied by the same rows of `b`."""
         return prod(at_most(shape_of(self.op.outputs[0])[dim]) for dim in self.few)
 
     def decide(self, kernel: Kernel, pick: Picks) -> WeightedRowsSchedule:
@@ -279,7 +282,8 @@ class WeightedRows(Strategy[WeightedRowsSchedule]):
         turns: tuple[Index, Index],
         first: Sequence[Index],
     ) -> None:
-        """Add to all sums the rows of some turns, each of which takes one of each part; the parts start at `first`."""
+        """Add the weighted rows of some iterations to all sums; each iteration takes one row of each part, and the
+        parts start at `first`."""
         (a, weighted), out = self.op.inputs, self.op.outputs[0]
         sizes, inner = shape_of(out), len(shape_of(out)) - 1
         every = list(product(*(range(sizes[dim]) for dim in self.few)))

@@ -1,7 +1,7 @@
-"""Rows of elements in vectors: whole ones, then narrower ones, or one that has elements of the one before it again.
+"""Rows of elements in vectors: whole ones, then narrower ones, or one that overlaps the one before it.
 
-Two kinds of rows have loops of their own: a reduction's carry partial results from one vector to the next, and what is
-left of a micro-kernel's row is a turn of the loop over its tiles, so that threads share it.
+Two kinds of rows have separate loops: those of reductions, which carry partial results from one vector to the next, and
+those of micro-kernels, where the rest is an iteration of the loop over tiles, so that threads share it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ def in_vectors(
     before: Callable[[int], None] | None = None,
     at_least: bool = False,
 ) -> None:
-    """Run the body on places and widths of vectors that cover a row of `size` elements: as many of each width as are
-    left. A vector of at most `overlap` elements is the last one, ending with the row, where some are left behind it.
-    `before` runs in front of the loop over each width. `at_least`: of sizes known at run time only, the row has as many
-    elements as the vectors that overlap."""
+    """Run the body with the positions and widths of vectors that cover a row of `size` elements: as many of each width
+    as fit into the rest. If elements remain, a vector of at most `overlap` elements ends with the row and overlaps the
+    one before it. `before` is called in front of the loop over each width. `at_least`: a row of a size known only at
+    run time has at least as many elements as an overlapping vector."""
     if isinstance(size, Extent) or not isinstance(size, int):
         in_vectors_of_any(
             b, size, widths, body, overlap=overlap, independent=independent, before=before, at_least=at_least
@@ -58,7 +58,8 @@ def in_vectors_of_any(
     before: Callable[[int], None] | None,
     at_least: bool,
 ) -> None:
-    """The same for a size that is known at run time only. Raises UnknownSize where no width takes what may be left."""
+    """Run the body as `in_vectors` does, for a size known only at run time. Raises UnknownSize if no width covers the
+    rest."""
     factor, start, end = (size.factor, 0, b.length(size)) if isinstance(size, Extent) else (1, 0, size)
     for lanes in widths:
         if before is not None:

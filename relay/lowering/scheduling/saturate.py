@@ -1,10 +1,10 @@
-"""Codes of 8 bits from four vectors of i32 at once: AVX-512's packs narrow and saturate in one instruction.
+"""Narrows four vectors of i32 to 8-bit codes at once: AVX-512's packs narrow and saturate in one instruction.
 
 A body that ends in `trunci(min(max(value + zero, low), high))`, or in a float that is clamped before it is rounded and
-converted, is applied up to `value`; two packs of pairs and one of
-the results then take the place of four additions, eight comparisons and four conversions. The additions are to i16,
-saturating: what is clamped there is clamped to 8 bits anyway. Each pack works inside of 128-bit parts, so four vectors
-s of 16 lanes become 64 codes with part p of vector s at 16 * p + 4 * s.
+converted, is emitted up to `value`; two packs of pairs and one of the results then replace four additions, eight
+comparisons and four conversions. The additions are saturating, of i16: values that saturate there would be clamped to 8
+bits anyway. Each pack works inside of 128-bit parts, so four vectors s of 16 lanes become 64 codes with part p of
+vector s at 16 * p + 4 * s.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ RANGES: dict[Attribute | None, tuple[int, int]] = {
     IntegerOverflowAttr([IntegerOverflowFlag.NUW]): (0, 255),
     IntegerOverflowAttr([IntegerOverflowFlag.NSW]): (-128, 127),
 }
-"""What `arith.trunci` to 8 bits is given, by what it says of overflow."""
+"""The range of an `arith.trunci` to 8 bits, by its overflow flags."""
 WIDTH = 64
-"""The number of codes that are made at once."""
+"""The number of codes that are narrowed at once."""
 WORDS = PARTS = 4
-"""Words of four codes in each 128-bit part, one of each vector; parts of a register."""
+"""The number of words (of four codes) in each 128-bit part, one from each vector, and of parts in a register."""
 
 
 @dataclass(frozen=True)
 class Clamp:
-    """`min(max(value + zero, low), high)`, narrowed to 8 bits, is what a body yields. `zero`: a number, or a code of 8
-    bits, given by each call and extended to 32."""
+    """The end of a body that yields `min(max(value + zero, low), high)`, narrowed to 8 bits. `zero`: a constant, or the
+    op that extends an 8-bit code that each call passes."""
 
     value: SSAValue
     zero: int | Operation
@@ -55,7 +55,7 @@ class Clamp:
 
 
 def match_clamp(block: Block) -> Clamp | None:
-    """The clamp to 8-bit codes at the end of a body with one result."""
+    """Return the clamp to 8-bit codes at the end of a body with one result, else None."""
     end = block.last_op
     if not isinstance(end, linalg.YieldOp) or len(end.operands) != 1:
         return None
@@ -83,14 +83,14 @@ def match_clamp(block: Block) -> Clamp | None:
 
 
 def bounds_of_float(value: SSAValue) -> tuple[int, int] | None:
-    """Those of `fptosi(round(min(max(x, low), high)))`, or with `x > low ? x : low` as the maximum; integers of i16.
-
-    With a maximum, x must be a number: packs do not narrow what an integer is made of NaN as `trunci` does."""
+    """Return the bounds of `fptosi(round(min(max(x, low), high)))`, or with `x > low ? x : low` as the maximum, if they
+    are integers of i16; else None. With a maximum, x must not be NaN: packs would narrow the integer that results from
+    NaN otherwise than `trunci`."""
     rounded = made_by(value, "arith.fptosi")
     if rounded is None:
         return None
     x = rounded.operands[0]
-    if (back := made_by(x, "arith.subf")) is not None:  # rounded by a large number that is added and subtracted
+    if (back := made_by(x, "arith.subf")) is not None:  # rounding by adding and subtracting a large number
         there = made_by(back.operands[0], "arith.addf")
         x = x if there is None or there.operands[1] is not back.operands[1] else there.operands[0]
     elif (even := made_by(x, "math.roundeven")) is not None:
@@ -105,7 +105,8 @@ def bounds_of_float(value: SSAValue) -> tuple[int, int] | None:
 
 
 def is_number(value: SSAValue) -> bool:
-    """Whether a float is made of integers and constants alone; a factor of such a one may be an argument: a scale."""
+    """Whether a float cannot be NaN: it is computed from integers and constants; one factor may be an argument, a
+    scale."""
     if number(value) is not None:
         return True
     if not isinstance(owner := value.owner, Operation) or owner.name not in (*CONVERSIONS, *SUMS, "arith.mulf"):
@@ -125,12 +126,12 @@ def made_by(value: SSAValue, name: str) -> Operation | None:
 
 
 def constant_of(value: SSAValue) -> int | None:
-    """The number of an integer constant."""
+    """Return the value of an integer constant, else None."""
     return int(to_numpy(value.owner.value)) if isinstance(value.owner, arith.ConstantOp) else None
 
 
 def constant_or_code(value: SSAValue, block: Block) -> int | Operation | None:
-    """The number of an integer constant, or what extends a code of 8 bits outside of the block."""
+    """Return the value of an integer constant, or the op that extends an 8-bit code outside of the block; else None."""
     owner = value.owner
     if isinstance(owner, Operation) and owner.name in EXTENSIONS and owner.parent is not block:
         return owner if owner.operands[0].type == i8 else None
@@ -138,7 +139,7 @@ def constant_or_code(value: SSAValue, block: Block) -> int | Operation | None:
 
 
 def saturate(b: LoopBuilder, clamp: Clamp, vectors: Sequence[SSAValue]) -> SSAValue:
-    """64 codes of four vectors of `clamp.value`, in the packs' order."""
+    """Return 64 codes of four vectors of `clamp.value`, in the packs' order."""
     words = [_call(b, PACK_WORDS, vectors[k : k + 2], i16) for k in (0, 2)]
     if clamp.zero != 0:
         if isinstance(clamp.zero, int):
@@ -160,14 +161,14 @@ def saturate(b: LoopBuilder, clamp: Clamp, vectors: Sequence[SSAValue]) -> SSAVa
 
 
 def in_order(b: LoopBuilder, codes: SSAValue) -> SSAValue:
-    """The codes of `saturate`, reordered to that of the vectors."""
+    """Return the codes of `saturate` reordered to the order of the vectors."""
     words = b.bitcast(codes, i32, WORDS * PARTS)
     words = b.shuffle(words, words, [WORDS * part + vector for vector in range(PARTS) for part in range(WORDS)])
     return b.bitcast(words, i8, WIDTH)
 
 
 def _code(number: int) -> int:
-    """The signed code with the same bits."""
+    """Return the signed code with the same bits."""
     return number - 256 if number > 127 else number
 
 

@@ -1,7 +1,7 @@
-"""Convolutions and products where there are no vectors: a tile of pixels x outputs in scalar registers.
+"""Convolutions and products on targets without vectors: a tile of pixels x outputs in scalar registers.
 
-Weights of codes keep their 8 bits, where differences from the zero point do, in the order in which they are read; no
-channel is padded. The epilogue of a tile is a loop over its accumulators, so that a kernel's code stays small.
+Weights of codes are stored in 8 bits if their differences from the zero point fit, in the order in which they are read;
+channels are not padded. The epilogue of a tile is a loop over its accumulators, to keep the code small.
 """
 
 from __future__ import annotations
@@ -35,26 +35,28 @@ from relay.lowering.scheduling.strategy import Emission, Kernel
 from relay.lowering.shaped import shape_of, vector_of
 
 LARGEST = 8
-"""The most pixels, and outputs, of a tile."""
+"""The most pixels, and the most outputs, of a tile."""
 REST = 0.2
-"""Loads for each product that code for what a tile leaves over should save."""
+"""The number of loads per product by which a tile must be better to justify extra code for the pixels or outputs that
+it leaves over."""
 WHOLE = 16
-"""The codes in a vector register."""
+"""The number of codes in a vector register (MVE)."""
 SHORTEST = 6
-"""The fewest codes for which vector registers are used."""
+"""The fewest codes of a contiguous run for which vector registers are used."""
 TURNED = 128
-"""What is taken from codes without a sign, by their first bit, so that they have one, as their weights do."""
+"""The number by which unsigned codes are reduced, by inverting their highest bit, to make them signed like their
+weights."""
 MOST_STEPS = 16
-"""The most steps of a run in one turn of its loop."""
+"""The most products of a contiguous run in one iteration of the loop over it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScalarProductsSchedule(OpSchedule):
-    """`tile`: pixels and outputs whose accumulators are registers; `steps`: products of a run in one turn of the loop
-    over it; `flat`: all pixels are one row; `fused`: products of floats are added without being rounded; `band`: of a
-    padded image, only the rows that a window covers are copied, once for each row of results; `pairs`: four codes are
-    two pairs of 16 bits, whose products one instruction adds up; `sums`: so does one with those of 16 codes.
-    """
+    """`tile`: pixels and outputs whose accumulators are in registers; `steps`: products of a contiguous run in one
+    iteration of the loop over it; `flat`: all pixels form one row; `fused`: float products are added by fused
+    multiply-adds; `band`: of a padded image, only the rows under a window are copied, once for each row of results;
+    `pairs`: four codes are multiplied as two pairs of 16 bits by instructions that also add; `sums`: one instruction
+    multiplies and adds 16 codes."""
 
     strategy = "scalar_products"
     tile: tuple[int, int]
@@ -68,7 +70,7 @@ class ScalarProductsSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class ScalarProducts(OfWeights[ScalarProductsSchedule]):
-    """A convolution or product, on a target whose registers hold one number."""
+    """A convolution or product on a target whose registers hold a single number."""
 
     record = ScalarProductsSchedule
     vectors = False
@@ -80,7 +82,7 @@ class ScalarProducts(OfWeights[ScalarProductsSchedule]):
 
     @property
     def conv(self) -> Convolution:
-        """The convolution, or that of each group."""
+        """The convolution, or the convolution of one group of channels."""
         return self.found.conv if self.found.groups is None else self.found.groups.conv
 
     @property
@@ -121,17 +123,17 @@ class ScalarProducts(OfWeights[ScalarProductsSchedule]):
 
     @property
     def takes_pairs(self) -> bool:
-        """Whether runs are of whole words of codes of 8 bits, and so are weights."""
+        """Whether data and weights are 8-bit codes whose contiguous runs are a multiple of four."""
         return run_of(self.conv) % 4 == 0 and self.takes_codes
 
     @property
     def takes_sums(self) -> bool:
-        """Whether data and weights are codes, and runs fill a good part of the registers."""
+        """Whether data and weights are 8-bit codes whose contiguous runs are long enough for vector registers."""
         return run_of(self.conv) >= SHORTEST and self.takes_codes
 
     @property
     def takes_codes(self) -> bool:
-        """Whether data and weights are codes of 8 bits that lie side by side."""
+        """Whether data and weights are contiguous 8-bit codes."""
         conv = self.conv
         if conv.depthwise or conv.is_float or conv.data.element != i8:
             return False
@@ -155,7 +157,7 @@ class ScalarProducts(OfWeights[ScalarProductsSchedule]):
         ScalarProductsEmitter(emission.builder, self.conv, self.count, arguments, epilogue, schedule, padding).emit()
 
     def packed(self, schedule: ScalarProductsSchedule, kernel: Array, bias: Array | None) -> Packed:
-        """The constants of a call, of all groups one behind the other."""
+        """Return the packed constants of a call, those of all groups concatenated."""
         groups = self.found.groups
         kernels = [kernel] if groups is None else [*groups.kernel_of(kernel)]
         every = [pack(self.conv, each, schedule) for each in kernels]
@@ -168,9 +170,9 @@ def fits(numbers: Array) -> bool:
 
 
 def best_tile(conv: Convolution, width: int, pairs: bool) -> tuple[int, int]:
-    """Pixels and outputs of which 13 registers hold the accumulators, the factors and the addresses, with the fewest
-    loads for a product: of a weight for the pixels of a tile, of a code for its outputs. What is left over has code of
-    its own, which should save something."""
+    """Return the pixels and outputs of the tile with the fewest loads per product, among those whose accumulators,
+    factors and addresses fit 13 registers: a weight is loaded once for the pixels of a tile, a code once for its
+    outputs. Leftover pixels or outputs need extra code, which counts as `REST` loads."""
     if conv.depthwise:
         return next((pixels for pixels in (4, 5, 3) if width % pixels == 0), min(width, 4)), 1
     every = ((2, 2), (1, 3), (1, 2), (1, 1)) if pairs else ((3, 2), (2, 2), (1, 4), (1, 3), (1, 2), (1, 1))
@@ -183,13 +185,15 @@ def best_tile(conv: Convolution, width: int, pairs: bool) -> tuple[int, int]:
 
 
 def run_of(conv: Convolution) -> int:
-    """Steps of the innermost loop: products of data that lie side by side, or the columns of a channel's window."""
+    """Return the number of steps of the innermost loop: products of contiguous data, or, for depthwise convolutions,
+    the columns of a window."""
     return conv.kernel_columns if conv.depthwise else run_length(conv)
 
 
 def pack(conv: Convolution, kernel: Array, schedule: ScalarProductsSchedule) -> Packed:
-    """Kernel [o, i, j, c], or [i, j, c], its zero point subtracted, as [block of outputs][step][output]: the last block
-    has fewer. For `pairs`, four steps of an output lie side by side, for `sums` all. Differences have 9 bits."""
+    """Pack a kernel [o, i, j, c], or [i, j, c], minus its zero point, as [block of outputs][step][output], the last
+    block being smaller. For `pairs`, four steps of an output are contiguous, for `sums` all steps. Differences have 9
+    bits."""
     outputs, group = (1, 1) if schedule.sums else (schedule.tile[1], 4 if schedule.pairs else 1)
     codes = kernel if conv.is_float else kernel.astype(np.int16) - np.int16(conv.kernel.zero_point)
     matrix = codes.reshape(-1, conv.outputs).T if conv.depthwise else codes.reshape(conv.outputs, -1)
@@ -202,7 +206,8 @@ def pack(conv: Convolution, kernel: Array, schedule: ScalarProductsSchedule) -> 
 
 
 class ScalarProductsEmitter:
-    """Emits one convolution with its epilogue. `padding`: its data is that, of which a band is copied."""
+    """Emits one convolution with its epilogue. `padding`: the padded copy that the data is, of which only a band is
+    copied; None if the data is read from memory."""
 
     def __init__(
         self,
@@ -245,7 +250,8 @@ class ScalarProductsEmitter:
                 self.row([n, y], 0, conv.out_columns)
 
     def copy_band(self, padding: Padding, image: Index, y: Index) -> None:
-        """Copy the rows under the windows of row `y` of the results; what is left and right of them is there."""
+        """Copy the image rows under the windows of result row `y`; the borders left and right of them are filled
+        already."""
         b, conv = self.b, self.conv
         _, height, width, channels = shape_of(padding.source)
         source, top, left = b.flatten(padding.source), padding.low[1], padding.low[2]
@@ -263,17 +269,17 @@ class ScalarProductsEmitter:
             when(b, below(b, row, height), copy, lambda: self.fill(padding, start, inside))
 
     def fill(self, padding: Padding, start: Index, count: int) -> None:
-        """Write so many padded elements from there on."""
+        """Emit stores of `count` padding values from element `start` on."""
         with self.b.loop(0, count) as (k, _):
             self.b.store(padding.value, self.data, [self.b.plus(start, k)])
 
     def row(self, point: Sequence[Index], first: Index, width: int) -> None:
-        """All pixels of a row, whose first window starts at pixel `first`."""
+        """Emit all pixels of a row, whose first window starts at pixel `first`."""
         with self.b.loop(0, self.count) as (group, _):
             over(self.b, width, self.pixels, lambda x, pixels: self.all_outputs(group, point, first, x, pixels))
 
     def all_outputs(self, group: Index, point: Sequence[Index], first: Index, x: Index, pixels: int) -> None:
-        """All outputs of a tile of pixels."""
+        """Emit all outputs of a tile of pixels."""
         b, conv = self.b, self.conv
         pixel = b.times(b.plus(first, b.times(x, conv.strides[1])), conv.pitch)
         at = b.plus(pixel, b.times(group, conv.channels))
@@ -305,7 +311,7 @@ class ScalarProductsEmitter:
     def steps(
         self, totals: Sequence[SSAValue], data: Index, weights: Index, step: Index, pixels: int, outputs: int
     ) -> list[SSAValue]:
-        """The sums after a run, some steps in a turn."""
+        """Emit a contiguous run, `steps` products per iteration; return the sums."""
         b, conv = self.b, self.conv
         apart = conv.dilation[1] * conv.pitch if conv.depthwise else 1
         with b.loop(0, self.run, self.schedule.steps, carried=totals) as (k, loop):
@@ -316,7 +322,7 @@ class ScalarProductsEmitter:
     def sums(
         self, totals: Sequence[SSAValue], data: Index, weights: Index, pixels: int, outputs: int
     ) -> list[SSAValue]:
-        """The sums after a run: whole registers, then what is left."""
+        """Emit a contiguous run by vector registers: whole registers, then a partial one; return the sums."""
         b, rest = self.b, self.run % WHOLE
         whole = self.run - rest
         if whole:
@@ -330,7 +336,7 @@ class ScalarProductsEmitter:
     def registers(
         self, totals: Sequence[SSAValue], data: Index, weights: Index, pixels: int, outputs: int, lanes: int
     ) -> list[SSAValue]:
-        """The sums after one register, or its first `lanes`, of each pixel and output."""
+        """Add the products of one register, or of its first `lanes`, of each pixel and output; return the sums."""
         b, stride = self.b, self.conv.strides[1] * self.conv.pitch
         codes = [self.register(self.data, b.plus(data, p * stride), lanes) for p in range(pixels)]
         if self.conv.data.unsigned:
@@ -344,7 +350,7 @@ class ScalarProductsEmitter:
         ]
 
     def register(self, buffer: SSAValue, at: Index, lanes: int) -> SSAValue:
-        """16 codes, or the first `lanes` and zeros."""
+        """Load 16 codes, or the first `lanes` of them and zeros."""
         b = self.b
         if lanes == WHOLE:
             return b.vector_load(buffer, [at], WHOLE)
@@ -356,7 +362,7 @@ class ScalarProductsEmitter:
     def products(
         self, totals: Sequence[SSAValue], data: Index, apart: int, weights: Index, pixels: int, outputs: int
     ) -> list[SSAValue]:
-        """The sums after some steps, whose data are `apart` elements from each other."""
+        """Add the products of some steps, whose data are `apart` elements from each other; return the sums."""
         b, stride, totals = self.b, self.conv.strides[1] * self.conv.pitch, list(totals)
         if self.schedule.pairs:
             for step in range(0, self.schedule.steps, 4):
@@ -380,7 +386,7 @@ class ScalarProductsEmitter:
         return totals
 
     def added(self, total: SSAValue, code: SSAValue, factor: SSAValue) -> SSAValue:
-        """The sum with one product more."""
+        """Add one product to the sum."""
         b = self.b
         if self.schedule.fused:
             return b.add(math.FmaOp(code, factor, total)).result
@@ -389,14 +395,14 @@ class ScalarProductsEmitter:
         return b.add(arith.AddiOp(total, b.add(arith.MuliOp(code, factor)).result)).result
 
     def halves(self, buffer: SSAValue, at: Index, extend: type[ExtSIOp] | type[ExtUIOp]) -> list[SSAValue]:
-        """Four codes as two pairs of 16 bits: the first and the third, the second and the fourth."""
+        """Load four codes as two pairs of 16 bits: the first and the third, the second and the fourth."""
         b, name = self.b, "llvm.arm.sxtb16" if extend is ExtSIOp else "llvm.arm.uxtb16"
         word = b.lane(b.bitcast(b.vector_load(buffer, [at], 4), i32, 1), 0)
         turned = b.intrinsic("llvm.fshr.i32", [word, word, b.constant(8, i32)], i32)
         return [b.intrinsic(name, [each], i32) for each in (word, turned)]
 
     def wide(self, buffer: SSAValue, at: Index, extend: type[ExtSIOp] | type[ExtUIOp]) -> SSAValue:
-        """An element, as 32 bits."""
+        """Load an element, extended to 32 bits."""
         value = self.b.load(buffer, [at])
         return value if self.conv.is_float else self.b.add(extend(value, i32)).result
 

@@ -1,8 +1,8 @@
-"""Attention over a cache that has room for more tokens than there are so far: loops over keys end at the position.
+"""Attention over a cache with room for more tokens than were generated so far: loops over keys end at the position.
 
 A mask replaces the scores of keys behind the position by a number so low that their softmax weights are 0. The kernel
-reads the position when it runs, and neither keys nor values behind it. Buffers get sizes that are known at run time
-only, as those for any length of a sequence do (`relay.lowering.lengths`).
+reads the position when it is called, and accesses neither keys nor values behind it. Buffers get sizes that are known
+only at run time, as for sequences of any length (`relay.lowering.lengths`).
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from relay.lowering.scheduling.given_constants import GivenConstants
 from relay.lowering.shaped import is_buffer, shape_of
 
 OFFSETS = {"sle": 1, "ule": 1, "slt": 0, "ult": 0}
-"""The number of visible keys less the position, by the predicate of `key <predicate> position`."""
+"""The number of visible keys minus the position, by the predicate of `key <predicate> position`."""
 SWAPPED = {"sge": "sle", "uge": "ule", "sgt": "slt", "ugt": "ult"}
 LOW, WEIGHTLESS = -1e8, 1e6
-"""A masked score is at most LOW, and at least WEIGHTLESS below the others as the argument of the exponential, so that
-its weight is 0. Scores of models are assumed to be smaller than 1e8 in magnitude."""
+"""A masked score is at most LOW, and, scaled as the argument of the exponential, at least WEIGHTLESS below the others,
+so that its weight is 0. Unmasked scores are assumed to be smaller than 1e8 in magnitude."""
 
 
 @dataclass(frozen=True)
 class SeenKeys:
-    """`position`: a buffer of one number; `offset` more keys than that are seen, of `most`. `axes`: along which axes of
-    which buffers keys lie."""
+    """An attention whose visible keys are known at run time. `position`: a buffer of one number; the first `position +
+    offset` of `most` keys are visible. `axes`: the axes of each buffer that index keys."""
 
     position: SSAValue
     offset: int
@@ -44,19 +44,20 @@ class SeenKeys:
     axes: dict[SSAValue, list[int]]
 
     def open(self) -> None:
-        """Have the buffers' types say that the number of keys is known at run time only."""
+        """Set the buffers' types so that the number of keys is known only at run time."""
         for value, axes in self.axes.items():
             set_extents(value, ints(axes))
 
     def count(self, b: LoopBuilder) -> SSAValue:
-        """The number of keys to compute with: up to the position, or all where the mask selects none or all."""
+        """Return the number of keys to compute with: the visible ones, or all if the mask selects none or all."""
         zero = [0] * len(shape_of(self.position))
         seen = b.plus(b.add(arith.IndexCastOp(b.load(self.position, zero), INDEX)).result, self.offset)
         return b.select(below(b, minus(b, seen, 1), self.most), b.index(seen), b.index(self.most))
 
 
 def seen_keys(block: Block, given: GivenConstants) -> SeenKeys | None:
-    """Where the kernel masks scores by a position, sums values by the softmax of them, and keys are nothing else."""
+    """Return the attention in the kernel that masks scores by a position and sums values weighted by their softmax, if
+    its keys are used for nothing else; else None."""
     for op in block.ops:
         if isinstance(op, linalg.GenericOp) and (found := compared(op, given)) is not None:
             position, offset = found
@@ -69,7 +70,8 @@ def seen_keys(block: Block, given: GivenConstants) -> SeenKeys | None:
 
 
 def compared(op: linalg.GenericOp, given: GivenConstants) -> tuple[SSAValue, int] | None:
-    """The position, an argument of the kernel, and the offset, of a comparison of n, n + 1, n + 2, ... with it."""
+    """Return the position, an argument of the kernel, and the offset, if the op compares a constant n, n + 1, n + 2,
+    ... with it; else None."""
     block = op.body.block
     found, end = block.first_op, block.last_op
     if kinds_of(op) != "p" or len(op.inputs) != 2 or not isinstance(found, arith.CmpiOp) or found.next_op is not end:
@@ -91,15 +93,17 @@ def compared(op: linalg.GenericOp, given: GivenConstants) -> tuple[SSAValue, int
 
 
 def only_user(value: SSAValue, writer: Operation) -> linalg.GenericOp | None:
-    """The only op that reads the result of another one; None if there are several."""
+    """Return the only op that reads a value, except its writer, if it is a generic and the value is a local buffer;
+    else None."""
     users = {use.operation for use in value.uses} - {writer}
     found = users.pop() if len(users) == 1 else None
     return found if isinstance(found, linalg.GenericOp) and isinstance(value.owner, memref.AllocOp) else None
 
 
 def summed(masked: linalg.GenericOp, mask: SSAValue) -> Sequence[Operation] | None:
-    """The reductions over keys of a masked softmax and the product behind it: the maximum of scores, the sum of powers,
-    the sums of values. None where `masked` does not select low scores by the mask, or something else follows."""
+    """Return the reductions over keys of a masked softmax and of the product behind it: the maximum of scores, the sum
+    of exponentials, the sums of values. None if `masked` does not select low scores by the mask, or if other ops
+    follow."""
     end = masked.body.block.last_op
     chosen = None if end is None or len(masked.outputs) != 1 else end.operands[0].owner
     if not isinstance(chosen, arith.SelectOp) or not isinstance(low := chosen.rhs.owner, arith.ConstantOp):
@@ -126,7 +130,8 @@ def summed(masked: linalg.GenericOp, mask: SSAValue) -> Sequence[Operation] | No
 def joined(
     rows: SSAValue, writer: Operation, join: type[Operation]
 ) -> tuple[linalg.GenericOp, linalg.GenericOp] | None:
-    """Of what reads rows: what joins each of them, and the other operation."""
+    """Return the two ops that read a buffer of rows: the one that reduces each row by `join`, and the other; else
+    None."""
     users = list(dict.fromkeys(use.operation for use in rows.uses if use.operation is not writer))
     generics = [op for op in users if isinstance(op, linalg.GenericOp)]
     if len(users) != 2 or len(generics) != 2 or not isinstance(rows.owner, memref.AllocOp):
@@ -138,7 +143,7 @@ def joined(
 
 
 def weightless(powers: linalg.GenericOp, low: float) -> bool:
-    """Whether the operation is `exp((score - most) * factor)`, and 0 of low scores."""
+    """Whether the operation is `exp((score - most) * factor)`, and yields 0 for low scores."""
     block = powers.body.block
     found = None if block.last_op is None else block.last_op.operands[0].owner
     inner, factor = found.operands[0].owner if isinstance(found, math.ExpOp) else None, 1.0
@@ -149,8 +154,8 @@ def weightless(powers: linalg.GenericOp, low: float) -> bool:
 
 
 def axes_of(first: linalg.GenericOp, sums: Sequence[Operation]) -> dict[SSAValue, list[int]] | None:
-    """The axes along which keys lie, from those of the comparison on; None where some lie in what is written for
-    others, or are joined by another operation."""
+    """Return the axes that index keys in each buffer, found from the comparison on; None if the kernel's results have
+    such an axis, or if an op outside `sums` reduces along it."""
     found: dict[SSAValue, list[int]] = {first.outputs[0]: [0]}
     waiting = [first.outputs[0]]
     while waiting:

@@ -1,8 +1,9 @@
-"""What several cores move that one core would not: written on loops as they are emitted, priced by `parallelize`.
+"""The cost of data that several cores transfer and one core would not: counted on loops as they are emitted, and priced
+by `parallelize`.
 
-Where threads share the pixels of a contraction, every core reads all weights; where they share the blocks of channels,
-every core reads all data, half of which another one has just written, and cores write to the same cache lines of the
-result in turn.
+If threads share the pixels of a contraction, every core reads all weights; if they share the blocks of channels, every
+core reads all data, half of which another core has just written, and cores write to the same cache lines of the result
+alternately.
 """
 
 from __future__ import annotations
@@ -21,24 +22,24 @@ from relay.target import CpuCosts
 
 
 def of_pixels(conv: Convolution, channels: int) -> DictionaryAttr:
-    """The pixels, whose products are of so many channels: `{weights = 512}`, in bytes."""
+    """Return the traffic of sharing pixels with `channels` channels among threads: `{weights = 512}`, in bytes."""
     return traffic(weights=size_of(conv.kernel.value) * at_most(channels) // at_most(conv.outputs))
 
 
 def of_blocks(conv: Convolution, channels: int, itemsize: int) -> DictionaryAttr:
-    """Blocks of so many channels of results of this size: `{data = 4096, pixels = 49, pixel = 16}`: the bytes of all
-    data, the pixels of the result, and the bytes of each that one block writes."""
+    """Return the traffic of sharing blocks of `channels` channels among threads, `{data = 4096, pixels = 49, pixel =
+    16}`: bytes of all data, pixels of the result, and bytes of each pixel that one block writes."""
     points = at_most(conv.images) * at_most(conv.out_rows) * at_most(conv.out_columns)
     return traffic(data=size_of(conv.data.value), pixels=points, pixel=channels * itemsize)
 
 
 def traffic(**counts: int) -> DictionaryAttr:
-    """An attribute with these counts by name."""
+    """Return an attribute with these counts by name."""
     return DictionaryAttr({name: IntegerAttr(count, i64) for name, count in counts.items()})
 
 
 def cycles(mark: Attribute, costs: CpuCosts) -> int:
-    """The cost in cycles of running turns with this mark on several cores."""
+    """Return the extra cycles of running a loop with this traffic attribute on several cores."""
     if isinstance(mark, IntegerAttr):
         return mark.value.data
     if not isinstance(mark, DictionaryAttr):
@@ -50,16 +51,17 @@ def cycles(mark: Attribute, costs: CpuCosts) -> int:
 
 
 def of_reading(costs: CpuCosts, values: Sequence[SSAValue]) -> int:
-    """Cycles more for one core to read these, as far as they are buffers of several cores and not constants."""
+    """Return the extra cycles for one core to read these values, counting buffers that several cores wrote, and no
+    constants."""
     buffers = [value for value in values if is_buffer(value.type) and not isinstance(value.owner, ToBufferOp)]
     return round(sum(map(size_of, buffers)) / 2 / costs.small_remote_bandwidth)
 
 
 def size_of(buffer: SSAValue) -> int:
-    """The bytes of a buffer."""
+    """Return the size of a buffer in bytes."""
     return prod(map(at_most, shape_of(buffer))) * itemsize(buffer)
 
 
 def itemsize(buffer: SSAValue) -> int:
-    """The bytes of an element."""
+    """Return the size in bytes of an element of a buffer."""
     return dtype_of(buffer_of(buffer).element_type).itemsize

@@ -1,15 +1,15 @@
-"""Tables of 256 codes in registers, as the shuffles of each target read them.
+"""Tables of 256 codes in registers, read by the shuffles of each target.
 
-AVX-512 permutes 64 words of two registers, by the low six bits of each index, or with VBMI 128 bytes, by the low seven.
-A word holds the entries of two codes, `c` and `c + 128`; bit 6 of a code chooses among two pairs of registers, its
-highest bit the half of the word.
+AVX-512 permutes 64 words of two registers by the low six bits of each index, or, with VBMI, 128 bytes by the low seven
+bits. A word holds the entries of two codes, `c` and `c + 128`; bit 6 of a code selects one of two pairs of registers,
+its highest bit the half of the word.
 
-`pshufb` shuffles 16 bytes, by the low four bits of each index, and gives 0 where an index is negative. So with the
-table in pieces of 16, `t[k]`, the pieces `t[k] ^ t[k - 1]` are read one after the other with indices that fall by 16
-each time, saturating: their exclusive or is `t[index / 16]`, since what has become negative gives 0. Indices of 128 and
-more are negative from the start; their half of the table is read with the highest bit turned, in the same way.
+`pshufb` shuffles 16 bytes by the low four bits of each index, and yields 0 for a negative index. So with the table in
+pieces of 16, `t[k]`, the pieces `t[k] ^ t[k - 1]` are read one after the other with indices that decrease by 16 each
+time, saturating: their exclusive or is `t[index / 16]`, since an index that became negative yields 0. Indices of 128
+and more are negative from the start; the other half of the table is read the same way with the highest bit inverted.
 
-AArch64 reads 64 bytes by one instruction, which leaves lanes as they are whose index is outside.
+AArch64 reads 64 bytes by one instruction, which leaves lanes unchanged whose index is out of range.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ HIGHEST = -128
 
 
 class Table(ABC):
-    """A buffer of 256 entries in registers, for vectors of `lanes` codes; the first is the lowest code's."""
+    """A buffer of 256 entries in registers, read for vectors of `lanes` codes; the first entry belongs to the lowest
+    code."""
 
     lanes: ClassVar[int]
 
@@ -49,27 +50,27 @@ class Table(ABC):
 
     @abstractmethod
     def read(self, codes: SSAValue) -> SSAValue:
-        """The entries for a vector of codes."""
+        """Return the entries for a vector of codes."""
 
     def constant(self, value: int, element: Attribute = i8) -> SSAValue:
-        """A number in every lane."""
+        """Return a number in every lane."""
         return vector_constant(self.b, value, element, self.lanes if element == i8 else self.lanes // 2)
 
     def turned(self, codes: SSAValue) -> SSAValue:
-        """The codes with their highest bit inverted."""
+        """Return the codes with their highest bit inverted."""
         return self.b.add(arith.XOrIOp(codes, self.constant(HIGHEST))).result
 
     def negative(self, codes: SSAValue) -> SSAValue:
-        """A mask of the codes whose highest bit is set."""
+        """Return a mask of the codes whose highest bit is set."""
         return self.b.compare(codes, "slt", self.constant(0))
 
     def halves(self) -> tuple[int, int]:
-        """Where the entries start of codes without, and with, their highest bit."""
+        """Return the offsets of the entries of codes without, and with, their highest bit set."""
         return (ENTRIES // 2, 0) if self.signed else (0, ENTRIES // 2)
 
 
 class Bytes(Table):
-    """Permutations of 128 bytes."""
+    """A table read by permutations of 128 bytes (VBMI)."""
 
     lanes = 64
 
@@ -85,7 +86,7 @@ class Bytes(Table):
 
 
 class Planes:
-    """A buffer of 256 entries of 32 bits as four tables of their bytes."""
+    """A buffer of 256 entries of 32 bits as four tables of bytes."""
 
     lanes = Bytes.lanes
 
@@ -103,13 +104,13 @@ class Planes:
             self.tables.append(Bytes(b, room, signed))
 
     def read(self, codes: SSAValue) -> list[SSAValue]:
-        """The entries of a vector of 64 codes, in four vectors."""
+        """Return the entries for a vector of 64 codes, in four vectors."""
         planes = [table.read(codes) for table in self.tables]
         words = [self.mixed(low, high, i16) for low, high in (planes[:2], planes[2:])]
         return [part for low, high in zip(*words, strict=True) for part in self.mixed(low, high, i32)]
 
     def mixed(self, low: SSAValue, high: SSAValue, element: Attribute) -> list[SSAValue]:
-        """Two vectors in turns, as two vectors of elements of twice the size."""
+        """Interleave two vectors, and return the result as two vectors of elements of twice the size."""
         assert is_vector(low.type)
         (lanes,) = low.type.get_shape()
         turns = [place for lane in range(lanes) for place in (lane, lanes + lane)]
@@ -118,7 +119,7 @@ class Planes:
 
 
 class Words(Table):
-    """Permutations of 64 words: codes at even places are indices of 8 bits in words as they are."""
+    """A table read by permutations of 64 words: the codes at even positions are indices without further masking."""
 
     lanes = 64
 
@@ -141,7 +142,7 @@ class Words(Table):
         return b.select(self.negative(codes), high, low)
 
     def pick(self, codes: SSAValue) -> SSAValue:
-        """The words of codes in words."""
+        """Return the words for codes that are stored in words."""
         b, name, type = self.b, "llvm.x86.avx512.vpermi2var.hi.512", vector_of(i16, self.lanes // 2)
         near, far = (b.intrinsic(name, [self.words[k], codes, self.words[k + 1]], type) for k in (0, 2))
         bit = b.add(arith.AndIOp(codes, self.constant(64, i16))).result
@@ -149,7 +150,7 @@ class Words(Table):
 
 
 class Pieces(Table):
-    """`pshufb` of pieces of 16 bytes, half of the table after the other."""
+    """A table read by `pshufb` of pieces of 16 bytes, one half of the table after the other."""
 
     shuffle: ClassVar[str]
 
@@ -169,7 +170,7 @@ class Pieces(Table):
         return self.b.add(arith.XOrIOp(first, second)).result
 
     def cascade(self, index: SSAValue, pieces: Sequence[SSAValue]) -> SSAValue:
-        """Eight pieces: the entries of indices from 0 to 127, 0 for others."""
+        """Read eight pieces: return the entries for indices from 0 to 127, and 0 for others."""
         b, type, name = self.b, vector_of(i8, self.lanes), f"llvm.ssub.sat.v{self.lanes}i8"
         total = b.intrinsic(self.shuffle, [pieces[0], index], type)
         for piece in pieces[1:]:
@@ -179,19 +180,19 @@ class Pieces(Table):
 
 
 class Pieces32(Pieces):
-    """32 codes."""
+    """`Pieces` for vectors of 32 codes (AVX2)."""
 
     lanes, shuffle = 32, "llvm.x86.avx2.pshuf.b"
 
 
 class Pieces16(Pieces):
-    """16 codes."""
+    """`Pieces` for vectors of 16 codes (SSSE3)."""
 
     lanes, shuffle = 16, "llvm.x86.ssse3.pshuf.b.128"
 
 
 class Quarters(Table):
-    """`tbl` and `tbx` of 64 bytes."""
+    """A table read by `tbl` and `tbx` of 64 bytes (AArch64)."""
 
     lanes = 16
 
@@ -210,9 +211,9 @@ class Quarters(Table):
 
 
 TABLES: tuple[type[Table], ...] = (Bytes, Words, Pieces32, Pieces16, Quarters)
-"""The kinds of tables, those with more lanes and faster ones first."""
+"""The kinds of tables, those with more lanes first, then the faster ones."""
 
 
 def tables_of(target: CpuTarget) -> list[type[Table]]:
-    """The kinds that a target supports, by the names of their classes."""
+    """Return the kinds of tables that a target supports, which names them by their classes."""
     return [kind for kind in TABLES if kind.__name__.lower() in target.tables]

@@ -1,8 +1,9 @@
-"""Elementwise operations that read tables: entries into a row of scratch, then the arithmetic in vectors.
+"""Elementwise operations that read tables: first the entries, into a row of scratch memory, then the arithmetic in
+vectors.
 
-Entries are read one by one: gathers are no faster than as many loads. But where 128 bytes can be permuted, 64 of 32
-bits are, as four tables of bytes. What is done with the entries, rescaling for one, is many times as fast in
-vectors, and the row of entries stays in the first level of the cache.
+Entries are read one by one, because gathers are no faster than the same number of loads. Only where the target permutes
+128 bytes, 64 entries of 32 bits are read at once, as four tables of bytes. The arithmetic on the entries, for example
+rescaling, is many times as fast in vectors, and the row of entries stays in the first-level cache.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ from relay.target import LANES, CpuTarget
 
 @dataclass(frozen=True)
 class Stages:
-    """A body in two parts. `read` yields entries of tables, `codes` those whose entries they are; `use` has the entries
-    as its last arguments."""
+    """A body in two parts. `read` yields entries of tables, `codes` yields the codes that select them; `use` has the
+    entries as additional last arguments."""
 
     read: Block
     codes: Block
@@ -51,8 +52,8 @@ class Stages:
 
 
 def stages_of(block: Block, least: int) -> tuple[list[Operation], list[Operation]] | None:
-    """The loads of tables with what they need, and what is done with the entries; None where the body reads no table,
-    does less than so many operations with the entries, or cannot be split."""
+    """Return the loads of tables with the ops that they depend on, and the ops that use the entries; None if the body
+    reads no table, has fewer than `least` ops that use the entries, or cannot be split."""
     end = block.last_op
     loads = [op for op in block.ops if isinstance(op, memref.LoadOp)]
     early = needed(loads)
@@ -67,7 +68,7 @@ def stages_of(block: Block, least: int) -> tuple[list[Operation], list[Operation
 
 
 def split(block: Block, early: Sequence[Operation], late: Sequence[Operation]) -> Stages:
-    """The body in two parts."""
+    """Split the body into two parts."""
     loads = loads_of(early)
     entries = [load.res for load in loads]
     end = block.last_op
@@ -82,19 +83,19 @@ def split(block: Block, early: Sequence[Operation], late: Sequence[Operation]) -
 
 
 def loads_of(ops: Sequence[Operation]) -> list[memref.LoadOp]:
-    """Those operations that load entries."""
+    """Return the ops that load table entries."""
     return [op for op in ops if isinstance(op, memref.LoadOp)]
 
 
 def can_shuffle(loads: Sequence[memref.LoadOp], target: CpuTarget) -> bool:
-    """Whether the entries that are loaded are of 32 bits, of tables of 256, and can be read 64 at a time."""
+    """Whether all loaded entries have 32 bits, come from tables of 256 entries, and can be read 64 at a time."""
     return "bytes" in target.tables and all(
         shape_of(load.memref) == (ENTRIES,) and load.res.type == i32 and code_of(load) is not None for load in loads
     )
 
 
 def needed(loads: Sequence[Operation]) -> set[Operation]:
-    """These operations, and those before them in their block that they need."""
+    """Return these operations and those of their block that they depend on."""
     found: set[Operation] = set()
     waiting = [*loads]
     while waiting:
@@ -106,7 +107,7 @@ def needed(loads: Sequence[Operation]) -> set[Operation]:
 
 
 def part(block: Block, more: Sequence[SSAValue], ops: Sequence[Operation], results: Sequence[SSAValue]) -> Block:
-    """A block of copies of some operations. Its arguments are the block's, and `more`."""
+    """Return a block of copies of some operations, whose arguments are those of the block followed by `more`."""
     old = [*block.args, *more]
     new = Block(arg_types=[value.type for value in old])
     values: dict[SSAValue, SSAValue] = dict(zip(old, new.args, strict=True))
@@ -118,8 +119,8 @@ def part(block: Block, more: Sequence[SSAValue], ops: Sequence[Operation], resul
 
 @dataclass(frozen=True, kw_only=True)
 class StagedSchedule(ElementwiseSchedule):
-    """The same for what is done with the entries, of which `row` are read before any is used; `shuffles`: 64 at a time,
-    from registers."""
+    """The schedule of the ops that use the entries; `row`: entries that are read before any is used; `shuffles`: 64
+    entries are read at a time, from registers."""
 
     strategy = "staged"
     row: int
@@ -128,7 +129,7 @@ class StagedSchedule(ElementwiseSchedule):
 
 @dataclass(frozen=True)
 class Staged(Strategy[StagedSchedule]):
-    """Operations on rows that do much with entries of tables."""
+    """An elementwise operation with much arithmetic on table entries."""
 
     record = StagedSchedule
     any_length = True
@@ -200,7 +201,7 @@ class StagedRows(Elementwise):
                 self.row(outer, whole, size - whole)
 
     def emit_any(self, size: Extent) -> None:
-        """The same for rows whose size is known at run time only."""
+        """Emit rows whose size is known only at run time."""
         b = self.b
         with b.loops(self.sizes[:-1]) as outer:
             row, end = self.schedule.row, b.length(size)
@@ -212,7 +213,7 @@ class StagedRows(Elementwise):
             self.row(outer, whole if row < size else 0, rest if row < size else end, min(row, at_most(size)))
 
     def row(self, outer: Sequence[Index], start: Index, count: Index, most: int = 0) -> None:
-        """So many neighbours; at `most` so many, where that is known at run time only."""
+        """Emit `count` neighbours, at most `most` if their number is known only at run time."""
         b, read = self.b, self.stages.read
         entries = read.last_op
         assert entries is not None
@@ -236,7 +237,7 @@ class StagedRows(Elementwise):
         in_vectors(b, count, self.widths, lambda k, lanes: self.entries(outer, start, k, rooms, lanes), overlap=most)
 
     def entries(self, outer: Sequence[Index], start: Index, k: Index, rooms: Sequence[SSAValue], lanes: int) -> None:
-        """What is done with so many of the entries."""
+        """Emit the ops that use the entries, for `lanes` entries from `k` on."""
         b, dims = self.b, [*outer, self.b.plus(start, k)]
 
         def values(first: int, lanes: int) -> list[SSAValue]:

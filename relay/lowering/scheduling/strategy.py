@@ -1,4 +1,5 @@
-"""The interface of a strategy: when it applies to an op of a kernel, what it decides and costs, and how it is emitted.
+"""The interface of a strategy: when it applies to an op of a kernel, its decisions and their cost, and how it emits
+loops.
 
 A strategy is one file with a record of its decisions and a class, and one line of `registry`.
 """
@@ -32,8 +33,8 @@ Scheduled = linalg.GenericOp | linalg.FillOp | memref.CopyOp
 
 @dataclass
 class Kernel:
-    """The state of a kernel while its ops are decided about, in the order of emission. `waiting`: padded copies that
-    are not needed so far."""
+    """The state of a kernel while its ops are decided about, in the order of emission. `waiting`: padded copies that no
+    op has needed so far; `known`: cached results of recognition by op."""
 
     given: GivenConstants
     target: CpuTarget
@@ -44,7 +45,7 @@ class Kernel:
 @dataclass(frozen=True)
 class Emission:
     """The state of a kernel while it is emitted. `done`: ops to erase at the end; `paddings`: padded copies that are
-    not needed so far; `writers`: the units that write those which will be."""
+    not written yet; `writers`: the units that write padded copies."""
 
     builder: LoopBuilder
     given: GivenConstants
@@ -53,7 +54,7 @@ class Emission:
     done: set[Operation]
 
     def write(self, value: SSAValue) -> None:
-        """Write the padded copy that the value is, if it is one that is not written yet."""
+        """If the value is a padded copy that is not written yet, write it."""
         if self.paddings.pop(value, None) is not None:
             self.writers[value].emit(self)
 
@@ -72,34 +73,36 @@ class Unit:
 
 @dataclass(frozen=True)
 class Strategy(ABC, Generic[S]):
-    """One way to run an operation `op`, and with it what it `covers`, where the last of these stands."""
+    """One way to compute an operation `op`, together with the other ops that it `covers`; it is emitted at the last of
+    these."""
 
     record: ClassVar[type[OpSchedule]]
     vectors: ClassVar[bool] = True
-    """Whether it needs a target with vectors."""
+    """Whether the strategy needs a target with vectors."""
     any_length: ClassVar[bool] = False
     """Whether it accepts buffers with sizes known only at run time (`Extent`)."""
     op: Operation
 
     @property
     def name(self) -> str:
-        """The name in attributes."""
+        """The strategy's name in attributes."""
         return self.record.strategy
 
     @property
     def covers(self) -> Sequence[Operation]:
-        """All ops that it emits."""
+        """All ops that the strategy emits."""
         return (self.op,)
 
     @property
     def is_open(self) -> bool:
-        """Whether sizes of what this covers are known at run time only."""
+        """Whether a covered op has a buffer with a size known only at run time."""
         values = (value for op in self.covers for value in op.operands)
         return any(isinstance(size, Extent) for value in values if is_buffer(value.type) for size in shape_of(value))
 
     @property
     def reads(self) -> Sequence[SSAValue]:
-        """Buffers that this reads as they are: operands of what it covers, unless it looks through a view."""
+        """The buffers that the strategy reads from memory: the operands of the covered ops, unless it reads the source
+        of a view."""
         return [value for op in self.covers for value in op.operands]
 
     @classmethod
@@ -109,10 +112,11 @@ class Strategy(ABC, Generic[S]):
 
     @abstractmethod
     def decide(self, kernel: Kernel, pick: Picks) -> S:
-        """The best decisions for the target, unless `pick` has others."""
+        """Return the best decisions for the target, unless `pick` has others."""
 
     def pads(self, schedule: S) -> Sequence[SSAValue]:
-        """The padded copies that this does not need: it pads by itself, or needs no padding."""
+        """Return the padded copies that need not be written, because the strategy pads them itself or needs no
+        padding."""
         return ()
 
     @abstractmethod
@@ -121,30 +125,30 @@ class Strategy(ABC, Generic[S]):
 
 
 def estimate(kernel: Kernel, op: linalg.GenericOp, elements: int, lanes: int, bytes: int = 4) -> int:
-    """Cycles of a generic over so many elements of so many bytes, `lanes` at a time as far as a register holds them:
-    what its body computes, and its operands, which are loaded or stored."""
+    """Return the cycles of a generic over `elements` elements of `bytes` bytes, `lanes` at a time as far as a register
+    holds them: the ops of its body, and the loads and stores of its operands."""
     return round(-(-at_most(elements) // at_once(kernel.target, lanes, bytes)) * turn(kernel, op))
 
 
 def turn(kernel: Kernel, op: linalg.GenericOp) -> float:
-    """Cycles of a generic for the elements of one register."""
+    """Return the cycles of a generic for the elements of one register."""
     costs = kernel.target.costs
     return Costs(costs).block(op.body.block) + len(op.operands) / costs.loads_per_cycle
 
 
 def at_once(target: CpuTarget, lanes: int, bytes: int = 4) -> int:
-    """Elements that an instruction takes of a vector of `lanes`."""
+    """Return the number of elements of a vector of `lanes` that one instruction processes."""
     return min(lanes, max(target.register_bytes // bytes, 1))
 
 
 def moved(kernel: Kernel, *buffers: SSAValue) -> int:
-    """Cycles in which buffers are read or written, element after element."""
+    """Return the cycles for reading or writing buffers, element by element."""
     costs, register = kernel.target.costs, kernel.target.register_bytes
     return round(sum(map(size_of, buffers)) / min(costs.stream_bandwidth, costs.loads_per_cycle * register))
 
 
 def started_by(fill: linalg.FillOp) -> tuple[linalg.GenericOp, float | int] | None:
-    """The op that accumulates into the result of a fill with a number, and the number."""
+    """Return the op that accumulates into the result of a fill with a constant, and the constant; else None."""
     target, constant = fill.outputs[0], fill.inputs[0].owner
     if not isinstance(constant, arith.ConstantOp):
         return None

@@ -1,4 +1,4 @@
-"""Tables of 256 codes, read for a whole vector of codes at a time by the shuffles of the target (`shuffles`)."""
+"""Tables of 256 codes, read for a whole vector of codes at a time by the target's shuffles (see `shuffles`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from relay.lowering.shaped import buffer_of, elements, shape_of
 
 @dataclass(frozen=True)
 class Lookup:
-    """`result[i] = table[code[i] - lowest code]`."""
+    """The operation `result[i] = table[code[i] - lowest code]`."""
 
     codes: SSAValue
     result: SSAValue
@@ -34,7 +34,7 @@ class Lookup:
 
 
 def recognise_lookup(op: linalg.GenericOp) -> Lookup | None:
-    """The table lookup that the operation is, and nothing else."""
+    """Return the table lookup that the operation consists of, else None."""
     if len(op.inputs) != 1 or len(op.outputs) != 1:
         return None
     if any(kind.data is not IteratorType.PARALLEL for kind in op.iterator_types):
@@ -56,7 +56,8 @@ def recognise_lookup(op: linalg.GenericOp) -> Lookup | None:
 
 
 def code_of(load: memref.LoadOp) -> tuple[SSAValue, bool] | None:
-    """The code whose entry of a table of 256 is loaded, and whether it is signed; None where the index is no code."""
+    """Return the code that indexes a load from a table of 256, and whether it is signed; None if the index is no
+    code."""
     cast = load.indices[0].owner
     if not isinstance(cast, arith.IndexCastOp) or not isinstance(wide := cast.input.owner, Operation):
         return None
@@ -72,7 +73,7 @@ def code_of(load: memref.LoadOp) -> tuple[SSAValue, bool] | None:
 
 @dataclass(frozen=True, kw_only=True)
 class LookupSchedule(OpSchedule):
-    """`tables`: the forms in which the table is read, each for what is left by those before."""
+    """`tables`: the kinds of tables that are used, each for the elements that the wider ones leave over."""
 
     strategy = "lookup"
     tables: tuple[str, ...]
@@ -124,7 +125,7 @@ class LookupVectors(Strategy[LookupSchedule]):
 
 
 def scalar(b: LoopBuilder, lookup: Lookup, code: SSAValue) -> SSAValue:
-    """The entry for one code."""
+    """Return the entry for one code."""
     if lookup.signed:
         code = b.add(arith.XOrIOp(code, b.constant(-128, i8))).result
     at = b.add(arith.IndexCastOp(b.add(ExtUIOp(code, i32)).result, INDEX)).result

@@ -1,9 +1,9 @@
 """The micro-kernel on tile registers of x86 (AMX): 16 pixels x 64 codes by 64 codes x 16 channels in one instruction.
 
-Rows of a tile of data are pixels as they lie in memory. Weights are packed as for dot products of four codes: each step
-of four is a row of a tile of weights. All tiles of a kernel have one shape, since another one would need another
-configuration of the registers: where pixels are left, the last tile has pixels of the one before, too, and where codes
-of a run are left, the last step has codes of the one before, by which the weights are 0.
+Rows of a tile of data are pixels as stored in memory. Weights are packed as for dot products of four codes: each group
+of four is a row of a tile of weights. All tiles of a kernel have one shape, because another shape would need another
+configuration of the registers: if pixels are left over, the last tile overlaps the one before, and if codes of a
+contiguous run are left over, the last step overlaps the one before, with weights of 0.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from relay.target import LANES
 
 
 class TileEmitter(MatmulEmitter):
-    """Emits one contraction with its epilogue; each accumulator is a tile, `[tile of pixels][vector]`."""
+    """Emits one contraction with its epilogue; the accumulators are tiles, `[tile of pixels][vector]`."""
 
     @property
     def rows(self) -> int:
-        """Pixels of a tile register."""
+        """The number of pixels of a tile register."""
         return tile_rows(self.conv, flat=self.schedule.flat)
 
     def load(self, source: SSAValue, at: Index, stride: Index, type: TileType) -> SSAValue:
-        """A tile whose rows are so many elements apart."""
+        """Load a tile whose rows are `stride` elements apart."""
         return self.b.add(TileLoadOp(source, self.b.index(at), self.b.index(stride), type)).res
 
     def start(self, initial: Index, pixels: int, vectors: int) -> list[SSAValue]:
@@ -85,7 +85,8 @@ class TileEmitter(MatmulEmitter):
     def extra_steps(
         self, accumulators: Sequence[SSAValue], data: Index, block: Block, pixels: int
     ) -> Sequence[SSAValue]:
-        """The same for sums in memory: for a few pixels at a time, in vectors. The result is that memory."""
+        """Add the products of the weights' outliers to sums in memory, for a few pixels at a time, in vectors. Return
+        that memory."""
         b, scratch, pitch = (
             self.b,
             self.stored(accumulators, pixels, block.vectors),
@@ -102,7 +103,7 @@ class TileEmitter(MatmulEmitter):
         return [scratch]
 
     def finish(self, accumulators: Sequence[SSAValue], point: Sequence[Index], pixels: int, block: Block) -> None:
-        """The epilogue of a tile, whose sums go through memory, in loops over pixels."""
+        """Emit the epilogue of a tile, whose sums are stored in memory, in loops over pixels."""
         b, vectors, (*outer, x) = self.b, block.vectors, point
         stored = is_buffer(accumulators[0].type)
         scratch = accumulators[0] if stored else self.stored(accumulators, pixels, vectors)
@@ -117,7 +118,8 @@ class TileEmitter(MatmulEmitter):
                 self.packed.tile(sums, [*outer, b.plus(x, ahead)], block.channel, vectors, block.last)
 
     def stored(self, accumulators: Sequence[SSAValue], pixels: int, vectors: int) -> SSAValue:
-        """The sums of a tile in memory, `[pixel][channel]`, behind those of pixels that are not the tile's."""
+        """Store the sums of a tile in memory, `[pixel][channel]`, behind those of pixels that do not belong to the
+        tile."""
         b, row = self.b, vectors * LANES
         scratch = b.add(memref.AllocaOp.get(i32, 64, [self.room])).memref
         for number, value in enumerate(accumulators):
@@ -127,22 +129,23 @@ class TileEmitter(MatmulEmitter):
         return scratch
 
     def before(self, pixels: int) -> int:
-        """Pixels that the first register has before those of a tile."""
+        """Return the number of pixels in the first register that precede those of a tile."""
         return max(self.rows - pixels, 0)
 
     def places(self, first: Index, pixels: int, count: int, vectors: int) -> list[Index]:
-        """Where the vectors of `count` pixels of a tile are in memory."""
+        """Return the offsets in memory of the vectors of `count` pixels of a tile."""
         start = self.b.times(self.b.plus(self.before(pixels), first), vectors * LANES)
         return [self.b.plus(start, n * LANES) for n in range(count * vectors)]
 
 
 def groups(pixels: int, size: int) -> list[tuple[int, int, int]]:
-    """Loops over groups of `size` pixels, and of those that are left: the first pixel, turns, pixels of a turn."""
+    """Return loops over groups of `size` pixels, and one for the rest: the first pixel, iterations, pixels of an
+    iteration."""
     whole, rest = divmod(pixels, size)
     every = [(0, whole, size), (whole * size, 1, rest)]
     return [(first, turns, count) for first, turns, count in every if turns and count]
 
 
 def emitter_of(schedule: TileSchedule) -> type[MatmulEmitter]:
-    """What emits a contraction of this schedule."""
+    """Return the emitter for a contraction of this schedule."""
     return TileEmitter if schedule.codes_per_step > MATRIX else MatmulEmitter

@@ -1,8 +1,8 @@
-"""How large the register tiles of a contraction are: a small cost model, in cycles of one core.
+"""The sizes of a contraction's register tiles, chosen by a small cost model in cycles of one core.
 
 A tile is `pixels` x `vectors` of 16 accumulators. Each step of the reduction multiplies all of them, loads the vectors
-of weights and one broadcast per pixel. The model knows what bounds such a step on a core with two multipliers and two
-loads a cycle, and that narrow tiles wait for their own accumulators. It only has to rank tiles.
+of weights and one broadcast per pixel. The model covers the limits of such a step on a core with two multipliers and
+two loads per cycle, and the latency of the accumulators, which narrow tiles wait for. It only has to rank tiles.
 """
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ from relay.target import LANES, CpuCosts
 from relay.target.dots import REGISTER, Dot
 
 WIDEST, MOST_PIXELS = 8, 28
-"""Vectors and pixels of a tile that are tried: more of them have fewer of the others, and no target's registers."""
+"""The most vectors and the most pixels of a tile that are tried: with more, no target has enough registers."""
 MATRICES, WIDEST_MATRICES = 8, 3
-"""Tile registers of x86 (AMX), and the vectors of channels of which they hold a step: sums, weights, one of data."""
+"""The number of tile registers of x86 (AMX), and the most vectors of channels of a tile, so that sums, weights and one
+register of data fit."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """`rows` times `width` pixels times `outputs` channels, each of `steps` steps. `registers` hold 16 accumulators
-    each; `extra` is what a pixel costs per step beside its products; a step reads `bytes` of weights per vector. `dot`:
-    the instruction of a step, of a part of a vector, where it takes its data from registers of several steps.
-    `matrix_rows`: pixels of which an accumulator has the sums, where it is a tile register of x86 (AMX)."""
+    """The dimensions of a contraction: `rows` times `width` pixels times `outputs` channels, each of `steps` steps.
+    `registers` hold 16 accumulators each; `extra`: operations on a pixel's data per step beside the products; a step
+    reads `bytes` of weights per vector. `dot`: the step's instruction if it takes data from registers that hold several
+    steps; it may compute a part of a vector. `matrix_rows`: pixels of an accumulator that is a tile register of x86
+    (AMX), else 0."""
 
     outputs: int
     width: int
@@ -38,11 +40,12 @@ class Problem:
 
     @property
     def parts(self) -> int:
-        """The instructions for a vector of accumulators."""
+        """The number of instructions for a vector of accumulators."""
         return 1 if self.dot is None else LANES // self.dot.lanes
 
     def most_pixels(self, vectors: int) -> int:
-        """Pixels of a tile that fit the registers: with the accumulators, there are weights, and a pixel's data."""
+        """Return the most pixels of a tile with `vectors` vectors whose accumulators, weights and a pixel's data fit
+        the registers."""
         if self.matrix_rows:
             return self.matrix_rows * ((MATRICES - 1 - vectors) // vectors)
         if self.dot is None:
@@ -53,7 +56,8 @@ class Problem:
 
 @dataclass(frozen=True)
 class Tiles:
-    """`pixels[v]`: pixels of a tile for a block of v vectors; whole blocks have `vectors`."""
+    """The chosen tiles: `pixels[v]` is the number of pixels of a tile for a block of v vectors; whole blocks have
+    `vectors`."""
 
     vectors: int
     pixels: tuple[int, ...]
@@ -61,7 +65,7 @@ class Tiles:
 
 
 def choose(problem: Problem, costs: CpuCosts) -> Tiles:
-    """The cheapest tiles that fit the registers."""
+    """Return the cheapest tiles that fit the registers."""
     every = -(-problem.outputs // LANES)
     best: Tiles | None = None
     widest = costs.streamed_vectors if problem.rows * problem.width == 1 else WIDEST
@@ -78,7 +82,7 @@ def choose(problem: Problem, costs: CpuCosts) -> Tiles:
 
 
 def cycles_of(problem: Problem, costs: CpuCosts, pixels: Sequence[int]) -> float:
-    """The cycles with tiles of `pixels[v]` pixels for blocks of v vectors."""
+    """Return the cycles with tiles of `pixels[v]` pixels for blocks of v vectors."""
     every, vectors = -(-problem.outputs // LANES), len(pixels) - 1
     blocks = [(vectors, every // vectors), (every % vectors, 1)]
     return sum(
@@ -87,7 +91,8 @@ def cycles_of(problem: Problem, costs: CpuCosts, pixels: Sequence[int]) -> float
 
 
 def narrowest(problem: Problem, costs: CpuCosts, vectors: int) -> int:
-    """The number of pixels with which a block of so many vectors costs least; of equals, the smallest."""
+    """Return the number of pixels with which a block of `vectors` vectors is cheapest; of equally cheap ones, the
+    smallest."""
     most = max(problem.most_pixels(vectors), 1)
     sizes = range(1, min(most, MOST_PIXELS, problem.width) + 1)
     if problem.matrix_rows:
@@ -96,19 +101,20 @@ def narrowest(problem: Problem, costs: CpuCosts, vectors: int) -> int:
 
 
 def block_cycles(problem: Problem, costs: CpuCosts, vectors: int, pixels: int) -> float:
-    """All pixels of one block of channels: rows of whole tiles, and one of what is left."""
+    """Return the cycles of all pixels of one block of channels: rows of whole tiles, and a smaller tile for the
+    rest."""
     whole, rest = divmod(problem.width, pixels)
     cycles = whole * tile_cycles(problem, costs, vectors, pixels)
     return problem.rows * (cycles + (tile_cycles(problem, costs, vectors, rest) if rest else 0.0))
 
 
 def firsts(pixels: int, rows: int) -> list[int]:
-    """The first pixel of each tile register of so many rows: the last one ends with the pixels."""
+    """Return the first pixel of each tile register of `rows` pixels; the last register ends with the last pixel."""
     return [min(first, pixels - rows) for first in range(0, pixels, rows)]
 
 
 def tile_cycles(problem: Problem, costs: CpuCosts, vectors: int, pixels: int) -> float:
-    """The cycles of one tile."""
+    """Return the cycles of one tile."""
     if problem.matrix_rows:
         return matrix_cycles(problem, costs, vectors, pixels)
     products, extra = pixels * vectors, pixels * problem.extra
@@ -133,7 +139,8 @@ def tile_cycles(problem: Problem, costs: CpuCosts, vectors: int, pixels: int) ->
 
 
 def matrix_cycles(problem: Problem, costs: CpuCosts, vectors: int, pixels: int) -> float:
-    """One tile of tile registers; its sums are loaded before, and stored and read again after all steps."""
+    """Return the cycles of one tile in tile registers; its sums are loaded before, and stored and read again after all
+    steps."""
     count, points = -(-pixels // problem.matrix_rows), problem.rows * problem.width
     products, weights, data = count * vectors, vectors * problem.bytes, problem.bytes // LANES
     far = 0.0 if points * data * problem.steps <= costs.tile_weight_bytes else pixels * data

@@ -1,8 +1,8 @@
-"""Transposes whose rows turn into columns: squares of elements, turned in registers.
+"""Transposes of squares of elements in registers, for permutations that turn rows into columns.
 
 Each step interleaves vectors i and i + n/2 of n, so that after log2(n) steps n rows have become n columns. Vectors of
-small elements hold several such squares side by side, in 128 bits each, where shuffles cost one instruction. Dimensions
-that stay neighbours are one.
+small elements hold several such squares side by side, in 128 bits each, where a shuffle costs one instruction.
+Dimensions that stay neighbours are collapsed into one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from relay.lowering.shaped import Extent, at_most, buffer_of, shape_of
 from relay.target import CpuTarget
 
 PART = 16
-"""Bytes in which small elements are shuffled."""
+"""The number of bytes within which small elements are shuffled."""
 
 LEAST = 4
 """The fewest rows of a square."""
@@ -39,7 +39,7 @@ LEAST = 4
 
 @dataclass(frozen=True)
 class Dim:
-    """A dimension of the result: its size, and the distance of its neighbours in the data and in the result."""
+    """A dimension of the result: its size, and its strides in the data (`source`) and in the result (`target`)."""
 
     size: int
     source: int
@@ -48,7 +48,7 @@ class Dim:
 
 @dataclass(frozen=True)
 class Transpose:
-    """A copy over these dimensions; `rows` are neighbours in the result, `columns` in the data."""
+    """A copy over these dimensions; `rows` are contiguous in the result, `columns` in the data."""
 
     source: SSAValue
     target: SSAValue
@@ -58,7 +58,7 @@ class Transpose:
 
 
 def recognise_transpose(op: linalg.GenericOp) -> Transpose | None:
-    """The transpose that the operation is; None if it is none, or keeps rows as they are."""
+    """Return the transpose that the operation computes; None for other operations, and if rows stay rows."""
     if len(op.inputs) != 1 or len(op.outputs) != 1:
         return None
     if any(kind.data is not IteratorType.PARALLEL for kind in op.iterator_types):
@@ -89,7 +89,7 @@ def recognise_transpose(op: linalg.GenericOp) -> Transpose | None:
 
 @dataclass(frozen=True, kw_only=True)
 class TransposeSchedule(OpSchedule):
-    """`square`: how many rows are turned at a time, and how many columns."""
+    """`square`: the number of rows that are transposed at a time, and of columns."""
 
     strategy = "transpose"
     square: tuple[int, int]
@@ -97,7 +97,7 @@ class TransposeSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class Squares(Strategy[TransposeSchedule]):
-    """A transpose by squares."""
+    """A transpose by squares in registers."""
 
     record = TransposeSchedule
     any_length = True
@@ -166,7 +166,7 @@ class Squares(Strategy[TransposeSchedule]):
 
 
 def square_of(transpose: Transpose, target: CpuTarget) -> tuple[int, int] | None:
-    """How many rows are turned at a time, and how many columns; None where there are few."""
+    """Return the numbers of rows and columns that are transposed at a time; None if there are too few."""
     element = buffer_of(transpose.source).element_type
     bits = element.bitwidth if isa(element, AnyFloat) or isinstance(element, IntegerType) else 0
     if bits not in (8, 16, 32, 64):
@@ -183,7 +183,7 @@ def square_of(transpose: Transpose, target: CpuTarget) -> tuple[int, int] | None
 
 
 def turned(b: LoopBuilder, rows: Sequence[SSAValue], width: int) -> list[SSAValue]:
-    """The columns of n rows of `width` elements."""
+    """Return the columns of n rows of `width` elements."""
     count = len(rows)
     half, parts = count // 2, range(0, width, count)
     halves = [

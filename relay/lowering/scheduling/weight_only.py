@@ -1,6 +1,5 @@
-"""Products of floats by weights of few bits, in blocks that have a scale and a zero point each: which kernel, of what
-tile, and how the weights lie in memory.
-"""
+"""Float products with weights of few bits, in blocks that each have a scale and a zero point: the choice of the kernel
+and its tile, and the packing of weights."""
 
 from __future__ import annotations
 
@@ -39,20 +38,24 @@ from relay.target import LANES
 from relay.target.dots import Dot
 
 MAPS = [[1, 2, 3], [1, 2], [1, 2], [0, 1]]
-"""The dimensions (row, channel, block, place) of codes, scales, zero points and sums."""
+"""The dimensions (row, channel, block, position in the block) that index codes, scales, zero points and sums."""
 LARGEST = (16, 8)
-"""Rows and vectors of a tile, at most."""
+"""The most rows and the most vectors of a tile."""
 FEW_ROWS = 2
-"""Rows of floats whose codes in three bytes are faster than floats where products of bytes take 4 bits only."""
+"""The number of rows above which float products are faster than codes in three bytes, on targets whose byte products
+take weights of 4 bits only."""
 PANEL = 256
-"""Inputs whose weights become floats at once: those of a tile take half of a first-level cache of 32 KiB."""
+"""The most inputs whose weights are converted to floats at once: those of a tile take half of a first-level cache of 32
+KiB."""
 
 
 @dataclass(frozen=True)
 class WeightOnly(Strategy[WeightOnlySchedule]):
-    """A product by weights of few bits, constants in all calls, and the elementwise operation after it. `given`:
-    codes [channel, block, place], scales and zero points [channel, block] of each call; `type`: of the codes; `dot`:
-    the target's, of bytes; `nibbles`: it multiplies pairs of 4 bits by bytes.
+    """A product with weights of few bits, constant in all calls, and the elementwise operation after it.
+
+    `given`: codes [channel, block, position], scales and zero points [channel, block] of each call; `type`: the type of
+    the codes; `dot`: the target's dot product of bytes, if any; `nibbles`: whether the target multiplies 4-bit numbers
+    by bytes.
     """
 
     record = WeightOnlySchedule
@@ -95,12 +98,12 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
 
     @property
     def block(self) -> int:
-        """Weights that share a scale."""
+        """The number of weights that share a scale."""
         return self.given[0][0].shape[2]
 
     @property
     def bits(self) -> int:
-        """Of a code: those of a float, in 4 or 8, or the fewest that hold the codes of all calls."""
+        """The number of bits of a packed code: 4 or 8 for floats, else the fewest that hold the codes of all calls."""
         if isinstance(self.type, ReducedPrecisionFloatType):
             return 4 if self.type.bitwidth == 4 else 8
         largest = 0
@@ -140,7 +143,7 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
 
     @property
     def by_bytes(self) -> tuple[int, ...]:
-        """Into how many bytes data may be split for dot products of bytes, the best first."""
+        """The numbers of bytes into which data may be split for dot products of bytes, the best first."""
         dots = self.nibbles and self.bits <= 4 if self.dot is None else self.dot.unsigned or self.bits < 8
         if not dots or self.block % LANES or self.type != CODES:
             return ()
@@ -180,7 +183,7 @@ class WeightOnly(Strategy[WeightOnlySchedule]):
 
 
 def codes_of(op: linalg.GenericOp) -> Attribute | None:
-    """The type of the codes, if an operation is what `relay.nn.weight_only_dense` becomes."""
+    """Return the type of the codes, if an operation is a lowered `relay.nn.weight_only_dense`; else None."""
     types = [getattr(value.type, "element_type", None) for value in op.operands]
     if types != [f32, i8, f32, i8, f32]:
         return None
@@ -195,9 +198,9 @@ def codes_of(op: linalg.GenericOp) -> Attribute | None:
 def pack(
     codes: Array, scales: Array, zeros: Array, bits: int, middle: int, by_bytes: bool
 ) -> tuple[Array, Array, Array]:
-    """Words [vector of channels, word of a channel, lane], the lowest bits first in a channel's order, or `by_bytes`:
-    four neighbours in the lowest bits of the bytes, the next four above them; scales, and what the sum of a block's
-    data is multiplied by, [vector, block, lane]. Codes count from `middle`."""
+    """Pack codes, counted from `middle`, as words [vector of channels, word of a channel, lane], a channel's codes in
+    order from the lowest bits on; `by_bytes`: four neighbours in the lowest bits of the four bytes, the next four above
+    them. Return the words, the scales, and the factors of the sums of a block's data, [vector, block, lane]."""
     channels, blocks, _ = codes.shape
     vectors, per = -(-channels // LANES), 32 // bits
     room = (0, vectors * LANES - channels)
@@ -205,7 +208,7 @@ def pack(
     if by_bytes:
         shifts = np.arange(per, dtype=np.uint32) % GROUP * 8 + np.arange(per, dtype=np.uint32) // GROUP * bits
     words = np.zeros((vectors * LANES, codes.size // channels // per), np.uint32)
-    for number, shift in enumerate(shifts):  # one after the other: all at once are 32 times the packed weights
+    for number, shift in enumerate(shifts):  # one by one: all at once would take 32 times the packed size
         words[:channels] |= codes.reshape(channels, -1, per)[..., number].astype(np.uint32) << shift
     used(codes.nbytes)
     lanes = words.reshape(vectors, LANES, -1).swapaxes(1, 2)

@@ -1,13 +1,13 @@
-"""Kernels of products of floats by weights of few bits.
+"""Kernels of float products with weights of few bits.
 
-A word of 32 bits holds 16, 8 or 4 codes of a channel; the words of 16 channels lie side by side. The data of a block
-are multiplied by codes, and their sum by the scale: `scale * (sum of x * code) - scale * zero_point * (sum of x)`.
+A word of 32 bits holds 16, 8 or 4 codes of a channel; the words of 16 channels are contiguous. The data of a block is
+multiplied by codes, and the sum by the scale: `scale * (sum of x * code) - scale * zero_point * (sum of x)`.
 
-For many rows, weights become floats in scratch memory, once for all rows of a strip, a panel of the inputs at a time:
-`(code - zero_point) * scale`, which tiles of full height multiply.
+For many rows, weights are converted to floats in scratch memory, `(code - zero_point) * scale`, once for all rows of a
+strip and a panel of inputs at a time, and multiplied in tiles of full height.
 
-Where the target has dot products of bytes, the data of a block become codes, too: of 24 bits, as three bytes each, by
-which every datum is rounded to 2^-23 of the largest of its block, or of 8 bits, where data are such codes.
+Where the target has dot products of bytes, the data of a block is quantized, too: to 24 bits, split into three bytes,
+which rounds each element to 2^-23 of the block's largest, or to 8 bits, if the operation allows it.
 """
 
 from __future__ import annotations
@@ -32,26 +32,27 @@ from relay.lowering.shaped import shape_of, vector_of
 from relay.target import LANES
 
 GROUP = 4
-"""Bytes of a channel that a dot product takes."""
+"""The number of bytes of a channel that a dot product multiplies."""
 NARROW = 8
-"""Products of pairs of bytes, 4 bits by 8, whose sum has 16 bits."""
+"""The number of products of byte pairs, 4 bits by 8, whose sum fits 16 bits."""
 PRECISE = 3
-"""Bytes of data that are as good as floats."""
+"""The number of bytes with which quantized data is as precise as floats."""
 SMALLEST = 2.0**-100
-"""Data of blocks without a larger number are rounded as if there were one."""
+"""The smallest value that is assumed as the largest magnitude of a block of data, which avoids division by zero."""
 STRIP = 64
-"""Rows whose sums are in scratch memory at once."""
+"""The number of rows whose sums are in scratch memory at once."""
 TABLE = "llvm.x86.avx512.permvar.sf.512"
-"""Reads a table of 16 floats by the last 4 bits of each lane."""
+"""The intrinsic that reads a table of 16 floats by the lowest 4 bits of each lane."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WeightOnlySchedule(OpSchedule):
-    """`tile`: rows, and vectors of 16 channels, whose sums are in registers; `parts`: bytes of a datum's code, 0 where
-    data stay floats; `panel`: inputs whose weights become floats in scratch memory for all rows of a strip, 0 where
-    they do in registers, for each tile; `table`: weights' codes become floats by a table of 16 numbers, else by
-    conversions; `fused`: products are added without being rounded; `ahead`: vectors from what is read to what is asked
-    for, where each vector of a tile has its own part of all channels; `masks`: as in other products."""
+    """`tile`: rows, and vectors of 16 channels, whose sums are in registers; `parts`: bytes of a quantized element of
+    the data, 0 if data stays float; `panel`: inputs whose weights are converted to floats in scratch memory for all
+    rows of a strip, 0 if they are converted in registers for each tile; `table`: codes are converted by a table of 16
+    floats, else by conversion instructions; `fused`: products are added by fused multiply-adds; `ahead`: distance in
+    vectors of prefetches, where each vector of a tile processes its own part of all channels; `masks`: see
+    `pick_masks`."""
 
     strategy = "weight_only"
     tile: tuple[int, int]
@@ -64,8 +65,8 @@ class WeightOnlySchedule(OpSchedule):
 
 
 class WeightOnlyEmitter:
-    """Emits one product with its epilogue. `constants`: the packed codes, the scales and, where a zero point is not 0,
-    the factors of the sums of data (`-scale * (zero_point - middle)`, see `pack`)."""
+    """Emits one product with its epilogue. `constants`: the packed codes, the scales and, if a zero point is not 0, the
+    factors of the sums of data (`-scale * (zero_point - middle)`, see `pack`)."""
 
     def __init__(
         self,
@@ -84,8 +85,8 @@ class WeightOnlyEmitter:
         self.vectors = -(-epilogue.channels // LANES)
         whole = epilogue.channels // LANES
         self.apart = max(whole // schedule.tile[1], 1) if self.rows == 1 else 1
-        """From one vector of a tile to the next. With one row, which waits for memory, each vector goes through a part
-        of all channels: memory gives more of several streams."""
+        """The distance from one vector of a tile to the next. With one row, which waits for memory, each vector of the
+        tile processes a separate part of the channels: memory bandwidth is higher for several streams."""
         self.blocks = shape_of(self.scales)[0] // (self.vectors * LANES)
         self.block = self.depth // self.blocks
         self.per = 32 // bits
@@ -110,7 +111,7 @@ class WeightOnlyEmitter:
         self.channels(sums)
 
     def channels(self, sums: SSAValue | None) -> None:
-        """All rows of a tile of channels, whose weights stay in the cache, then the next."""
+        """Emit all rows of a tile of channels, whose weights stay in the cache, then the next tile."""
 
         def tiles(first: Index, vectors: int, lanes: int) -> None:
             most = self.schedule.tile[0]
@@ -119,8 +120,8 @@ class WeightOnlyEmitter:
         self.over_channels(tiles)
 
     def over_channels(self, tile: Callable[[Index, int, int], None]) -> None:
-        """`tile(first, vectors, lanes)` for all tiles of channels: its vectors are `vector(first, n)`. Of channels that
-        are apart, those behind the last part of equal size have tiles of one vector."""
+        """Call `tile(first, vectors, lanes)` for all tiles of channels; its vectors are `vector(first, n)`. With
+        separate parts of channels, those behind the last whole part have tiles of one vector."""
         b, vectors = self.b, self.schedule.tile[1]
         whole, rest = divmod(self.epilogue.channels, LANES)
         if self.apart > 1:
@@ -134,16 +135,16 @@ class WeightOnlyEmitter:
             tile(whole, 1, rest)
 
     def vector(self, first: Index, number: int) -> Index:
-        """Vector `number` of the tile whose first is `first`, counted among all vectors of channels."""
+        """Return the number, among all vectors of channels, of vector `number` of the tile that starts at `first`."""
         return self.b.plus(first, number * self.apart)
 
     def of_block(self, first: Index, vectors: int, block: Index) -> list[Index]:
-        """Where the constants of a block of each vector of a tile are, one for each channel."""
+        """Return the offsets of a block's constants, one per channel, for each vector of a tile."""
         b = self.b
         return [b.times(b.plus(b.times(self.vector(first, v), self.blocks), block), LANES) for v in range(vectors)]
 
     def tile(self, row: Index, rows: int, first: Index, vectors: int, lanes: int, sums: SSAValue | None) -> None:
-        """A tile: its totals over all blocks, then the epilogue."""
+        """Emit a tile: its totals over all blocks, then the epilogue."""
         b, zero = self.b, vector_constant(self.b, 0.0, f32, LANES)
         with b.loop(0, self.blocks, carried=[zero] * (rows * vectors)) as (block, blocks):
             found = self.block_sums(block, row, rows, first, vectors)
@@ -166,7 +167,7 @@ class WeightOnlyEmitter:
                 self.epilogue.apply(blocks.results[r * vectors + v], [b.plus(row, r)], channel, lanes)
 
     def block_sums(self, block: Index, row: Index, rows: int, first: Index, vectors: int) -> Sequence[SSAValue]:
-        """The sums of a block's data by codes, [row, vector]."""
+        """Emit and return the sums of a block's data times codes, [row, vector]."""
         b, zero = self.b, vector_constant(self.b, 0.0, f32, LANES)
         words = self.block // self.per
         with b.loop(0, words, carried=[zero] * (rows * vectors)) as (word, steps):
@@ -177,7 +178,7 @@ class WeightOnlyEmitter:
     def products(
         self, sums: Sequence[SSAValue], words: Sequence[SSAValue], row: Index, rows: int, at: Index
     ) -> list[SSAValue]:
-        """The sums with the products of one word of each channel: word `at` of the channel."""
+        """Add the products of word `at` of each channel to the sums."""
         b, found = self.b, list(sums)
         column = b.times(at, self.per)
         for place in range(self.per):
@@ -190,23 +191,23 @@ class WeightOnlyEmitter:
         return found
 
     def real(self, sums: Sequence[SSAValue], n: int) -> SSAValue:
-        """Sum `n` of a block as a float, in units of the scale that `row_scales` tells."""
+        """Return sum `n` of a block as a float, which `row_scales` scales."""
         return sums[n]
 
     def row_scales(self, scales: Sequence[SSAValue], at: Sequence[Index]) -> Callable[[int], SSAValue]:
-        """The scale of the sums of a vector of channels: of a row and a block, `at`."""
+        """Return a function from a vector of channels to the scale of its sums, for the row and block `at`."""
         return lambda v: scales[v]
 
     def loaded_words(self, first: Index, vectors: int, at: Index) -> list[SSAValue]:
-        """Word `at` of the channels of each vector."""
+        """Load word `at` of the channels of each vector."""
         b, words = self.b, self.depth // self.per
         places = [b.plus(b.times(self.vector(first, v), words * LANES), b.times(at, LANES)) for v in range(vectors)]
         return self.loaded(self.words, places, words * self.schedule.tile[1])
 
     def loaded(self, constants: SSAValue, places: Sequence[Index], ahead: int) -> list[SSAValue]:
-        """The vectors at these places. Those that lie `ahead` vectors further are prefetched: they are of the next
-        channels, and the products of these hide the time that memory takes. Of channels that are apart, those that
-        follow soon are."""
+        """Load the vectors at these offsets, and prefetch those `ahead` vectors further, which belong to the next
+        channels, so that memory latency is hidden by products. With separate parts of channels, the prefetch distance
+        is the schedule's `ahead`."""
         b, ahead = self.b, self.schedule.ahead if self.apart > 1 else ahead
         found = [b.vector_load(constants, [place], LANES) for place in places]
         for place in places:
@@ -214,7 +215,7 @@ class WeightOnlyEmitter:
         return found
 
     def number(self, words: SSAValue, place: int) -> SSAValue:
-        """The codes at a place of 16 words, as floats."""
+        """Return the codes at one position of 16 words, as floats."""
         b = self.b
         if self.floats is not None and not self.schedule.table:
             return as_float(b, words, place * self.bits, self.floats)
@@ -228,14 +229,14 @@ class WeightOnlyEmitter:
         return b.add(SIToFPOp(words, vector_of(f32, LANES))).result
 
     def added(self, total: SSAValue, a: SSAValue, c: SSAValue) -> SSAValue:
-        """The total with a product more."""
+        """Add a product to the total."""
         if self.schedule.fused:
             return self.b.add(vector.FMAOp(a, c, total)).results[0]
         return self.b.add(arith.AddfOp(total, self.b.add(arith.MulfOp(a, c)).result)).result
 
 
 class PanelEmitter(WeightOnlyEmitter):
-    """Emits a product whose weights become floats in scratch memory, [input, channel of the tile]."""
+    """Emits a product whose weights are converted to floats in scratch memory, [input, channel of the tile]."""
 
     def emit(self) -> None:
         def strips(first: Index, vectors: int, lanes: int) -> None:
@@ -244,7 +245,7 @@ class PanelEmitter(WeightOnlyEmitter):
         self.over_channels(strips)
 
     def strip(self, row: Index, rows: int, first: Index, vectors: int, lanes: int) -> None:
-        """All inputs of so many rows and the vectors of channels from `first` on, and the epilogue."""
+        """Emit all inputs of `rows` rows and the vectors of channels from `first` on, and the epilogue."""
         b, pitch, zero = self.b, vectors * LANES, vector_constant(self.b, 0.0, f32, LANES)
         panel, sums = (
             b.add(memref.AllocaOp.get(f32, 64, [count * pitch])).memref for count in (self.schedule.panel, rows)
@@ -264,7 +265,7 @@ class PanelEmitter(WeightOnlyEmitter):
                 self.epilogue.apply(value, [b.plus(row, m)], b.times(self.vector(first, v), LANES), lanes)
 
     def widen(self, panel: SSAValue, block: Index, count: int, first: Index, vectors: int) -> None:
-        """Write the weights of `count` blocks as floats."""
+        """Convert the weights of `count` blocks to floats, in the panel."""
         b, words = self.b, self.block // self.per
         with b.loop(0, count) as (number, _):
             current = b.plus(block, number)
@@ -288,7 +289,7 @@ class PanelEmitter(WeightOnlyEmitter):
         self, sums: SSAValue, panel: SSAValue, first: Index, rows: int, row: Index, column: Index, blocks: int
     ) -> None:
         """Add the products of a panel to the sums of `rows` rows of the strip, from `first` on; `row` and `column` are
-        where the data of the strip and of the panel start."""
+        the start of the strip's and the panel's data."""
         b, pitch = self.b, shape_of(panel)[0] // self.schedule.panel
         places = [(r, v) for r in range(rows) for v in range(pitch // LANES)]
         at = [b.plus(b.times(b.plus(first, r), pitch), v * LANES) for r, v in places]
@@ -309,9 +310,9 @@ class PanelEmitter(WeightOnlyEmitter):
 
 
 class CodesEmitter(WeightOnlyEmitter):
-    """Emits a product of codes. `middle`: the zero point of all weights, or 0 where they differ; `unsigned`: the dot
-    product's weights are. The codes of a row are [block, part, word of four]; behind them is room, without which rows
-    of 4096 numbers would share the places of a few lines in the cache."""
+    """Emits a product of quantized data. `middle`: the zero point of all weights, or 0 if they differ; `unsigned`:
+    whether the dot product's weight operand is unsigned. The codes of a row are [block, part, word of four]; padding
+    follows them, so that rows of 4096 elements do not compete for a few sets of the cache."""
 
     def __init__(
         self,
@@ -341,7 +342,8 @@ class CodesEmitter(WeightOnlyEmitter):
         super().emit()
 
     def coded(self, row: Index, block: Index) -> None:
-        """Write the codes of a block of data: its largest number is 127, followed by zeros in the lower parts."""
+        """Quantize a block of data: its largest magnitude becomes 127 in the highest part, and zeros in the lower
+        parts."""
         b, full = self.b, 127 << 8 * (self.parts - 1)
         places = range(0, self.block, LANES)
         start, word = b.times(block, self.block), b.times(block, self.parts * self.each)
@@ -371,15 +373,15 @@ class CodesEmitter(WeightOnlyEmitter):
             b.store(b.lane(start.result, 0), self.starts, [row, part, block])
 
     def across(self, vector: SSAValue, join: type[arith.MaximumfOp | arith.AddiOp]) -> SSAValue:
-        """All lanes joined, in every lane."""
+        """Combine all lanes of a vector by `join`, with the result in every lane."""
         for apart in (8, 4, 2, 1):
             other = self.b.shuffle(vector, vector, [lane ^ apart for lane in range(LANES)])
             vector = self.b.add(join(vector, other)).result
         return vector
 
     def block_sums(self, block: Index, row: Index, rows: int, first: Index, vectors: int) -> Sequence[SSAValue]:
-        """The sums of products of a block's data codes and weight codes, [row, vector, part]. They start at
-        `-middle * (sum of the data codes)`, which takes the zero point that all weights share away."""
+        """Emit and return the sums of a block's data codes times weight codes, [row, vector, part]. They start at
+        `-middle * (sum of the data codes)`, which subtracts the common zero point of the weights."""
         b, words = self.b, self.block // self.per
         found = [
             b.broadcast(b.load(self.starts, [b.plus(row, r), part, block]), LANES)
@@ -409,11 +411,11 @@ class CodesEmitter(WeightOnlyEmitter):
         return found
 
     def multiplied(self, sum: SSAValue, weights: SSAValue, data: SSAValue) -> SSAValue:
-        """A sum with the products of four neighbours more."""
+        """Add the products of four neighbours to a sum."""
         return self.b.dot(sum, weights, data, self.unsigned)
 
     def bytes(self, words: SSAValue, place: int) -> SSAValue:
-        """The codes at a place of each byte."""
+        """Return the codes at one position of each byte."""
         b = self.b
         if place:
             words = b.add(arith.ShRUIOp(words, vector_constant(b, place * self.bits, i32, LANES))).result
@@ -427,7 +429,7 @@ class CodesEmitter(WeightOnlyEmitter):
         return lambda v: self.b.add(arith.MulfOp(scales[v], step)).result
 
     def real(self, sums: Sequence[SSAValue], n: int) -> SSAValue:
-        """The sums of the parts of data, as floats of the whole: the lower two still fit into words."""
+        """Combine the sums of the parts of data to a float: those of the lower two parts still fit 32 bits together."""
         b, parts = self.b, sums[n * self.parts : (n + 1) * self.parts]
         low = parts[0]
         if len(parts) == 1:
@@ -439,8 +441,8 @@ class CodesEmitter(WeightOnlyEmitter):
 
 
 class NibblesEmitter(CodesEmitter):
-    """Emits a product of codes by weights of at most 4 bits, by products of pairs of bytes. Sums of `NARROW` pairs have
-    16 bits (`NARROW * 2 * 15 * 128` fits), those of a block 32."""
+    """Emits a product of quantized data by weights of at most 4 bits, by products of byte pairs. Sums of `NARROW` pairs
+    are accumulated in 16 bits (`NARROW * 2 * 15 * 128` fits), those of a block in 32."""
 
     def block_sums(self, block: Index, row: Index, rows: int, first: Index, vectors: int) -> Sequence[SSAValue]:
         b, words = self.b, self.block // self.per

@@ -1,7 +1,9 @@
-"""Pools, and sums over rows and columns: results of neighbouring channels in registers, each window read once.
+"""Pools, and sums over rows and columns: results of neighbouring channels are in registers, and each window is read
+once.
 
-Where a window hangs over the border, only what is inside is read: rows and columns of results are taken in runs whose
-windows meet the image alike. So no padded copy is made, and the order of the sums stays.
+Where a window overlaps the border, only the elements inside are read: rows and columns of results are divided into
+spans for whose windows the same elements are inside the image. So no padded copy is written, and the order of sums is
+kept.
 """
 
 from __future__ import annotations
@@ -34,16 +36,18 @@ from relay.lowering.shaped import buffer_of, is_buffer, shape_of, vector_of
 from relay.target import LANES
 
 CHUNK = 64
-"""Channels at once, at most."""
+"""The most channels that are computed at once."""
 KINDS = 5
-"""Kinds of border rows, or columns, that code is written for."""
+"""The most kinds of border rows, or of border columns, for which code is emitted."""
 ROWS = {"ppr": [0, 2, 1], "pppr": [0, 1, 3, 2]}
-"""Sums along the last axis but one: of codes, which are widened in registers, a window for each row of results."""
+"""Sums along the last axis but one, by iterator types, with the dimensions that index the data: sums of codes, which
+are widened in registers. Each row of results is one window."""
 
 
 @dataclass(frozen=True)
 class Windows:
-    """`out[n, y, x, c] = join over i, j of extend(data[n, y * stride + i * dilation, the same of x and j, c])`."""
+    """`out[n, y, x, c] = join over i, j of extend(data[n, y * stride + i * dilation, x * stride + j * dilation,
+    c])`."""
 
     op: linalg.GenericOp
     data: SSAValue
@@ -58,7 +62,7 @@ class Windows:
     dilation: tuple[int, int]
     epilogue: linalg.GenericOp | None = None
     sums: SSAValue | None = None
-    """What the epilogue reads: the results, or a view of them."""
+    """The operand of the epilogue: the results, or a view of them."""
 
     @property
     def element(self) -> Attribute:
@@ -66,7 +70,7 @@ class Windows:
 
 
 def recognise_windows(op: linalg.GenericOp, initial: float | int) -> Windows | None:
-    """The pool or sum that the operation is, of results that are `initial` before; None if it is none."""
+    """Return the pool or sum that the operation computes, with results that start at `initial`; else None."""
     if not op.inputs or len(op.outputs) != 1 or any(argument.uses for argument in op.body.block.args[1:-1]):
         return None
     if not all(contiguous(v.type) and 0 not in shape_of(v) for v in (op.inputs[0], op.outputs[0])):
@@ -101,7 +105,8 @@ def recognise_windows(op: linalg.GenericOp, initial: float | int) -> Windows | N
 
 
 def windows_of(fill: linalg.FillOp) -> Windows | None:
-    """The pool or sum that the fill starts, with the elementwise operation after it if nothing else reads it."""
+    """Return the pool or sum that the fill starts, with the elementwise operation after it if nothing else reads the
+    sums."""
     started = started_by(fill)
     found = None if started is None else recognise_windows(*started)
     if found is None or found.element == i8:
@@ -119,13 +124,14 @@ def windows_of(fill: linalg.FillOp) -> Windows | None:
 
 
 def reads_pixels(epilogue: linalg.GenericOp, sums: SSAValue) -> bool:
-    """Whether it reads other tensors of the results' size: they may lie where the results go, and be read twice."""
+    """Whether the epilogue reads other tensors of the results' size, which may share the results' memory and would be
+    read twice."""
     sizes = [prod(shape_of(value)) for value in epilogue.inputs if value is not sums and is_buffer(value.type)]
     return prod(shape_of(sums)) in sizes
 
 
 def widens(op: linalg.GenericOp) -> bool:
-    """Whether all this does is to widen codes for sums that read them as they are."""
+    """Whether the operation only widens codes, for sums that can read the codes unwidened."""
     if widening(op) is None:
         return False
     users = [use.operation for use in op.outputs[0].uses if use.operation is not op]
@@ -140,7 +146,8 @@ def widens(op: linalg.GenericOp) -> bool:
 
 
 def match_join(op: linalg.GenericOp) -> tuple[type[Operation], type[Operation] | None] | None:
-    """What joins the results with the data, and how the data is widened before."""
+    """Return the op that combines the results with the data, and the op that widens the data before, if any; else
+    None."""
     block = op.body.block
     end = block.last_op
     join = None if end is None else end.operands[0].owner
@@ -155,8 +162,8 @@ def match_join(op: linalg.GenericOp) -> tuple[type[Operation], type[Operation] |
 
 
 def runs_of(found: Windows, padding: Padding | None) -> tuple[Sequence[tuple[int, int, int, int]], ...]:
-    """Runs of rows and of columns whose windows meet the image alike; none if they are too many, or what stands around
-    the image counts."""
+    """Return the spans of rows and of columns for whose windows the same elements are inside the image; none if they
+    are too many, or if the padding is not neutral for the op."""
     (rows, columns), low = found.shape[1:3], (0, 0)
     if padding is not None:
         constant = padding.value.owner
@@ -173,7 +180,7 @@ def runs_of(found: Windows, padding: Padding | None) -> tuple[Sequence[tuple[int
 
 @dataclass(frozen=True, kw_only=True)
 class WindowsSchedule(OpSchedule):
-    """`channels` at a time, in vectors of `lanes`."""
+    """`channels`: channels computed at a time, in vectors of `lanes`."""
 
     strategy = "windows"
     channels: int
@@ -182,7 +189,7 @@ class WindowsSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class WindowsInRegisters(Strategy[WindowsSchedule]):
-    """A pool or sum, and the elementwise operation after it, emitted where this stands."""
+    """A pool or sum, and the elementwise operation after it, at which both are emitted."""
 
     record = WindowsSchedule
     op: linalg.GenericOp
@@ -222,7 +229,7 @@ class WindowsInRegisters(Strategy[WindowsSchedule]):
 
 
 class WindowsEmitter:
-    """Emits one of them with the elementwise operation after it."""
+    """Emits one pool or sum with the elementwise operation after it."""
 
     def __init__(self, b: LoopBuilder, found: Windows, padding: Padding | None, schedule: WindowsSchedule):
         self.b, self.found, self.runs, self.schedule = b, found, runs_of(found, padding), schedule
@@ -236,7 +243,7 @@ class WindowsEmitter:
         self.target = b.flatten(found.out)
 
     def emit(self) -> None:
-        """All pixels."""
+        """Emit all pixels."""
         b, found, chunk = self.b, self.found, self.schedule.channels
         with b.loop(0, found.results[0], independent=True) as (n, _):
             for top, bottom, *down in self.runs[0]:
@@ -246,7 +253,7 @@ class WindowsEmitter:
                             self.pixel((n, y, x), chunk, range(*down), range(*across))
 
     def pixel(self, point: tuple[Index, Index, Index], chunk: int, rows: range, columns: range) -> None:
-        """All channels of a pixel; the last ones may be computed twice."""
+        """Emit all channels of a pixel; the last ones may be computed twice."""
 
         def body(channel: Index, lanes: int) -> None:
             self.chunk(point, channel, lanes, rows, columns)
@@ -254,7 +261,7 @@ class WindowsEmitter:
         in_vectors(self.b, self.channels, [chunk], body, overlap=chunk)
 
     def chunk(self, point: tuple[Index, Index, Index], channel: Index, chunk: int, rows: range, columns: range) -> None:
-        """Some channels of a pixel."""
+        """Emit `chunk` channels of a pixel."""
         b, found = self.b, self.found
         n, y, x = point
         start = vector_constant(b, found.initial, found.element, self.lanes)
@@ -274,7 +281,7 @@ class WindowsEmitter:
         self.finish(down.results, point, channel)
 
     def joined(self, total: SSAValue, at: Index) -> SSAValue:
-        """A vector of results and one of data."""
+        """Combine a vector of results with a vector of data."""
         b, value = self.b, self.b.vector_load(self.data, [at], self.lanes)
         if self.found.extend is not None:
             wide = vector_of(self.found.element, self.lanes)
@@ -282,7 +289,7 @@ class WindowsEmitter:
         return b.add(created(self.found.join, [total, value], [total.type])).results[0]
 
     def finish(self, totals: Sequence[SSAValue], point: tuple[Index, Index, Index], channel: Index) -> None:
-        """Store the results, or what the epilogue makes of them."""
+        """Apply the epilogue to the results, if there is one, and store them."""
         b, found = self.b, self.found
         n, y, x = point
         at = b.plus(b.times(b.plus(b.times(n, found.results[1]), y), found.results[2]), x)

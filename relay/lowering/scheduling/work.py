@@ -1,4 +1,4 @@
-"""How much work a loop is, in cycles of one core: roughly, from its operations and how often they run."""
+"""Estimates the work of a loop, in cycles of one core, from its operations and iteration counts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FREE = frozenset({"arith.constant", "scf.yield", "linalg.yield", "scf.reduce", "
 
 
 def turns(loop: scf.ForOp) -> int:
-    """How often the loop's body runs, or may run at most; 1 if that is not known."""
+    """Return the number of iterations of a loop, or the most it may have; 1 if that is unknown."""
     if isinstance(most := loop.attributes.get(TURNS), IntegerAttr):
         return most.value.data
     ends = [value.owner for value in (loop.lb, loop.ub, loop.step)]
@@ -31,7 +31,7 @@ def turns(loop: scf.ForOp) -> int:
 
 
 class Costs:
-    """What operations cost, in cycles; each is asked once, as long as nothing changes."""
+    """The costs of operations in cycles; those of loops are cached, which is valid while the IR does not change."""
 
     def __init__(self, costs: CpuCosts) -> None:
         self.costs = costs
@@ -43,7 +43,7 @@ class Costs:
         }
 
     def of_loop(self, loop: scf.ForOp) -> tuple[float, float]:
-        """One turn of a loop, and all of them."""
+        """Return the cycles of one iteration of a loop, and of all iterations."""
         if (known := self.loops.get(loop)) is not None:
             return known
         turn = self.block(loop.body.block)
@@ -51,11 +51,11 @@ class Costs:
         return found
 
     def block(self, block: Block) -> float:
-        """The block's operations, once."""
+        """Return the cycles of one execution of the block."""
         return sum(map(self.of, block.ops))
 
     def of(self, op: Operation) -> float:
-        """One operation."""
+        """Return the cycles of one operation."""
         name = op.name
         if name in FREE:
             return 0.0
@@ -74,12 +74,12 @@ class Costs:
 
 
 def vector_bytes(type: Attribute) -> int:
-    """The size of a vector in memory."""
+    """Return the size of a vector in bytes; 0 for other types."""
     return prod(type.get_shape()) * dtype_of(type.element_type).itemsize if is_vector(type) else 0
 
 
 def scalar(loop: scf.ForOp) -> bool:
-    """Whether it is an innermost loop that LLVM may turn into one over vectors."""
+    """Whether a loop is an innermost loop that LLVM may vectorize."""
     return not loop.iter_args and not any(
         op.regions or op.name.startswith("math.") or any(is_vector(value.type) for value in (*op.results, *op.operands))
         for op in loop.body.block.ops

@@ -1,4 +1,5 @@
-"""Sums and products with zero points, in 32 bits: numbers where they are known, scalars where each call gives them."""
+"""Sums and products with zero points, in 32 bits: Python integers if the zero points are constants, SSA values if each
+call passes them."""
 
 from __future__ import annotations
 
@@ -14,31 +15,31 @@ Number = int | SSAValue
 
 
 def plus(b: LoopBuilder, side: Operand, more: int) -> Number:
-    """The zero point of a side of the products, and so much more."""
+    """Return the zero point of an operand plus `more`."""
     if side.given is None:
         return side.zero_point + more
     return b.add(arith.AddiOp(side.given, b.constant(more, i32))).result if more else side.given
 
 
 def times(b: LoopBuilder, x: Number, y: Number) -> Number:
-    """Their product."""
+    """Return the product of two numbers."""
     if isinstance(x, int) and isinstance(y, int):
         return x * y
     return b.add(arith.MuliOp(scalar(b, x), scalar(b, y))).result
 
 
 def spread(b: LoopBuilder, number: Number, lanes: int) -> SSAValue:
-    """The number in every lane, as 32 bits hold it."""
+    """Return the number, wrapped to 32 bits, in every lane."""
     if isinstance(number, int):
         return vector_constant(b, wrapped(number), i32, lanes)
     return b.broadcast(number, lanes)
 
 
 def scalar(b: LoopBuilder, number: Number) -> SSAValue:
-    """The number as a scalar."""
+    """Return the number as an SSA value."""
     return b.constant(wrapped(number), i32) if isinstance(number, int) else number
 
 
 def wrapped(number: int) -> int:
-    """The number as 32 bits hold it."""
+    """Return the number wrapped to signed 32 bits."""
     return (number + (1 << 31)) % (1 << 32) - (1 << 31)

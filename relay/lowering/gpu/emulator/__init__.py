@@ -1,7 +1,8 @@
-"""Kernels of a GPU on the CPU: the same LLVM IR that becomes PTX, with every access to memory checked.
+"""An emulator of GPU kernels on the CPU: it executes the same LLVM IR that becomes PTX, and checks every memory access.
 
-`Emulator(text)` takes what `executable.get_source("ll")` gives for `target="cuda"`; `run_model` runs all launches of a
-model. Wrong accesses raise `KernelFault`, which names the kernel, the thread, and the operator that the access is of.
+`Emulator(text)` takes the text that `executable.get_source("ll")` returns for `target="cuda"`; `run_model` executes all
+launches of a model. Wrong accesses raise `KernelFault`, which names the kernel, the thread, and the operator of the
+access.
 """
 
 from __future__ import annotations

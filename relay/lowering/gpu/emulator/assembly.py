@@ -1,4 +1,5 @@
-"""Instructions of PTX in a kernel's LLVM IR: how they are written, and which registers they leave under way."""
+"""Parses the PTX instructions in a kernel's LLVM IR, and checks registers that asynchronous products are still
+writing."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ NAME = re.compile(r"%[\w.]+")
 
 @dataclass(frozen=True)
 class Multiply:
-    """64 x `columns` sums of 32 products, from the register `first` on; descriptors by their numbers among the words
-    that are only read."""
+    """A product: 64 x `columns` sums of 32 products, from register `first` on; `factors`: the numbers of the
+    descriptors among the words that are only read."""
 
     first: int
     columns: int
@@ -32,23 +33,23 @@ class Multiply:
 
 @dataclass(frozen=True)
 class Wait:
-    """Until so many groups are under way at most."""
+    """A wait until at most `left` groups of products are in progress."""
 
     left: int
 
 
 @dataclass(frozen=True)
 class Registers:
-    """How many registers a thread has from here on, which says nothing about what it computes."""
+    """A change of a thread's number of registers, which does not affect its results."""
 
     count: int
 
 
 @dataclass(frozen=True)
 class Bulk:
-    """Of copies that the device does by itself: `init` of a barrier for `number` arrivals, `arrive`, `expect` of
-    `number` bytes with an arrival, `acquire` of a map, `copy` or `windows`, or `wait`, which threads of a warp do
-    together."""
+    """An instruction for copies by the copy engine: `init` of a barrier for `number` arrivals, `arrive`, `expect` of
+    `number` bytes with an arrival, `acquire` of a map, `copy` or `windows`, or `wait`, which the threads of a warp
+    execute together."""
 
     name: str
     number: int
@@ -72,15 +73,16 @@ BULK = {
     "wait": r"\{ \.reg \.pred (\w+); (\w+): mbarrier\.try_wait\.parity\.shared::cta\.b64 \1, \[\$0\], \$1; "
     r"@!\1 bra \2; \}",
 }
-"""The whole text of a place."""
+"""The whole text of each such inline assembly."""
 REGISTERS = re.compile(r"setmaxnreg\.(?:inc|dec)\.sync\.aligned\.u32 (\d+)")
 Instruction = Multiply | Wait | Bulk | Registers | str
-"""What is no product, no wait and no copy is `FENCE` or `COMMIT`."""
+"""One instruction; fences and commits are plain strings."""
 
 
 @dataclass(frozen=True)
 class Assembly:
-    """One place: its result, the registers that it changes, the words that it only reads, what it does in order."""
+    """One inline assembly: its result, the registers that it changes, the words that it only reads, and its
+    instructions in order."""
 
     source: str
     result: str | None
@@ -91,12 +93,13 @@ class Assembly:
 
     @property
     def settled(self) -> bool:
-        """Whether the registers are the threads' own again."""
+        """Whether the registers are complete afterwards, because the last instruction waits for all products."""
         return bool(self.instructions) and self.instructions[-1] == Wait(0)
 
 
 def parts(line: str) -> tuple[str | None, str, list[str], str, list[str]] | None:
-    """Result, its type, instructions, constraints, operands of a line."""
+    """Return the result, its type, the instructions, constraints and operands of a line; None if it is not inline
+    assembly."""
     found = ASSEMBLY.match(line)
     if found is None:
         return None
@@ -106,7 +109,8 @@ def parts(line: str) -> tuple[str | None, str, list[str], str, list[str]] | None
 
 
 def assembly_of(kernel: str, line: str) -> Assembly | None:
-    """What a line has of it. Raises Unsupported for what the emulator does not know."""
+    """Return the inline assembly of a line, or None. Raises Unsupported for instructions that the emulator does not
+    know."""
     found = parts(line)
     if found is None:
         return None
@@ -118,7 +122,7 @@ def assembly_of(kernel: str, line: str) -> Assembly | None:
 
 
 def bulk_of(text: str) -> Bulk | None:
-    """What a place asks the device to copy, or waits for."""
+    """Return the copy or barrier instruction that an inline assembly consists of, else None."""
     for name, pattern in BULK.items():
         if (found := re.fullmatch(pattern, text)) is not None:
             return Bulk(name, int(found[1]) if found[1].isdigit() else 0)
@@ -126,7 +130,8 @@ def bulk_of(text: str) -> Bulk | None:
 
 
 def instruction(kernel: str, text: str, count: int) -> Instruction:
-    """One instruction of a place whose first `count` operands are registers that it changes."""
+    """Parse one instruction of an inline assembly whose first `count` operands are registers that it changes. Raises
+    Unsupported."""
     if text in (FENCE, COMMIT, VISIBLE):
         return text
     if (wait := WAIT.fullmatch(text)) is not None:
@@ -144,8 +149,8 @@ def instruction(kernel: str, text: str, count: int) -> Instruction:
 
 
 def check_registers(kernel: str, body: Sequence[str]) -> None:
-    """Raise KernelFault for an instruction that uses a register which products under way may change: nothing but
-    further products, and a wait for all, may have it."""
+    """Raise KernelFault for an instruction that uses a register which products in progress may change: only further
+    products, and a wait for all, may use it."""
     under_way: set[str] = set()
     before = -1
     while before != len(under_way):

@@ -1,8 +1,8 @@
-"""The warps of a block, as LLVM IR: in turns, each as far as it can.
+"""The scheduling of a block's warps, as LLVM IR: they run alternately, each as far as it can.
 
-A warp stops where all four of its group must come, where a barrier in memory does not let it go on yet, and where all
-of the block must come; then the others run. What nobody goes on from is told: warps at different places, or a barrier
-that nothing completes.
+A warp stops at an instruction that needs its whole group of four warps, at a barrier in memory that does not let it
+continue yet, and at a barrier of the whole block; then the others run. If no warp can continue, a fault is reported:
+warps at different barriers, or a barrier that is never completed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Tiles that the device copies to shared memory by itself, and the barriers that count their bytes.
+"""The copies of tiles to shared memory by the copy engine, and the barriers that count their bytes.
 
-A tile lands when its barrier is waited for, not before. What a warp knows of the others is what it learnt by barriers:
-each warp counts its arrivals, and a phase that a warp waits for tells it how far those were that arrived, and what they
-knew. So products are over for whoever asks for a copy if that is known, or if the whole block has met since.
+A tile is written when its barrier is waited for, not before. A warp's knowledge of others comes from barriers: each
+warp counts its arrivals, and waiting for a phase tells a warp the counts of those that arrived, and what they knew. So
+a thread may request a copy over data that products read if it knows that these are complete, or if the whole block has
+synchronised since.
+
 Sources: PTX ISA, "mbarrier", "cp.async.bulk.tensor", "Swizzling modes", "fence.proxy.tensormap".
 """
 
@@ -20,24 +22,24 @@ from relay.lowering.gpu.emulator.faults import Wrong
 from relay.lowering.gpu.emulator.warp import THREAD_BITS
 
 CHUNK, LINE = 16, 128
-"""Bytes that stay together, and of a row of a tile."""
+"""The bytes that a swizzle keeps together, and the most bytes of a row of a tile."""
 MAP_ALIGNMENT = 64
 BARRIER = 8
-"""Bytes of a barrier."""
+"""The size of a barrier in bytes."""
 WARP, WARPS = 32, 4
-"""Threads of a warp, and warps of a group."""
+"""The number of threads of a warp, and of warps of a group."""
 
 
 @dataclass(frozen=True)
 class Mapped:
-    """A matrix that lies at the start of `data`, as a launch's row tells of it."""
+    """A matrix at the start of `data`, with the layout of a tensor map, as described by the launch's JSON."""
 
     data: Array
     row: Mapping[str, Any]
 
     def tile(self, place: Sequence[int]) -> Array:
-        """Rows of a tile from this place on, with zeros for what is outside of the matrix; of windows, the place is
-        the first channel, column, row and image, and the tap."""
+        """Return the rows of a tile that starts at `place`, with zeros outside the matrix; for windows, `place` is the
+        first channel, column, row and image, and the tap."""
         if self.row.get("corners"):
             return self.windows(*place)
         column, line = place
@@ -52,8 +54,8 @@ class Mapped:
         return found
 
     def windows(self, channel: int, column: int, line: int, image: int, across: int, down: int) -> Array:
-        """Pixels of a tap, of windows one after the other from this one on: to the last column of windows, then on the
-        next row of them, then of the next image."""
+        """Return the pixels of a tap for consecutive windows from this one on: up to the last column of windows, then
+        the next row, then the next image."""
         (channels, width, height, images), (first, last, stride) = self.row["dims"], self.row["corners"]
         pieces, count = self.row["box"]
         whole = self.data[: channels * width * height * images].reshape(images, height, width, channels)
@@ -76,7 +78,7 @@ class Mapped:
 
 @dataclass(frozen=True)
 class Tile:
-    """A copy under way: to these chunks, from a place of a matrix."""
+    """A copy in progress: its destination chunks, and a position in a matrix."""
 
     chunks: Array
     matrix: Mapped
@@ -85,7 +87,8 @@ class Tile:
 
 @dataclass
 class Barrier:
-    """A barrier for so many arrivals; what came in its phase. `made`: the thread that made it, and its epoch then."""
+    """A barrier for `count` arrivals, with the arrivals, bytes and tiles of its current phase. `made`: the thread that
+    created it, and the thread's epoch then."""
 
     count: int
     made: tuple[int, int]
@@ -94,18 +97,18 @@ class Barrier:
     expected: int = 0
     tiles: list[Tile] = field(default_factory=list[Tile])
     learnt: Array | None = None
-    """How far each warp is known to be, by those that arrived in phases up to this one."""
+    """The known progress of each warp, from those that arrived in phases up to this one."""
 
 
 def swizzled(place: Array, row: int = LINE) -> Array:
-    """The chunks at these bytes, by number: chunk c lies at c xor (r mod 8), where r counts 128 bytes; of shorter rows,
-    as many bits of r as c has."""
+    """Return the numbers of the chunks at these byte offsets: chunk c is stored at c xor (r mod 8), where r counts
+    lines of 128 bytes; for shorter rows, as many bits of r as c has are used."""
     return (place ^ (place // LINE % (row // CHUNK) * CHUNK)) // CHUNK
 
 
 class BulkCopies:
-    """Copies and barriers of a block. `memory`, `written` and `stamps` are of shared memory, by chunks, which has
-    `size` bytes."""
+    """The copies and barriers of a block. `memory`, `written` and `stamps` describe shared memory of `size` bytes, by
+    chunks."""
 
     def __init__(
         self, contexts: Array, memory: Array, written: Array, stamps: Array, size: int, maps: Mapping[int, Mapped]
@@ -125,7 +128,7 @@ class BulkCopies:
         self.stuck: dict[int, str] = {}
 
     def end(self) -> None:
-        """The end of a block."""
+        """Reset the state at the end of a block; copies that are still in progress raise Wrong."""
         if any(barrier.tiles for barrier in self.barriers.values()):
             raise Wrong("the block ends with copies under way")
         self.barriers.clear()
@@ -135,7 +138,7 @@ class BulkCopies:
             seen[:] = -1
 
     def execute(self, place: Assembly, what: Bulk, thread: int, registers: Array) -> bool:
-        """What a thread asks for, or waits for with its warp: whether it goes on. `registers`: the words of these
+        """Execute a thread's request, or its warp's wait; return whether it continues. `registers`: the words of these
         threads."""
         values = words(place.words, registers)
         match what.name:
@@ -154,13 +157,13 @@ class BulkCopies:
         return True
 
     def make(self, at: int, count: int, thread: int) -> None:
-        """A new barrier."""
+        """Create a barrier."""
         if at % BARRIER or not 0 <= at <= self.size - BARRIER:
             raise Wrong(f"a barrier is made at byte {at} of shared memory, which has {self.size}")
         self.barriers[at] = Barrier(count, (thread, int(self.epochs[thread])))
 
     def known(self, at: int) -> Barrier:
-        """The barrier at a place."""
+        """Return the barrier at an address. Raises Wrong if there is none, or if the thread cannot know it yet."""
         if at not in self.barriers:
             raise Wrong(f"there is no barrier at byte {at} of shared memory")
         thread, epoch = self.barriers[at].made
@@ -169,7 +172,7 @@ class BulkCopies:
         return self.barriers[at]
 
     def arrive(self, barrier: Barrier, at: int, thread: int, size: int = 0) -> None:
-        """One arrival, and so many bytes to come: a phase of none is over with its last arrival."""
+        """Record one arrival, and `size` bytes to come: a phase without bytes is complete with its last arrival."""
         if barrier.arrived == barrier.count:
             raise Wrong(f"the barrier at byte {at} is armed again before it was waited for")
         warp = thread // WARP
@@ -183,7 +186,7 @@ class BulkCopies:
             barrier.phase, barrier.arrived = barrier.phase + 1, 0
 
     def copy(self, values: Sequence[int], thread: int) -> None:
-        """A tile on its way."""
+        """Record a requested copy of a tile. Raises Wrong for invalid arguments and unordered accesses."""
         to, source, *position, at = values
         if source % MAP_ALIGNMENT:
             raise Wrong(f"a map starts at {source:#x}, no multiple of {MAP_ALIGNMENT}")
@@ -209,7 +212,7 @@ class BulkCopies:
         barrier.tiles.append(Tile(chunks, matrix, tuple(position)))
 
     def wait(self, barrier: Barrier, at: int, parity: int, thread: int) -> bool:
-        """Whether the phase of this parity is over, once all tiles have landed that are on their way."""
+        """Return whether the phase of this parity is complete, after writing all tiles that are in progress."""
         if barrier.phase % 2 == parity:
             size = sum(tile.chunks.size * CHUNK for tile in barrier.tiles)
             if barrier.arrived < barrier.count or size != barrier.expected:
@@ -229,14 +232,14 @@ class BulkCopies:
         return True
 
     def finished(self, chunks: Array, thread: int) -> None:
-        """A product that read these chunks is known to be over by the group that starts with a thread."""
+        """Record that the group which starts at `thread` knows that a product that read these chunks is complete."""
         self.read[chunks] = np.maximum(self.read[chunks], self.passed[thread])
         warps = slice(thread // WARP, thread // WARP + WARPS)
         self.readers[chunks, warps] = self.clocks[warps]
 
 
 def words(operands: Sequence[str], registers: Array) -> list[int]:
-    """The operands' values, which all of these threads must have."""
+    """Return the operands' values, which must be equal in all of these threads."""
     found: list[int] = []
     for number, operand in enumerate(operands):
         pair = registers[:, 2 * number : 2 * number + 2].copy()

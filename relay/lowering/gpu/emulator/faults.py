@@ -1,4 +1,4 @@
-"""What goes wrong in a kernel."""
+"""The errors of emulated kernels."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from relay.errors import RelayError
 
 
 class KernelFault(RelayError):
-    """A kernel did what a GPU would not forgive, or not even notice."""
+    """A kernel did something that is undefined on a GPU, whether or not a GPU would detect it."""
 
 
 class Wrong(Exception):
-    """What a group of warps, or a thread that asks for copies, did that it must not."""
+    """A group of warps, or a thread that requests copies, did something that it must not do."""

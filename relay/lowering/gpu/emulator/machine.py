@@ -1,4 +1,4 @@
-"""`Emulator`: kernels compiled for the host, one launch after the other."""
+"""The class `Emulator`: kernels compiled for the host, which executes one launch after the other."""
 
 from __future__ import annotations
 
@@ -23,22 +23,24 @@ LAUNCHER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void
 LISTENER = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32, ctypes.c_int32)
 ALIGNMENT = 1024
 APART = -(1 << 62)
-"""The number of the report that threads wait at different places."""
+"""The report number for threads that wait at different places."""
 REPORT = 128
-"""Bytes: which access, its offset, thread, block; then room for what a wrong access reads or writes."""
+"""The bytes of a report: the number of the access, its offset, thread, block; then a scratch area for wrong
+accesses."""
 
 
 class Emulator:
-    """Runs kernels from their LLVM IR text. `checked`: every access must be in its buffer, and aligned; it always must
-    in kernels of groups of warps, whose products ask what was written to shared memory. `level`: LLVM's optimization
-    level; with 0 kernels are compiled in a quarter of the time that 2 takes. Kernels of groups of warps, whose
-    products are not compiled, always have 0: they have many registers, and run for a shorter time than LLVM would."""
+    """Executes kernels from their LLVM IR text. `checked`: every access must be in its buffer, and aligned; this is
+    always checked in kernels with groups of warps, whose products depend on which shared memory was written. `level`:
+    LLVM's optimization level; with 0, kernels compile in a quarter of the time of level 2. Kernels with groups of warps
+    always use 0, as their products are interpreted: they have many registers, and run for a shorter time than LLVM
+    would take."""
 
     def __init__(self, text: str, checked: bool = True, level: int = 0):
         self.translation = translate(text, checked)
         grouped = any(kernel.places for kernel in self.translation.kernels.values())
         code = compile_text(self.translation.text, host(), 0 if grouped else level).code
-        llvm.initialize_native_target()  # the code may have been made before, by another process
+        llvm.initialize_native_target()  # cached code may come from another process
         llvm.initialize_native_asmprinter()
         self.compiler = llvm.create_lljit_compiler()
         builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
@@ -55,11 +57,11 @@ class Emulator:
         shared: int = 0,
         maps: Mapping[int, Mapped] | None = None,
     ) -> None:
-        """Run all threads of a launch; buffers are arrays of bytes that start at multiples of 64, `shared` the bytes
-        that each block has. `maps`: what the buffers of these numbers are maps of.
+        """Execute all threads of a launch; buffers are arrays of bytes aligned to 64, `shared` the bytes of each
+        block's shared memory. `maps`: the matrices of the buffers that are tensor maps, by number.
 
-        Raises KernelFault for an access that is wrong, for threads that wait for each other at different places, and
-        for what is read from shared memory before it is written; InvalidArgument for a kernel that is not there.
+        Raises KernelFault for a wrong access, for threads that wait at different places, and for reading shared memory
+        before it is written; InvalidArgument for an unknown kernel.
         """
         known = self.translation.kernels.get(kernel)
         if known is None:
@@ -87,7 +89,7 @@ class Emulator:
             raise KernelFault(f"kernel {kernel}", self.explain(report, shared, error)) from error
 
     def explain(self, report: Array, shared: int, error: Exception | None) -> str:
-        """What a report says, and what was wrong with a group of warps."""
+        """Return the text for a report, and for an error in a group of warps."""
         number, detail, thread, block = (int(word) for word in report[:4])
         where = f"thread {thread} of block {block}"
         if number == HEARD:
@@ -105,12 +107,12 @@ class Emulator:
 
 
 def table(arrays: Sequence[Array], *more: int) -> ctypes.Array[ctypes.c_uint64]:
-    """The addresses of arrays, and others."""
+    """Return an array of the addresses of arrays, followed by other numbers."""
     return (ctypes.c_uint64 * max(len(arrays) + len(more), 1))(*(array.ctypes.data for array in arrays), *more)
 
 
 def aligned(size: int) -> Array:
-    """Bytes as a driver gives them: of any value, at a multiple of 1,024."""
+    """Return bytes as a driver allocates them: with arbitrary contents, aligned to 1,024."""
     raw = np.full(size + 2 * ALIGNMENT, 0xA5, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
     return raw[start : start + size]

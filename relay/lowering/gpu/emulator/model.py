@@ -16,7 +16,7 @@ from relay.lowering.gpu.tensor_maps import MAP_BYTES
 
 
 def memory_of(graph: Mapping[str, Any], params: Mapping[str, Array], inputs: Sequence[Array]) -> list[Array]:
-    """The memory of each argument of @main: inputs, outputs, constants, arena."""
+    """Return the memory of each argument of @main: inputs, outputs, constants, arena."""
     found: list[Array] = []
     for value in inputs:
         flat = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
@@ -34,8 +34,8 @@ def memory_of(graph: Mapping[str, Any], params: Mapping[str, Array], inputs: Seq
 def run_model(
     graph: Mapping[str, Any], emulator: Emulator, params: Mapping[str, Array], inputs: Sequence[Array]
 ) -> list[Array]:
-    """The outputs of a model that was built for a GPU: its graph, kernels, constants. States are inputs, too. Raises
-    Unsupported where the host does something between launches."""
+    """Return the outputs of a model that was built for a GPU, from its graph, kernels and constants. States are inputs,
+    too. Raises Unsupported if the host has work between launches."""
     if "steps" in graph["device"]:
         raise Unsupported("run_model", "the host decides, or calls functions, between the model's launches")
     memory = memory_of(graph, params, inputs)

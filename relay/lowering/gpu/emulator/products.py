@@ -1,8 +1,9 @@
-"""Products of a warp, as LLVM IR: what `ldmatrix` and `mma` give each lane from what all lanes gave.
+"""Products of a warp, as LLVM IR: the results of `ldmatrix` and `mma` in each lane, computed from the operands of all
+lanes.
 
 Source of the layouts: PTX ISA, "Matrix Fragments for mma.m16n8k32" (8 bits), "m16n8k16" (16 bits), "m16n8k8" (tf32) and
-"ldmatrix". Lane 4 g + t holds of A the rows g and g + 8, of B the column g, of C the columns 2 t and 2 t + 1, and
-neighbours of k, as many as there are in a word, for each register.
+"ldmatrix". Lane 4 g + t holds of A the rows g and g + 8, of B the column g, of C the columns 2 t and 2 t + 1, and as
+many neighbours along k as fit into a word, in each register.
 """
 
 from __future__ import annotations
@@ -11,29 +12,29 @@ from collections.abc import Callable
 
 
 class Lines:
-    """Instructions of a function, and names of their results."""
+    """The instructions of a function under construction, with generated names for their results."""
 
     def __init__(self, head: str):
         self.lines = [f"define internal {head} {{"]
         self.count = 0
 
     def op(self, text: str) -> str:
-        """An instruction; returns its result's name."""
+        """Append an instruction; return its result's name."""
         self.count += 1
         self.lines.append(f"  %h{self.count} = {text}")
         return f"%h{self.count}"
 
     def do(self, text: str) -> None:
-        """An instruction without a result."""
+        """Append an instruction without a result."""
         self.lines.append(f"  {text}")
 
     def end(self, result: str = "void") -> str:
-        """The function, which returns this."""
+        """Return the text of the function, which returns `result`."""
         return "\n".join([*self.lines, f"  ret {result}", "}"])
 
 
 def give() -> str:
-    """`emulator.give`: six words of a lane for the others."""
+    """Return the text of `emulator.give`, which stores six words of a lane for the other lanes."""
     f = Lines(f"void @emulator.give(ptr %ctx, {', '.join(f'i32 %x{n}' for n in range(6))}) noinline")
     slot = f.op("call ptr @emulator.own(ptr %ctx)")
     for number in range(6):
@@ -42,15 +43,15 @@ def give() -> str:
 
 
 def give_one(name: str, type: str) -> str:
-    """`emulator.give.NAME`: a value of a lane for another."""
+    """Return the text of `emulator.give.NAME`, which stores a value of a lane for the other lanes."""
     f = Lines(f"void @emulator.give.{name}(ptr %ctx, {type} %x)")
     f.do(f"store {type} %x, ptr {f.op('call ptr @emulator.own(ptr %ctx)')}")
     return f.end()
 
 
 def load_word() -> str:
-    """`emulator.word`: the word of the lane whose number is that of this one where the mask has bits, with these bits
-    changed."""
+    """Return the text of `emulator.word`, which loads the word of another lane: its number is this lane's number and
+    the mask, xor `bits`."""
     f = Lines("i32 @emulator.word(ptr %ctx, i32 %mask, i32 %bits)")
     lane = f.op(f"and i32 {f.op('load i32, ptr %ctx')}, %mask")
     slot = f.op(f"call ptr @emulator.slot(ptr %ctx, i32 {f.op(f'xor i32 {lane}, %bits')})")
@@ -60,7 +61,8 @@ def load_word() -> str:
 
 
 def load_matrices() -> str:
-    """`emulator.ldmatrix`: of matrix q, whose rows the lanes 8 q to 8 q + 7 gave, word t of row g."""
+    """Return the text of `emulator.ldmatrix`: from matrix q, whose rows are given by the lanes 8 q to 8 q + 7, it loads
+    word t of row g."""
     f = Lines(f"{four('i32')} @emulator.ldmatrix(ptr %ctx) noinline")
     lane = f.op("load i32, ptr %ctx")
     row, word = f.op(f"lshr i32 {lane}, 2"), f.op(f"and i32 {lane}, 3")
@@ -74,8 +76,9 @@ def load_matrices() -> str:
 
 
 def multiply(name: str) -> str:
-    """`emulator.mma.NAME`: 16 x 8 sums of as many products as 32 bytes have: of codes, or of floats, each product
-    exact, added one by one in single precision: PTX asks for no less, and for no order."""
+    """Return the text of `emulator.mma.NAME`, which adds to each of 16 x 8 sums the products of 32 bytes: of codes, or
+    of floats, where each product is exact and is added in single precision, one by one; PTX requires no more precision,
+    and no order."""
     size, type = FACTORS.get(name, 1), type_of(name)
     add, times = ("fadd", "fmul") if name in FACTORS else ("add", "mul")
     f = Lines(f"{four(type)} @emulator.mma.{name}(ptr %ctx, {', '.join(f'{type} %c{n}' for n in range(4))}) noinline")
@@ -99,7 +102,7 @@ def multiply(name: str) -> str:
 
 
 def factor(f: Lines, slot: str, offset: int, name: str) -> str:
-    """A code as an i32, or a float; of tf32 the 13 bits that it lacks are left out."""
+    """Load a code as an i32, or a float; for tf32, the 13 bits that the format lacks are cleared."""
     at = f.op(f"getelementptr i8, ptr {slot}, i64 {offset}")
     if name not in FACTORS:
         return f.op(f"{extend(name)} i8 {f.op(f'load i8, ptr {at}')} to i32")
@@ -114,7 +117,8 @@ def factor(f: Lines, slot: str, offset: int, name: str) -> str:
 
 
 def round_tf32() -> str:
-    """`emulator.tf32`: `cvt.rna.tf32.f32`, to nearest, ties away from zero, in 19 bits; NaN is 0x7fffffff."""
+    """Return the text of `emulator.tf32`: `cvt.rna.tf32.f32`, to nearest, ties away from zero, to 19 bits; NaN is
+    0x7fffffff."""
     f = Lines("i32 @emulator.tf32(float %x) alwaysinline")
     more = f.op(f"add i32 {f.op('bitcast float %x to i32')}, 4096")
     near, nan = f.op(f"and i32 {more}, {~0x1FFF}"), f.op("fcmp uno float %x, %x")
@@ -122,7 +126,8 @@ def round_tf32() -> str:
 
 
 def round_bf16() -> str:
-    """`emulator.bf16`: `cvt.rn.bf16x2.f32`, to nearest, ties to even; NaN is 0x7fff. Not every host can do this."""
+    """Return the text of `emulator.bf16`: `cvt.rn.bf16x2.f32`, to nearest, ties to even; NaN is 0x7fff. Not every host
+    has an instruction for it."""
     f = Lines("<2 x bfloat> @emulator.bf16(<2 x float> %x) alwaysinline")
     bits = f.op("bitcast <2 x float> %x to <2 x i32>")
     odd = f.op(f"and <2 x i32> {f.op(f'lshr <2 x i32> {bits}, splat (i32 16)')}, splat (i32 1)")
@@ -134,7 +139,8 @@ def round_bf16() -> str:
 
 
 def multiply_add_toward_zero() -> str:
-    """`emulator.fma.rz.f`: the exact product and what a sum in double loses of it tell whether float32 is too large."""
+    """Return the text of `emulator.fma.rz.f`: a float32 fused multiply-add that rounds towards zero, by an exact
+    product, a sum in double, and the sum's rounding error, which show whether the float32 is too large."""
     f = Lines("float @emulator.fma.rz.f(float %x, float %y, float %z) alwaysinline")
     x, y, z = (f.op(f"fpext float %{name} to double") for name in "xyz")
     product = f.op(f"fmul double {x}, {y}")
@@ -156,14 +162,14 @@ def multiply_add_toward_zero() -> str:
 
 
 def to_integer() -> str:
-    """`emulator.f2i.rn`: `cvt.rni.s32.f32`, to nearest, ties to even, saturated; NaN is 0."""
+    """Return the text of `emulator.f2i.rn`: `cvt.rni.s32.f32`, to nearest, ties to even, saturated; NaN is 0."""
     f = Lines("i32 @emulator.f2i.rn(float %x) alwaysinline")
     near = f.op("call float @llvm.roundeven.f32(float %x)")
     return f.end(f"i32 {f.op(f'call i32 @llvm.fptosi.sat.i32.f32(float {near})')}")
 
 
 def saturate() -> str:
-    """`emulator.saturate.f`: `cvt.sat.f32.f32`, into 0 to 1; NaN is 0."""
+    """Return the text of `emulator.saturate.f`: `cvt.sat.f32.f32`, clamped to 0 to 1; NaN is 0."""
     f = Lines("float @emulator.saturate.f(float %x) alwaysinline")
     above, below = f.op("fcmp ogt float %x, 0.0"), f.op("fcmp olt float %x, 1.0")
     positive = f.op(f"select i1 {below}, float %x, float 1.0")
@@ -180,7 +186,8 @@ ROUNDED: dict[str, Callable[[], str]] = {
 
 
 def pack(codes: str) -> str:
-    """`emulator.pack.CODES`: two integers as the lower bytes of a word, saturated, and two bytes of another one."""
+    """Return the text of `emulator.pack.CODES`: two integers, saturated, as the lower bytes of a word, and two bytes of
+    another word above them."""
     f = Lines(f"i32 @emulator.pack.{codes}(i32 %a, i32 %b, i32 %c) alwaysinline")
     least, most = {"s8": (-128, 127), "u8": (0, 255)}[codes]
     bytes: list[str] = []
@@ -194,11 +201,12 @@ def pack(codes: str) -> str:
 
 
 PACKED = ("s8", "u8")
-"""Codes of `cvt.pack.sat`."""
+"""The types of codes of `cvt.pack.sat`."""
 
 
 def dot_of_two(name: str) -> str:
-    """`emulator.pair.SIGNS.HALF`: products of two half words and two bytes added to a number."""
+    """Return the text of `emulator.pair.SIGNS.HALF`: the products of two half words and two bytes are added to a
+    number."""
     left, right, half = name.split(".")
     f = Lines(f"i32 @emulator.pair.{name}(i32 %a, i32 %b, i32 %c) alwaysinline")
     words, bytes = f.op("bitcast i32 %a to <2 x i16>"), f.op("bitcast i32 %b to <4 x i8>")
@@ -213,11 +221,12 @@ def dot_of_two(name: str) -> str:
 
 
 PAIRS = tuple(f"{left}.{right}.{half}" for left in "su" for right in "su" for half in ("lo", "hi"))
-"""Signs of the factors and the half of the bytes, of `idp2a`."""
+"""The signs of the factors and the half of the bytes, for `idp2a`."""
 
 
 def dot(signs: str) -> str:
-    """`emulator.dot.SIGNS`: four products of bytes added to a number; signs are `s.s`, `u.s` and so on."""
+    """Return the text of `emulator.dot.SIGNS`: four products of bytes are added to a number; signs are `s.s`, `u.s` and
+    so on."""
     f = Lines(f"i32 @emulator.dot.{signs}(i32 %a, i32 %b, i32 %c) alwaysinline")
     factors: list[str] = []
     for value, sign in zip(("%a", "%b"), signs.split("."), strict=True):
@@ -229,32 +238,32 @@ def dot(signs: str) -> str:
 
 
 DOTS = ("s.s", "s.u", "u.s", "u.u")
-"""Signs of the factors, as `idp4a` names them."""
+"""The signs of the factors, as `idp4a` names them."""
 
 
 def extend(sign: str) -> str:
-    """The instruction that extends a code."""
+    """Return the instruction that extends a code."""
     return "sext" if sign.startswith("s") else "zext"
 
 
 PRODUCTS = ("s8", "u8", "u8.s8", "s8.u8")
-"""Types of codes, as `mma` names them."""
+"""The types of codes, as `mma` names them."""
 FACTORS: dict[str, int] = {"tf32": 4, "f16": 2, "bf16": 2}
-"""Types of floats, and their bytes."""
+"""The float types, and their sizes in bytes."""
 
 
 def type_of(name: str) -> str:
-    """The type of sums of products, in LLVM."""
+    """Return the LLVM type of the sums."""
     return "float" if name in FACTORS else "i32"
 
 
 def four(type: str) -> str:
-    """What holds four of a type."""
+    """Return the LLVM type of a structure of four elements."""
     return f"{{ {', '.join([type] * 4)} }}"
 
 
 def products(text: str) -> str:
-    """The functions that a text calls."""
+    """Return the text of the functions that a text calls."""
     parts: list[str] = []
     if "@emulator.give" in text:
         parts = [give(), give_one("row", "ptr"), give_one("word", "i32"), load_matrices(), load_word()]

@@ -1,4 +1,5 @@
-"""Kernels' LLVM IR for NVPTX as LLVM IR for the host: numbers of threads become arguments, accesses are checked."""
+"""Translates kernels' LLVM IR for NVPTX to LLVM IR for the host: thread indices become arguments, and accesses are
+checked."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from relay.lowering.gpu.emulator.products import products
 from relay.lowering.gpu.emulator.warp import PRELUDE, accesses
 
 REGISTERS = ("tid.x", "ctaid.x", "ntid.x", "nctaid.x")
-"""The special registers of a thread, in the order in which a function gets them."""
+"""The special registers of a thread, in the order of a function's arguments."""
 
 DEFINE = re.compile(r"define ptx_kernel void @(\w+)\((.*)\) nounwind \"nvvm\.reqntid\"=\"(\d+)\".* \{")
 PARAMETER = re.compile(r"ptr addrspace\(1\) .*?dereferenceable\((\d+)\).*? (%\w+)$")
@@ -62,13 +63,14 @@ go:
   ret ptr %scratch
 }
 """
-"""Where an access may go: to memory of its buffer at a multiple of its alignment, or else to 64 bytes of the report,
-which keeps what was wrong first."""
+"""The function that returns the address of an access: unchanged if it is in its buffer and aligned, else 64 bytes of
+the report, in which the first wrong access is recorded."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """A load, store or copy: what a report names by its number. `size` of shared memory: the launch says."""
+    """A load, store or copy, which a report identifies by its number. `size`: the buffer's size, None for shared
+    memory, whose size is given by the launch."""
 
     kernel: str
     what: str
@@ -79,21 +81,21 @@ class Access:
 
 @dataclass
 class Kernel:
-    """A kernel's name, the threads of its blocks, and the pointers it takes, with their sizes in bytes."""
+    """A kernel's name, the threads of its blocks, and its pointer parameters, with their sizes in bytes."""
 
     name: str
     threads: int
     parameters: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
     lines: list[str] = field(default_factory=list[str])
     together: bool = False
-    """Whether threads wait for each other."""
+    """Whether threads synchronise with each other."""
     places: list[Assembly] = field(default_factory=list[Assembly])
-    """What groups of warps do."""
+    """The inline assembly of groups of warps."""
 
 
 @dataclass
 class Translation:
-    """The host's text, the kernels by name, all accesses, and the places where threads wait."""
+    """The translated text for the host, the kernels by name, all accesses, and the places where threads wait."""
 
     kernels: dict[str, Kernel] = field(default_factory=dict[str, Kernel])
     accesses: list[Access] = field(default_factory=list[Access])
@@ -102,7 +104,7 @@ class Translation:
 
     @property
     def text(self) -> str:
-        """The module."""
+        """The text of the module."""
         lines = "\n".join(line for kernel in self.kernels.values() for line in kernel.lines)
         parts = [CHECK, products(lines)]
         if any(kernel.together for kernel in self.kernels.values()):
@@ -124,7 +126,7 @@ def symbol(kernel: str) -> str:
 
 
 def width_of(type: str) -> int:
-    """Bytes of a type in memory."""
+    """Return the size of a type in memory, in bytes."""
     if type.startswith("<"):
         count, _, element = type.strip("<>").partition(" x ")
         return int(count) * WIDTHS[element]
@@ -132,7 +134,7 @@ def width_of(type: str) -> int:
 
 
 def translate(text: str, checked: bool = True) -> Translation:
-    """The kernels for the host. Raises Unsupported for what the emulator does not know."""
+    """Translate the kernels for the host. Raises Unsupported for instructions that the emulator does not know."""
     found = Translation()
     head: re.Match[str] | None = None
     body: list[str] = []
@@ -152,7 +154,7 @@ def translate(text: str, checked: bool = True) -> Translation:
 
 
 class KernelTranslation:
-    """Writes one kernel. `roots` has the buffer that each pointer points into."""
+    """Translates one kernel. `roots`: the buffer that each pointer points into, and its size."""
 
     def __init__(self, head: re.Match[str], body: list[str], found: Translation, checked: bool):
         self.kernel = Kernel(head[1], int(head[3]), together=threads.waits(body))
@@ -168,12 +170,12 @@ class KernelTranslation:
         self.out: list[str] = []
 
     def unknown(self, what: str) -> Unsupported:
-        """The error for something that the emulator does not know."""
+        """Return the error for something that the emulator does not know."""
         return Unsupported(f"emulator: {self.kernel.name}", f"has {what.strip()}, which is not known")
 
     def write(self) -> Kernel:
-        """The kernel with its lines."""
-        noalias = "" if self.kernel.together else "noalias "  # threads that run at once see what others write
+        """Return the kernel with its translated lines."""
+        noalias = "" if self.kernel.together else "noalias "  # threads that run alternately see each other's writes
         parameters = [f"ptr {noalias}{name}" for name, _ in self.kernel.parameters]
         parameters += [f"i32 %{name}" for name in REGISTERS]
         if self.kernel.together:
@@ -194,7 +196,7 @@ class KernelTranslation:
         return self.kernel
 
     def instruction(self, line: str) -> None:
-        """One line of a kernel."""
+        """Translate one line of a kernel."""
         if (register := REGISTER.match(line)) is not None:
             if register[2] not in REGISTERS:
                 raise self.unknown(line)
@@ -235,7 +237,8 @@ class KernelTranslation:
             self.out.append(line)
 
     def checked(self, what: str, type: str, pointer: str, align: str, source: str = "") -> str:
-        """Check an access of a type, or of as many bytes as a value says; the pointer to use instead."""
+        """Emit the check of an access of a type, or of a number of bytes given by a value; return the pointer to use
+        instead."""
         if pointer not in self.roots:
             raise Unsupported(f"emulator: {self.kernel.name}", f"{what} by {pointer}, which is in no known buffer")
         if not self.checks:
@@ -271,8 +274,8 @@ class KernelTranslation:
 
 
 def launcher(kernel: Kernel) -> str:
-    """`relay_launch_NAME(pointers, blocks, report, work, shared)`: all threads, one after the other, until one is at
-    fault."""
+    """Return the text of `relay_launch_NAME(pointers, blocks, report, work, shared)`, which executes all threads, one
+    after the other, until one has a fault."""
     names = [f"p{number}" for number in range(len(kernel.parameters))]
     lines = [f"define void @{symbol(kernel.name)}(ptr noalias %table, i32 %nctaid, ptr noalias %report, ptr, i64) {{"]
     arguments = [f"ptr %{name}" for name in names]

@@ -1,4 +1,4 @@
-"""The strategies of scheduling for GPUs, and how one is chosen."""
+"""The strategies of GPU scheduling, and the choice among those that apply."""
 
 from __future__ import annotations
 
@@ -44,18 +44,19 @@ STRATEGIES: Sequence[type[Strategy[Any]]] = (
     Copy,
     Single,
 )
-"""Of equal costs, the first one's is chosen."""
+"""All strategies; of equally cheap ones, the first is chosen."""
 
 
 class Chosen(NamedTuple):
-    """A strategy for an operation, and what it decided."""
+    """A strategy for an operation, with its decisions."""
 
     strategy: Strategy[Any]
     schedule: OpSchedule
 
 
 def matching(op: Scheduled, kernel: Kernel) -> list[Strategy[Any]]:
-    """The strategies that apply to an operation; of the last one of a chain, those that run the whole chain."""
+    """Return the strategies that apply to an operation; for the last operation of a chain, those that compute the whole
+    chain."""
     of_chains = ((Rows, kernel.fused.rows), (OneAttention, kernel.attentions), (OneRowAttention, kernel.row_attentions))
     chained = [kind for kind, found in of_chains if op in found]
     kinds = chained[:1] or STRATEGIES
@@ -63,7 +64,7 @@ def matching(op: Scheduled, kernel: Kernel) -> list[Strategy[Any]]:
 
 
 def choose(op: Scheduled, kernel: Kernel, entry: Entry | None, where: str) -> Chosen:
-    """The strategy that a kernel's attribute names for the operation, with what it says, or the cheapest. Raises
+    """Return the strategy and decisions that a kernel's attribute names for the operation, or else the cheapest. Raises
     InvalidArgument for a strategy that does not apply and for a decision that is not possible."""
     found = matching(op, kernel)
     if entry is None or entry.strategy is None:
@@ -83,12 +84,12 @@ def choose(op: Scheduled, kernel: Kernel, entry: Entry | None, where: str) -> Ch
 
 
 def decide(strategy: Strategy[Any], kernel: Kernel, pick: Picks) -> Decision[Any]:
-    """What a strategy decides; all that was given must be its decisions."""
+    """Return a strategy's decisions. Raises InvalidArgument if a given decision is not one of the strategy's."""
     found = strategy.decide(kernel, pick)
     pick.finish()
     return found
 
 
 def schedules_of(function: FuncOp) -> list[OpSchedule]:
-    """The typed view of a kernel's attribute `relay.schedule`, as `schedule-gpu` writes it."""
+    """Return the typed view of a kernel's attribute `relay.schedule`, as written by `schedule-gpu`."""
     return schedules_in(function, {kind.record.strategy: kind.record for kind in STRATEGIES})

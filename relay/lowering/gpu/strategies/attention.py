@@ -1,4 +1,4 @@
-"""Attention in one launch: two products of computed factors, and operations on rows of the first one's sums."""
+"""Attention in one launch: two products of computed factors, with operations on rows between them."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ from relay.target.costs import GpuCosts
 from relay.target.record import WARP
 
 ROWS = 16
-"""Queries of a warp."""
+"""The number of queries of a warp."""
 WARPS = 4
-"""Warps of a block at most."""
+"""The most warps of a block."""
 KEYS = 64
-"""Keys of a tile by default where there are several: a thread has half as many scores in registers."""
+"""The default number of keys of a tile, if there are several tiles: a thread has half as many scores in registers."""
 CHANNELS = 128
-"""Channels of values at most, of which a thread has half as many sums."""
+"""The most channels of values: a thread has half as many sums in registers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionSchedule(OpSchedule):
     """`warps` of a block, with 16 queries each; `keys` of a tile, whose scores are in registers at once; `lanes`:
-    neighbouring results that a thread finishes at once; `block`: threads of a block; `shared`: bytes of a block's
+    neighbouring results that a thread completes at once; `block`: threads of a block; `shared`: bytes of a block's
     shared memory."""
 
     strategy = "attention"
@@ -68,7 +68,7 @@ class AttentionSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class OneAttention(Strategy[AttentionSchedule]):
-    """Two products and the operations on rows between them: of codes, or of floats that may be rounded."""
+    """Two products and the operations on rows between them, of codes, or of floats that may be rounded."""
 
     record = AttentionSchedule
     tier = 0
@@ -97,33 +97,33 @@ class OneAttention(Strategy[AttentionSchedule]):
         return decided(pick, AttentionSchedule, transfer(buffers, costs), why)
 
     def tiles(self, costs: GpuCosts) -> list[int]:
-        """Keys that tiles can have."""
+        """Return the possible numbers of keys of a tile."""
         most = min(whole(self.parts.scores.product.columns), whole(costs.most_keys))
         return [keys for keys in range(WIDTH, most + 1, WIDTH) if keys % self.fewest == 0 or keys >= self.all_keys]
 
     @property
     def all_keys(self) -> int:
-        """The keys of a tile that has all of them."""
+        """The number of keys of a tile that contains all keys."""
         return whole(self.parts.scores.product.columns)
 
     @property
     def fewest(self) -> int:
-        """Keys of one step of the values' depth."""
+        """The number of keys of one step of the second product's depth."""
         return max(Tile.depth // self.parts.values.product.format.data, WIDTH)
 
     def best_tile(self, costs: GpuCosts) -> int:
-        """All keys where registers have room for their codes; else as many as are worth the steps of a tile."""
+        """Return the best number of keys of a tile: all keys if their scores fit the registers, else `KEYS`."""
         most = costs.most_keys if self.parts.online is None else KEYS
         return self.all_keys if self.all_keys <= most else KEYS
 
     @property
     def inputs(self) -> list[SSAValue]:
-        """Queries, keys and values."""
+        """The buffers of queries, keys and values."""
         first, second = self.parts.scores.product.conv, self.parts.values.product.conv
         return [first.data.value, first.kernel.value, second.kernel.value]
 
     def matrices(self, warps: int, keys: int, lanes: int = 1) -> tuple[Scores, Matrix]:
-        """Both products in tiles."""
+        """Return both products divided into tiles."""
         parts, rows = self.parts, ROWS * warps
         width = whole(parts.values.product.columns)
         scores, values = Tile(rows, keys, warps, 1, 1), Tile(rows, width, warps, 1, 1)
@@ -132,7 +132,7 @@ class OneAttention(Strategy[AttentionSchedule]):
         return first, parts.values.tiled(values, lanes)
 
     def shared(self, warps: int, keys: int) -> int:
-        """Shared memory of a block."""
+        """Return the bytes of a block's shared memory."""
         return shared_bytes(*self.matrices(warps, keys))
 
     def has_room(self, costs: GpuCosts) -> bool:
@@ -150,12 +150,12 @@ class OneAttention(Strategy[AttentionSchedule]):
 
 
 def whole(columns: int) -> int:
-    """So many columns, in groups of which a lane has neighbours."""
+    """Return the number of columns, rounded up to a multiple of the neighbours that a lane holds."""
     return -(-columns // WIDTH) * WIDTH
 
 
 def attentions_of(kernel: Kernel, launched: Sequence[Operation]) -> Iterator[tuple[Operation, Attention]]:
-    """Each attention by its last operation."""
+    """Yield each attention with its last operation."""
     pairs: Mapping[SSAValue, tuple[linalg.GenericOp, Pair]] = {
         pair.product.conv.data.value: (op, pair)
         for op in launched
@@ -173,13 +173,13 @@ def attentions_of(kernel: Kernel, launched: Sequence[Operation]) -> Iterator[tup
 
 
 def chain_inputs(chain: Chain) -> set[SSAValue]:
-    """What the chain reads and does not write."""
+    """Return the values that the chain reads and does not write."""
     return {value for op in chain.ops for value in op.inputs} - chain.written
 
 
 def fits(parts: Attention) -> bool:
-    """Whether the chain alone reads the first product's sums, which start from 0, and the second product alone what it
-    gives, and threads can have 8 neighbours of each row."""
+    """Whether only the chain reads the first product's sums, which start at 0, only the second product reads the
+    chain's result, and threads can process 8 neighbours of each row."""
     chain, first, second = parts.chain, parts.scores.product, parts.values.product
     sums, weights, start = parts.op.outputs[0], second.conv.data.value, first.sums.started[0]
     rows = shape_of(sums) == (*chain.outer, chain.size) == (parts.scores.count, first.rows, first.columns)
@@ -197,7 +197,7 @@ def fits(parts: Attention) -> bool:
 
 
 def reads_lanes(parts: Attention, kernel: Kernel) -> bool:
-    """Whether what the chain reads from memory can be read 8 neighbours at a time."""
+    """Whether the chain's inputs from memory can be read 8 neighbours at a time."""
     try:
         return all(is_readable(type, SCORES) for type in Rows(parts.chain).accesses(kernel.fused.producers))
     except Narrow:

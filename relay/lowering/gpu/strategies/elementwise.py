@@ -1,4 +1,4 @@
-"""Nests of no sums, and padded copies: a thread for each element, or for a few neighbours."""
+"""Loop nests without sums, and padded copies: a thread for each element, or for a few neighbours."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ElementwiseSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class Elementwise(Strategy[ElementwiseSchedule]):
-    """A nest that sums nothing, and what it reads in place."""
+    """A loop nest without sums, and the producers that it inlines."""
 
     record = ElementwiseSchedule
     nest: Nest
@@ -74,14 +74,14 @@ class Elementwise(Strategy[ElementwiseSchedule]):
 
 @dataclass(frozen=True, kw_only=True)
 class PadSchedule(ElementwiseSchedule):
-    """As of elementwise nests."""
+    """The decisions of elementwise nests, for a padded copy."""
 
     strategy = "pad"
 
 
 @dataclass(frozen=True)
 class Pad(Strategy[PadSchedule]):
-    """A copy into the midst of a buffer, and what is around it, at once."""
+    """A copy into the middle of a buffer together with the padding around it, in one launch."""
 
     record = PadSchedule
     op: memref.CopyOp
@@ -110,5 +110,5 @@ class Pad(Strategy[PadSchedule]):
 
 
 def why(lanes: int) -> str:
-    """What threads compute, in words."""
+    """Return the text that says how many elements a thread computes."""
     return f"a thread for {lanes} neighbours" if lanes > 1 else "a thread for each element"

@@ -1,4 +1,4 @@
-"""`mma`: products by the matrix units of single warps, which threads copy both factors for."""
+"""`mma`: products by the matrix units of single warps, with both factors copied to shared memory by threads."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from relay.lowering.gpu.strategies.wgmma import Wgmma
 from relay.lowering.gpu.tiles import CHUNK, SLICES, WORD, Tile
 
 TILES = (Tile(128, 128, 2, 4, 3), Tile(128, 64, 2, 2, 4), Tile(64, 64, 2, 2, 4), Tile(64, 32, 4, 1, 4))
-"""All fit into the 48 KiB of shared memory that need not be asked for."""
+"""The tiles, all of which fit into the 48 KiB of shared memory that are available without an opt-in."""
 FILLED = 3
-"""Stages of a slice at least: with fewer, each step waits for its copies."""
+"""The fewest stages of a slice: with fewer, each step waits for its copies."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +31,9 @@ class Mma(Products):
 
     @classmethod
     def tiles(cls, product: Product, kernel: Kernel) -> Sequence[Tile]:
-        """Where the data is copied in pieces, or groups of warps compute large products, tiles of many sums are left
-        out: registers would not do for addresses besides. Results computed one by one keep to the smallest tile."""
+        """Return the tiles to choose from. If the data is copied in pieces, or groups of warps compute large products,
+        tiles with many sums are omitted, because the addresses would exceed the registers. If results are completed one
+        by one, only the smallest tile remains."""
         fold, most = product.format.fold, kernel.target.costs.most_sums
         found = [tile for tile in TILES if tile.columns * tile.depth // CHUNK >= tile.threads * fold] or [*TILES]
         found = found if product.widest > 1 else found[-1:]
@@ -45,7 +46,7 @@ class Mma(Products):
 
     @classmethod
     def slices(cls, product: Product, kernel: Kernel, tile: Tile) -> Sequence[int]:
-        """As many as are possible, where sums are the same in any order, and the data is not summed besides."""
+        """Return the possible numbers of slices; 1 if sums depend on the order, or if the data must be summed, too."""
         if not product.format.exact or product.conv.kernel.zero_point:
             return (1,)
         costs = kernel.target.costs

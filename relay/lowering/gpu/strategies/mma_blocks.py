@@ -1,5 +1,5 @@
-"""`mma-blocks`: products by weights of few bits in blocks, by the matrix units of single warps: codes become rounded
-floats on their way into shared memory."""
+"""`mma-blocks`: products with weights of few bits in blocks, by the matrix units of single warps: codes are converted
+to rounded floats while they are copied to shared memory."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class MmaBlocks(Products):
 
 
 class BlockKernel(PairKernel):
-    """Emits what one thread does for a tile."""
+    """Emits the work of one thread for a tile."""
 
     def __init__(
         self, b: LoopBuilder, matrix: Matrix, points: PointEmitter, buffers: Sequence[SSAValue], reader: BlockReader
@@ -85,7 +85,7 @@ class BlockKernel(PairKernel):
 
 
 class BlockCopies(PairCopies):
-    """Emits the copies of one thread: of the second factor, codes that become rounded floats."""
+    """Emits the copies of one thread; the codes of the second factor are converted to rounded floats."""
 
     def __init__(self, kernel: BlockKernel, reader: BlockReader):
         self.reader = reader

@@ -1,4 +1,4 @@
-"""`mma-pairs`: products of two computed factors, one or a stack of them, by the matrix units of single warps."""
+"""`mma-pairs`: products of two computed factors, single or stacked, by the matrix units of single warps."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ from relay.lowering.shaped import shape_of
 from relay.target import GpuTarget
 
 STACKS = {"ppr": ([0, 2], [[1, 2], [2, 1]], [0, 1]), "pppr": ([0, 1, 3], [[0, 2, 3], [0, 3, 2]], [0, 1, 2])}
-"""Loops of products, and the dimensions of the first factor, of the second as it lies or turned, and of the result."""
+"""By iterator types: the dimensions that index the first factor, the second factor (as stored, or transposed), and the
+result."""
 STAGES = 2
-"""One stage is multiplied while registers hold what will be written to the other one."""
+"""The number of stages: one is multiplied while registers hold the next data, which is then written to the other."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairSchedule(OpSchedule):
-    """`tile`: rows and columns of sums that a block computes; `lanes`: neighbouring columns that a thread finishes at
+    """`tile`: rows and columns of sums that a block computes; `lanes`: neighbouring columns that a thread completes at
     once; `block`: threads of a block; `shared`: bytes of a block's shared memory."""
 
     strategy = "mma-pairs"
@@ -45,7 +46,8 @@ class PairSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class MmaPairs(Strategy[PairSchedule]):
-    """Products of two computed factors: of codes, or of floats that may be rounded. Neither factor is packed before."""
+    """Products of two computed factors, neither of which is packed first: of codes, or of floats that may be
+    rounded."""
 
     record = PairSchedule
     tier = 0
@@ -83,19 +85,19 @@ class MmaPairs(Strategy[PairSchedule]):
 
 
 def tile_of(shape: tuple[int, int], bytes: int) -> Tile:
-    """The tile of a shape, for rows of so many bytes."""
+    """Return the tile of a shape, for rows of `bytes` bytes."""
     tile = next(tile for tile in TILES if tile.shape == shape)
     return replace(tile, stages=min(STAGES, -(-bytes // tile.depth)))
 
 
 def cost_of(pair: Pair, tile: Tile, bytes: int, kernel: Kernel) -> float:
-    """Clocks that all products take in such tiles, about."""
+    """Return the approximate clock cycles of all products in such tiles."""
     rows = pair.count * -(-pair.product.rows // tile.rows) * tile.rows
     return tile.cost(rows, pair.product.columns, bytes, 1, kernel.target.costs)
 
 
 def pair_of(op: linalg.GenericOp, kernel: Kernel) -> Pair | None:
-    """The products that an operation computes, if matrix units can take its factors as they lie."""
+    """Return the products that an operation computes, if matrix units can read its factors as stored; else None."""
     nest, producers, costs = kernel.fused.nest(op), kernel.fused.producers, kernel.target.costs
     found = list(contractions(nest, producers))
     sums = found[0] if len(found) == 1 else None
@@ -123,7 +125,8 @@ def pair_of(op: linalg.GenericOp, kernel: Kernel) -> Pair | None:
 
 
 def format_of(elements: set[Attribute], target: GpuTarget) -> Format | None:
-    """What the factors are as matrix units take them: in shared memory, floats are rounded."""
+    """Return the format in which matrix units take factors of these element types, in which floats are rounded; else
+    None."""
     if elements == {i8}:
         return CODES
     floats = FLOATS.get(target.matmul)

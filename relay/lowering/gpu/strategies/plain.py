@@ -1,4 +1,5 @@
-"""The plain strategies: fills and copies, a thread for each element, and loops of a single thread for all else."""
+"""The basic strategies: fills and copies, with a thread for each element, and loops of a single thread for other
+operations."""
 
 from __future__ import annotations
 
@@ -90,14 +91,14 @@ class Copy(Strategy[CopySchedule]):
 
 @dataclass(frozen=True, kw_only=True)
 class SingleSchedule(OpSchedule):
-    """Nothing is left to decide."""
+    """The schedule of a single thread, which has no decisions."""
 
     strategy = "single-thread"
 
 
 @dataclass(frozen=True)
 class Single(Strategy[SingleSchedule]):
-    """Loops of one thread, for what is no nest that writes each element of its results once."""
+    """Loops of one thread, for operations other than loop nests that write each element of their results once."""
 
     record = SingleSchedule
     op: linalg.GenericOp | scf.ForOp

@@ -1,4 +1,4 @@
-"""What strategies for matrix units share: which products they compute, in which tiles, and their launches."""
+"""The common part of strategies for matrix units: the products that they compute, their tiles, and their launches."""
 
 from __future__ import annotations
 
@@ -45,16 +45,17 @@ from relay.lowering.shaped import is_buffer, shape_of
 from relay.target.record import WARP
 
 PARTS_LANES = 4
-"""Neighbouring sums whose parts a thread adds at once."""
+"""The most neighbouring sums whose parts a thread adds at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProductSchedule(OpSchedule):
-    """`tile`: rows and columns of sums that a block computes; `warps` that share its rows, and its columns; `stages` of
-    its shared memory, one of which is multiplied while the others are filled; `splits`: parts of the depth with blocks
-    of their own; `slices`: parts of a block's depth with warps of their own; `lanes`: neighbouring channels that a
-    thread finishes at once, `part_lanes` where it adds parts; `block`: threads of a block, `other_blocks` of those of
-    other launches, the copy of few channels and the addition of parts; `shared`: bytes of a block's shared memory."""
+    """`tile`: rows and columns of sums that a block computes; `warps`: how many warps divide its rows, and its columns;
+    `stages` of its shared memory, one of which is multiplied while the others are filled; `splits`: parts of the depth
+    that are computed by separate blocks; `slices`: parts of a block's depth that are computed by separate warps;
+    `lanes`: neighbouring channels that a thread completes at once, `part_lanes` when it adds splits; `block`: threads
+    of a block; `other_blocks`: threads of the blocks of other launches, which copy data of few channels and add splits;
+    `shared`: bytes of a block's shared memory."""
 
     tile: tuple[int, int]
     warps: tuple[int, int]
@@ -70,14 +71,14 @@ class ProductSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class Products(Strategy[ProductSchedule]):
-    """Products of matrices by matrix units, with what follows them."""
+    """Products of matrices by matrix units, with the operations that follow them."""
 
     tier = 0
     record: ClassVar[type[ProductSchedule]]
     kind: ClassVar[type[Tile]]
     emitter: ClassVar[type[MatrixKernel]] = MatrixKernel
     bulk: ClassVar[bool] = False
-    """Whether the device copies tiles by itself."""
+    """Whether tiles are copied by the device's bulk copies."""
     product: Product
 
     @classmethod
@@ -97,27 +98,27 @@ class Products(Strategy[ProductSchedule]):
     @classmethod
     @abstractmethod
     def tiles(cls, product: Product, kernel: Kernel) -> Sequence[Tile]:
-        """The tiles to choose from, the largest first."""
+        """Return the tiles to choose from, the largest first."""
 
     @classmethod
     def slices(cls, product: Product, kernel: Kernel, tile: Tile) -> Sequence[int]:
-        """Slices that the depth of a block can have."""
+        """Return the possible numbers of slices of a block's depth."""
         return (1,)
 
     def further(self, matrix: Matrix, kernel: Kernel, pick: Picks) -> None:
-        """Take decisions of its own."""
+        """Make the decisions that a subclass adds."""
 
     def blocks(self, matrix: Matrix, schedule: ProductSchedule) -> int:
-        """Blocks of the launch."""
+        """Return the number of blocks of the launch."""
         return matrix.blocks
 
     def matrix(self, tile: Tile, splits: int, lanes: int, part_lanes: int) -> Matrix:
-        """The product in tiles."""
+        """Return the product divided into tiles."""
         parts = {field.name: getattr(self.product, field.name) for field in fields(Product)}
         return Matrix(**parts, tile=tile, splits=splits, bulk=self.bulk, lanes=lanes, part_lanes=part_lanes)
 
     def tiled(self, schedule: ProductSchedule) -> Matrix:
-        """The product as a schedule has it."""
+        """Return the product divided into tiles as a schedule says."""
         tile = self.kind(*schedule.tile, *schedule.warps, schedule.stages, schedule.slices)
         return self.matrix(tile, schedule.splits, schedule.lanes, schedule.part_lanes)
 
@@ -184,7 +185,8 @@ class Products(Strategy[ProductSchedule]):
                 kernel.add_parts(row, b.index(b.times(column, m.part_lanes)), unravelled(b, row, shape))
 
     def buffers(self, emission: Emission, m: Matrix, other_blocks: list[int]) -> list[SSAValue]:
-        """The data, and the packed weights with what belongs to them; what is launched before takes its block."""
+        """Return the buffers of the data and the packed constants. If the data must be copied first, that launch is
+        emitted, with the first of `other_blocks`."""
         weights = packed(m, emission.given)
         if m.gathered is not None:
             data = gather(emission, m.gathered, other_blocks.pop(0))
@@ -195,13 +197,13 @@ class Products(Strategy[ProductSchedule]):
     def kernel(
         self, b: LoopBuilder, m: Matrix, points: PointEmitter, buffers: Sequence[SSAValue], blocks: int
     ) -> MatrixKernel:
-        """What emits the tiles of so many blocks."""
+        """Return the emitter of the tiles of `blocks` blocks."""
         return self.emitter(b, m, points, buffers, blocks)
 
 
 def rows_in_order(nest: Nest, producers: Mapping[SSAValue, Producer], sums: linalg.GenericOp) -> bool:
-    """Whether what follows the sums of a row touches only that row of matrices, and numbers of channels: then nothing
-    divides a row's number by the sizes of images."""
+    """Whether the ops after the sums access only the same row of matrices, and values per channel, so that row numbers
+    need not be divided by the sizes of images."""
     every = list(range(len(nest.shape)))
     if nest.op is sums:
         return True
@@ -219,7 +221,8 @@ def rows_in_order(nest: Nest, producers: Mapping[SSAValue, Producer], sums: lina
 
 
 def multiplied(op: linalg.GenericOp, kernel: Kernel) -> Product | None:
-    """The product that an operation computes, if its weights are constants that matrix units can take."""
+    """Return the product that an operation computes, if its weights are constants that matrix units can take; else
+    None."""
     target, nest = kernel.target, kernel.fused.nest(op)
     found = product_of(nest, kernel.fused.producers, FLOATS.get(target.matmul), target.costs)
     if found is None:
@@ -231,7 +234,7 @@ def multiplied(op: linalg.GenericOp, kernel: Kernel) -> Product | None:
 
 
 def holds(format: Format, value: SSAValue, given: GivenConstants) -> bool:
-    """Whether a format can hold all that is known of an argument: constants that calls give."""
+    """Whether a format can represent the constants that calls pass for an argument; True for other values."""
     argument = argument_of(value)
     if format.exact or argument is None or not given.calls or not given.constant(argument):
         return True
@@ -239,7 +242,7 @@ def holds(format: Format, value: SSAValue, given: GivenConstants) -> bool:
 
 
 def packed(m: Matrix, given: GivenConstants) -> list[SSAValue]:
-    """Arguments with a product's weights, packed, and what sums of codes start from, in the place of the weights."""
+    """Replace the weights by arguments with packed weights and, for codes, initial sums; return these."""
     argument = argument_of(m.conv.kernel.value)
     assert argument is not None
     weights = given.constants_of(argument)
@@ -252,15 +255,15 @@ def packed(m: Matrix, given: GivenConstants) -> list[SSAValue]:
             for pack in packs:
                 pack[1] = interleave(pack[1], 2 * m.tile.run, QUAD)
         elif m.splits == 1:
-            for pack in packs:  # two sums of a thread's row, and the same two of its other row, side by side
+            for pack in packs:  # a thread's two sums of one row and those of its other row, side by side
                 both = np.repeat(pack[1].reshape(-1, 2), 2, axis=0).reshape(-1)
                 pack[1] = np.tile(interleave(both, 4 * m.tile.run, QUAD), m.tile.starts)
     return given.replace(argument, weights, packs)
 
 
 def take_biases(m: Matrix, given: GivenConstants) -> list[Array]:
-    """The words that are added to the sums of each channel before all else, if calls give them as constants, for each
-    call: sums start from them, and nothing adds them any more."""
+    """Remove the addition of a bias of words per channel from the consumer of the sums, if it comes first and calls
+    pass a constant; return the constant of each call, to become the initial sums."""
     uses = [use for use in m.sums.op.outputs[0].uses if isinstance(use.operation, linalg.GenericOp)]
     readers = [(use.operation, use.index) for use in uses if use.operation is not m.sums.op]
     if len(readers) != 1 or not isinstance(reader := readers[0][0], linalg.GenericOp):
@@ -288,13 +291,14 @@ def take_biases(m: Matrix, given: GivenConstants) -> list[Array]:
 
 
 def numbers(weight: arith.ConstantOp, m: Matrix) -> Array:
-    """A constant's codes by their sign, or its floats."""
+    """Return a constant's codes as signed or unsigned integers, or its floats."""
     found = to_numpy(weight.value)
     return found.view(np.uint8 if m.conv.kernel.unsigned else np.int8) if m.format.data == 1 else found
 
 
 def gather(emission: Emission, found: Gathered, block: int) -> SSAValue:
-    """A copy of images of few channels, with their borders; what is beyond them is never summed, or as 0."""
+    """Emit a copy of images with few channels, including their borders; elements beyond them are not used, or
+    multiplied by 0."""
     b, conv, shape = emission.builder, found.conv, found.shape
     element, size = conv.data.element, found.format.data
     copy = b.add(memref.AllocOp([], [], MemRefType(element, shape))).memref

@@ -1,4 +1,4 @@
-"""Sums and the like: a thread for each result, or a team of threads; products of codes four at a time (`idp4a`)."""
+"""Reductions: a thread for each result, or a team of threads; products of codes four at a time (`idp4a`)."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ from relay.target.record import WARP
 @dataclass(frozen=True, kw_only=True)
 class ReductionSchedule(OpSchedule):
     """`lanes`: neighbouring results of a thread; `dot`: codes of each factor of a product that are read at once, 0 for
-    one product at a time; `team`: threads that share a result, which are neighbours or, with `strided`, lie apart, so
-    that those of neighbouring results are neighbours; `points`: results of a thread along another dimension, which
-    share what they read of a factor; `block`: threads of a block."""
+    one product at a time; `team`: threads that share a result: neighbouring threads, or, with `strided`, threads at a
+    distance, so that the threads of neighbouring results are neighbours; `points`: results of a thread along another
+    dimension, for which elements of a factor are read once; `block`: threads of a block."""
 
     strategy = "reduction"
     lanes: int
@@ -59,7 +59,7 @@ class ReductionSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class Reduction(Strategy[ReductionSchedule]):
-    """A nest that sums, or the like, by itself or in what it reads in place."""
+    """A loop nest that is a reduction, or that inlines one."""
 
     record = ReductionSchedule
     nest: Nest
@@ -114,7 +114,7 @@ class Reduction(Strategy[ReductionSchedule]):
             return
 
         def dot(points: PointEmitter, inner: Nest, dims: list[Index]) -> SSAValue | None:
-            """A sum by dot products, if it is such a sum."""
+            """Return the sum by dot products, if it has such a form; else None."""
             taps = depthwise_dot_of(inner, producers, emission.given)
             if taps is not None and points.members is None and points.is_wide(dims[inner.parallel[-1]]):
                 return depthwise_sums(points, inner, taps, dims, emission.given)
@@ -133,13 +133,13 @@ class Reduction(Strategy[ReductionSchedule]):
             when(b, first, lambda: points.results(nest, dims, values))
 
     def emit_points(self, emission: Emission, schedule: ReductionSchedule) -> None:
-        """Several results of a thread, whose sums are computed in the same loops."""
+        """Emit several results of each thread, whose sums are computed in the same loops."""
         b, nest, producers = emission.builder, self.nest, emission.fused.producers
         found, sums = sum_of_points(nest, producers), list[SSAValue]()
         assert found is not None
 
         def special(points: PointEmitter, inner: Nest, dims: list[Index]) -> SSAValue | None:
-            """The sum of the point, where it is asked for."""
+            """Return the precomputed sum of the current point, where the nest reads it."""
             return sums[0] if inner.op is found.nest.op else None
 
         shape = elements(nest.shape, schedule.lanes)
@@ -166,15 +166,15 @@ class Reduction(Strategy[ReductionSchedule]):
 
 @dataclass(frozen=True)
 class PointsSum:
-    """The only sum of a nest; its results along one dimension read the same elements of one of its factors."""
+    """The only reduction of a nest, and a dimension along which its results read the same elements of one factor."""
 
     nest: Nest
     along: int
 
 
 def sum_of_points(nest: Nest, producers: Mapping[SSAValue, Producer]) -> PointsSum | None:
-    """The only sum of a nest, if all between the two reads it at the same point as it writes; along the last dimension
-    but that of the lanes on which an input of the sum does not depend."""
+    """Return the only reduction of a nest, if all nests around it read at the same point as they write, with the last
+    dimension, except that of the lanes, on which an input of the reduction does not depend; else None."""
     sums = [each for each in inlined(nest, producers) if each.reduction]
     if len(sums) != 1 or len(sums[0].op.outputs) != 1:
         return None
@@ -194,5 +194,5 @@ def sum_of_points(nest: Nest, producers: Mapping[SSAValue, Producer]) -> PointsS
 
 
 def size_of_sum(nest: Nest) -> int:
-    """Bytes of each element of a nest's first result."""
+    """Return the size in bytes of an element of a nest's first result."""
     return dtype_of(buffer_of(nest.op.outputs[0]).element_type).itemsize

@@ -1,4 +1,4 @@
-"""`attention-rows`: attention in one launch where matrix units do not take its products."""
+"""`attention-rows`: attention in one launch, for products that matrix units do not compute."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ from relay.target import GpuTarget
 from relay.target.record import WARP
 
 QUERIES = 8
-"""Queries of a team at most, which share what is read of keys and values."""
+"""The most queries of a team, for which keys and values are read once."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowAttentionSchedule(OpSchedule):
-    """`queries` of a team; `team`: threads that share their keys, which join what they have by `shuffles`, or through
-    memory; `dot`: codes of a score's factors that are multiplied at once; `block`: threads of a block; `shared`: bytes
-    of a block's shared memory, without what joins take."""
+    """`queries` of a team; `team`: threads that divide their keys, and combine partial results by `shuffles`, or
+    through memory; `dot`: codes of a score's factors that are multiplied at once; `block`: threads of a block;
+    `shared`: bytes of a block's shared memory, without the memory for combining."""
 
     strategy = "attention-rows"
     queries: int
@@ -58,7 +58,7 @@ class RowAttentionSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class OneRowAttention(Strategy[RowAttentionSchedule]):
-    """Two sums of products of computed factors, and the operations on rows between them."""
+    """Two products of computed factors, and the operations on rows between them."""
 
     record = RowAttentionSchedule
     tier = 0
@@ -93,7 +93,8 @@ class OneRowAttention(Strategy[RowAttentionSchedule]):
         return decided(pick, RowAttentionSchedule, cost, why)
 
     def steps(self, queries: int, team: int, shuffles: bool) -> float:
-        """What all threads read for a query: its part of keys and values, what is joined, and what is idle."""
+        """Return the estimated steps of all threads for a query: reading keys and values, combining partial results,
+        and idle lanes."""
         parts, chain = self.parts, self.parts.chain
         depth = prod(parts.scores.sizes[dim] for dim in parts.scores.reduction)
         read = [pieces(chain.size, 1, team) * team * depth, pieces(parts.last.shape[-1], 1, team) * team * chain.size]
@@ -101,21 +102,22 @@ class OneRowAttention(Strategy[RowAttentionSchedule]):
         return sum(read) * (1 + 1 / queries) + joined * team * (2 * team.bit_length() if shuffles else team)
 
     def teams(self, queries: int, target: GpuTarget) -> Sequence[int]:
-        """Threads that can share the keys of so many queries, whose scores stay in registers. What joins through memory
-        takes twice as many of them, as larger teams take longer then."""
+        """Return the possible team sizes for `queries` queries, whose scores stay in registers. Without shuffles a
+        thread may hold twice as many, because combining through memory is slower for larger teams."""
         most = ELEMENTS if target.shuffles else 2 * ELEMENTS
         threads = powers(target.costs.team_threads)
         return [team for team in threads if pieces(self.parts.chain.size, 1, team) * queries <= most]
 
     def fits(self, queries: int, team: int, room: int) -> bool:
-        """Whether a block has memory for what the chain gives, and for what its threads join for each reduction."""
+        """Whether a block has memory for the chain's result, and for the partial results of its threads for each
+        reduction."""
         block = max(team, WARP)
         joins = queries * sum(is_reduction(op) for op in self.parts.chain.ops if isinstance(op, linalg.GenericOp))
         return self.parts.weights_bytes(block // team * queries) + joins * block * WORD <= room
 
     @property
     def ops(self) -> list[Scheduled]:
-        """All operations."""
+        """All operations of the attention."""
         return [self.parts.scores.op, *self.parts.chain.ops, self.parts.last.op]
 
     def emit(self, emission: Emission, schedule: RowAttentionSchedule) -> None:
@@ -129,7 +131,7 @@ class OneRowAttention(Strategy[RowAttentionSchedule]):
 
 
 def row_attentions_of(kernel: Kernel, launched: Sequence[Operation]) -> Iterator[tuple[Operation, RowAttention]]:
-    """Each attention whose products are not for matrix units, by its last operation."""
+    """Yield each attention whose products are not for matrix units, with its last operation."""
     generics = [op for op in launched if isinstance(op, linalg.GenericOp)]
     for last, chain in kernel.fused.rows.items():
         if last not in launched or len(chain.ops[-1].outputs) != 1:
@@ -144,14 +146,14 @@ def row_attentions_of(kernel: Kernel, launched: Sequence[Operation]) -> Iterator
 
 
 def room(kernel: Kernel) -> int:
-    """Shared memory that a block has without being launched differently."""
+    """Return the bytes of shared memory that a block has without an opt-in at launch."""
     costs = kernel.target.costs
     return min(costs.shared_bytes, costs.plain_shared_bytes)
 
 
 def attention_of(kernel: Kernel, first: linalg.GenericOp, chain: Chain, op: linalg.GenericOp) -> RowAttention | None:
-    """The attention that these operations are: the chain alone reads the first one's sums, and the last one alone, in
-    sums of the same rows, what the chain gives."""
+    """Return the attention that these operations form: only the chain reads the first one's sums, and only the last
+    one, a reduction over the same rows, reads the chain's result; else None."""
     scores, last = kernel.fused.nest(first), kernel.fused.nest(op)
     found = sum_of_points(last, kernel.fused.producers)
     weights, source = chain.ops[-1].outputs[0], first.outputs[0]

@@ -37,13 +37,13 @@ from relay.target.costs import GpuCosts
 from relay.target.record import WARP
 
 ELEMENTS = 32
-"""Elements of a row that a thread keeps at most: two or three values of each are live, of its 255 registers."""
+"""The most elements of a row that a thread holds: two or three values of each are live, in its 255 registers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowsSchedule(OpSchedule):
-    """`lanes`: neighbouring elements that a thread reads and writes at once; `team`: threads that share a row, which
-    join what they have by `shuffles`, or through memory; `block`: threads of a block."""
+    """`lanes`: neighbouring elements that a thread reads and writes at once; `team`: threads that divide a row, and
+    combine partial results by `shuffles`, or through memory; `block`: threads of a block."""
 
     strategy = "rows"
     lanes: int
@@ -53,7 +53,7 @@ class RowsSchedule(OpSchedule):
 
 
 def chains_of(order: Sequence[Operation], target: GpuTarget) -> Iterator[Chain]:
-    """Chains of operations on rows that threads of the target can share."""
+    """Yield the chains of operations on rows that threads of the target can divide."""
     taken: set[Operation] = set()
     for op in order:
         if not isinstance(op, linalg.GenericOp | linalg.FillOp) or op in taken:
@@ -65,7 +65,8 @@ def chains_of(order: Sequence[Operation], target: GpuTarget) -> Iterator[Chain]:
 
 
 def is_shareable(chain: Chain, target: GpuTarget) -> bool:
-    """Whether what threads have of each reduction can be joined, and a row stays in the registers of a team."""
+    """Whether the threads' partial results of each reduction can be combined, and a row fits the registers of a
+    team."""
     generics = [op for op in chain.ops if isinstance(op, linalg.GenericOp)]
     joined = all(join_of(op) is not None for op in generics if is_reduction(op))
     written = (arg for op in generics if not is_reduction(op) for arg in op.body.block.args[len(op.inputs) :])
@@ -75,7 +76,7 @@ def is_shareable(chain: Chain, target: GpuTarget) -> bool:
 
 @dataclass(frozen=True)
 class Rows(Strategy[RowsSchedule]):
-    """A chain of operations on the same rows, with a reduction of each and what uses its result."""
+    """A chain of operations on the same rows: a reduction of each row, and operations that use its result."""
 
     record = RowsSchedule
     tier = 0
@@ -103,12 +104,12 @@ class Rows(Strategy[RowsSchedule]):
 
     @property
     def buffers(self) -> set[SSAValue]:
-        """What is read and written in memory."""
+        """The buffers that the chain reads and writes in memory."""
         found = {value for op in self.chain.ops for value in op.operands if is_buffer(value.type)}
         return {value for value in found if value not in self.chain.written or is_read_elsewhere(value, self.chain)}
 
     def widest(self, producers: Mapping[SSAValue, Producer]) -> int:
-        """Neighbours that are read and written at once, at most."""
+        """Return the most neighbours that can be read and written at once."""
         try:
             accesses = list(self.accesses(producers))
         except Narrow:
@@ -120,7 +121,7 @@ class Rows(Strategy[RowsSchedule]):
         return most
 
     def accesses(self, producers: Mapping[SSAValue, Producer]) -> Iterator[MemRefType]:
-        """The types of buffers in memory that are read or written with neighbours in the lanes."""
+        """Yield the types of buffers in memory that are read or written with neighbours in the lanes."""
         last = len(self.chain.outer)
         for op in self.chain.ops:
             if not isinstance(op, linalg.GenericOp) or is_number(op, self.chain.outer):
@@ -138,7 +139,8 @@ class Rows(Strategy[RowsSchedule]):
 
 
 def best_team(rows: int, size: int, lanes: int, teams: Sequence[int], costs: GpuCosts) -> int:
-    """The smallest possible team, or a larger one where the device has threads left and each thread enough to do."""
+    """Return the smallest possible team, or a larger one while the device has idle threads and each thread has enough
+    work."""
     team = teams[-1]
     while 2 * team in teams and team * lanes < size and rows * team < costs.busy_threads:
         if 2 * team > WARP and size < 2 * team * costs.warps_turns:

@@ -1,4 +1,5 @@
-"""What a strategy for GPUs is: when it applies to an operation, what it decides, what that costs, how it is emitted.
+"""The interface of a GPU strategy: when it applies to an operation, its decisions and their cost, and how it emits
+launches.
 
 A strategy is one file with a record of its decisions and a class, and one line of `STRATEGIES`.
 """
@@ -37,9 +38,9 @@ Scheduled = linalg.GenericOp | linalg.FillOp | memref.CopyOp | scf.ForOp
 
 @dataclass(frozen=True)
 class Fused:
-    """Operations of a function that need no launch: `producers` compute buffers where they are read, `pending` fills
-    start what follows them, `frames` are copies into the midst of a buffer, with what is around them. `rows`: chains of
-    operations on the same rows, by their last one."""
+    """Operations of a function that need no launch of their own: `producers` are computed where their buffers are read;
+    `pending` fills initialise the operations that they are listed for; `frames` are copies into the middle of a buffer,
+    with the padding around them. `rows`: chains of operations on the same rows, by their last operation."""
 
     producers: Mapping[SSAValue, Producer]
     pending: Mapping[Operation, Sequence[linalg.FillOp]]
@@ -47,28 +48,28 @@ class Fused:
     rows: Mapping[Operation, Chain]
 
     def nest(self, op: linalg.GenericOp) -> Nest:
-        """The operation with what it starts from."""
+        """Return the operation as a loop nest, with its initial values."""
         return nest_of(op, self.pending.get(op, ()))
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """What strategies know about a function while they decide."""
+    """The state of a function that strategies read while they decide."""
 
     target: GpuTarget
     given: GivenConstants
     fused: Fused
     products: dict[Operation, Product | None] = field(default_factory=dict[Operation, Product | None])
-    """Those of the operations that were looked at."""
+    """The products that were recognised, by operation; None for operations that are no product."""
     attentions: Mapping[Operation, Attention] = field(default_factory=dict[Operation, Attention])
-    """By the last operation of each."""
+    """Attentions for matrix units, by their last operation."""
     row_attentions: Mapping[Operation, RowAttention] = field(default_factory=dict[Operation, RowAttention])
-    """The same, of those without matrix units."""
+    """Attentions without matrix units, by their last operation."""
 
 
 @dataclass(frozen=True)
 class Emission:
-    """What strategies emit with."""
+    """The state of a function that strategies use while they emit."""
 
     builder: LoopBuilder
     given: GivenConstants
@@ -76,34 +77,34 @@ class Emission:
 
 
 class Decision(NamedTuple, Generic[S]):
-    """What a strategy decides about an operation, and the clocks that this costs."""
+    """A strategy's decisions about an operation, and their cost in clock cycles."""
 
     cost: float
     schedule: S
 
 
 def decided(pick: Picks, kind: type[S], cost: float, why: str) -> Decision[S]:
-    """All that was decided, as a schedule of this kind."""
+    """Return all decisions as a schedule of class `kind`, with their cost."""
     return Decision(cost, pick.schedule(kind, round(cost), why))
 
 
 class Strategy(ABC, Generic[S]):
-    """One way to run an operation."""
+    """One way to compute an operation."""
 
     record: ClassVar[type[Any]]
-    """The class of its schedules."""
+    """The class of the strategy's schedules."""
     tier: ClassVar[int] = 1
-    """Of all strategies that apply, the cheapest of the lowest tier is chosen: costs of matrix units are reckoned
-    another way than those of threads, and what they can compute they should."""
+    """Of all strategies that apply, the cheapest one of the lowest tier is chosen: the costs of matrix units are
+    estimated differently from those of threads, and matrix units are preferred wherever they apply."""
 
     @classmethod
     @abstractmethod
     def match(cls, op: Scheduled, kernel: Kernel) -> Self | None:
-        """This strategy for the operation; None where it does not apply."""
+        """Return the strategy for the operation; None if it does not apply."""
 
     @abstractmethod
     def decide(self, kernel: Kernel, pick: Picks) -> Decision[S]:
-        """What is best for the target, unless `pick` was given something else."""
+        """Return the best decisions for the target, unless `pick` was given others."""
 
     @abstractmethod
     def emit(self, emission: Emission, schedule: S) -> None:
@@ -111,37 +112,37 @@ class Strategy(ABC, Generic[S]):
 
 
 def pick_block(kernel: Kernel, pick: Picks, points: int, team: int = 1) -> int:
-    """Threads of a block, where each point of so many has a team of them."""
+    """Decide the number of threads of a block, for `points` points with a team of `team` threads each."""
     if team > WARP:
         return pick.only("block", team)
     return pick("block", range(WARP, kernel.target.costs.largest_block + 1, WARP), block_of(kernel, points * team))
 
 
 def block_of(kernel: Kernel, total: int) -> int:
-    """Threads of a block by default, of so many in all."""
+    """Return the default number of threads of a block, for `total` threads."""
     return max(WARP, min(kernel.target.costs.block_threads, -(-total // WARP) * WARP))
 
 
 def powers(most: int, least: int = 1) -> Sequence[int]:
-    """The powers of two up to a number, the largest first."""
+    """Return the powers of two from `most` down to `least`."""
     return [1 << n for n in range(most.bit_length() - 1, least.bit_length() - 2, -1)]
 
 
 def traffic(kernel: Kernel, op: Operation) -> int:
-    """Clocks in which the buffers of an operation come to the processors and go."""
+    """Return the clock cycles for transferring the buffers of an operation from or to memory."""
     return transfer([value for value in op.operands if is_buffer(value.type)], kernel.target.costs)
 
 
 def transfer(buffers: Iterable[SSAValue], costs: GpuCosts) -> int:
-    """Clocks in which these buffers come to the processors, or go."""
+    """Return the clock cycles for transferring these buffers from or to memory."""
     return sum(size_of(buffer_of(buffer)) for buffer in buffers) // (costs.processors * costs.memory_bandwidth)
 
 
 def elements(shape: Sequence[int], lanes: int) -> list[int]:
-    """A shape of so many neighbours along the last dimension each."""
+    """Return the shape in units of `lanes` neighbours along the last dimension."""
     return [*shape[:-1], shape[-1] // lanes] if shape else []
 
 
 def count(shape: Sequence[int], lanes: int = 1) -> int:
-    """Points of a shape, so many neighbours at a time."""
+    """Return the number of points of a shape, in units of `lanes` neighbours."""
     return prod(elements(shape, lanes))

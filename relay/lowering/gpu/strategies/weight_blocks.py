@@ -1,5 +1,5 @@
-"""`weight-blocks`: products by weights of few bits in blocks, whose codes become floats in registers: a warp shares the
-depth of some rows and channels, and reads 16 bytes of codes a thread."""
+"""`weight-blocks`: products with weights of few bits in blocks, whose codes are converted to floats in registers: a
+warp divides the depth of some rows and channels, and each thread reads 16 bytes of codes at a time."""
 
 from __future__ import annotations
 
@@ -39,20 +39,21 @@ from relay.lowering.scheduling.record import OpSchedule
 from relay.target.record import WARP
 
 ROWS, CHANNELS = 4, 4
-"""Rows and channels of a warp at most: a thread has as many sums, and shares data and codes among them."""
+"""The most rows and the most channels of a warp: each thread has a sum for every pair, so that it reuses data and
+codes."""
 SUMS = 8
-"""Sums of a thread by default: more take registers of other threads."""
+"""The default number of sums of a thread: with more, fewer threads fit the registers."""
 FLOATS = 4
-"""Numbers of the data that a thread reads at once."""
+"""The number of elements of the data that a thread reads at once."""
 UNPACKED = 4
-"""Instructions that make a float of a code."""
+"""The number of instructions that convert a code to a float."""
 INSTRUCTIONS = 128
-"""Instructions of threads that a processor has done in a clock."""
+"""The number of thread instructions that a processor executes per clock cycle."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WeightBlocksSchedule(OpSchedule):
-    """`rows` and `channels` of which a thread has sums; `team`: threads that share their depth; `block`: threads of a
+    """`rows` and `channels` of a thread's sums; `team`: threads that divide their depth; `block`: threads of a
     block."""
 
     strategy = "weight-blocks"
@@ -64,7 +65,7 @@ class WeightBlocksSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class WeightBlocks(Strategy[WeightBlocksSchedule]):
-    """Products of floats by weights of few bits in blocks, with sums in float32."""
+    """Products of floats with weights of few bits in blocks, with sums in float32."""
 
     record = WeightBlocksSchedule
     tier = 0
@@ -79,7 +80,7 @@ class WeightBlocks(Strategy[WeightBlocksSchedule]):
 
     @property
     def piece(self) -> int:
-        """Codes of a channel that a thread reads at once."""
+        """The number of codes of a channel that a thread reads at once."""
         return gcd(8 * CHUNK // self.weights.bits, self.weights.depth)
 
     def decide(self, kernel: Kernel, pick: Picks) -> Decision[WeightBlocksSchedule]:
@@ -108,7 +109,7 @@ class WeightBlocks(Strategy[WeightBlocksSchedule]):
 
 
 class ProductEmitter:
-    """Emits what one thread does for some rows and channels."""
+    """Emits the work of one thread for some rows and channels."""
 
     def __init__(
         self,
@@ -125,7 +126,7 @@ class ProductEmitter:
         points.special = self.special
 
     def emit(self, at: Sequence[Index], inside: SSAValue | None) -> None:
-        """All sums, and what follows them: each by another thread of the team."""
+        """Emit all sums, and the operations that follow them, for which the threads of the team divide the sums."""
         b, s, w = self.b, self.schedule, self.w
         rows = [b.plus(b.times(at[0], s.rows), n) for n in range(s.rows)]
         channels = [b.plus(b.times(at[1], s.channels), n) for n in range(s.channels)]
@@ -143,13 +144,13 @@ class ProductEmitter:
             when(b, both(b, [mine, inside, *known]), partial(self.finish, row, channel, total))
 
     def clipped(self, at: Index, count: int, together: int) -> Index:
-        """A row or channel, or the last one."""
+        """Return the row or channel number, limited to the last one."""
         return binary(self.b, arith.MinUIOp, at, count - 1) if count % together else at
 
     def turn(
         self, place: Index, rows: Sequence[Index], channels: Sequence[Index], sums: Sequence[SSAValue]
     ) -> list[SSAValue]:
-        """The sums with a piece of each channel more: blocks in it are scaled by themselves."""
+        """Add the products of one piece of each channel to the sums; each block in the piece is scaled separately."""
         b, found, block = self.b, list(sums), gcd(self.piece, self.w.block)
         words = [self.reader.words(channel, place, self.piece) for channel in channels]
         per = WORD_BITS // self.w.bits
@@ -173,7 +174,7 @@ class ProductEmitter:
         return self.b.add(arith.AddfOp(sum, self.b.add(arith.MulfOp(x, y)).result)).result
 
     def data(self, row: Index, place: Index, count: int) -> list[SSAValue]:
-        """Neighbouring numbers of a row."""
+        """Load `count` neighbouring elements of a row."""
         b, found = self.b, list[SSAValue]()
         for first in range(0, count, FLOATS):
             vector = b.vector_load(self.w.op.inputs[0], [row, b.plus(place, first)], FLOATS)
@@ -182,11 +183,11 @@ class ProductEmitter:
         return found
 
     def finish(self, row: Index, channel: Index, total: SSAValue) -> None:
-        """What follows a sum."""
+        """Emit the operations that follow a sum, and store their results."""
         self.total, nest = total, self.w.nest
         dims = [*unravelled(self.b, row, nest.shape[:-1]), channel]
         self.points.results(nest, dims, self.points.nest(nest, dims))
 
     def special(self, points: PointEmitter, nest: Nest, dims: list[Index]) -> SSAValue | None:
-        """The sum, where it is asked for."""
+        """Return the current sum where the nest reads it; None for other nests."""
         return self.total if nest.op is self.w.op else None

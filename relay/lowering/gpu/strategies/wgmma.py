@@ -1,4 +1,4 @@
-"""`wgmma`: products of codes by groups of four warps, which threads copy both factors for."""
+"""`wgmma`: products of codes by groups of four warps, with both factors copied to shared memory by threads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GROUP_TILES = (
     GroupTile(128, 128, 8, 1, 4),
     GroupTile(128, 64, 8, 1, 4),
 )
-"""For large products: one block on each processor, two of the last."""
+"""Tiles for large products: one block on each processor, or two with the last tile."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,8 @@ class WgmmaSchedule(ProductSchedule):
 
 @dataclass(frozen=True)
 class Wgmma(Products):
-    """Products of codes whose channels are whole chunks, and whose weights have no zero point (`wgmma` m64nNk32)."""
+    """Products of codes whose number of channels is a multiple of a chunk, and whose weights have no zero point
+    (`wgmma` m64nNk32)."""
 
     record = WgmmaSchedule
     kind = GroupTile

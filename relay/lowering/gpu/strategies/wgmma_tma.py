@@ -1,4 +1,5 @@
-"""`wgmma-tma`: products of codes by groups of four warps, where the device copies tiles of both factors by itself."""
+"""`wgmma-tma`: products of codes by groups of four warps, with tiles of both factors copied by the device's copy engine
+(TMA)."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from relay.lowering.gpu.strategies.wgmma import GROUP_TILES, Wgmma
 from relay.lowering.gpu.tiles import BulkTile, Tile
 
 BULK_TILES = (*GROUP_TILES, BulkTile(192, 128, 12, 1, 5))
-"""The last one by three groups: it makes one turn of 132 processors of what would be two, the second half empty."""
+"""The tiles; the last one is for three groups of warps: it needs one wave of blocks on 132 processors where others need
+two, the second one half empty."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,8 +24,8 @@ class WgmmaTmaSchedule(ProductSchedule):
 
 @dataclass(frozen=True)
 class WgmmaTma(Wgmma):
-    """Those whose data is a matrix in memory (dense, and 1 x 1 without stride and padding), or windows that the device
-    finds by itself (im2col)."""
+    """Products whose data is a matrix in memory (dense, and 1 x 1 without stride and padding), or windows that the copy
+    engine addresses itself (im2col)."""
 
     record = WgmmaTmaSchedule
     kind = BulkTile

@@ -1,4 +1,5 @@
-"""`wgmma-turns`: products of codes by blocks that stay, whose two groups of four warps multiply and finish in turns."""
+"""`wgmma-turns`: products of codes by persistent blocks, whose two groups of four warps alternate between multiplying
+and completing a tile."""
 
 from __future__ import annotations
 
@@ -14,12 +15,12 @@ from relay.lowering.gpu.turn_kernel import TurnKernel
 from relay.lowering.scheduling.picks import Picks
 
 TURN_TILES = (TurnTile(128, 128, 4, 1, 6), TurnTile(64, 256, 4, 1, 5), TurnTile(128, 64, 4, 1, 8))
-"""A block takes a processor's registers and shared memory, whichever it has."""
+"""The tiles; in each case one block uses all registers and shared memory of a processor."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WgmmaTurnsSchedule(ProductSchedule):
-    """`blocks`: how many there are, each of which takes every tile whose number is its own plus a multiple of them."""
+    """`blocks`: the number of blocks; block n computes the tiles n, n + `blocks`, n + 2 * `blocks`, ..."""
 
     strategy = "wgmma-turns"
     blocks: int
@@ -27,7 +28,7 @@ class WgmmaTurnsSchedule(ProductSchedule):
 
 @dataclass(frozen=True)
 class WgmmaTurns(WgmmaTma):
-    """Those whose factors the device copies, by persistent blocks (ping-pong)."""
+    """Products whose factors the copy engine copies, by persistent blocks (ping-pong)."""
 
     record = WgmmaTurnsSchedule
     kind = TurnTile
