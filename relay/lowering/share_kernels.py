@@ -88,7 +88,9 @@ class Kernel:
             for index, operand in enumerate(op.operands)
             if isinstance(operand.owner, arith.ConstantOp)
         ]
-        known = [(ops[place].operands[index].type, rule.known(ops[place], index, given)) for place, index in numbers]
+        known: list[Hashable] = [
+            (ops[place].operands[index].type, rule.known(ops[place], index, given)) for place, index in numbers
+        ]
         return Kernel(function, calls, ops, numbers, known)
 
     @property
