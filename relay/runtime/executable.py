@@ -363,10 +363,13 @@ class Executable(Artifact):
         for `seconds` on one thread.
 
         A second program with the same kernels and counters is run; this executable's own code has no counters. Raises
-        Unsupported for an executable that was loaded from a file or is for a GPU.
+        Unsupported for an executable that was loaded from a file or is for a GPU, InvalidArgument for one that is for
+        another machine.
         """
         from relay.runtime.profile import profile
 
+        if self._foreign:  # before code with counters is made for it
+            raise InvalidArgument("profile", self._foreign, "build the model for this machine")
         if not inputs and not named:
             random = np.random.default_rng(0)
             given = [s for s in self.inputs if s.kind == "input"]

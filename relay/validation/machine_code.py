@@ -130,6 +130,8 @@ class Machine:
         self.sites = found[0] or found[1]
         if not claims.branches and [name for _, name, _ in self.sites] != names:
             raise Unknown("the calls in the code are not those that the claim lists")
+        if self.shared is not None and self.image(saved.code, self.shared) is None:
+            raise Unknown("its code calls functions of the C library, which the emulator does not have")
         self.flags = [self.at(place) for place in claims.flags]
         self.libraries: list[Library] = []
 
@@ -179,11 +181,14 @@ class Machine:
             raise Unknown("its calls in the code are not as many as the claim lists")
         return sites[names[:number].count(names[number])]
 
+    def image(self, code: bytes, shared: SharedMemory) -> bytes | None:
+        """The program that the emulator runs; None for code that a loader must prepare."""
+        return program(code, functions_of(code)[self.entry][0], shared)
+
     def emulated(self, emulator: str, shared: SharedMemory, code: bytes) -> Process:
         """The entry point of this code in a process of another machine; there is one at a time."""
-        image = program(code, functions_of(code)[self.entry][0], shared)
-        if image is None:
-            raise Unknown("the code needs a loader")
+        image = self.image(code, shared)
+        assert image is not None  # that of the unchanged code is not
         if self.process is not None:
             self.process.close()
         self.process = Process(emulator, image, shared, self.seconds)

@@ -143,7 +143,7 @@ def test_output_does_not_depend_on_hashes(tmp_path: Path):
 def test_exported_files(tmp_path: Path):
     """The files, and what the header says of the tensors."""
     files = export_c(from_tflite(DIGITS), tmp_path / "out", name="digits")
-    assert [path.name for path in files] == ["digits.h", "digits.c", "README.md", "digits.cmake"]
+    assert [path.name for path in files] == ["digits.h", "digits.c", "digits.md", "digits.cmake"]
     header = files[0].read_text()
     assert "#define DIGITS_ARENA_BYTES " in header
     assert "int digits_run(const int8_t *input_0, int8_t *output_0);" in header

@@ -340,7 +340,7 @@ def test_the_program_of_a_readme_for_this_machine(how: str, states: bool, tmp_pa
         export_c(module, tmp_path, "net")
     else:
         relay.build(module).export(tmp_path, "net", how)
-    program, flags = program_of(tmp_path / ("README.md" if how == "c" else "net.md"))
+    program, flags = program_of(tmp_path / "net.md")
     assert flags == [] and ("net_stream_step" in program) == states
     (tmp_path / "main.c").write_text(program)
     strict = ["gcc", "-std=c99" if how == "c" else "-std=c11", "-pedantic", "-Wall", "-Wextra", "-Werror"]

@@ -121,6 +121,21 @@ def test_what_is_for_another_machine_is_not_checked(other: Path, monkeypatch: py
 
 @pytest.mark.ci
 @X86
+def test_code_of_another_machine_that_calls_libraries_is_not_checked():
+    """Concatenation copies by `memmove`: no emulated process has a C library."""
+    if emulator_of("aarch64-unknown-linux-gnu") is None:
+        pytest.skip("qemu-user is not installed")
+    module = relay.IRModule.parse("""func.func @main(%x: tensor<4x4096xi8>) -> tensor<4x8192xi8> {
+      %y = relay.concatenate %x, %x {axis = 1 : i64} : (tensor<4x4096xi8>, tensor<4x4096xi8>) -> tensor<4x8192xi8>
+      func.return %y : tensor<4x8192xi8>
+    }""")
+    report = certify(relay.build(module, "aarch64-unknown-linux-gnu").to_bytes())
+    assert report.exit_status == 2 and not report.wrong
+    assert "not checked: its code calls functions of the C library" in str(report)
+
+
+@pytest.mark.ci
+@X86
 def test_code_of_another_machine_is_checked_under_an_emulator(other: Path):
     if emulator_of("aarch64-unknown-linux-gnu") is None:
         pytest.skip("qemu-user is not installed")

@@ -215,7 +215,7 @@ def exported(how: str, folder: Path, **options: object) -> tuple[bytes, str]:
     (folder / "device.c").write_bytes(EXAMPLE.read_bytes())
     files = ["main.c", "model_regions.c", "device.c", "model.c" if how == "c" else "model.o"]
     subprocess.run(["cc", *STRICT, "-Wconversion", *files, "-o", "program", "-lm"], cwd=folder, check=True)
-    told = (folder / ("README.md" if how == "c" else "model.md")).read_text()
+    told = (folder / "model.md").read_text()
     (folder / "main.c").write_text(re.findall(r"^```c\n(#include.*?)^```$", told, re.MULTILINE | re.DOTALL)[0])
     subprocess.run(["cc", *STRICT, "-std=c11", *files, "-o", "example", "-lm"], cwd=folder, check=True)
     if not options:

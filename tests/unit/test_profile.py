@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import ml_dtypes
@@ -155,6 +156,9 @@ def test_refusals(executable: Executable, tmp_path: Path):
             other.profile(IMAGE)
     with pytest.raises(InvalidArgument, match="profile: seconds are -1"):
         executable.profile(IMAGE, seconds=-1)
+    other = "x86_64" if os.uname().machine == "aarch64" else "aarch64"
+    with pytest.raises(InvalidArgument, match=f"profile: is code for {other}-unknown-linux-gnu; this machine is"):
+        relay.build(DIGITS, other).profile(IMAGE)
     module = relay.default_pipeline()(relay.frontend.from_tflite(DIGITS))
     with pytest.raises(Unsupported, match="profile: no counter of riscv64 is known"):
         counted(program(module.op).functions["main"], (), "riscv64-unknown-linux-gnu")

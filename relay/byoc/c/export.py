@@ -29,8 +29,8 @@ BASE_ALIGNMENT = 8
 def export_c(
     mod: IRModule | ModuleOp, folder: str | PathLike[str], name: str = "model", function: str = "main"
 ) -> list[Path]:
-    """Write a function of the module as `name.c`, `name.h`, a README.md that tells how to call it, and `name.cmake`,
-    a library for CMake; their paths.
+    """Write a function of the module as `name.c`, `name.h`, `name.md`, which tells how to call it, and `name.cmake`,
+    a library for CMake. Returns the paths of the files.
 
     The C is C99 without any library but memcpy (and math.h where the model computes floats), with the weights as
     `static const` arrays; integers equal the interpreter's. The module is not changed. For a partitioned module,
@@ -45,7 +45,7 @@ def export_c(
     texts = {
         f"{name}.h": header(model),
         f"{name}.c": code(model, f'#include "{name}.h"\n'),
-        "README.md": readme.text(model, stream_parameters(model)),
+        f"{name}.md": readme.text(model, stream_parameters(model)),
     }
     if model.regions.functions:
         texts[f"{name}_regions.c"] = model.regions.code(f'#include "{name}.h"\n')

@@ -1,4 +1,4 @@
-"""The README.md beside an exported model."""
+"""`name.md`, the README beside an exported model."""
 
 from __future__ import annotations
 
