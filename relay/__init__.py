@@ -1,6 +1,6 @@
-"""relay: a compiler for pre-quantised models, built on xDSL. `relay.build(model)` is the one call.
+"""relay: a compiler for pre-quantised models, built on xDSL. `relay.build(model)` compiles a model into an executable.
 
-Every name is imported when it is first used, so that `import relay` costs nothing.
+Every public name is imported when it is first used, so that `import relay` is fast.
 """
 
 from __future__ import annotations

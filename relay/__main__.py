@@ -1,4 +1,5 @@
-"""`relay`, and `python -m relay`: one command for all there is; each subcommand is a file of `relay.tools.command`."""
+"""The entry points of the console commands. `relay` is also `python -m relay`; each of its subcommands is a module of
+`relay.tools.command`."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ from importlib import import_module
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run the command. Returns the exit code: 0; 1 after one line about an error or where results differ; 2 after one
-    line about a wrong command line."""
+    """Run the command `relay`. Returns the exit code: 0; 1 after one line about an error, or if compared results
+    differ; 2 after one line about a wrong command line."""
     try:
         import rich_click as _  # noqa: F401  (what the subcommands are written with)
     except ModuleNotFoundError as error:
@@ -22,27 +23,28 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def opt() -> int:
-    """`relay-opt`."""
+    """Run the command `relay-opt`. Returns its exit code."""
     return _compiler("relay-opt", "relay.tools.relay_opt")
 
 
 def explore() -> int:
-    """`relay-explore`."""
+    """Run the command `relay-explore`. Returns its exit code."""
     return _compiler("relay-explore", "relay.tools.relay_explore")
 
 
 def byoc() -> int:
-    """`relay-byoc`."""
+    """Run the command `relay-byoc`. Returns its exit code."""
     return _compiler("relay-byoc", "relay.tools.relay_byoc")
 
 
 def dialect() -> int:
-    """`relay-dialect`."""
+    """Run the command `relay-dialect`. Returns its exit code."""
     return _compiler("relay-dialect", "relay.tools.relay_dialect")
 
 
 def _compiler(name: str, module: str) -> int:
-    """Run a command that needs the compiler, or print which package is missing (`pip install --no-deps`)."""
+    """Run `main` of a module that needs the compiler, or print which package is missing (as after `pip install
+    --no-deps`). Returns the exit code."""
     from relay.plug_ins import lacking
 
     def command() -> int:
@@ -57,8 +59,8 @@ def _compiler(name: str, module: str) -> int:
 
 
 def _run(command: Callable[[], int]) -> int:
-    """Run a command with three standard streams, /dev/null for those that were closed. Returns its exit code, 130 after
-    an interrupt."""
+    """Run a command, opening /dev/null for each standard stream that is closed. Returns the command's exit code, or 130
+    after an interrupt."""
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))

@@ -1,11 +1,12 @@
-"""What an external compiler made of a function, kept on the function itself, which is then a declaration.
+"""The result of an external compiler for a function, stored in attributes of the function, which is then only declared.
 
-`func.func private @f(tensors) -> tensors` with the attributes `compiler` and `global_symbol` (strings), and
+The declaration `func.func private @f(tensors) -> tensors` has the attributes `compiler` and `global_symbol` (strings),
+and
 
-- `byoc.artifact`: the bytes, as a tensor of `ui8`;
+- `byoc.artifact`: the compiled bytes, as a tensor of `ui8`;
 - `byoc.types`: the function's type, kept because lowered functions are signless and take memrefs;
-- `byoc.version`: the compiler's version; `byoc.requirement`: what pip would install its loader with, if that is known;
-- `byoc.params`: constants that the executable keeps for it, by name; `byoc.sources`: texts (as bytes) by kind;
+- `byoc.version`: the compiler's version; `byoc.requirement`: the pip requirement that installs its loader, if known;
+- `byoc.params`: constants that the executable stores for it, by name; `byoc.sources`: source texts (as bytes) by kind;
 - `byoc.device`: the prefix of the C functions that run it, for exported code.
 """
 
@@ -29,23 +30,23 @@ ARTIFACT = "byoc.artifact"
 
 @dataclass(frozen=True, eq=False)
 class CompiledFunction:
-    """What a compiler made of one function."""
+    """The result of an external compiler for one function."""
 
     symbol: str
     compiler: str
     version: str
     types: FunctionType
-    """Of the declaration: the function's, with its workspace as one more result."""
+    """The type of the declaration: the function's type with the workspace added as the last result."""
     data: Array
     params: Mapping[str, Attribute] = field(default_factory=dict[str, Attribute])
-    """Elements attributes by name."""
+    """Constants that the executable stores for the function, as elements attributes by name."""
     sources: Mapping[str, str] = field(default_factory=dict[str, str])
     requirement: str = ""
     device: str = ""
 
 
 def declare(function: FuncOp, made: CompiledFunction) -> FuncOp:
-    """A declaration to put in the function's place, with what was made of it."""
+    """A declaration that replaces the function and holds the compiled result in its attributes."""
     name = function.sym_name.data
     declaration = FuncOp.external(name, made.types.inputs.data, made.types.outputs.data)
     declaration.location = function.location
@@ -77,19 +78,21 @@ def declare(function: FuncOp, made: CompiledFunction) -> FuncOp:
 
 
 def compiler_of(function: FuncOp) -> str | None:
-    """The external compiler that the function is for; None if it is the host's. Raises Malformed."""
+    """The name of the external compiler that the function is assigned to; None if relay compiles it. Raises
+    Malformed."""
     if COMPILER not in function.attributes:
         return None
     return _text(function, COMPILER)
 
 
 def is_compiled(function: FuncOp) -> bool:
-    """Whether this is a declaration of what an external compiler made."""
+    """Whether the function is a declaration that holds an external compiler's result."""
     return ARTIFACT in function.attributes and not function.body.blocks
 
 
 def read(function: FuncOp) -> CompiledFunction:
-    """What was made of the function. Raises Malformed if an attribute is missing or is another kind."""
+    """The compiled result that the function's attributes hold. Raises Malformed if an attribute is missing or has
+    another type."""
     where = f"function {function.sym_name.data}"
     types, data = function.attributes.get("byoc.types"), function.attributes.get(ARTIFACT)
     if not isinstance(types, FunctionType) or data is None:

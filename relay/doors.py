@@ -1,4 +1,5 @@
-"""A module whose names are imported from where they stand when they are first used: `import relay` costs nothing."""
+"""Lazy modules: their public names are imported from other modules when they are first used, so that `import relay` is
+fast."""
 
 from __future__ import annotations
 
@@ -12,17 +13,21 @@ if TYPE_CHECKING:
 def door(
     package: str, homes: Mapping[str, str], former: Container[str] | None = (), elsewhere: str = ""
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a module that names what stands in others: `homes` has the names by module, in one
-    text: `name`, `name=other` for what is called `other` there, `name=` for the module itself. Names of `former` (all
-    if it is None) are to go: they come with a warning that says what to write. `elsewhere` is where the table stands
-    (`module:name`) of what to write instead of names that others have and the module lacks."""
+    """Make `__getattr__` and `__dir__` for a module that re-exports names of other modules.
+
+    `homes` lists the names by defining module, separated by spaces: `name`, `name=other` if the name is `other` there,
+    or `name=` for the module itself. Names in `former` (all names if it is None) are deprecated: using one warns with
+    the name to write instead. `elsewhere` is the place (`module:name`) of a table of hints for names that the module
+    lacks, by name.
+    """
     home = {each.partition("=")[0]: (module, each) for module, names in homes.items() for each in names.split()}
 
     def get(name: str) -> object:
         if name not in home:
             module, _, table = elsewhere.partition(":")
             instead = getattr(import_module(module), table).get(name, "") if module and name[0] != "_" else ""
-            if instead and caller_does("IMPORT_FROM"):  # Python would put a message of its own in place of ours
+            # raised here, since Python would replace the message of an AttributeError by its own
+            if instead and caller_does("IMPORT_FROM"):
                 raise ImportError(f"cannot import name {name!r} from {package!r}; {instead}", name=name, path=package)
             raise AttributeError(f"module {package!r} has no attribute {name!r}{instead and '; '}{instead}")
         module, written = home[name]
@@ -39,8 +44,8 @@ def door(
 
 
 def caller_does(operation: str) -> bool:
-    """Whether the function that called the caller's is at this instruction of Python's: to tell apart what Python asks
-    in the same way."""
+    """Whether the caller's caller is at this bytecode instruction: distinguishes uses of a special method that Python
+    calls in the same way."""
     from dis import opmap
     from inspect import currentframe
 

@@ -1,15 +1,15 @@
-"""The errors a user of relay may see: each names a place, a fact and, where there is one, a way out."""
+"""The errors that users of relay may see; each states a place, a fact and, where there is one, a way out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 LONGEST_NAME = 100
-"""Characters of a name that may be a misspelt one."""
+"""The maximum length of a name for which similar names are searched, in characters."""
 
 
 class RelayError(Exception):
-    """`where: what; hint`. The hint is left out when there is none.
+    """An error with the text `where: what; hint`; the hint is left out when there is none.
 
     `where` is the place in the user's terms (a file and byte, an operator, an argument), `what` is the fact found
     there, `hint` is what the user can do about it.
@@ -26,7 +26,8 @@ class RelayError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        """The error as text; control characters, which names in a file may have, are escaped: terminals obey them."""
+        """The error as text. Control characters, which names in a file may contain, are escaped, because terminals
+        interpret them."""
         text = f"{self.where}: {self.what}; {self.hint}" if self.hint else f"{self.where}: {self.what}"
         return "".join(map(_printable, text))
 
@@ -37,20 +38,20 @@ def _printable(character: str) -> str:
 
 
 class Malformed(RelayError):
-    """Bytes or text from outside break the rules of their own format."""
+    """Raised for a file or text that violates the rules of its own format."""
 
 
 class Unsupported(RelayError):
-    """The input is valid, but relay cannot handle it."""
+    """Raised for valid input that relay cannot handle."""
 
 
 class InvalidArgument(RelayError, ValueError):
-    """A function of the public interface was called wrongly."""
+    """Raised for a wrong argument of a public function."""
 
 
 def near(name: str, known: Iterable[str], cutoff: float = 0.6) -> list[str]:
-    """The known names most like this one, best first, at most three; none for what is too long to be a misspelt name.
-    `cutoff` is how much alike they are at least, from 0 to 1."""
+    """At most three known names that are most similar to `name`, the most similar first; none if `name` is longer than
+    `LONGEST_NAME`. `cutoff` is the least similarity, from 0 to 1."""
     from difflib import get_close_matches  # here: only errors need it
 
     return get_close_matches(name, list(known), cutoff=cutoff) if len(name) <= LONGEST_NAME else []

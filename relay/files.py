@@ -1,4 +1,4 @@
-"""Files are read, unless they may have no end, and written: all of one or nothing."""
+"""Reading of files, except those that may be endless, and atomic writing of files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from relay.errors import InvalidArgument
 
 
 class NamedBytes(bytes):
-    """The bytes of a file, with the file's name, by which locations and errors call it."""
+    """The bytes of a file with the file's name, for use in locations and errors."""
 
     name: str
 
@@ -28,15 +28,15 @@ class NamedBytes(bytes):
 
 
 def name_of(model: object) -> str:
-    """What locations call a model that is given by path or by its bytes."""
+    """The name of a model in locations: the file name of its path or of its `NamedBytes`, or `<bytes>`."""
     if isinstance(model, bytes | bytearray | memoryview | mmap):
         return model.name if isinstance(model, NamedBytes) else "<bytes>"
     return os.path.basename(os.fspath(cast("str | os.PathLike[str]", model)))
 
 
 def open_file(path: str | os.PathLike[str], pipe: bool = False) -> BufferedReader:
-    """The file, open for reading; a pipe only if it may be one: nobody may ever write to it. Raises OSError, also for
-    what may have no end."""
+    """Open a file for reading. A pipe is only opened if `pipe` is true, because reading from one may block for ever.
+    Raises OSError, also for devices."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | (0 if pipe else os.O_NONBLOCK))
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISDIR(mode):
@@ -52,13 +52,14 @@ def open_file(path: str | os.PathLike[str], pipe: bool = False) -> BufferedReade
 
 
 def read_file(path: str | os.PathLike[str], pipe: bool = False) -> bytes:
-    """All bytes of the file. Raises OSError, also for what may have no end, or is larger than memory."""
+    """Read all bytes of a file. Raises OSError, also for devices and (without `pipe`) pipes, and for a file that does
+    not fit into memory."""
     with open_file(path, pipe) as file:
         return read_rest(file)
 
 
 def read_rest(file: BufferedReader | BytesIO) -> bytes:
-    """All bytes from where the file is read. Raises OSError, also if they are more than memory holds."""
+    """Read all remaining bytes of an open file. Raises OSError, also if they do not fit into memory."""
     try:
         return file.read()
     except MemoryError:
@@ -66,19 +67,20 @@ def read_rest(file: BufferedReader | BytesIO) -> bytes:
 
 
 def too_large(size: int) -> OSError:
-    """The error of a file of so many bytes."""
+    """The OSError for a file of `size` bytes that does not fit into memory."""
     return OSError(errno.ENOMEM, f"its {size} bytes do not fit into memory")
 
 
 def folder_of(path: object) -> Path:
-    """The path of a folder. Raises InvalidArgument for what is none."""
+    """The path of a folder. Raises InvalidArgument if the value is no path."""
     if not isinstance(path, str | os.PathLike):
         raise InvalidArgument("export", f"{path!r} is no folder", "give its path")
     return Path(cast("str | os.PathLike[str]", path))
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
-    """Write the files into the folder, which is made; their paths. Raises InvalidArgument where it cannot be."""
+    """Write the files into the folder, creating it if necessary. Returns their paths. Raises InvalidArgument if that
+    fails."""
     made = not folder.exists()
     try:
         try:
@@ -86,7 +88,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
         except OSError as error:
             raise InvalidArgument(str(folder), f"cannot be made: {error.strerror or error}") from None
         replace_files({folder / name: content for name, content in files.items()})
-    except BaseException:  # an interrupt, too
+    except BaseException:  # including KeyboardInterrupt
         if made:
             with suppress(OSError):
                 folder.rmdir()
@@ -95,13 +97,13 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
 
 
 def replace_file(path: str | Path, *data: bytes | memoryview) -> None:
-    """`replace_files` of one file, given in pieces."""
+    """Write one file, given in pieces, as `replace_files` does."""
     replace_files({Path(path): data})
 
 
 def replace_files(files: Mapping[Path, bytes | Sequence[bytes | memoryview]]) -> None:
-    """Put files in place once all are written, so that nobody sees half of one; never one in place of a device or a
-    pipe. Raises InvalidArgument where it cannot be."""
+    """Write all files to temporary names and then rename them, so that no reader sees a partly written file. Never
+    replaces a device or a pipe. Raises InvalidArgument if writing fails."""
     written: list[Path] = []
     path = Path()
     try:
@@ -109,7 +111,7 @@ def replace_files(files: Mapping[Path, bytes | Sequence[bytes | memoryview]]) ->
             if path.exists() and not path.is_file():
                 raise InvalidArgument(str(path), "cannot be written: it is there, and no file")
             scratch = path.with_name(f".{path.name}.{os.getpid()}.{get_ident()}")
-            written.append(scratch)  # before it is there: an interrupt may come right after
+            written.append(scratch)  # recorded before the file exists, since an interrupt may follow at once
             with open(scratch, "xb") as file:
                 file.writelines([data] if isinstance(data, bytes) else data)
                 file.flush()
@@ -117,10 +119,10 @@ def replace_files(files: Mapping[Path, bytes | Sequence[bytes | memoryview]]) ->
         for path, scratch in zip(files, written, strict=True):
             os.replace(scratch, path)
     except OSError as error:
-        if isinstance(error, FileExistsError):  # it is another's
+        if isinstance(error, FileExistsError):  # the file belongs to another process
             written.pop()
         raise InvalidArgument(str(path), f"cannot be written: {error.strerror or error}") from None
     finally:
-        for scratch in written:  # those that are in place are there no more
+        for scratch in written:  # renamed files no longer exist under these names
             with suppress(OSError):
                 scratch.unlink()

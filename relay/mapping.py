@@ -1,9 +1,9 @@
-"""Large arrays in files that are mapped into memory: model files, saved executables, and weights during a build.
+"""Large arrays in memory-mapped files: model files, saved executables, and weights during a build.
 
-The kernel may drop the pages of a mapped file at any time, and reads them again when they are used. A build moves the
-large arrays that it makes into files without a name (`spilled`), and gives pages back between weights (`release`): it
-needs memory for a few weights, not for all of them. The files lie in the cache's folder; without a cache, or where a
-file cannot be made, arrays stay in memory.
+The kernel may drop the pages of a mapped file at any time and reads them again when they are used. A build moves the
+large arrays that it computes into unnamed files (`spilled`) and gives pages back between weights (`release`), so that
+it needs memory for a few weights at a time instead of all. These files are created in the cache's folder; without a
+cache, or where a file cannot be created, arrays stay in memory.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 LARGE = 16 << 20
-"""Bytes from which a file is mapped instead of read."""
+"""The size in bytes from which a file is mapped instead of read."""
 SPILLED = 1 << 18
-"""Bytes from which an array that a build makes is moved to a file."""
+"""The size in bytes from which an array that a build computes is moved to a file."""
 SEGMENT = 1 << 30
-"""Bytes of address space of a file that such arrays share. The disk has room for those that are written only."""
+"""The size in bytes of the address space of a file that several such arrays share; only written parts take disk
+space."""
 UNRELEASED = 64 << 20
-"""Bytes that are used until pages are given back."""
+"""The number of bytes read or written after which pages are given back to the kernel."""
 _PAGE = 4096
 
 
 class NamelessFile:
-    """A file without a name, mapped; it is gone with the last array in it. Raises OSError."""
+    """A mapped temporary file without a name, deleted with the last array in it. Raises OSError."""
 
     def __init__(self, folder: Path, size: int):
         from tempfile import TemporaryFile  # here: programs that only run what was built do not need it
@@ -49,12 +50,12 @@ class NamelessFile:
 
     @property
     def left(self) -> int:
-        """Bytes that are not taken."""
+        """The number of bytes that have not been allocated yet."""
         return self.size - self._used
 
     def take(self, size: int) -> npt.NDArray[Any]:
-        """The next bytes, from the start of a page. Raises OSError where the disk has no room: to write there without
-        asking would end the process."""
+        """Allocate the next bytes of the file, from the start of a page. Raises OSError if the disk is full (without
+        the check, writing would end the process)."""
         import numpy as np
 
         start = self._used
@@ -64,7 +65,7 @@ class NamelessFile:
 
 
 class Build:
-    """The files that a build has mapped; those that it makes lie in the folder, if there is one."""
+    """The files that a build has mapped; new ones are created in `folder`, if it is not None."""
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
@@ -73,7 +74,7 @@ class Build:
         self._file: NamelessFile | None = None
 
     def room(self, size: int) -> npt.NDArray[Any]:
-        """Bytes in a file. Raises OSError."""
+        """Allocate bytes in a file. Raises OSError."""
         if self.folder is None:
             raise OSError("there is no folder")
         if self._file is None or self._file.left < size:
@@ -82,13 +83,13 @@ class Build:
         return self._file.take(size)
 
     def used(self, size: int) -> None:
-        """So many bytes were read or written."""
+        """Record that this many bytes were read or written, and give pages back if there are enough of them."""
         self.unreleased += size
         if self.unreleased >= UNRELEASED:
             self.release()
 
     def release(self) -> None:
-        """Give all pages back to the kernel."""
+        """Give the pages of all mapped files back to the kernel."""
         self.unreleased = 0
         for each in self.maps:
             each.madvise(MADV_DONTNEED)
@@ -99,7 +100,8 @@ _BUILD: ContextVar[Build | None] = ContextVar("_BUILD", default=None)
 
 @contextmanager
 def build_files(folder: Path | None) -> Generator[None]:
-    """Inside, `spilled` moves arrays to files in the folder, and pages of what `contents` maps are given back."""
+    """A context in which `spilled` moves arrays to files in the folder, and pages of files that `contents` maps are
+    given back."""
     token = _BUILD.set(Build(folder))
     try:
         yield
@@ -108,7 +110,7 @@ def build_files(folder: Path | None) -> Generator[None]:
 
 
 def contents(file: BufferedReader) -> bytes | mmap:
-    """All bytes of an open file, mapped if they are many. Raises OSError."""
+    """All bytes of an open file, mapped if there are at least `LARGE`. Raises OSError."""
     size = os.fstat(file.fileno()).st_size
     if size < LARGE:
         return read_rest(file)
@@ -121,19 +123,20 @@ def contents(file: BufferedReader) -> bytes | mmap:
 
 
 def used(size: int) -> None:
-    """In a build: so many bytes of mapped files were read or written, and are not needed soon."""
+    """During a build, record that this many bytes of mapped files were read or written and are not needed soon."""
     if (build := _BUILD.get()) is not None:
         build.used(size)
 
 
 def release() -> None:
-    """In a build: give the pages of its mapped files back to the kernel, which reads them again when they are used."""
+    """During a build, give the pages of its mapped files back to the kernel, which reads them again when they are
+    used."""
     if (build := _BUILD.get()) is not None:
         build.release()
 
 
 def pieces(data: bytes | mmap | memoryview) -> Iterator[memoryview]:
-    """The bytes from the first to the last, none of which is needed when the next ones are asked for."""
+    """Iterate over the bytes in pieces; the pages of a piece may be given back when the next piece is requested."""
     view = memoryview(data)
     for start in range(0, len(view), UNRELEASED):
         piece = view[start : start + UNRELEASED]
@@ -142,8 +145,8 @@ def pieces(data: bytes | mmap | memoryview) -> Iterator[memoryview]:
 
 
 def room(size: int) -> npt.NDArray[Any] | None:
-    """Bytes in a file of the build, from the start of a page; None outside of a build, for few bytes, and where there
-    can be no file."""
+    """Allocate bytes in a file of the current build, from the start of a page. Returns None outside of a build, for
+    fewer than `SPILLED` bytes, and if no file can be created."""
     build = _BUILD.get()
     if build is None or size < SPILLED:
         return None
@@ -154,7 +157,8 @@ def room(size: int) -> npt.NDArray[Any] | None:
 
 
 def spilled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The same numbers in a file of the build; the array itself if it is small, or a view of a file's bytes already."""
+    """A copy of the array in a file of the current build; the array itself if it is small, or already a view of a
+    file's bytes."""
     if array.nbytes < SPILLED or _is_of_file(array) or (found := room(array.nbytes)) is None:
         return array
     found = found.view(array.dtype).reshape(array.shape)
@@ -164,7 +168,7 @@ def spilled(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _is_of_file(array: npt.NDArray[Any]) -> bool:
-    """Whether the numbers lie in a file that is mapped, or was read as a whole."""
+    """Whether the array's memory is a mapped file, or bytes read from a file."""
     owner: object = array
     while (base := getattr(owner, "base", None)) is not None:
         owner = base

@@ -1,4 +1,4 @@
-"""`IRModule`: a thin handle on xDSL's `ModuleOp`."""
+"""`IRModule`: a thin wrapper of xDSL's `ModuleOp`."""
 
 from __future__ import annotations
 
@@ -49,26 +49,27 @@ if TYPE_CHECKING:
     from relay.partition_report import PartitionReport
 
 REQUESTS = "relay.requests"
-"""The module attribute that lists the passes asked for: an array of dictionaries `pass`, and `before` or `after`."""
+"""The module attribute that lists requested passes: an array of dictionaries with the key `pass`, and `before` or
+`after`."""
 
 
 class Function(FuncOp):
-    """A function of an `IRModule`: xDSL's `FuncOp` itself, and what Relay's functions have besides."""
+    """A function of an `IRModule`: xDSL's `FuncOp` with the methods that Relay's functions have in addition."""
 
     def set_func_attr(self, name: str, value: object) -> Function:
-        """Set an attribute: a text, number, list or dictionary, or an xDSL attribute. Returns the function.
+        """Set an attribute to a text, number, list, dictionary, or xDSL attribute. Returns the function.
 
-        `set_func_attr("compiler", "x")` asks that `annotate-target` offer the function's ops to the compiler `x`.
+        `set_func_attr("compiler", "x")` makes `annotate-target` offer the function's ops to the compiler `x`.
         """
         self.attributes[name] = to_attribute(value, f"attribute {name} of @{self.sym_name.data}")
         return self
 
 
 class IRModule:
-    """A module of functions. `.op` is the xDSL operation; passes, `build` and `relay-opt` take either."""
+    """A module of functions. `.op` is the xDSL operation; passes, `build` and `relay-opt` accept either."""
 
     def __init__(self, op: ModuleOp | Mapping[str, FuncOp] | None = None):
-        """A handle on xDSL's op; or a module of its own of functions by name, as TVM's constructor makes one."""
+        """Wrap xDSL's op; or, like TVM's constructor, create a module from functions by name."""
         functions: Mapping[str, object] = op if is_mapping(op) else {}
         owned = ModuleOp([]) if op is None or functions is op else op
         self.op = instance(owned, ModuleOp, "IRModule", "text is read by IRModule.parse")
@@ -77,7 +78,7 @@ class IRModule:
 
     @staticmethod
     def parse(text: str, weights: Mapping[str, Array] | None = None, name: str = "<text>") -> IRModule:
-        """Read MLIR text; weights that it only names (`dense_resource<...>`) are looked up in `weights`.
+        """Parse MLIR text; weights that the text only names (`dense_resource<...>`) are looked up in `weights`.
 
         Raises Malformed, with line and column, if the text does not parse or verify.
         """
@@ -88,7 +89,7 @@ class IRModule:
             start = error.span.start
             line = text.count("\n", 0, start) + 1
             column = start - (text.rfind("\n", 0, start) + 1) + 1
-            said = error.msg.replace("{first_char}", error.span.text[:1])  # what xDSL's lexer means to say
+            said = error.msg.replace("{first_char}", error.span.text[:1])  # fills in xDSL's unformatted placeholder
             raise Malformed(f"{name}:{line}:{column}", said) from None
         except RecursionError:
             raise Malformed(name, "is nested too deeply") from None
@@ -99,7 +100,7 @@ class IRModule:
         return mod
 
     def bind(self, weights: Mapping[str, Array]) -> None:
-        """Give the weights that the module's text only named their numbers, by handle.
+        """Set the values of weights that the module's text only named, by handle.
 
         Raises InvalidArgument if one is missing or has another shape or dtype.
         """
@@ -123,12 +124,13 @@ class IRModule:
         if name not in functions:
             known = ", ".join(functions) or "none"
             raise InvalidArgument(f"function {name}", "is not in the module", f"it has {known}")
-        function = cast(Function, functions[name])  # its class stays FuncOp, by which xDSL's interpreter finds it
+        # the class of the op stays FuncOp, by which xDSL's interpreter looks it up
+        function = cast(Function, functions[name])
         object.__setattr__(function, "set_func_attr", MethodType(Function.set_func_attr, function))
         return function
 
     def __setitem__(self, name: str, function: FuncOp) -> None:
-        """Add or replace a function; it takes the name."""
+        """Add or replace a function, renaming it to `name`; a function that belongs to a module is copied."""
         instance(function, FuncOp, f"function {name}", "a function is a func.func")
         new = function.clone() if function.parent is not None else function
         new.properties["sym_name"] = StringAttr(name)
@@ -141,16 +143,17 @@ class IRModule:
             old.erase()
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the functions. Raises InvalidArgument for `mod, params = ...`, as scripts for TVM have it."""
+        """The names of the functions. Raises InvalidArgument for `mod, params = ...`, which scripts for TVM write."""
         if caller_does("UNPACK_SEQUENCE"):
             hint = "write `mod = ...`; `mod.weights` are the weights, `list(mod)` the functions' names"
             raise InvalidArgument("mod, params = ...", "importers return one module, with the weights in it", hint)
         return iter(self.functions)
 
     def request_pass(self, name: str, *, before: str | None = None, after: str | None = None) -> None:
-        """Ask for a pass that the next pipeline is to run: before or after the pass named, else at once.
+        """Request that the next pipeline runs a pass: before or after the pass named, or else first.
 
-        `name` is in a pipeline's syntax, options included. It is kept as an attribute of the module, `relay.requests`.
+        `name` is written as in a pipeline, with its options. Requests are stored in the module's attribute
+        `relay.requests`.
         """
         where = f"request_pass({shown(name)})"
         if before is not None and after is not None:
@@ -162,25 +165,26 @@ class IRModule:
         self.op.attributes[REQUESTS] = ArrayAttr([*(old.data if isa(old, ArrayAttr[Attribute]) else ()), row])
 
     def partition_report(self, inputs: object = None) -> PartitionReport:
-        """What external compilers take of the module, and why they do not take the rest; `print` it. With inputs of
-        `@main`, as arrays in order or by name, also how far each function is off on what then reaches it."""
+        """A report of which ops external compilers take, and why they do not take the others; `print` it. With
+        `inputs`, arrays for `@main` in order or by name, it also gives the error of each partitioned function on the
+        data that reach it."""
         from relay.universe import partition_report
 
         return partition_report(self, inputs)
 
     def constants(self) -> Iterator[tuple[str, ConstantOp]]:
-        """The labelled constants, in the module's order."""
+        """The labelled constants of the module, with their labels, in program order."""
         for op in self.op.walk():
             if isinstance(op, ConstantOp) and op.label is not None:
                 yield op.label.data, op
 
     @property
     def weights(self) -> dict[str, Array]:
-        """The labelled constants by name, zero-copy and read-only."""
+        """The arrays of the labelled constants by label; they are read-only and share the constants' memory."""
         return {label: to_numpy(op.value) for label, op in self.constants()}
 
     def replace_weights(self, params: Mapping[str, npt.ArrayLike]) -> None:
-        """Replace weights by name; an unknown name, another shape or another dtype is an InvalidArgument."""
+        """Replace weights by name. Raises InvalidArgument for an unknown name, another shape or another dtype."""
         known = dict(self.constants())
         for name, array in arrays(params).items():
             if name not in known:
@@ -191,7 +195,7 @@ class IRModule:
             op.properties["value"] = elements(array.copy(), label=name)
 
     def side_car(self) -> dict[str, Array]:
-        """What `to_text()` leaves out: the weights it prints by handle only."""
+        """The weights that `to_text()` prints by handle only, by handle."""
         found: dict[str, Array] = {}
         for op in self.op.walk():
             for attr in (*op.properties.values(), *op.attributes.values()):
@@ -199,8 +203,8 @@ class IRModule:
         return found
 
     def save_weights(self, path: str | PathLike[str]) -> None:
-        """Write `side_car()` as a safetensors file (needs the `safetensors` package). Numbers that the format has no
-        type for are bytes in it, those of 2 and 4 bits several a byte; the file's metadata tells their types."""
+        """Write `side_car()` as a safetensors file (needs the `safetensors` package). Numbers of types that the format
+        lacks are stored as bytes (2- and 4-bit ones packed), with their types in the file's metadata."""
         try:
             from safetensors.numpy import save
         except ImportError:
@@ -216,7 +220,7 @@ class IRModule:
             raise InvalidArgument(f"save_weights {path}", f"cannot be written: {error}") from None
 
     def to_text(self, *, weights: bool = False, generic: bool = False, locations: bool = False) -> str:
-        """MLIR text; weights over 1 KiB by name and hash, or in full if `weights`."""
+        """The module as MLIR text; weights over 1 KiB are printed by name and hash, or in full with `weights`."""
         out = StringIO()
         cls = WeightPrinter if weights else Printer
         cls(out, print_generic_format=generic, print_debuginfo=locations).print_op(self.op)
@@ -226,25 +230,26 @@ class IRModule:
         return self.to_text()
 
     def astext(self, show_meta_data: bool = True) -> str:
-        """TVM's name of `to_text`; weights in full if `show_meta_data`."""
+        """The module as MLIR text, with all weights in full if `show_meta_data`: TVM's name of `to_text`."""
         return self.to_text(weights=show_meta_data)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The HTML that a notebook shows for the module."""
         from relay.universe import shown_in_notebook
 
         return shown_in_notebook(self)
 
     def clone(self) -> IRModule:
-        """A deep copy that shares the weights."""
+        """A deep copy that shares the weights' memory."""
         return IRModule(self.op.clone())
 
     def structurally_equal(self, other: IRModule | ModuleOp) -> bool:
-        """Whether both are the same ops, types, attributes and weights; names of values and locations do not matter."""
+        """Whether both modules have the same ops, types, attributes and weights; names of values and locations are
+        ignored."""
         return self.op.is_structurally_equivalent(other.op if isinstance(other, IRModule) else other)
 
     def structural_hash(self) -> str:
-        """32 digits, the same for modules that are structurally equal, in every process."""
+        """A hash of 32 hexadecimal digits that is equal for structurally equal modules, in every process."""
         digest, numbers = hashlib.sha256(), dict[SSAValue, int]()
 
         def add(op: Operation) -> None:
@@ -267,8 +272,8 @@ class IRModule:
         return digest.hexdigest()[:32]
 
     def verify(self, where: str = "module") -> None:
-        """Raise Malformed if an op, or the names of a function's sizes, are not valid; it names the place of the first
-        such op, or `where` if that is not known."""
+        """Raise Malformed if an op, or a function's named sizes (`relay.symbols`), are invalid. The error names the
+        location of the first invalid op, or `where` if that is unknown."""
         if (wrong := why_invalid(self.op)) is not None:
             op, message = next(invalid(self.op), (self.op, wrong))
             raise Malformed(words(op.location) or where, message)
@@ -276,8 +281,8 @@ class IRModule:
 
 
 def read_module(path: str | PathLike[str]) -> IRModule:
-    """The module of a file of MLIR text; of `x.mlir`, weights that it only names are in `x.safetensors`, if that is
-    there. Raises InvalidArgument, Malformed."""
+    """Read a module from a file of MLIR text; weights that `x.mlir` only names are read from `x.safetensors`, if that
+    exists. Raises InvalidArgument, Malformed."""
     file = checked_path(path, "module")
     try:
         text = read_file(file).decode("utf-8-sig")
@@ -290,7 +295,7 @@ def read_module(path: str | PathLike[str]) -> IRModule:
 
 
 def load_weights(path: str) -> dict[str, Array]:
-    """The arrays of a safetensors file by name."""
+    """The arrays of a safetensors file by name. Raises InvalidArgument, Malformed."""
     try:
         from safetensors import SafetensorError, deserialize
     except ImportError:
@@ -303,14 +308,14 @@ def load_weights(path: str) -> dict[str, Array]:
         }
     except SafetensorError as error:
         raise Malformed(path, str(error), "weights are what --save-weights wrote") from None
-    except KeyError as error:  # a dtype that numpy lacks
+    except KeyError as error:  # a dtype that numpy does not have
         raise Malformed(path, f"holds numbers of {error.args[0]}", "weights are what --save-weights wrote") from None
     except OSError as error:
         raise InvalidArgument(path, f"cannot be read: {error.strerror}") from None
 
 
 def arrays(params: object) -> dict[str, Array]:
-    """Weights by name, as arrays. Raises InvalidArgument for what holds no numbers."""
+    """The values of a mapping as arrays by name. Raises InvalidArgument for a value that holds no numbers."""
     found: dict[str, Array] = {}
     for name, value in mapping(params, "params", "{name: array}").items():
         where = f"params['{name}']"
@@ -325,13 +330,13 @@ def arrays(params: object) -> dict[str, Array]:
 
 
 def _sorted(table: Mapping[str, Attribute]) -> str:
-    """Attributes as text, in the order of their names, which is all that tells equal dictionaries apart."""
+    """Attributes as text, ordered by name: equal dictionaries may differ in order."""
     parts = (f"{name}={_sorted(a.data) if isinstance(a, DictionaryAttr) else a}" for name, a in sorted(table.items()))
     return f"{{{', '.join(parts)}}}"
 
 
 def _weights(attr: Attribute) -> Iterator[tuple[str, Array]]:
-    """The handles and numbers of the weights that an attribute is or holds, and of those of upstream's ops."""
+    """The handles and arrays of the weights in an attribute, including those of upstream's resource attributes."""
     if isinstance(attr, WeightAttr):
         yield attr.handle, attr.array
     elif isinstance(attr, DenseResourceAttr) and hasattr(attr, "array"):
@@ -342,7 +347,7 @@ def _weights(attr: Attribute) -> Iterator[tuple[str, Array]]:
 
 
 def _bound(attr: Attribute, weights: Mapping[str, Array]) -> Attribute:
-    """The attribute with the numbers of the weights that it only names."""
+    """The attribute with the arrays of weights that it only names filled in. Raises InvalidArgument."""
     if isinstance(attr, DictionaryAttr):
         return DictionaryAttr({key: _bound(value, weights) for key, value in attr.data.items()})
     if not isinstance(attr, DenseResourceAttr) or hasattr(attr, "array"):

@@ -1,4 +1,4 @@
-"""`mod.partition_report()`: which external compiler has which op of a module, and why the others do not have it."""
+"""`mod.partition_report()`: which external compiler takes which op of a module, and why the others do not."""
 
 from __future__ import annotations
 
@@ -10,49 +10,50 @@ from itertools import groupby
 EXACT = "exact"
 HOST = "host"
 WIDTH = 48
-"""The longest that a source or a list of ops is in the table."""
+"""The maximum width of the operator and ops columns of the table, in characters."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One op: what it is, where it comes from and is now, who takes it, and why others do not."""
+    """One op: its origin in the model, its function, the compiler that takes it, and the reasons why others do not."""
 
     op: str
     source: str
-    """The operator of the model, else the place in the text; empty if neither is known."""
+    """The operator of the model, or the location in the MLIR text; empty if both are unknown."""
     function: str
     compiler: str = ""
-    """Empty for the host."""
+    """The compiler that takes the op; empty for the host."""
     place: str = ""
-    """`region K`, or the name of the function, of that compiler; empty where the op is only annotated."""
+    """`region K`, or the name of the compiler's function, that contains the op; empty if the op is only annotated."""
     macs: int = 0
-    """Multiply-accumulates."""
+    """The number of multiply-accumulates of the op."""
     line: int = -1
-    """The number of the operator or the line of the text; -1 if not known."""
+    """The index of the model's operator, or the line of the text; -1 if unknown."""
     refused: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Why the other compilers that were asked do not have it."""
+    """The reason why each of the other compilers does not take the op, by compiler."""
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What tells the op from others, as far as it can be told."""
+        """Identifies the op among others, as far as function, op name and origin can."""
         return self.function, self.op, self.source
 
 
 @dataclass(frozen=True)
 class PartitionReport:
-    """A row for each op of the model, in its order as far as that is known; `print` shows a table by operator."""
+    """A row for each op of the model, in the model's order as far as it is known; `print` shows a table by operator."""
 
     rows: tuple[Row, ...]
     targets: tuple[str, ...]
-    """The compilers that were asked, and those that have something."""
+    """The external compilers that were considered, or that have at least one op."""
     accuracy: Mapping[str, str] = field(default_factory=dict[str, str])
-    """How far each partitioned function may be off, in words: "exact", or what `relay.byoc.accuracy` finds."""
+    """The possible error of each partitioned function, as text: "exact", or the finding of `relay.byoc.accuracy`."""
 
     plan: Mapping[str, float] = field(default_factory=dict[str, float])
-    """If costs chose: microseconds of the plan (`chosen`), of the host alone (`host`) and of each compiler alone."""
+    """Estimated times in microseconds, if ops were assigned by cost: of the plan (`chosen`), of the host alone
+    (`host`), and of each compiler alone."""
 
     def of(self, compiler: str) -> list[Row]:
-        """What a compiler has; the host, if it is empty."""
+        """The rows of a compiler; those of the host if `compiler` is empty."""
         return [row for row in self.rows if row.compiler == compiler]
 
     def places(self, compiler: str) -> list[str]:
@@ -60,7 +61,8 @@ class PartitionReport:
         return list(dict.fromkeys(f"{row.function} {row.place}" for row in self.of(compiler) if row.place))
 
     def summary(self) -> list[str]:
-        """A line for each compiler and the host: how many ops, how much of the work, in how many pieces."""
+        """A line for each compiler and the host: its number of ops, its share of multiply-accumulates, and its number
+        of parts."""
         macs = sum(row.macs for row in self.rows)
         lines: list[str] = []
         for name in (*self.targets, ""):
@@ -76,8 +78,8 @@ class PartitionReport:
         return lines
 
     def __str__(self) -> str:
-        """The summary; how far functions may be off that are not exact; a table: operator of the model, its ops, where
-        they are, why others do not have them."""
+        """The summary, the possible error of each function that is not exact, and a table of operators: the model's
+        operator, its ops, the compiler that takes them, the reasons of the other compilers."""
         table = [("operator", "ops", "where", "why not elsewhere")]
         for _, group in groupby(self.rows, key=lambda row: (row.function, row.compiler, row.place, row.source)):
             table.append(line(list(group)))
@@ -87,14 +89,15 @@ class PartitionReport:
         return "\n".join([*self.summary(), *accuracy, "", *map(str.rstrip, rows)])
 
     def to_json(self) -> str:
-        """The same as JSON: `{"targets": [...], "summary": [...], "accuracy": {...}, "plan": {...}, "rows": [...]}`."""
+        """The report as JSON: `{"targets": [...], "summary": [...], "accuracy": {...}, "plan": {...}, "rows":
+        [...]}`."""
         facts = {"targets": self.targets, "summary": self.summary()}
         facts |= {"accuracy": dict(self.accuracy), "plan": dict(self.plan)}
         return json.dumps(facts | {"rows": [asdict(row) for row in self.rows]}, indent=2)
 
 
 def line(rows: Sequence[Row]) -> tuple[str, str, str, str]:
-    """The cells for ops of one operator that are in one place."""
+    """The table cells for the ops of one operator that are in one region or function."""
     first = rows[0]
     where = first.compiler or HOST
     if first.place:
@@ -105,5 +108,5 @@ def line(rows: Sequence[Row]) -> tuple[str, str, str, str]:
 
 
 def shortened(text: str) -> str:
-    """The text, its middle left out where it is long."""
+    """The text, its middle replaced by `...` if it is longer than `WIDTH`."""
     return text if len(text) <= WIDTH else f"{text[: WIDTH - 18]}...{text[-15:]}"

@@ -1,4 +1,4 @@
-"""Plug-ins by name: ours, those of installed packages (entry points), and those that a program registers."""
+"""Plug-ins by name: relay's own, those of installed packages (entry points), and those registered at run time."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ DISTRIBUTION = "relay-mlir"
 
 
 def installed(group: str) -> tuple[EntryPoint, ...]:
-    """The entry points of this group, sorted by name. Looking through all that is installed takes milliseconds, so it
-    is done once for a path as it is, for every group."""
+    """The entry points of this group, sorted by name. Scanning the installed packages takes milliseconds, so the result
+    is cached until `sys.path` or one of its folders changes."""
     found = _installed(tuple((folder, changed(folder)) for folder in sys.path))
     return tuple(sorted(found(group=group), key=lambda point: (point.name, point.value)))
 
 
 def changed(folder: str) -> int:
-    """When something was last installed into a folder; 0 if it is none."""
+    """The modification time of a folder in nanoseconds; 0 if there is no such folder."""
     try:
         return os.stat(folder or ".").st_mtime_ns
     except OSError:
@@ -40,8 +40,8 @@ def _installed(path: tuple[tuple[str, int], ...]) -> Callable[..., EntryPoints]:
 
 
 def installation(extra: str) -> str:
-    """The command that installs an extra of this distribution, published or not: pip keeps what is installed; a
-    checkout that is not installed is named by its folder. Empty for no extra."""
+    """The pip command that installs an extra of this distribution; for an uninstalled checkout it names the checkout's
+    folder. Empty if `extra` is."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     if not extra:
@@ -56,38 +56,40 @@ def installation(extra: str) -> str:
 
 
 def lacking(name: str, error: ModuleNotFoundError) -> str:
-    """The line of a command that cannot start for lack of a package."""
+    """The error line of a command that cannot start because a package is missing."""
     package = (error.name or "").partition(".")[0]
     return f"{name}: the package {package} is not installed; pip install {package}"
 
 
 @dataclass
 class PlugIns(Generic[T]):
-    """The plug-ins of one kind. What was registered goes before ours, and ours before those of packages."""
+    """The plug-ins of one kind. Registered ones take precedence over relay's own, and these over those of packages."""
 
     kind: str
-    """What a plug-in is called in messages."""
+    """The word for a plug-in of this kind in messages."""
     group: str
-    """The group of entry points that name them."""
+    """The entry point group of these plug-ins."""
     ours: dict[str, str]
-    """Those of this package, there without being installed: name to `package.module:object`."""
+    """Relay's own plug-ins, as `package.module:object` by name; they work without installing relay."""
     registered: dict[str, T] = field(default_factory=dict[str, T])
-    """What this process was given, by name; the last of a name."""
+    """The plug-ins registered in this process, by name; the last one registered under a name is kept."""
 
     def register(self, name: str, plug_in: T) -> None:
-        """Make a plug-in known to this process. Warns where it hides another of its name; one that is defined again, as
-        notebooks do, takes the old one's place."""
+        """Register a plug-in in this process. Warns if it hides another one of that name; redefining the same object,
+        as in notebooks, replaces it silently."""
         hidden = [spelled(self.registered[name])] if name in self.registered else []
         self._warn(name, spelled(plug_in), [each for each in (*hidden, *self.places(name)) if each != spelled(plug_in)])
         self.registered[name] = plug_in
 
     def places(self, name: str) -> list[str]:
-        """Where the plug-ins of a name are that nobody registered: ours, then those of packages."""
+        """The places (`package.module:object`) of the unregistered plug-ins of a name: relay's own, then those of
+        packages."""
         ours = [self.ours[name]] if name in self.ours else []
         return list(dict.fromkeys([*ours, *(point.value for point in installed(self.group) if point.name == name)]))
 
     def chosen(self, name: str) -> EntryPoint | None:
-        """The one of a name that nobody registered: ours, else a package's. Warns where it hides another."""
+        """The entry point of the unregistered plug-in of a name: relay's own, or else a package's. Warns if it hides
+        another."""
         from importlib.metadata import EntryPoint
 
         places = self.places(name)
@@ -97,7 +99,7 @@ class PlugIns(Generic[T]):
         return EntryPoint(name, places[0], self.group)
 
     def names(self) -> list[str]:
-        """Every known name, sorted; nothing is imported."""
+        """All known names, sorted; nothing is imported."""
         return sorted({*self.ours, *self.registered, *(point.name for point in installed(self.group))})
 
     def _warn(self, name: str, chosen: str, hidden: Sequence[str]) -> None:
@@ -107,5 +109,5 @@ class PlugIns(Generic[T]):
 
 
 def spelled(plug_in: object) -> str:
-    """Where a class or a function is, as an entry point says it."""
+    """The place of a class or function in entry point notation, `package.module:name`."""
     return f"{plug_in.__module__}:{getattr(plug_in, '__qualname__', type(plug_in).__qualname__)}"

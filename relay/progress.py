@@ -1,4 +1,4 @@
-"""Names that stood here up to 0.1, each with a warning that names its new place. Goes with 0.3."""
+"""Deprecated: names of this module up to 0.1, imported from their new modules with a warning. To be removed in 0.3."""
 
 from relay.doors import door
 

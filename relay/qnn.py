@@ -1,4 +1,4 @@
-"""Passes on quantised modules: `mod = relay.qnn.Legalize()(mod)`."""
+"""The passes on quantised modules under Relay's names: `mod = relay.qnn.Legalize()(mod)`."""
 
 from relay.transforms.qnn_legalize import QnnLegalize as Legalize
 

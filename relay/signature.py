@@ -1,14 +1,15 @@
-"""What a function's arguments and results stand for: names, quantisation, initial states, kept on the function itself.
+"""Descriptions of a function's arguments and results (names, quantisation, initial states), stored on the function.
 
 `relay.inputs` and `relay.outputs` are discardable attributes of a `func.func`: an array with one dictionary per
 argument (or result):
 
-- `name`: string, what the user calls it; unique among the inputs and among the outputs;
-- `kind`: "input", "output", or "state": a tensor that lives from one run to the next, given as an argument and
-  returned as a result of the same name;
-- `dtype`: the element type, kept because lowered functions are signless;
-- `scale` (f32) and `zero_point` (i64), absent where the tensor has no or more than one scale;
-- `initial`, of states: the number, or the elements, that the state starts with.
+- `name`: string, the name that users see; unique among the inputs and among the outputs;
+- `kind`: "input"; "output"; "state": a tensor kept from one run to the next, both an argument and a result of that
+  name; or "count": a result that holds how many indices of other results are valid;
+- `dtype`: the element type, stored because lowered functions are signless;
+- `scale` (f32) and `zero_point` (i64), absent if the tensor has no scale or several;
+- `initial`, for states: the initial value, as one number for all elements or as a tensor;
+- `count` and `axis`, for outputs: the name of the result of kind "count", and the axis whose length it gives.
 """
 
 from __future__ import annotations
@@ -43,25 +44,27 @@ KINDS = ("input", "state", "output", "count")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorInfo:
-    """One argument or result of a function."""
+    """The description of one argument or result of a function."""
 
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     kind: str = "input"
-    """"input", "state" or "output", or "count": a number that says how much of other outputs is there."""
+    """"input", "state", "output", or "count": an output that says how many indices of other outputs are valid."""
     scale: float | None = None
-    """Real units per step: `real = scale * (code - zero_point)`; None where the numbers are no codes."""
+    """Real units per step: `real = scale * (code - zero_point)`; None if the elements are no quantized values."""
     zero_point: int = 0
     initial: Array | None = None
-    """States: what the first run starts with, in the tensor's shape."""
+    """For states, the value before the first run, in the tensor's shape."""
     count: str = ""
-    """Outputs: the one that says how many indices along `axis` are there; what is behind them means nothing."""
+    """For outputs, the name of the output that says how many indices along `axis` are valid; elements beyond are
+    undefined."""
     axis: int = 0
 
 
 def write(function: FuncOp, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
-    """Keep on the function what its arguments and results stand for; shapes stay in its type."""
+    """Store descriptions of the arguments and results on the function; shapes are not stored, since its type has them.
+    Raises InvalidArgument if their number is wrong."""
     for infos, types, what in (
         (inputs, function.function_type.inputs, "arguments"),
         (outputs, function.function_type.outputs, "results"),
@@ -74,7 +77,8 @@ def write(function: FuncOp, inputs: Sequence[TensorInfo], outputs: Sequence[Tens
 
 
 def read(function: FuncOp) -> tuple[list[TensorInfo], list[TensorInfo]]:
-    """Inputs and outputs, one for each argument and result; names are arg0, …, out0, … where the function says none."""
+    """The descriptions of all arguments and results; without a stored description names are arg0, ... and out0, ....
+    Raises Malformed."""
     types = function.function_type
     return (
         _read(function, INPUTS, list(types.inputs), "arg", "input"),
@@ -83,7 +87,7 @@ def read(function: FuncOp) -> tuple[list[TensorInfo], list[TensorInfo]]:
 
 
 def cut(results: Sequence[Array], infos: Sequence[TensorInfo]) -> tuple[Array, ...]:
-    """What a caller gets: results as long as their counts say, without these."""
+    """The results that a caller gets: each cut to the length that its count gives, without the counts themselves."""
     numbers = {info.name: int(array) for info, array in zip(infos, results, strict=True) if info.kind == "count"}
     pairs = zip(infos, results, strict=True)
     return tuple(
@@ -93,8 +97,8 @@ def cut(results: Sequence[Array], infos: Sequence[TensorInfo]) -> tuple[Array, .
 
 
 def check(function: FuncOp) -> None:
-    """Raise Malformed where the function describes a tensor of numbers of another size or kind than it has: a pass has
-    changed its type and left the description as it was."""
+    """Raise Malformed if a description's dtype differs in size or kind from the type of its argument or result, as when
+    a pass changes the type but not the description."""
     for infos, types in zip(
         read(function), (function.function_type.inputs, function.function_type.outputs), strict=True
     ):

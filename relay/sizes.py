@@ -1,4 +1,4 @@
-"""`Symbol`: a size that is not known but has a name, as the compiler and the runtime know it."""
+"""`Symbol`: a named size that is unknown at compile time, used by the compiler and the runtime."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from relay.errors import InvalidArgument
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """One size, wherever it stands."""
+    """One unknown size, and all the axes that have it."""
 
     name: str
     places: tuple[tuple[int, int], ...]
-    """Argument and axis, in order."""
+    """The axes of that size as pairs (argument, axis), in order."""
     minimum: int = 1
     maximum: int | None = None
     multiple: int = 1
 
     def check(self, size: int) -> int:
-        """The size. Raises InvalidArgument if it is not one that the symbol may be."""
+        """The size, if the symbol may have it. Raises InvalidArgument otherwise."""
         most = size if self.maximum is None else self.maximum
         if not self.minimum <= size <= most or size % self.multiple:
             upto = "" if self.maximum is None else f" to {self.maximum}"

@@ -1,10 +1,11 @@
-"""A folder of compiled code by key, for builds to come: safe under several writers, bounded, never needed.
+"""A cache folder of compiled code by key: safe with several writers, bounded in size, and optional.
 
-What is read is run. So a file is taken only if it and the folder belong to this user, if nobody else may write to them,
-and if it was written under the key that it is looked up by: it begins with the SHA-256 of the key and the data.
+Cached code is executed. A file is therefore only read if it and the folder belong to this user, if nobody else may
+write to them, and if it was written under the key that is looked up: it begins with the SHA-256 of the key and the
+data.
 
-`RELAY_CACHE_DIR` names the folder; `off` means that there is none. By default it is `relay` in `XDG_CACHE_HOME`, or in
-`~/.cache`. `RELAY_CACHE_BYTES` bounds it (default: 1 GiB): what was not used for longest goes first.
+`RELAY_CACHE_DIR` names the folder; `off` disables the cache. The default is `relay` in `XDG_CACHE_HOME`, or in
+`~/.cache`. `RELAY_CACHE_BYTES` limits its size (default: 1 GiB); the least recently used entries are deleted first.
 """
 
 from __future__ import annotations
@@ -25,40 +26,40 @@ from relay.mapping import contents, pieces, used
 FOLDER, LIMIT = "RELAY_CACHE_DIR", "RELAY_CACHE_BYTES"
 DEFAULT_LIMIT = 1 << 30
 SUM_BYTES = 64
-"""The SHA-256, and zeros: what is mapped begins at a multiple of 64 bytes."""
+"""The size of a file's header in bytes: the SHA-256 and zeros, so that mapped data begin at a multiple of 64 bytes."""
 OURS = re.compile(r"\w+-[0-9a-f]{64}|\.\w+-[0-9a-f]{64}\.\d+\.\d+")
-"""Names of what is kept, as `key_of` makes them, and of what is being written."""
+"""Matches the file names of entries, as `key_of` makes them, and of entries that are being written."""
 
 
 class Entry(NamedTuple):
-    """A file that is kept."""
+    """A file of the cache."""
 
     used: float
-    """When it was last used, in seconds."""
+    """The time of the last use, in seconds since the epoch."""
     size: int
     path: str
 
 
 @dataclass(frozen=True)
 class Store:
-    """Bytes by key (a name for a file), under a folder of which `limit` bytes may be used."""
+    """The bytes of compiled code by key (a file name), in a folder of which `limit` bytes may be used."""
 
     folder: Path
     limit: int = DEFAULT_LIMIT
 
     def get(self, key: str) -> bytes | None:
-        """What was put under the key; None if nothing was, or it is damaged or cannot be read."""
+        """The bytes stored under the key; None if there are none, or they are damaged or cannot be read."""
         found = self.view(key)
         return None if found is None else bytes(found)
 
     def view(self, key: str) -> memoryview | None:
-        """The same as a view of bytes that are mapped if they are many."""
+        """The bytes stored under the key, mapped into memory if the file is large; None as for `get`."""
         try:
             found = self._read(key)
         except (OSError, MemoryError):
             return None
         path = self.folder / key
-        with suppress(OSError):  # a file system that is read only
+        with suppress(OSError):  # the file system may be read-only
             os.utime(path)
         data = memoryview(found)[SUM_BYTES:]
         if _sum(key, data) != found[:SUM_BYTES]:
@@ -68,7 +69,8 @@ class Store:
         return data
 
     def _read(self, key: str) -> bytes | mmap:
-        """The file of the key. Raises OSError, also if somebody else owns it or the folder, or may write to them."""
+        """Open and read the key's file. Raises OSError, also if the file or the folder belongs to somebody else or is
+        writable by others."""
         folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             check = os.fstat(folder)
@@ -82,7 +84,7 @@ class Store:
             return contents(file)
 
     def put(self, key: str, *data: bytes | memoryview) -> None:
-        """Keep the bytes in their order, if that can be done: nobody sees half of them, a full disk is no error."""
+        """Store the concatenated bytes under the key, atomically. Failing to write, as on a full disk, is no error."""
         scratch = self.folder / f".{key}.{os.getpid()}.{threading.get_ident()}"
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -95,12 +97,12 @@ class Store:
             self.trim()
         except OSError:
             pass
-        finally:  # an interrupt leaves nothing behind either; what is in place is there no more
+        finally:  # after an interrupt, too; a file that was renamed no longer exists under this name
             with suppress(OSError):
                 scratch.unlink()
 
     def entries(self) -> list[Entry]:
-        """What is kept, oldest use first; files that no store puts there are none of ours."""
+        """The stored entries, least recently used first; other files in the folder are ignored."""
         found: list[Entry] = []
         with suppress(OSError), os.scandir(self.folder) as entries:
             for entry in entries:
@@ -112,15 +114,16 @@ class Store:
         return sorted(found)
 
     def trim(self) -> None:
-        """Delete what was not used for longest while more than `limit` bytes are kept."""
+        """Delete the least recently used entries until at most `limit` bytes are stored."""
         self._delete(self.limit)
 
     def clear(self) -> tuple[int, int]:
-        """Delete what is kept; how many entries were, and their bytes."""
+        """Delete all entries. Returns their number and their size in bytes."""
         return self._delete(-1)
 
     def _delete(self, limit: int) -> tuple[int, int]:
-        """Delete the oldest entries until at most so many bytes are left; their number and bytes."""
+        """Delete the least recently used entries until at most `limit` bytes are left. Returns the number and bytes
+        deleted."""
         found = self.entries()
         count, deleted, total = 0, 0, sum(entry.size for entry in found)
         for entry in found:
@@ -133,7 +136,7 @@ class Store:
 
 
 def _sum(key: str, *data: bytes | memoryview) -> bytes:
-    """What a file begins with."""
+    """The header of a file: the SHA-256 of the key and the data, padded to `SUM_BYTES`."""
     digest = sha256(key.encode() + b"\0")
     for part in data:
         for piece in pieces(part):
@@ -142,18 +145,18 @@ def _sum(key: str, *data: bytes | memoryview) -> bytes:
 
 
 def _only_ours(status: os.stat_result) -> bool:
-    """Whether this user owns it and nobody else may write to it."""
+    """Whether this user owns the file and nobody else may write to it."""
     return status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
 def _private(path: str, flags: int) -> int:
-    """Open a file that only this user can write to, whatever the process's mask says."""
+    """An opener for `open` that creates a file with mode 0600, regardless of the process's umask."""
     return os.open(path, flags, 0o600)
 
 
 def store() -> Store | None:
-    """The store that the environment names; None if it names none, or others than this user can write to it: what
-    lies there is run."""
+    """The cache that the environment selects; None if it is disabled, or if others than this user can write to its
+    folder, since its contents are executed."""
     asked = os.environ.get(FOLDER)
     if asked == "off":
         return None
@@ -161,12 +164,12 @@ def store() -> Store | None:
         folder = Path(
             asked or os.path.join(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "relay")
         ).absolute()
-    except RuntimeError:  # nobody's home
+    except RuntimeError:  # there is no home directory
         return None
     try:
         safe = _only_ours(folder.stat())
     except FileNotFoundError:
-        safe = True  # it will be made
+        safe = True  # the folder will be created
     except OSError:
         return None
     return Store(folder, _limit()) if safe else None
@@ -178,7 +181,7 @@ def _limit() -> int:
 
 
 def key_of(kind: str, *parts: str | bytes | mmap) -> str:
-    """A key of these parts, each told from the next."""
+    """A key, `kind-` and the SHA-256 of the parts, each hashed with its length."""
     digest = sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part

@@ -1,12 +1,12 @@
-"""Sizes that are not known but have names: `relay.symbols`, a discardable attribute of a `func.func`.
+"""Named sizes that are unknown at compile time: `relay.symbols`, a discardable attribute of a `func.func`.
 
-An array with one dictionary per symbol:
+The attribute is an array with one dictionary per symbol:
 
 - `name`: string, unique in the function;
-- `places`: where the size stands, `[argument, axis]` each, in order; it is one size, so that inputs agree;
-- `minimum` (1 if it is absent), `maximum` (none), `multiple` (1): what the size may be.
+- `places`: the axes that have the size, as `array<i64: argument, axis>` each, in order; at run time all must agree;
+- `minimum` (default 1), `maximum` (default: none), `multiple` (default 1): the sizes that are allowed, as `i64`.
 
-Places are `array<i64: argument, axis>`, numbers are `i64`. `IRModule.verify` reads the attribute.
+`IRModule.verify` reads the attribute.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from relay.sizes import Symbol as Symbol
 
 SYMBOLS = "relay.symbols"
 NUMBERS = {"minimum": 1, "maximum": None, "multiple": 1}
-"""Entries that may be absent, and what they are then."""
+"""The optional entries and their defaults."""
 
 
 def write(function: FuncOp, symbols: Sequence[Symbol]) -> None:
-    """Keep the symbols on the function. Raises Malformed where they do not fit it."""
+    """Store the symbols on the function. Raises Malformed if they do not fit its type."""
     rows: list[DictionaryAttr] = []
     for symbol in symbols:
         row: dict[str, Attribute] = {
@@ -55,8 +55,8 @@ def write(function: FuncOp, symbols: Sequence[Symbol]) -> None:
 
 
 def read(function: FuncOp) -> list[Symbol]:
-    """The symbols of a function. Raises Malformed for an attribute of another form, names that are empty or stand
-    twice, places that are no `?` of an argument or have two symbols, and ranges without a size."""
+    """The symbols of a function. Raises Malformed if the attribute has another form, names are empty or not unique, a
+    place is not an unknown size of an argument or belongs to two symbols, or no size satisfies the bounds."""
     where = f"function {function.sym_name.data}, {SYMBOLS}"
     attr = function.attributes.get(SYMBOLS, ArrayAttr[Attribute]([]))
     if not isa(attr, ArrayAttr[Attribute]):
@@ -79,8 +79,8 @@ def read(function: FuncOp) -> list[Symbol]:
 
 
 def completed(function: FuncOp, inputs: Sequence[str]) -> list[Symbol]:
-    """The symbols of a function, in the order in which their sizes first stand, and one, named by input and axis, for
-    each `?` of an argument that has none."""
+    """The symbols of a function ordered by their first axis, with a new one, named by input and axis, for each unknown
+    size that has none."""
     found = read(function)
     taken = {place for symbol in found for place in symbol.places}
     for index, type in enumerate(function.function_type.inputs):
@@ -91,7 +91,7 @@ def completed(function: FuncOp, inputs: Sequence[str]) -> list[Symbol]:
 
 
 def verify(module: ModuleOp) -> None:
-    """Raise Malformed if the symbols of a function are not valid."""
+    """Raise Malformed if the symbols of a function in the module are invalid."""
     for op in module.body.ops:
         if isinstance(op, FuncOp) and SYMBOLS in op.attributes:
             read(op)
@@ -126,7 +126,7 @@ NO_PLACES = "its places are no list of argument and axis"
 
 
 def _place(place: Attribute, where: str) -> tuple[int, int]:
-    """Argument and axis of `array<i64: argument, axis>`."""
+    """The argument and axis of `array<i64: argument, axis>`. Raises Malformed for another attribute."""
     if not isa(place, DenseArrayBase[IntegerType]) or place.elt_type != i64 or len(place) != 2:
         raise Malformed(where, NO_PLACES, "each is array<i64: argument, axis>")
     argument, axis = int_values(place)

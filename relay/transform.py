@@ -1,4 +1,4 @@
-"""Passes by their class names and by Relay's, and what composes, edits and watches them.
+"""Passes under their class names and Relay's names, and the classes that compose, edit and observe pipelines.
 
 `mod = relay.transform.Sequential([relay.transform.Legalize(), relay.transform.FuseOps()])(mod)`
 

@@ -1,5 +1,5 @@
-"""Every dialect, pass and target of ours, and what upper rooms give lower ones, by name; each line is imported when it
-is first used."""
+"""Tables of relay's dialects, passes and targets by name, and of functions that lower layers take from higher ones;
+each entry is imported when it is first used."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _named(path: str) -> Any:
 
 
 RENAMED = {"fold-qdq": "qdq-to-integer"}
-"""Passes that had another name, which warns until 0.3."""
+"""The new names of renamed passes, by old name; the old names warn and are removed in 0.3."""
 PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "quantize": _pass("relay.quantize.quantize:Quantize"),
     "equalize-layers": _pass("relay.quantize.equalize_layers:EqualizeLayers"),
@@ -96,7 +96,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "convert-gpu-to-llvm-spv": _pass("relay.lowering.gpu.convert_gpu_to_llvm_spv:ConvertGpuToLlvmSpv"),
     "gpu-module-to-binary": _pass("relay.lowering.gpu.gpu_module_to_binary:GpuModuleToBinary"),
 }
-"""Passes that xDSL does not have. xDSL's `canonicalize`, `cse` and `dce` work on our ops as they are."""
+"""Relay's passes by name. xDSL's `canonicalize`, `cse` and `dce` also work on relay's ops."""
 
 PROVIDERS = {
     "bufferized": "bufferize",
@@ -118,7 +118,8 @@ PROVIDERS = {
     "target-ops": "select-target-ops",
     "typed": "infer-types",
 }
-"""The first pass that establishes a property, by the property: a requirement is met without importing every pass."""
+"""The first pass that establishes each property, so that a pass's requirements can be checked without importing all
+passes."""
 
 TARGETS: dict[str, Callable[[], type[Target]]] = {
     "llvm-ir": _target("relay.lowering.llvm_ir:LlvmIrTarget"),
@@ -127,11 +128,11 @@ TARGETS: dict[str, Callable[[], type[Target]]] = {
 }
 
 UNIVERSE = Universe(all_dialects=dict(DIALECTS), all_passes=dict(PASSES), all_targets=dict(TARGETS))
-"""The `xdsl.universe` entry point."""
+"""The universe that the entry point `xdsl.universe` refers to."""
 
 
 INSTRUMENTS = {"relay.check_numbers": "relay.transforms.check_numbers:CheckNumbers"}
-"""Classes of instruments, by the keys of `PassContext.config` that ask for one."""
+"""The classes of pass instruments, by the key of `PassContext.config` that requests one."""
 
 NOTEBOOK = {
     "Comparison": "relay.viewer.comparison:content",
@@ -141,27 +142,27 @@ NOTEBOOK = {
     "Pipeline": "relay.viewer.notebook:of_pipeline",
     "Record": "relay.viewer.notebook:of_record",
 }
-"""What makes the HTML that a notebook shows of an object, by the name of its class."""
+"""The functions that make the HTML which a notebook shows for an object, by the name of the object's class."""
 
 
 def shown_in_notebook(value: object) -> str:
-    """The HTML of an object of a class of `NOTEBOOK`, or of one derived from it."""
+    """The HTML of an object whose class, or a base of it, is in `NOTEBOOK`."""
     name = next(cls.__name__ for cls in type(value).__mro__ if cls.__name__ in NOTEBOOK)
     return _named(NOTEBOOK[name])(value)
 
 
 def instrument(key: str, value: object) -> Any:
-    """The instrument that a key of `PassContext.config` asks for, made of the key's value."""
+    """The pass instrument that a key of `PassContext.config` requests, constructed from the key's value."""
     return _named(INSTRUMENTS[key])(value)
 
 
 def public_names() -> list[str]:
-    """The names of `relay.transform`: passes by their classes and aliases among them."""
+    """The public names of `relay.transform`, which include the passes' class names and aliases."""
     return _named("relay.transform:__dir__")()
 
 
 def partition_report(module: object, inputs: object) -> Any:
-    """`relay.byoc.partition_report` of a module."""
+    """Call `relay.byoc.partition_report` on a module."""
     return _named("relay.byoc.report:partition_report")(module, inputs)
 
 
@@ -169,16 +170,16 @@ PRICES = {
     "cost": "relay.byoc.partitioning.estimates:Estimates",
     "measured": "relay.exploration.region_times:RegionTimes",
 }
-"""What a region costs, by the option `choose` of `annotate-external-compiler`."""
+"""The classes that give the cost of a region, by the option `choose` of `annotate-external-compiler`."""
 
 
 def prices(choose: str) -> Any:
-    """The class of `PRICES`."""
+    """The class of `PRICES` for an option value."""
     return _named(PRICES[choose])
 
 
 def all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
-    """xDSL's passes and ours."""
+    """The factories of xDSL's and relay's passes, by name."""
     return get_all_passes() | PASSES
 
 
@@ -212,4 +213,4 @@ TVM_PASSES = {
     "OutlineCompilerFunctionsWithExistingGlobalSymbols": "PartitionGraph() does so",
     "SplitArgs": "kernels take any number of arguments: leave it out",
 }  # fmt: skip
-"""What to write instead of passes of TVM that are not here."""
+"""What to write instead of a TVM pass that relay does not have, by TVM's name."""

@@ -31,13 +31,14 @@ PURE = frozenset(
 
 @dataclass(frozen=True)
 class DistributeLoops(Pass):
-    """Make two loops of one whose turns are long chains of operations on vectors. Those of an epilogue with GELU are
-    such. A processor looks a few hundred operations ahead; where each waits for the one before, it works on few turns
-    at once, and on twice as many of half the length. What the second loop needs of the first one is on the stack, as
-    few vectors as a cut near the middle leaves; of a loop with many turns, it is two loops in a third one. Neither loop
-    is unrolled: LLVM would join them again.
+    """Split a loop whose body is a long chain of vector operations into two loops. Loops of an epilogue with GELU have
+    such bodies. A processor looks a few hundred operations ahead; where each waits for the one before, it works on few
+    turns at once, and on twice as many of half the length. What the second loop needs of the first one is on the stack,
+    as few vectors as a cut near the middle leaves; of a loop with many turns, it is two loops in a third one. Neither
+    loop is unrolled: LLVM would join them again.
 
-    `longest`: operations of a chain from which on its loop is made two; the target's costs say it if this is not given.
+    `longest`: operations of a chain from which on its loop is made two; the target's costs say it if this is not
+    given.
     """
 
     name = "distribute-loops"

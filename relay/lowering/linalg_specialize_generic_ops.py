@@ -41,15 +41,14 @@ POOLS = {
 
 @dataclass(frozen=True)
 class LinalgSpecializeGenericOps(Pass):
-    """Turn each `linalg.generic` that is a named op of upstream's into that op. Tools that look for names find them.
+    """Turn each `linalg.generic` that equals one of upstream's named ops into that op. Tools can then find ops by name.
 
     These are `matmul`, `batch_matmul` (also of transposed matrices), `conv_2d_nhwc_fhwc` and
     `depthwise_conv_2d_nhwc_hwc`, with `_q` where there are zero points, `pooling_nhwc_max`, `_max_unsigned` and `_sum`,
-    `quantized_matmul` and `quantized_batch_matmul`, and `add`, `sub` and `mul`. Named products and
-    convolutions widen integers with their signs: nests of unsigned codes, or of u8 by s8, stay generic, as do products
-    with zero points by a transposed matrix, such as those of `relay.nn.dense`. Nothing in a build reads named ops, so
-    no build runs this pass: it is the last one before another tool. Its inverse is MLIR's
-    `linalg-generalize-named-ops`.
+    `quantized_matmul` and `quantized_batch_matmul`, and `add`, `sub` and `mul`. Named products and convolutions widen
+    integers with their signs: nests of unsigned codes, or of u8 by s8, stay generic, as do products with zero points by
+    a transposed matrix, such as those of `relay.nn.dense`. Nothing in a build reads named ops, so no build runs this
+    pass: it is the last one before another tool. Its inverse is MLIR's `linalg-generalize-named-ops`.
     """
 
     name: ClassVar[str] = "linalg-specialize-generic-ops"

@@ -31,7 +31,7 @@ from relay.transforms.dead_ops import erase_dead
 
 @dataclass(frozen=True)
 class PlanMemory(Pass):
-    """Give every buffer and constant an offset in memory that the caller brings. Public functions have two more
+    """Give every buffer and constant an offset in memory that the caller provides. Public functions have two more
     arguments for it, `constants` and `arena` (memrefs of bytes). Buffers share memory when their lives do not overlap.
     On microcontrollers and in C, a kernel's result may also overlap an input that nothing reads later, where the arena
     gets smaller: it starts so far before the input that no byte is read after it was written over

@@ -163,10 +163,9 @@ def is_number(value: SSAValue) -> bool:
 
 @dataclass(frozen=True)
 class ShareKernels(Pass):
-    """Make one kernel of kernels of vectors that differ in their numbers only. Those of the layers of a network that
-    was quantized layer by layer are such. The one kernel reads its numbers: each call gives them as constants, for each
-    type a buffer. A number that is the same in all calls stays where it is, as do sizes. Code is made once for all of
-    them."""
+    """Merge vectorized kernels that differ only in their constants into one kernel. Layers that were quantized one by
+    one have such kernels. The one kernel reads its numbers: each call gives them as constants, for each type a buffer.
+    A number that is the same in all calls stays where it is, as do sizes. Code is made once for all of them."""
 
     name = "share-kernels"
     requires = ("loops",)

@@ -36,11 +36,11 @@ FLAGS: Mapping[Codes, Attribute] = {codes: flags for flags, codes in RANGES.item
 
 @dataclass(frozen=True)
 class ShareLayers(Pass):
-    """Make one kernel of kernels that differ in their numbers only. Those of the layers of a network that was quantized
-    layer by layer are such. The one kernel reads its numbers: each call gives them as constants, for each type a
-    buffer. They are scheduled once. Only numbers differ that no schedule depends on: factors, zero points of codes, and
-    the bounds of clamps to all codes; `arith.trunci` then says that it is given a code (`overflow<nuw>` for unsigned
-    ones, `overflow<nsw>` for signed ones). A number that is the same in all calls stays where it is."""
+    """Merge kernels that differ only in their constants into one kernel. Layers that were quantized one by one have
+    such kernels. The one kernel reads its numbers: each call gives them as constants, for each type a buffer. They are
+    scheduled once. Only numbers differ that no schedule depends on: factors, zero points of codes, and the bounds of
+    clamps to all codes; `arith.trunci` then says that it is given a code (`overflow<nuw>` for unsigned ones,
+    `overflow<nsw>` for signed ones). A number that is the same in all calls stays where it is."""
 
     name = "share-layers"
     requires = ("bufferized", "expanded")

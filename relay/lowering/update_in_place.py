@@ -24,7 +24,7 @@ VIEWS = memref.CollapseShapeOp | memref.ExpandShapeOp
 
 @dataclass(frozen=True)
 class UpdateInPlace(TargetPass):
-    """Skip the copy of an input before its update if the caller has it where the result goes.
+    """Skip the copy before an update if the caller passes one buffer as argument and result.
 
     That is possible for an input of a public function which one kernel reads, and that only to copy it to a result of
     the function, which nothing has used before. The kernel does not copy if the input is null. `relay.in_place` of the

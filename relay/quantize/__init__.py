@@ -1,5 +1,5 @@
-"""Quantization of float models after training: `mod = relay.quantize.Quantize(calibration=samples)(mod)`. May import
-`compile`, which builds and runs what is calibrated, and the rooms below."""
+"""Post-training quantization of float models: `mod = relay.quantize.Quantize(calibration=samples)(mod)`. May import
+`compile`, which builds and runs the model for calibration, and the layers below it."""
 
 from relay.doors import door
 from relay.quantize.calibration import Calibration, calibrate

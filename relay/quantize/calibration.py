@@ -1,4 +1,4 @@
-"""Calibration: the float model runs, compiled, on samples, and what its values look like is remembered."""
+"""Calibration: the compiled float model runs on samples, and statistics of its values are collected."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ from relay.quantize.worker import Job, Seen, run
 
 FORMAT = 1
 IN_FLIGHT = 8
-"""The samples that an executor works on at a time."""
+"""The number of samples that an executor processes at a time."""
 WHERE = "calibration"
 
 
 @dataclass(eq=False)
 class Calibration:
-    """The result of calibration: `save` writes it as JSON, `load` reads it, `calibrate(resume=...)` continues it."""
+    """The result of calibration. `save` writes it as JSON, `load` reads it, `calibrate(resume=...)` continues it."""
 
     fingerprint: str
-    """The fingerprint of the function that ran."""
+    """The fingerprint of the function that was calibrated."""
     features: frozenset[str]
     momentum: float = 0.9
     samples: int = 0
@@ -65,7 +65,7 @@ class Calibration:
             self.moments.setdefault(name, Moments()).merge(moments)
 
     def to_json(self) -> str:
-        """A text from which `from_json` makes the same calibration, to the last bit."""
+        """The calibration as JSON, from which `from_json` makes an identical one, to the last bit."""
         return json.dumps(
             {
                 "format": FORMAT,
@@ -80,7 +80,7 @@ class Calibration:
 
     @staticmethod
     def from_json(text: str, where: str = WHERE) -> Calibration:
-        """Raises Malformed for another text."""
+        """Parse the JSON of `to_json`. Raises Malformed for any other text."""
         try:
             data = cast(dict[str, Any], json.loads(text))
             if data["format"] != FORMAT:
@@ -97,7 +97,8 @@ class Calibration:
             raise malformed(where, error) from None
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the file; one that is there is replaced only when the new one is complete. Raises InvalidArgument."""
+        """Write the calibration to a file; an existing file is replaced only once the new one is complete. Raises
+        InvalidArgument."""
         target = Path(fspath(path))
         part = target.with_name(f"{target.name}.part")
         try:
@@ -108,7 +109,7 @@ class Calibration:
 
     @staticmethod
     def load(path: str | PathLike[str]) -> Calibration:
-        """Read what `save` wrote. Raises InvalidArgument or Malformed."""
+        """Read a file that `save` wrote. Raises InvalidArgument or Malformed."""
         try:
             text = Path(fspath(path)).read_text()
         except (OSError, UnicodeDecodeError) as error:
@@ -116,7 +117,8 @@ class Calibration:
         return Calibration.from_json(text, f"{WHERE} {fspath(path)}")
 
     def check(self, function: FuncOp, features: Iterable[str], names: Iterable[str]) -> None:
-        """Raise InvalidArgument unless this is of the function and has what is asked for."""
+        """Raise InvalidArgument unless the calibration belongs to the function, has seen a sample, and has the features
+        for all names."""
         if self.fingerprint != fingerprint(function):
             raise InvalidArgument(WHERE, "is of another module, or of other weights", "calibrate this one")
         lacking = sorted(set(features) - self.features)
@@ -143,14 +145,15 @@ def calibrate(
     limit: int | None = None,
     momentum: float = 0.9,
 ) -> Calibration:
-    """Run @main, compiled, on each sample, and remember its values. A sample is an array, a sequence of arrays in the
-    order of the inputs, or a mapping by their names; `data` may be any iterable, and is read as it is needed.
+    """Run `@main`, compiled, on each sample, and collect statistics of its values. A sample is an array, a sequence of
+    arrays in the order of the inputs, or a mapping by input name; `data` is any iterable, read lazily.
 
-    A module that `quantize-annotate` has not marked is marked with its defaults. `executor` runs samples at the same
-    time, in threads or processes; what is remembered does not depend on it. `progress` shows how far it is (by
-    default on a terminal and in a notebook), or is called with the number of samples done. `checkpoint` names a file
-    that is written after each `every` samples and at the end. `resume` goes on from a calibration or such a file: as
-    many samples of `data` as it has seen are passed over. `limit` stops after so many samples, those included.
+    A module that `quantize-annotate` has not marked is marked with that pass's defaults. `features` are the statistics
+    to collect (`relay.quantize.statistics.FEATURES`). `executor` runs samples in parallel, in threads or processes; the
+    result does not depend on it. `progress` shows a progress bar (by default on a terminal and in a notebook), or is
+    called with the number of samples done. `checkpoint` names a file that is written after every `every` samples and at
+    the end. `resume` continues a calibration or such a file: as many samples of `data` as it has seen are skipped.
+    `limit` stops after that many samples, skipped ones included.
     """
     module = as_module(mod)
     function = marks.main_of(module.op, WHERE)
@@ -199,8 +202,8 @@ def _start(
 
 
 def _prepare(function: FuncOp, path: str, features: frozenset[str], first: Sequence[Sequence[Array]]) -> Job:
-    """Compile the function with its observed values as outputs, outside of any `PassContext` of the caller; open sizes
-    are those of the first sample."""
+    """Compile the function with its observed values as outputs, ignoring any `PassContext` of the caller; unknown sizes
+    are specialized to those of the first sample."""
     values = observed(function)
     arguments = tuple((name, v.index) for name, v in values.items() if isinstance(v, BlockArgument))
     inner = {name: value for name, value in values.items() if not isinstance(value, BlockArgument)}
@@ -235,7 +238,7 @@ def _drain(
 
 
 def _results(job: Job, samples: Iterator[Sequence[Array]], executor: Executor | None) -> Iterator[Seen]:
-    """What each sample shows, in the samples' order; with an executor a few are always under way."""
+    """The statistics of each sample, in the samples' order; with an executor, `IN_FLIGHT` samples run at a time."""
     work = partial(run, job)
     if executor is None:
         yield from map(work, samples)
@@ -254,7 +257,7 @@ def _results(job: Job, samples: Iterator[Sequence[Array]], executor: Executor | 
 
 
 def is_calibration(data: object) -> bool:
-    """Whether this is a calibration, or the path of one, rather than samples."""
+    """Whether `data` is a calibration, or the path of one, rather than samples."""
     return isinstance(data, Calibration | str | PathLike)
 
 

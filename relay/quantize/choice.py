@@ -1,4 +1,4 @@
-"""What a user leaves in float: the first layers, layers, names, kinds of ops, regions."""
+"""The user's choice of ops that stay in float: the first layers, single layers, ops by name or kind, regions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WHERE = "quantize-annotate"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """See `QuantizeAnnotate`."""
+    """The options of `QuantizeAnnotate` that select ops to stay in float."""
 
     from_layer: int = 0
     skip_layers: Sequence[int] = ()
@@ -26,7 +26,7 @@ class Choice:
     keep_float: Sequence[str] = ()
 
     def left_out(self, function: FuncOp, layers: list[Layer]) -> set[Operation]:
-        """The ops that stay float. Raises InvalidArgument for a number, pattern or kind that names nothing."""
+        """The ops that stay float. Raises InvalidArgument for a layer index, pattern or kind that matches nothing."""
         ops = list(function.body.block.ops)
         if self.from_layer < 0:
             raise InvalidArgument(WHERE, f"from_layer is {self.from_layer}", "count layers from 0")
@@ -73,7 +73,7 @@ def _named(pattern: str, ops: Sequence[Operation], option: str) -> list[Operatio
 
 
 def _region(region: str, ops: list[Operation], layers: list[Layer]) -> list[Operation]:
-    """All ops from the first of one end to the last of the other."""
+    """All ops from the first match of the region's start to the last match of its end (`start..end`)."""
     first, dots, last = region.partition("..")
     begin, end = (_end(name, ops, layers) for name in (first, last if dots else first))
     start, stop = min(map(ops.index, begin)), max(map(ops.index, end))

@@ -1,4 +1,4 @@
-"""Two modules side by side: which of their values are the same, and how far apart they are."""
+"""Comparison of a float and a quantized module: which values correspond, and how much they differ."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from relay.transforms.location import words
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pair:
-    """One value of the float module, and its codes in the other."""
+    """A value of the float module, and the quantized value that corresponds to it in the other module."""
 
     value: str
-    """Its place: `a` and the number of the argument, or `v` and that of the op."""
+    """The position of the value: `a` and the argument's index, or `v` and the op's index in the function."""
     name: str
     real: SSAValue
     codes: SSAValue
@@ -34,7 +34,7 @@ class Pair:
 
 
 def pairs_of(source: FuncOp, target: FuncOp) -> list[Pair]:
-    """The values of the float function that the other has as codes, in program order."""
+    """The values of the float function that correspond to a quantized value of the other, in program order."""
     by_place = dict(places(source))
     by_name = {name: place for place, value in by_place.items() for name in names_of(value)}
     found: dict[str, SSAValue] = {}
@@ -59,7 +59,7 @@ def pairs_of(source: FuncOp, target: FuncOp) -> list[Pair]:
 
 
 def places(function: FuncOp) -> Iterator[tuple[str, SSAValue]]:
-    """Arguments and first results by their places."""
+    """The arguments and first results of ops, with their positions as in `Pair.value`."""
     for argument in function.body.block.args:
         yield f"a{argument.index}", argument
     for number, op in enumerate(function.body.block.ops):
@@ -68,13 +68,14 @@ def places(function: FuncOp) -> Iterator[tuple[str, SSAValue]]:
 
 
 def names_of(value: SSAValue) -> list[str]:
-    """The name in the model's file of what an op computes: in its location, between quotes."""
+    """The names in the model's file of the op that computes a value, which its location has in quotes."""
     owner = value.owner
     return re.findall(r"'([^']*)'", words(owner.location)) if isinstance(owner, Operation) else []
 
 
 def parameters_of(value: SSAValue) -> Parameters | None:
-    """What the op that makes codes says of their scale, or the ops before it whose scale it keeps."""
+    """The scale and zero point of a quantized value, as declared by the op that computes or reads it, or by earlier ops
+    whose scale it keeps; None if unknown."""
     dtype = str(dtype_of(tensor(value).element_type))
     seen: SSAValue = value
     while isinstance(op := seen.owner, Operation):
@@ -91,14 +92,14 @@ def parameters_of(value: SSAValue) -> Parameters | None:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What one run gave: the values asked for, and the outputs."""
+    """The results of one run: the values of the pairs, and the function's outputs."""
 
     values: list[Array]
     outputs: list[Array]
 
 
 class Side:
-    """One of the modules: what is asked of it, and how it is run."""
+    """One of the two modules: the values to compute, and how it is run."""
 
     def __init__(self, function: FuncOp, values: Sequence[SSAValue], inputs: Sequence[TensorInfo]):
         last = function.body.block.last_op
@@ -107,12 +108,12 @@ class Side:
         self.outputs: list[SSAValue] = list(last.operands)
 
     def wanted(self) -> list[SSAValue]:
-        """What has to be computed: neither arguments nor anything twice."""
+        """The values that the compiled function has to return: no arguments, and none twice."""
         every = dict.fromkeys([*self.values, *self.outputs])
         return [value for value in every if not isinstance(value, BlockArgument)]
 
     def run(self, executable: Executable, arrays: Sequence[Array]) -> Ran:
-        """One run, on the float module's inputs."""
+        """Run the compiled function on the inputs of the float module."""
         given = [
             codes_of(array, info) if info.dtype != array.dtype else array
             for array, info in zip(arrays, self.inputs, strict=True)
@@ -125,26 +126,26 @@ class Side:
 
 
 def codes_of(array: Array, info: TensorInfo) -> Array:
-    """Reals as the codes that an input takes."""
+    """Quantize an array for an input that takes quantized values."""
     return Parameters(info.scale or 1.0, info.zero_point, str(info.dtype)).codes(array)
 
 
 def returned(array: Array, info: TensorInfo) -> Array:
-    """An output as reals."""
+    """An output as real numbers, dequantized if necessary."""
     if array.dtype.kind == "f" or info.scale is None:
         return array
     return Parameters(info.scale, info.zero_point, str(info.dtype)).reals(array)
 
 
 class Comparison:
-    """Sums over all samples of one value."""
+    """Sums for the signal-to-noise ratio of one value, over all samples."""
 
     def __init__(self) -> None:
         self.signal = self.noise = 0.0
         self.outside = self.count = 0
 
     def add(self, wanted: Array, found: Array, codes: Parameters | None) -> None:
-        """Take in one sample's; `codes` says what the found ones were."""
+        """Add one sample's values; `codes` are the parameters of `found` if it was dequantized."""
         real = wanted.astype(np.float64).reshape(-1)
         difference = found.astype(np.float64).reshape(-1) - real
         self.signal += float(real @ real)
@@ -157,12 +158,12 @@ class Comparison:
 
     @property
     def snr(self) -> float:
-        """Decibels; at most 200, which stands for equal."""
+        """The signal-to-noise ratio in decibels; 200, the maximum, stands for equality."""
         if self.noise <= self.signal * 1e-20:
             return 200.0
         return 10 * float(np.log10(max(self.signal, 1e-300) / self.noise))
 
     @property
     def saturated(self) -> float:
-        """The share of numbers more than half a step outside what the codes cover."""
+        """The share of elements that are more than half a step outside the range of the quantized values."""
         return self.outside / self.count if self.count else 0.0

@@ -1,4 +1,4 @@
-"""Codes in place of floats where a function's arguments are quantised at once, and its results dequantised last."""
+"""Quantized arguments and results in place of float ones that are quantized first or dequantized last."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from relay.transforms.dead_ops import erase_dead
 
 
 def codes_at_edges(function: FuncOp) -> None:
-    """Drop `qnn.quantize` of arguments that nothing else uses, and `qnn.dequantize` of results; write the signature."""
+    """Remove `qnn.quantize` of arguments that nothing else uses, and `qnn.dequantize` of results; update the
+    signature."""
     inputs, outputs = signature.read(function)
     block, last = function.body.block, function.body.block.last_op
     assert isinstance(last, ReturnOp)

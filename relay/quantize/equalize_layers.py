@@ -1,4 +1,4 @@
-"""The pass `equalize-layers`."""
+"""The pass `equalize-layers`: balances channel ranges between layers."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ from relay.quantize.shifting import set_bias, set_weights
 
 @dataclass(frozen=True)
 class EqualizeLayers(Pass):
-    """Scale the channels between two layers so that their weights have like ranges in both. No result changes but for
+    """Scale the channels between two layers so that both layers' weights have similar ranges. Results only change by
     the rounding of floats.
 
-    Channel c, made by one layer and read by just the next (through ReLU, padding with 0 or pooling), is divided by
-    `s_c = sqrt(r1_c / r2_c)`, r being the largest magnitudes of its weights in the two layers, and the next layer's
-    weights are multiplied by it; again and again, `rounds` times. A clamp above, as of ReLU6, keeps a pair as it is.
-    Source: Nagel et al., Data-Free Quantization Through Weight Equalization and Bias Correction, 2019, section 4.1.
+    Channel c, computed by one layer and read only by the next (through ReLU, padding with 0 or pooling), is divided by
+    `s_c = sqrt(r1_c / r2_c)`, where r is the largest magnitude of its weights in the two layers, and the next layer's
+    weights are multiplied by `s_c`. This is repeated `rounds` times. A pair with a clamp from above in between, as in
+    ReLU6, is left as it is. Source: Nagel et al., Data-Free Quantization Through Weight Equalization and Bias
+    Correction, 2019, section 4.1.
     """
 
     name: ClassVar[str] = "equalize-layers"
@@ -47,7 +48,7 @@ class EqualizeLayers(Pass):
 
 
 def pairs(layers: list[Layer]) -> Iterator[tuple[Layer, Layer]]:
-    """Each layer with the one that alone reads its result."""
+    """Each layer whose result is read by exactly one other layer, with that layer."""
     anchors = {layer.anchor: layer for layer in layers}
     for layer in layers:
         bounds = clamp_bounds(layer.clamp)
@@ -63,7 +64,8 @@ def pairs(layers: list[Layer]) -> Iterator[tuple[Layer, Layer]]:
 
 
 def passes_factors(op: TensorOp, data: SSAValue) -> bool:
-    """Whether the op's result has the positive factors of the channels, the last axis, of its only data."""
+    """Whether scaling the channels (last axis) of the op's only data operand by positive factors scales its result's
+    alike."""
     last = rank(data) - 1
     return (
         op.origin is not Origin.COMPUTED
@@ -75,13 +77,13 @@ def passes_factors(op: TensorOp, data: SSAValue) -> bool:
 
 
 def outgoing(layer: Layer) -> Array:
-    """The largest magnitude of each output channel's weights."""
+    """The largest magnitude of the weights of each output channel."""
     others = tuple(axis for axis in range(layer.weights.ndim) if axis != layer.axis)
     return np.abs(layer.weights).max(axis=others).astype(np.float64)
 
 
 def incoming(layer: Layer) -> Array | None:
-    """The largest magnitude of each input channel's weights; None where several groups share them."""
+    """The largest magnitude of the weights of each input channel, over all groups."""
     weights = np.abs(layer.weights)
     if isinstance(layer.anchor, relay.DenseOp):
         return weights.max(axis=0).astype(np.float64)
@@ -93,7 +95,7 @@ def incoming(layer: Layer) -> Array | None:
 
 
 def equalize(first: Layer, second: Layer) -> bool:
-    """Scale the channels between the two. Returns whether that changed something."""
+    """Scale the channels between two layers. Returns whether that changed the weights."""
     made, read = outgoing(first), incoming(second)
     if read is None or made.size != read.size:
         return False
@@ -112,7 +114,7 @@ def equalize(first: Layer, second: Layer) -> bool:
 
 
 def scale_inputs(layer: Layer, factors: Array) -> Array:
-    """The layer's weights for inputs whose channels are divided by the factors."""
+    """The layer's weights multiplied per input channel by the factors."""
     weights = layer.weights
     if isinstance(layer.anchor, relay.DenseOp):
         return weights * factors

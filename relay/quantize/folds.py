@@ -1,6 +1,7 @@
-"""The integer ops for a float op between codes: one function per kind, each the same as the TFLite importer's op.
+"""The integer op that replaces a float op between dequantize and quantize: one function per kind of op. The integer ops
+are those that the TFLite importer makes.
 
-The scale arithmetic is that of TFLite's kernels: see `relay.frontend.tflite.operators`.
+Scales are computed as in TFLite's kernels: see `relay.frontend.tflite.operators`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ FLOAT_MAX = float(np.finfo(np.float32).max)
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """The new ops, in order; the last one's result is the new value, or `value` where there are none."""
+    """The replacement of a float op: the new ops, in order. The last op's result is the new value, or `value` if there
+    are no ops."""
 
     ops: list[Operation]
     value: SSAValue
@@ -37,7 +39,7 @@ class Folded:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why an op stays in float."""
+    """The reason why an op stays in float."""
 
     op: Operation
     why: str
@@ -48,15 +50,16 @@ Result = Folded | Refused
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the codes of the result are to be."""
+    """The quantized result that is wanted: its `qnn.quantize`, its parameters and its clamp."""
 
     quantize: qnn.QuantizeOp
     codes: Parameters
     bounds: tuple[float, float] | None
-    """Of a clamp before them."""
+    """The bounds of a clamp before the quantization, as real numbers."""
 
     def limits(self) -> tuple[int, int]:
-        """The lowest and highest code that the clamp lets through (TFLite's CalculateActivationRangeQuantized)."""
+        """The lowest and highest quantized value that the clamp lets through (TFLite's
+        CalculateActivationRangeQuantized)."""
         if self.bounds is None:
             return self.codes.low, self.codes.high
         low, high = self.bounds
@@ -77,7 +80,7 @@ class Target:
 
 
 def parameters_of(op: qnn.QuantizeOp | qnn.DequantizeOp, codes: SSAValue) -> Parameters | None:
-    """Of codes with one scale; None of others."""
+    """The parameters of quantized values with a single scale; None if there are several."""
     scale, zero_point = to_numpy(op.scale), to_numpy(op.zero_point)
     element = tensor(codes).element_type
     if scale.size != 1 or zero_point.size != 1:
@@ -86,14 +89,14 @@ def parameters_of(op: qnn.QuantizeOp | qnn.DequantizeOp, codes: SSAValue) -> Par
 
 
 def source(value: SSAValue) -> tuple[SSAValue, Parameters] | None:
-    """The codes that a float stands for, and how."""
+    """The quantized value whose dequantization a float value is, and its parameters; None for other values."""
     if isinstance(op := value.owner, qnn.DequantizeOp) and (found := parameters_of(op, op.input)) is not None:
         return op.input, found
     return None
 
 
 def fold(quantize: qnn.QuantizeOp) -> Result:
-    """What computes the codes without floats."""
+    """Integer ops that compute the result of a `qnn.quantize` without floats, or the reason why there are none."""
     target = parameters_of(quantize, quantize.result)
     last = quantize.input.owner
     if target is None or not isinstance(last, Operation):
@@ -131,7 +134,7 @@ def _fold(op: Operation, target: Target) -> Result:
 
 
 def rescaled(target: Target, codes: SSAValue, found: Parameters | None) -> Result:
-    """qnn.quantize (clamp? (qnn.dequantize %x))  =>  qnn.requantize %x, or %x"""
+    """qnn.quantize (clamp? (qnn.dequantize %x))  =>  qnn.requantize %x, or just %x"""
     quantize = target.quantize
     if found is None:
         return Refused(quantize, "its operand has a scale per axis")
@@ -199,7 +202,7 @@ def layer(op: relay.BiasAddOp | relay.Conv2dOp | relay.DenseOp, target: Target) 
 
 
 def requantized(sums: SSAValue, data: Parameters, scales: Array, target: Target, dense: bool) -> Operation:
-    """From sums of products to codes, in the arithmetic of TFLite's kernels: of products in float64."""
+    """Requantize sums of products in the arithmetic of TFLite's kernels, with scale products in float64."""
     if data.dtype == "uint8" and not dense:
         products = (np.float32(data.scale) * scales).astype(np.float64)
     else:
@@ -219,7 +222,8 @@ def requantized(sums: SSAValue, data: Parameters, scales: Array, target: Target,
 
 
 def kernel_source(anchor: relay.Conv2dOp | relay.DenseOp) -> tuple[SSAValue, Array, int] | None:
-    """The kernel's codes, in its own shape, their scales, and their zero point."""
+    """The quantized kernel in the op's shape, its scales, and its zero point; None if the kernel is no constant
+    quantized per output channel or per tensor."""
     value = anchor.kernel
     reshape = value.owner if isinstance(value.owner, relay.ReshapeOp) else None
     op = (reshape.input if reshape is not None else value).owner
@@ -248,7 +252,7 @@ def kernel_source(anchor: relay.Conv2dOp | relay.DenseOp) -> tuple[SSAValue, Arr
 
 
 def bias_source(bias: relay.BiasAddOp, data: Parameters, scales: Array) -> SSAValue | None:
-    """The bias's codes, of the scale that the sums have; None where they have another."""
+    """The quantized bias, if its scale is that of the sums; None otherwise."""
     op = bias.bias.owner
     if not isinstance(op, qnn.DequantizeOp) or np.any(to_numpy(op.zero_point) != 0):
         return None
@@ -318,7 +322,7 @@ def mean(op: Operation, total: relay.SumOp, target: Target) -> Result:
 
 
 def softmax(op: Operation, target: Target) -> Result:
-    """qnn.quantize (softmax (dequantize %x)), scale 1/256 and the lowest zero point  =>  qnn.softmax %x"""
+    """qnn.quantize (softmax (dequantize %x)), with scale 1/256 and the lowest zero point  =>  qnn.softmax %x"""
     assert isinstance(op, relay.SoftmaxOp)
     read = source(op.data)
     if read is None or target.codes != FIXED[op.name].get(read[1].dtype):
@@ -356,7 +360,7 @@ CURVES: dict[type[Operation], Callable[[Operation, Target], Result]] = {
 
 
 def moved(op: Operation, target: Target) -> Result:
-    """qnn.quantize (op (dequantize %x)), one scale for all  =>  op %x"""
+    """qnn.quantize (op (dequantize %x)), if all have one scale  =>  op %x"""
     assert isinstance(op, TensorOp)
     operands: dict[SSAValue, SSAValue] = {}
     for value in same_scale(op):
@@ -376,7 +380,7 @@ def moved(op: Operation, target: Target) -> Result:
 
 
 def fold_index(op: relay.ArgOp, dequantize: qnn.DequantizeOp) -> Operation | None:
-    """argmax (dequantize %x)  =>  argmax %x, of one scale"""
+    """argmax (dequantize %x)  =>  argmax %x, if the operand has one scale"""
     if parameters_of(dequantize, dequantize.input) is None:
         return None
     return type(op).make([dequantize.input], dict(op.properties), like=op)

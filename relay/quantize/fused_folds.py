@@ -1,5 +1,6 @@
-"""Integer ops for float ops between codes that are rounded to even: one function per kind, the formulas those of ONNX
-Runtime's kernels (`relay.frontend.importing.fused`), whatever the signedness of the codes."""
+"""The integer op that replaces a float op between dequantize and quantize with rounding to even: one function per
+kind of op, with the formulas of ONNX Runtime's kernels (`relay.frontend.importing.fused`), for signed and unsigned
+values."""
 
 from __future__ import annotations
 
@@ -24,14 +25,14 @@ from relay.quantize.layers import clamp_bounds
 from relay.transforms.expansion import Expansion
 
 OFF = 0.0101
-"""The most that a bias's scale may be off that of the sums, for which it is then taken; ONNX Runtime 1.32.0 fuses at
-0.0101 and no longer at 0.015."""
+"""The largest relative difference of a bias's scale from the scale of the sums for which the bias is still used; ONNX
+Runtime 1.32.0 fuses at 0.0101 and no longer at 0.015."""
 DEEPEST = 32
-"""Elementwise ops in a row that become one table."""
+"""The maximum number of consecutive elementwise ops that become one lookup table."""
 
 
 def dequantize_later(op: TensorOp) -> list[Operation] | None:
-    """op (dequantize %x)  =>  dequantize (op %x), of ops that move elements or choose among them; None of others."""
+    """op (dequantize %x) => dequantize (op %x), for ops that move elements or choose among them; None for others."""
     data = op.data_operands()
     if op.origin not in (Origin.MOVED, Origin.SELECTED) or len(op.results) != 1 or not data:
         return None
@@ -55,7 +56,8 @@ def dequantize_later(op: TensorOp) -> list[Operation] | None:
 
 
 class Fold:
-    """What computes the codes of one `qnn.quantize`: ops in `new`, or Stays."""
+    """Builds the ops that replace one `qnn.quantize` and the float ops before it, in `new`; raises Stays if it
+    cannot."""
 
     def __init__(self, quantize: qnn.QuantizeOp):
         self.quantize, self.new = quantize, Expansion(quantize)
@@ -69,7 +71,7 @@ class Fold:
         return self.codes(self.quantize.input)
 
     def codes(self, value: SSAValue) -> SSAValue:
-        """The codes of a float value."""
+        """Integer ops for a float value; returns the quantized value. Raises Stays."""
         op = value.owner
         if not isinstance(op, TensorOp):
             raise Stays(self.quantize, "it quantizes what is not computed here")
@@ -87,19 +89,21 @@ class Fold:
         raise Stays(op, f"{op.name} has no form on codes")
 
     def alone(self, op: Operation, value: SSAValue) -> SSAValue:
-        """The value, if nothing else reads it."""
+        """The value, if `op` is its only reader. Raises Stays otherwise."""
         if not value.has_one_use() and isinstance(value.owner, Operation):
             raise Stays(value.owner, f"its result is used without {op.name}, too")
         return value
 
     def read(self, op: Operation, value: SSAValue) -> tuple[SSAValue, Codes]:
-        """The 8-bit codes of an operand, for a result of such."""
+        """The 8-bit quantized operand of an op, and its parameters. Raises Stays if the operand or the result has
+        another type."""
         if self.target.dtype.itemsize != 1:
             raise Stays(op, BITS)
         return Sums(self.new).read(op, value)
 
     def clamp(self, low: float, high: float) -> None:
-        """Let only these reals through: rounding to codes keeps their order."""
+        """Narrow the result's range to the quantized bounds of a clamp; quantization is monotonic, so clamping may
+        follow it."""
         bottom, top = (int(code) for code in self.target.codes(np.asarray([low, high])))
         self.low, self.high = min(max(self.low, bottom), top), max(min(self.high, top), bottom)
 
@@ -109,7 +113,7 @@ class Fold:
         return {"min": number(self.low), "max": number(self.high)}
 
     def binary(self, op: TensorOp) -> SSAValue | None:
-        """quantize (add (dequantize %a), (dequantize %b))  =>  qnn.add %a, %b; products likewise"""
+        """quantize (add (dequantize %a), (dequantize %b))  =>  qnn.add %a, %b; likewise for products"""
         if not isinstance(op, relay.AddOp | relay.MultiplyOp) or not _is_of_codes(op):
             return None
         (lhs, a), (rhs, b) = self.read(op, op.lhs), self.read(op, op.rhs)
@@ -122,8 +126,8 @@ class Fold:
         return self.new.value(qnn.MulOp, lhs, rhs, properties=properties)
 
     def table(self, op: TensorOp) -> SSAValue | None:
-        """quantize (elementwise ops with numbers (dequantize %x))  =>  relay.lookup %x; a clamped sum or product of %x
-        with itself is ONNX Runtime's kernel for two operands"""
+        """quantize (elementwise ops with scalars (dequantize %x)) => relay.lookup %x; except a clamped sum or product
+        of %x with itself, for which ONNX Runtime uses its kernel for two operands"""
         chain = chain_of(op)
         if chain is None or (len(chain[1]) == 2 and _is_clamp(op) and _is_of_codes(op.operands[0].owner)):
             return None
@@ -153,7 +157,7 @@ class Fold:
         return self.new.value(relay.ConcatenateOp, *codes, properties=dict(op.properties))
 
     def mean(self, op: TensorOp) -> SSAValue | None:
-        """quantize (global_avg_pool2d (dequantize %x))  =>  qnn.requantize (sum %x); PyTorch's means likewise"""
+        """quantize (global_avg_pool2d (dequantize %x))  =>  qnn.requantize (sum %x); likewise for PyTorch's means"""
         if isinstance(op, relay.GlobalAvgPool2dOp):
             axes, kept = [a for a, letter in enumerate(op.layout.data) if letter in "HW"], BoolAttr.from_bool(True)
         elif isinstance(op, relay.MeanOp) and self.target.inverse:
@@ -170,7 +174,8 @@ class Fold:
         return self.new.value(qnn.RequantizeOp, total, properties=properties)
 
     def pool(self, op: TensorOp) -> SSAValue | None:
-        """quantize (avg_pool2d (dequantize %x))  =>  the same, its zero point added before it is rounded"""
+        """quantize (avg_pool2d (dequantize %x)) => the same with rounding `even_sum`, which adds the zero point before
+        rounding"""
         if not isinstance(op, relay.AvgPool2dOp) or self.clamped() or self.target.inverse:
             return None
         self.read(op, op.data)
@@ -200,8 +205,8 @@ class Fold:
         elif isinstance(op, relay.AddOp):
             sums, bias = (op.lhs, op.rhs) if isinstance(op.lhs.owner, relay.MatmulOp) else (op.rhs, op.lhs)
             anchor = sums.owner
-            # Convolutions have their biases by BiasAddOp. BatchMatmulOp stands for sizes that the importer does not
-            # know; of those ONNX Runtime adds a bias of floats, too.
+            # Convolutions have their biases in BiasAddOp. For BatchMatmulOp, whose sizes the importer does not know,
+            # ONNX Runtime adds a float bias, too.
             if not isinstance(anchor, relay.MatmulOp | relay.DenseOp) or shape(op.result) != shape(sums):
                 return None
         if not isinstance(anchor, Convolution | Product):
@@ -228,8 +233,8 @@ class Fold:
 
 
 def bias_codes(value: SSAValue, scale: Array, channels: int) -> Array | None:
-    """The codes of a constant bias: those of the file, which have the scale of the sums, or those of a
-    vector of floats, rounded to even; ONNX Runtime quantizes floats of no other shape."""
+    """The quantized values of a constant bias: those of the file, if they have the scale of the sums, or those of a
+    float vector, rounded to even; ONNX Runtime quantizes float biases of no other shape. None otherwise."""
     op = value.owner
     if isinstance(op, qnn.DequantizeOp) and not np.any(to_numpy(op.zero_point)):
         codes, own = constant_of(op.input), to_numpy(op.scale).reshape(-1)
@@ -248,7 +253,8 @@ def bias_codes(value: SSAValue, scale: Array, channels: int) -> Array | None:
 
 
 def chain_of(op: TensorOp) -> tuple[qnn.DequantizeOp, Sequence[TensorOp]] | None:
-    """Elementwise ops that compute the op's result of one dequantised value and numbers, in order."""
+    """The elementwise ops, in order, that compute the op's result from one dequantized value and scalar constants, with
+    that value's dequantize; None if there are other inputs or too many ops."""
     found: dict[Operation, None] = {}
     roots: set[qnn.DequantizeOp] = set()
 
@@ -282,7 +288,7 @@ def _is_clamp(op: TensorOp) -> bool:
 
 
 def _is_of_codes(op: object) -> bool:
-    """Whether it is a sum or product of dequantised values."""
+    """Whether the op is a sum or product whose operands are all dequantized values."""
     operands = op.operands if isinstance(op, relay.AddOp | relay.MultiplyOp) else ()
     return bool(operands) and all(isinstance(value.owner, qnn.DequantizeOp) for value in operands)
 

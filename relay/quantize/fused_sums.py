@@ -1,4 +1,5 @@
-"""Products and convolutions of codes that are rounded to even: their exact sums, and the scale of these."""
+"""Exact integer sums for products and convolutions of quantized values that are rounded to even, and the scales of the
+sums."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ BITS = "ONNX Runtime has integer kernels of 8-bit codes only"
 
 
 class Stays(Exception):
-    """Why an op stays in float."""
+    """Raised with the reason why an op stays in float."""
 
     def __init__(self, op: Operation, why: str):
         super().__init__(why)
@@ -27,7 +28,7 @@ class Stays(Exception):
 
 
 def codes_of(op: qnn.QuantizeOp | qnn.DequantizeOp, codes: SSAValue) -> Codes | None:
-    """How codes of one scale stand for reals; None of others."""
+    """The parameters of quantized values with a single scale; None for others."""
     scale, zero_point = to_numpy(op.scale), to_numpy(op.zero_point)
     element = tensor(codes).element_type
     if scale.size != 1 or zero_point.size != 1 or not is_code(element, 4, 8, 16):
@@ -37,7 +38,7 @@ def codes_of(op: qnn.QuantizeOp | qnn.DequantizeOp, codes: SSAValue) -> Codes | 
 
 
 def source(value: SSAValue) -> tuple[SSAValue, Codes] | None:
-    """The codes that a float stands for, and how."""
+    """The quantized value whose dequantization a float value is, and its parameters; None for other values."""
     if isinstance(op := value.owner, qnn.DequantizeOp) and (found := codes_of(op, op.input)) is not None:
         return op.input, found
     return None
@@ -46,7 +47,7 @@ def source(value: SSAValue) -> tuple[SSAValue, Codes] | None:
 Convolution = relay.Conv1dOp | relay.Conv2dOp | relay.Conv3dOp
 Product = relay.MatmulOp | relay.BatchMatmulOp | relay.DenseOp
 WINDOW = ("strides", "padding", "dilation", "groups", "data_layout", "out_layout")
-"""Properties that a convolution of codes has as one of floats."""
+"""The properties that a quantized convolution takes over from a float one."""
 
 
 def _scales(data: Codes, kernel: Kernel) -> Properties:
@@ -60,7 +61,7 @@ def _scales(data: Codes, kernel: Kernel) -> Properties:
 
 
 def constant_codes(value: SSAValue) -> Kernel | None:
-    """The codes of a kernel that is a dequantised constant, perhaps transposed."""
+    """The quantized values of a kernel that is a dequantized constant, possibly transposed; None for other kernels."""
     op = value.owner
     if isinstance(op, relay.TransposeOp) and (inner := constant_codes(op.input)) is not None:
         order = int_values(op.axes)
@@ -80,13 +81,13 @@ def constant_codes(value: SSAValue) -> Kernel | None:
 
 
 class Sums:
-    """Writes sums of products of codes to `new`."""
+    """Appends integer ops that compute sums of products of quantized values to `new`."""
 
     def __init__(self, new: Expansion):
         self.new = new
 
     def read(self, op: Operation, value: SSAValue) -> tuple[SSAValue, Codes]:
-        """The 8-bit codes of an operand. Raises Stays."""
+        """The 8-bit quantized value that an operand dequantizes, and its parameters. Raises Stays."""
         found = source(value)
         if found is None:
             raise Stays(op, "an operand is no dequantised code of one scale")
@@ -95,7 +96,8 @@ class Sums:
         return found
 
     def of(self, anchor: Convolution | Product) -> tuple[SSAValue, int, Array]:
-        """The sums, int32, the axis of the output channels, and the scale of a sum, of all or of each channel."""
+        """Integer ops for the sums of an op: returns the sums (i32), the axis of the output channels, and the scale of
+        the sums, of one element or one per channel. Raises Stays."""
         left, right = anchor.operands
         codes, found = self.read(anchor, left)
         kernel = constant_codes(right)
@@ -167,8 +169,8 @@ class Sums:
 
 
 def to_reals(anchor: Product) -> Expansion | None:
-    """product (dequantize %x), (dequantize %w)  =>  cast (sums of %x, %w) * scale; None where these are no such codes.
-    Source: ONNX Runtime's MatMulIntegerToFloat."""
+    """product (dequantize %x), (dequantize %w) => cast (sums of %x, %w) * scale; None if the operands are not quantized
+    that way. Source: ONNX Runtime's MatMulIntegerToFloat."""
     new = Expansion(anchor)
     try:
         sums, _, scale = Sums(new).of(anchor)

@@ -1,4 +1,5 @@
-"""`qnn.quantize` and `qnn.dequantize` around what `quantize-annotate` has marked: fake quantization, in float."""
+"""Fake quantization in float: inserts `qnn.quantize` and `qnn.dequantize` around the ops that `quantize-annotate`
+marked."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ class Insertion:
         self.function = function
         self.dtype = dtype
         self.known: dict[SSAValue, Parameters] = {}
-        """Values that were converted to codes and back, by parameters."""
+        """The parameters of values that were quantized and dequantized again."""
         self.made: dict[tuple[SSAValue, Parameters], SSAValue] = {}
         self.layers: dict[Operation, Layer] = {layer.anchor: layer for layer in layers_of(function)}
         self.inner: set[Operation] = {op for layer in self.layers.values() for op in layer.ops[1:]}
@@ -52,7 +53,7 @@ class Insertion:
                     use.operation.operands[use.index] = through
 
     def operands(self, op: Operation) -> None:
-        """Let the op read what its data are as codes."""
+        """Replace the data operands of an op by their quantized and dequantized values."""
         wanted = marks.parameters(op.results[0], self.dtype) if same_scale(op) else None
         data = {*data_operands(op)}
         for position, value in enumerate(list(op.operands)):
@@ -62,7 +63,7 @@ class Insertion:
                 op.operands[position] = self.constant(op, value, array)
 
     def coded(self, value: SSAValue, wanted: Parameters | None) -> SSAValue:
-        """The value as it is after it has been codes: of its own parameters, then of the wanted ones."""
+        """The value after quantization with its own parameters and, if they differ, with the wanted ones."""
         if value not in self.known:
             found = marks.parameters(value, self.dtype)
             assert found is not None, "quantize-calibrate names every operand"
@@ -70,7 +71,7 @@ class Insertion:
         return value if wanted is None or wanted == self.known[value] else self.through(value, wanted)
 
     def through(self, value: SSAValue, found: Parameters) -> SSAValue:
-        """`qnn.dequantize (qnn.quantize %value)`, once for each value and parameters."""
+        """Insert `qnn.dequantize (qnn.quantize %value)`, once for each value and parameters; returns the result."""
         if (value, found) in self.made:
             return self.made[value, found]
         owner = value.owner
@@ -90,13 +91,13 @@ class Insertion:
         return reals.result
 
     def constant(self, op: Operation, value: SSAValue, array: Array) -> SSAValue:
-        """A constant operand of a sum or product, with parameters of its own."""
+        """Quantize and dequantize a constant operand of a sum or product, with parameters of its own."""
         found = of_range(float(array.min(initial=0.0)), float(array.max(initial=0.0)), self.dtype)
         properties: dict[str, Attribute] = {"scale": real(found.scale), "zero_point": number(found.zero_point)}
         return self.reals(op, found.codes(array), value, properties)
 
     def reals(self, op: Operation, codes: Array, old: SSAValue, properties: dict[str, Attribute]) -> SSAValue:
-        """Constant codes, dequantized."""
+        """Insert a constant of quantized values and its dequantization; returns the result."""
         label = old.owner.label if isinstance(old.owner, relay.ConstantOp) else None
         value = elements(codes, label="weight" if label is None else label.data)
         constant = relay.ConstantOp.make([], {"value": value, "label": label}, like=op)
@@ -106,7 +107,7 @@ class Insertion:
         return result.result
 
     def weights(self, layer: Layer) -> None:
-        """Constant codes for the kernel and the bias of a layer."""
+        """Replace the kernel and the bias of a layer by dequantized constants."""
         found = self.known[layer.anchor.data]
         kernel = marks.kernel(layer.anchor, layer.axis, "uint8" if self.dtype == "uint8" else "int8")
         assert kernel is not None, "quantize-calibrate chooses the scales of every layer"

@@ -1,4 +1,4 @@
-"""Convolutions and products of a float function, each with the bias and the clamp that follow it."""
+"""Layers of a float function: convolutions and products, each with the bias and the clamp that follow it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Anchor = relay.Conv2dOp | relay.DenseOp
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layer:
-    """A layer: its convolution or product, with bias and clamp if they follow."""
+    """A convolution or product with constant weights, and the bias and the clamp that follow it, if any."""
 
     index: int
-    """Its place among the function's layers, in program order."""
+    """The layer's index in the function, in program order."""
     anchor: Anchor
     bias: relay.BiasAddOp | None
     clamp: Operation | None
@@ -41,32 +41,34 @@ class Layer:
 
     @property
     def weights(self) -> Array:
-        """The weights; of a depthwise convolution as [h, w, output channels]."""
+        """The weights; those of a depthwise convolution in the shape [h, w, output channels]."""
         return flat_kernel(self.anchor)
 
     @property
     def vector(self) -> Array | None:
-        """The bias, one number per output channel."""
+        """The bias vector, with one element per output channel; None without a bias."""
         return None if self.bias is None else constant_of(self.bias.bias)
 
     @property
     def axis(self) -> int:
-        """The dimension of `weights` that holds the output channels."""
+        """The dimension of `weights` that is the output channels."""
         return channel_axis(self.anchor)
 
     @property
     def name(self) -> str:
-        """`conv2d_3`: the kind and the index."""
+        """The layer's name, such as `conv2d_3`: the kind of op and the index."""
         return f"{self.anchor.name.rpartition('.')[2]}_{self.index}"
 
 
 def channel_axis(anchor: relay.Conv2dBase | relay.DenseBase) -> int:
-    """The dimension of a kernel that holds the output channels; of a depthwise one seen as [h, w, channels]."""
+    """The dimension of a kernel that is the output channels; for a depthwise kernel, its dimension in [h, w,
+    channels]."""
     return 2 if isinstance(anchor, relay.Conv2dBase) and anchor.depthwise else 0
 
 
 def flat_kernel(anchor: Anchor) -> Array:
-    """The kernel's numbers, a depthwise one's [h, w, channels, multiplier] as [h, w, channels * multiplier]."""
+    """The kernel as an array; a depthwise kernel [h, w, channels, multiplier] is reshaped to [h, w, channels *
+    multiplier]."""
     found = constant_of(anchor.kernel)
     assert found is not None
     return found.reshape(*found.shape[:2], -1) if channel_axis(anchor) == 2 else found
@@ -78,12 +80,12 @@ def is_float(value: SSAValue) -> bool:
 
 
 def only_user(value: SSAValue) -> Operation | None:
-    """The only user of the value, if it uses it once."""
+    """The user of the value, if there is only one and it uses the value once; otherwise None."""
     return next(iter(value.uses)).operation if value.has_one_use() else None
 
 
 def clamp_bounds(op: Operation | None) -> tuple[float, float] | None:
-    """The bounds of a clamp of floats: `relay.clip`, or `relay.maximum` with the constant 0."""
+    """The bounds of a float clamp (`relay.clip`, or `relay.maximum` with the constant 0); None for other ops."""
     if isinstance(op, relay.ClipOp) and is_float(op.input):
         return float(to_numpy(op.a_min)), float(to_numpy(op.a_max))
     if isinstance(op, relay.MaximumOp) and is_float(op.lhs):
@@ -111,7 +113,7 @@ def _layer(index: int, anchor: Anchor) -> Layer:
 
 
 def names_of(op: Operation) -> Iterator[str]:
-    """The names of an op: its tensor's in the model's file, its weights', its result's."""
+    """The names of an op: its tensor's in the model's file, those of its weights, and those of its results."""
     yield from re.findall(r"'([^']*)'", words(op.location))
     for value in op.operands:
         if isinstance(value.owner, relay.ConstantOp) and value.owner.label is not None:
@@ -122,5 +124,5 @@ def names_of(op: Operation) -> Iterator[str]:
 
 
 def matches(op: Operation, pattern: str) -> bool:
-    """Whether one of its names matches a pattern with `*`, `?` and `[...]`."""
+    """Whether one of the op's names matches a pattern with `*`, `?` and `[...]`."""
     return any(fnmatchcase(name, pattern) for name in names_of(op))

@@ -1,13 +1,15 @@
-"""What the passes write on ops for each other: the discardable attribute `quantize`, a dictionary.
+"""The attributes by which the quantization passes communicate: on an op the discardable attribute `quantize`, a
+dictionary.
 
-- `integer` (unit): the op computes on codes;
-- `value`: the name of its result where that is a tensor of codes, or is read as one; `group`: the name of the first of
-  the values that share its scale; `fixed` (unit): the specification fixes the scale;
-- after `quantize-calibrate` also `scale` (f32) and `zero_point`, and on convolutions and products `kernel_scale`,
+- `integer` (unit): the op is to compute on quantized values;
+- `value`: the name of its result, if that is to be quantized or is read by an op that is; `group`: the name of the
+  first of the values that share its scale; `fixed` (unit): the specification fixes the scale;
+- after `quantize-calibrate` also `scale` (f32) and `zero_point`, and for convolutions and products `kernel_scale` and
   `kernel_zero_point`.
 
-A function has one such dictionary for each argument: the attribute `quantize.arguments`. `quantize.value` remains on
-the ops of the finished module: the name of the float module's value that the codes stand for.
+A function has one such dictionary for each argument in the attribute `quantize.arguments`. The attribute
+`quantize.value` stays on the ops of the quantized module: the name of the float module's value that corresponds to the
+quantized one.
 """
 
 from __future__ import annotations
@@ -29,29 +31,29 @@ MARK = "quantize"
 ARGUMENTS = "quantize.arguments"
 VALUE = "quantize.value"
 OF_RESULT = ("value", "group", "fixed", "scale", "zero_point")
-"""What is written on an op about its result."""
+"""The keys that describe the result of an op."""
 DTYPE = "quantize.dtype"
-"""On the function: the dtype of its codes."""
+"""The attribute of a function with the dtype of its quantized values."""
 
 
 def of(op: Operation) -> Mapping[str, Attribute]:
-    """What is written on an op; nothing is an empty dictionary."""
+    """The dictionary of an op; empty if it has none."""
     attr = op.attributes.get(MARK)
     return attr.data if isinstance(attr, DictionaryAttr) else {}
 
 
 def write(op: Operation, /, **entries: Attribute) -> None:
-    """Write entries beside those that are there."""
+    """Add entries to the dictionary of an op."""
     op.attributes[MARK] = DictionaryAttr({**of(op), **entries})
 
 
 def integer(op: Operation) -> bool:
-    """Whether the op is to compute on codes."""
+    """Whether the op is to compute on quantized values."""
     return "integer" in of(op)
 
 
 def of_value(value: SSAValue) -> Mapping[str, Attribute]:
-    """What is written about a value: on the op whose first result it is, or for an argument on the function."""
+    """The entries for a value: those of the op whose first result it is, or, for an argument, those on the function."""
     if isinstance(value, OpResult) and value.index == 0:
         return of(value.op)
     if isinstance(value, BlockArgument) and isinstance(function := value.block.parent_op(), FuncOp):
@@ -62,7 +64,7 @@ def of_value(value: SSAValue) -> Mapping[str, Attribute]:
 
 
 def write_value(value: SSAValue, /, **entries: Attribute) -> None:
-    """Write entries about a value."""
+    """Add entries for a value."""
     if isinstance(value, OpResult):
         write(value.op, **entries)
     elif isinstance(value, BlockArgument) and isinstance(function := value.block.parent_op(), FuncOp):
@@ -72,7 +74,7 @@ def write_value(value: SSAValue, /, **entries: Attribute) -> None:
 
 
 def move(old: Operation, new: Operation) -> None:
-    """Let another op, that computes on codes if the old one does, have what is written about the old one's result."""
+    """Move the entries about the result of `old` to `new`, which is marked `integer` if `old` is."""
     entries = of(old)
     moved = {key: entries[key] for key in OF_RESULT if key in entries}
     write(new, **moved, **({"integer": unit()} if integer(old) else {}))
@@ -80,7 +82,7 @@ def move(old: Operation, new: Operation) -> None:
 
 
 def name_of(value: SSAValue) -> str | None:
-    """The name under which a value is observed."""
+    """The name under which calibration observes a value; None if it does not."""
     return text(of_value(value), "value")
 
 
@@ -90,7 +92,7 @@ def text(mark: Mapping[str, Attribute], key: str) -> str | None:
 
 
 def parameters(value: SSAValue, dtype: str) -> Parameters | None:
-    """The scale and zero point that `quantize-calibrate` has written about a value."""
+    """The scale and zero point that `quantize-calibrate` chose for a value; None if there are none."""
     mark = of_value(value)
     scale, zero_point = mark.get("scale"), mark.get("zero_point")
     if isa(scale, FloatAttr) and isa(zero_point, IntegerAttr):
@@ -103,13 +105,13 @@ def write_parameters(value: SSAValue, found: Parameters) -> None:
 
 
 def write_kernel(op: Operation, kernel: Kernel) -> None:
-    """Write on a convolution or product how the codes of its kernel stand for reals."""
+    """Store the quantization parameters of the kernel on a convolution or product."""
     scale = elements(kernel.scale, label="scale")
     write(op, kernel_scale=scale, kernel_zero_point=IntegerAttr(kernel.zero_point, 32))
 
 
 def kernel(op: Operation, axis: int, dtype: str) -> Kernel | None:
-    """What `write_kernel` wrote."""
+    """The kernel's quantization parameters that `write_kernel` stored; None if there are none."""
     scale, zero_point = of(op).get("kernel_scale"), of(op).get("kernel_zero_point")
     if scale is None or not isa(zero_point, IntegerAttr):
         return None
@@ -121,7 +123,7 @@ def unit() -> UnitAttr:
 
 
 def clear(function: FuncOp) -> None:
-    """Take away what the passes wrote for each other; `quantize.value` stays."""
+    """Remove the attributes of the quantization passes, except `quantize.value`."""
     for key in (ARGUMENTS, DTYPE):
         function.attributes.pop(key, None)
     for op in function.body.walk():
@@ -129,7 +131,7 @@ def clear(function: FuncOp) -> None:
 
 
 def main_of(module: ModuleOp, where: str) -> FuncOp:
-    """The function that is quantised: `main`, of one block. Raises InvalidArgument."""
+    """The function to quantize: `main`, with a single block. Raises InvalidArgument."""
     for op in module.body.block.ops:
         if isinstance(op, FuncOp) and op.sym_name.data == "main" and len(op.body.blocks) == 1:
             return op

@@ -1,4 +1,4 @@
-"""The module that calibration runs: the float one, with the values that it asks for as further outputs."""
+"""The module that runs during calibration: the float module with the observed values as outputs."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from relay.transforms.dead_ops import erase_dead
 
 
 def observed(function: FuncOp) -> dict[str, SSAValue]:
-    """The values whose ranges calibration finds, by name: those that `quantize-annotate` has named, arguments first."""
+    """The values whose statistics calibration collects, by the name that `quantize-annotate` gave them, arguments
+    first."""
     block = function.body.block
     values = [*block.args, *(op.results[0] for op in block.ops if op.results)]
     return {name: value for value in values if (name := marks.name_of(value)) is not None}
 
 
 def returning(function: FuncOp, values: Sequence[SSAValue]) -> IRModule:
-    """A module whose @main computes these values of the function, in order; arguments among them are left out."""
+    """A module whose `@main` returns these values of the function, in order, except arguments."""
     copies: dict[SSAValue, SSAValue] = {}
     clone = function.clone(copies)
     marks.clear(clone)
@@ -51,7 +52,7 @@ def returning(function: FuncOp, values: Sequence[SSAValue]) -> IRModule:
 
 
 def fingerprint(function: FuncOp) -> str:
-    """Of what the function computes, its weights included, whatever passes have marked on it."""
+    """A hash of what the function computes, including its weights but not the marks of passes."""
     digest = hashlib.sha256()
     numbers: dict[SSAValue, int] = {}
 

@@ -1,6 +1,7 @@
-"""How codes stand for reals, and which scale and zero point a range of reals gets.
+"""Quantization parameters: the mapping between quantized values ("codes") and reals, and the choice of scale and zero
+point for a range of reals.
 
-Source: TFLite's 8-bit quantization specification; its converter chooses the same numbers.
+Source: TFLite's 8-bit quantization specification; its converter chooses the same parameters.
 """
 
 from __future__ import annotations
@@ -17,14 +18,15 @@ from relay.errors import InvalidArgument
 from relay.interpreters.arithmetic import round_away
 
 DTYPES = ("int8", "uint8", "int16")
-"""Types of codes that activations can have."""
+"""The dtypes that quantized activations can have."""
 SMALLEST = float(np.finfo(np.float32).tiny) * 2**20
-"""No scale is smaller: products of two stay normal numbers."""
+"""The smallest scale, chosen so that the product of two scales is still a normal number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """A code q stands for `scale * (q - zero_point)`; `scale` has the exact value of a float32."""
+    """The mapping of a quantized value q to the real `scale * (q - zero_point)`; `scale` has the exact value of a
+    float32."""
 
     scale: float
     zero_point: int
@@ -32,58 +34,59 @@ class Parameters:
 
     @property
     def low(self) -> int:
-        """The lowest code."""
+        """The lowest quantized value."""
         return int(np.iinfo(self.dtype).min)
 
     @property
     def high(self) -> int:
-        """The highest code."""
+        """The highest quantized value."""
         return int(np.iinfo(self.dtype).max)
 
     @property
     def element(self) -> IntegerType:
-        """The codes' type in the IR."""
+        """The element type of the quantized values."""
         element = element_type(self.dtype)
         assert is_integer(element)
         return element
 
     @property
     def range(self) -> tuple[float, float]:
-        """The real numbers of the lowest and the highest code."""
+        """The reals that the lowest and the highest quantized value represent."""
         return self.scale * (self.low - self.zero_point), self.scale * (self.high - self.zero_point)
 
     def codes(self, reals: Array) -> Array:
-        """`clamp(round(real / scale) + zero_point)` in float32, halves away from zero: what `qnn.quantize` computes."""
+        """Quantize as `qnn.quantize` does: `clamp(round(real / scale) + zero_point)` in float32, with halves rounded
+        away from zero."""
         rounded = round_away(np.asarray(reals, np.float32) / np.float32(self.scale))
         return np.clip(rounded + np.float32(self.zero_point), self.low, self.high).astype(self.dtype)
 
     def reals(self, codes: Array) -> Array:
-        """`scale * (code - zero_point)`: what `qnn.dequantize` computes."""
+        """Dequantize as `qnn.dequantize` does: `scale * (code - zero_point)`."""
         return (np.float64(self.scale) * (codes.astype(np.int64) - self.zero_point)).astype(np.float32)
 
 
 def check_dtype(dtype: str, where: str) -> str:
-    """The dtype, which must be one that activations can have. Raises InvalidArgument."""
+    """The dtype, if quantized activations can have it. Raises InvalidArgument otherwise."""
     if dtype not in DTYPES:
         raise InvalidArgument(where, f"codes of {dtype!r} are unknown", f"use {', '.join(DTYPES)}")
     return dtype
 
 
 def dtype_of_element(element: Attribute) -> str:
-    """`"int8"` for `i8`."""
+    """The dtype of an element type as text, such as `"int8"` for `i8`."""
     return str(dtype_of(element))
 
 
 def real32(value: float) -> float:
-    """The value of the nearest float32, at least `SMALLEST`."""
+    """The value rounded to float32, but at least `SMALLEST`."""
     return float(np.float32(max(value, SMALLEST)))
 
 
 def of_range(low: float, high: float, dtype: str) -> Parameters:
-    """The parameters for reals in [low, high], 0 always included: asymmetric for 8 bits, symmetric for 16.
+    """The parameters that cover the reals in [low, high] and 0: asymmetric for 8 bits, symmetric for 16.
 
-    8 bits: `scale = (high - low) / 255`, and the zero point is the code nearest to 0, so that 0 is exact.
-    16 bits: `scale = max(-low, high) / 32767`, zero point 0. An empty range gets scale 1.
+    8 bits: `scale = (high - low) / 255`, and the zero point is the nearest quantized value, so that 0 is exact. 16
+    bits: `scale = max(-low, high) / 32767`, zero point 0. An empty range gets scale 1.
     """
     low, high = min(low, 0.0), max(high, 0.0)
     if low == high:
@@ -101,4 +104,4 @@ FIXED = {
     "relay.sigmoid": {"int8": Parameters(1 / 256, -128, "int8"), "uint8": Parameters(1 / 256, 0, "uint8")},
     "relay.tanh": {"int8": Parameters(1 / 128, 0, "int8"), "uint8": Parameters(1 / 128, 128, "uint8")},
 }
-"""Results whose parameters the specification fixes, by op and dtype of the codes."""
+"""The parameters that the specification fixes for results of certain ops, by op name and dtype."""

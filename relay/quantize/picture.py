@@ -1,4 +1,4 @@
-"""Bars as an SVG picture, without any package."""
+"""Draws a bar chart as SVG, without a plotting package."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SHOWN = 48
 
 
 def picture(bars: Sequence[tuple[str, float, bool]]) -> str:
-    """A bar for each name, as long as its number of decibels; those marked are red."""
+    """An SVG bar chart with a bar for each name, as long as its value in decibels; marked bars are red."""
     longest = max([60.0, *(min(value, 120.0) for _, value, _ in bars)])
     height = LINE * (len(bars) + 2)
     lines = [

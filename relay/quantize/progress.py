@@ -1,4 +1,4 @@
-"""How many samples are done, in a bar or told to a function."""
+"""Reports the number of calibrated samples with a progress bar or by calling a function."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ Progress = Callable[[int], object]
 
 @contextmanager
 def shown(wanted: bool | Progress | None, data: object, done: int, limit: int | None) -> Generator[Progress]:
-    """What to call with the number of samples done: a function of the user's, or what `bar` gives."""
+    """A context with the function to call with the number of samples done: the user's own, or one that updates a
+    bar."""
     if callable(wanted):
         yield wanted
         return

@@ -1,4 +1,4 @@
-"""The pass `qdq-to-integer`."""
+"""The pass `qdq-to-integer`: replaces float ops between dequantize and quantize by integer ops."""
 
 from __future__ import annotations
 
@@ -27,25 +27,29 @@ from relay.transforms.location import place
 from relay.transforms.simplification import ReshapeOfReshape, SameType
 
 STAYED = "relay.qdq"
-"""The module attribute that lists what stayed: an array of dictionaries `op` (where) and `why`."""
+"""The module attribute that lists the float ops that stayed: an array of dictionaries with the keys `op` (location) and
+`why`."""
 
 
 @dataclass(frozen=True)
 class QdqToInteger(Pass):
-    """Make integer ops of float ops between `qnn.dequantize` and `qnn.quantize`.
+    """Replace float ops between `qnn.dequantize` and `qnn.quantize` by integer ops.
 
-    What is rounded with halves away from zero gets TFLite's kernels, those that pre-quantised models import to. What is
-    rounded to even (`rounding = "even"`, as ONNX's models are) gets the formulas of ONNX Runtime's integer kernels,
-    whatever the signedness of the codes: convolutions and products, biases of floats included, sums, products, means,
-    tables of all that is a function of one code, and what moves or compares codes. A product of such codes whose result
-    is used as reals is the exact sum times the scales. PyTorch's (`even_inverse`) gets the same, but for softmax and
-    means of windows, which stay in floats; its means of whole axes are of integers.
+    Ops whose results are rounded with halves away from zero become those of TFLite's kernels, to which pre-quantised
+    models are imported: convolution and product (with bias and clamp), sums, differences, products, means, clamps,
+    softmax, sigmoid and tanh with fixed scales; ops that only move or compare elements, if all scales agree;
+    requantization; argmax and argmin.
 
-    Of TFLite: convolution and product (with bias and clamp), sums, differences, products, means, clamps, softmax,
-    sigmoid, tanh of fixed scales; ops that only move or compare codes where all scales agree; from codes to codes; the
-    index of an extreme code. Whatever else has a dequantised operand stays, and the module's attribute `relay.qdq` says
-    why: `relay.quantize.stayed(mod)`; `relay.quantize.integer_share(mod["main"])` is the share of multiply-accumulates
-    of integers.
+    Ops whose results are rounded to even (`rounding = "even"`, as in ONNX models) get the formulas of ONNX Runtime's
+    integer kernels, for signed and unsigned values: convolutions and products, with float biases too, sums, products,
+    means, lookup tables for any function of one quantized value, and ops that move or compare elements. A product of
+    such values whose result is used as a real becomes the exact integer sum times the scales. PyTorch's rounding
+    (`even_inverse`) gets the same, except that softmax and pooling means stay in float; its means of whole axes are
+    integer ops.
+
+    Any other op with a dequantized operand stays, and the module's attribute `relay.qdq` says why:
+    `relay.quantize.stayed(mod)` lists it. `relay.quantize.integer_share(mod["main"])` is the share of integer
+    multiply-accumulates.
     """
 
     name: ClassVar[str] = "qdq-to-integer"
@@ -80,7 +84,8 @@ class QdqToInteger(Pass):
         tell(op, reasons)
 
     def fuse(self, quantize: qnn.QuantizeOp, reasons: dict[Operation, str]) -> None:
-        """The same by the formulas of ONNX Runtime's kernels."""
+        """Replace a `qnn.quantize` that rounds to even, with the formulas of ONNX Runtime's kernels, or record why
+        not."""
         try:
             fold = Fold(quantize)
             result = fold.run()
@@ -93,7 +98,7 @@ class QdqToInteger(Pass):
         Rewriter.replace_op(quantize, [], [result])
 
     def offer(self, quantize: qnn.QuantizeOp, reasons: dict[Operation, str]) -> None:
-        """Fold what ends in this op, or remember why not."""
+        """Replace a `qnn.quantize` that rounds half away from zero, with TFLite's formulas, or record why not."""
         result = fold(quantize)
         if isinstance(result, Refused):
             reasons[result.op] = result.why
@@ -108,12 +113,12 @@ class QdqToInteger(Pass):
 
 
 def evenly(op: TensorOp) -> bool:
-    """Whether codes that the op reads are those of a model that rounds to even."""
+    """Whether the op reads dequantized values of a model that rounds to even."""
     return any(isinstance(v.owner, qnn.DequantizeOp) and v.owner.product.data == "f32" for v in op.operands)
 
 
 def tell(module: ModuleOp, reasons: dict[Operation, str]) -> None:
-    """Write down which float ops still read dequantised codes, and why."""
+    """Store on the module which float ops still read dequantized values, and why."""
     rows: list[Attribute] = []
     for op in own(module):
         if not isinstance(op, TensorOp) or isinstance(op, qnn.QuantizeOp | qnn.DequantizeOp):
@@ -123,7 +128,7 @@ def tell(module: ModuleOp, reasons: dict[Operation, str]) -> None:
             if readers and all(
                 isinstance(each, qnn.QuantizeOp) and each.rounding.data == "even_sum" for each in readers
             ):
-                continue  # a mean of reals is ONNX Runtime's integer kernel
+                continue  # ONNX Runtime has an integer kernel for this mean of reals
             around = [op, *readers, *(value.owner for value in op.operands)]
             found = (reasons[each] for each in around if isinstance(each, Operation) and each in reasons)
             why = next(found, "its result is not quantised")
@@ -135,7 +140,8 @@ def tell(module: ModuleOp, reasons: dict[Operation, str]) -> None:
 
 
 def stayed(mod: IRModule | ModuleOp) -> list[tuple[str, str]]:
-    """What the last `qdq-to-integer` has left in float though it reads codes: where each op is, and why."""
+    """The location of each op that the last `qdq-to-integer` left in float although it reads dequantized values, and
+    why."""
     rows = (mod.op if isinstance(mod, IRModule) else mod).attributes.get(STAYED)
     if not isa(rows, ArrayAttr[DictionaryAttr]):
         return []

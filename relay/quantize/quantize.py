@@ -1,4 +1,4 @@
-"""`Quantize`: the composition of the passes that quantise a float module."""
+"""The pass `quantize`: runs the passes that quantise a float module."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from relay.quantize.quantize_realize import QuantizeRealize, check_io
 
 @dataclass(frozen=True)
 class Quantize(Pass):
-    """Quantize a float module after training, with calibration samples. Runs `equalize-layers` (with `equalize`),
-    `quantize-annotate`, `quantize-calibrate` and `quantize-realize`, whose options these are.
+    """Quantize a float module after training, with calibration samples. Runs `equalize-layers` (if `equalize` is set),
+    `quantize-annotate`, `quantize-calibrate` and `quantize-realize`; the other options are theirs.
 
-    `calibration` are samples (any iterable of arrays, of lists of arrays, or of mappings by input name), or what
-    `relay.quantize.calibrate` found, or the path of such a thing saved; `executor` a `concurrent.futures.Executor` for
-    them. A module without float convolutions and products stays as it is, and needs none.
+    `calibration` is an iterable of samples (arrays, lists of arrays, or mappings by input name), a result of
+    `relay.quantize.calibrate`, or the path of a saved one. `executor` is a `concurrent.futures.Executor` that runs the
+    samples. A module without float convolutions and products is not changed and needs no samples.
     """
 
     name: ClassVar[str] = "quantize"
@@ -53,12 +53,12 @@ class Quantize(Pass):
     progress: object = field(default=None, compare=False, repr=False)
 
     def spec(self, *, include_default: bool = False) -> ArgSpec:
-        """The options that a text can have."""
+        """The options that can be written as text."""
         spec = super().spec(include_default=include_default)
         return without_objects(spec, ("calibration", "executor", "progress"))
 
     def passes(self) -> Pipeline:
-        """The passes that it stands for, with their options."""
+        """The passes that this pass runs, with their options."""
         annotate = QuantizeAnnotate(
             self.from_layer, self.skip_layers, self.skip_names, self.skip_ops, self.keep_float, self.dtype
         )

@@ -1,4 +1,4 @@
-"""The pass `quantize-annotate`."""
+"""The pass `quantize-annotate`: marks the ops to quantize."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from relay.quantize.rules import data_operands, fixed, fused_clamp, mean_of, ref
 
 @dataclass(frozen=True)
 class QuantizeAnnotate(Pass):
-    """Mark the float ops of `@main` that are to be computed in integers. Those are all that have an integer form,
+    """Mark the float ops of `@main` that are to be computed in integers. All ops that have an integer form are marked,
     unless an option leaves them out.
 
     `from_layer=n` leaves all ops before layer n in float; layers are convolutions and products with constant weights,
-    counted from 0 in program order. `skip_layers` names layers by number, `skip_names` ops by patterns of their names
-    (of the tensor in the model's file, of the weights, of the result), `skip_ops` kinds of ops (`nn.softmax`).
-    `keep_float` names regions, `first..last`, by layer number or pattern: all ops from first to last stay float.
-    Ops that are connected to no layer on codes stay float too. `dtype` is that of the codes of activations: `int8`,
-    `uint8`, or `int16` (weights are then 8 bits all the same; biases 64).
+    counted from 0 in program order. `skip_layers` leaves out layers by index, `skip_names` ops by patterns of their
+    names (of the tensor in the model's file, of the weights, of the result), `skip_ops` kinds of ops (`nn.softmax`).
+    `keep_float` names regions `first..last`, by layer index or pattern: all ops from first to last stay float. Ops that
+    are not connected to a quantized layer stay float, too. `dtype` is that of quantized activations: `int8`, `uint8`,
+    or `int16` (weights are 8-bit in any case; biases of `int16` are 64-bit).
     """
 
     name: ClassVar[str] = "quantize-annotate"
@@ -47,7 +47,7 @@ class QuantizeAnnotate(Pass):
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:
-        """Whether something is marked."""
+        """Whether any op is marked."""
         return bool(observed(marks.main_of(op, cls.name)))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -66,7 +66,7 @@ class QuantizeAnnotate(Pass):
 
 
 def choose(function: FuncOp, layers: list[Layer], left_out: set[Operation], dtype: str) -> list[Operation]:
-    """The ops that are to compute on codes, in program order."""
+    """The ops that are to compute on quantized values, in program order."""
     anchors: dict[Operation, Layer] = {layer.anchor: layer for layer in layers}
     inside = {op for layer in layers for op in layer.ops[1:]}
     chosen: list[Operation] = []
@@ -84,7 +84,7 @@ def choose(function: FuncOp, layers: list[Layer], left_out: set[Operation], dtyp
 
 
 def connected(chosen: set[Operation], anchors: set[Operation]) -> set[Operation]:
-    """Those that a path through chosen ops connects with a layer."""
+    """The chosen ops that a path through chosen ops connects with a layer."""
     found: set[Operation] = set()
     reached: list[Operation] = [op for op in chosen if op in anchors]
     while reached:
@@ -99,7 +99,7 @@ def connected(chosen: set[Operation], anchors: set[Operation]) -> set[Operation]
 
 
 def name_values(function: FuncOp, chosen: list[Operation], layers: dict[Operation, Layer]) -> None:
-    """Name the values that are codes, and join those that share their scale."""
+    """Name the values that are to be quantized, and group those that share their scale."""
     block = function.body.block
     names: dict[SSAValue, str] = {argument: f"a{argument.index}" for argument in block.args}
     names |= {op.results[0]: f"v{number}" for number, op in enumerate(block.ops) if op.results}
@@ -128,14 +128,15 @@ def name_values(function: FuncOp, chosen: list[Operation], layers: dict[Operatio
 
 
 def insides(op: Operation, layers: dict[Operation, Layer]) -> Iterable[Operation]:
-    """The further ops of the layer, of the mean, or of the clamped sum, that starts with this one."""
+    """The further ops of the layer, the mean or the clamped sum that starts with this op."""
     if (layer := layers.get(op)) is not None:
         return layer.ops[1:]
     return [part for part in (mean_of(op), fused_clamp(op)) if part is not None]
 
 
 class Groups:
-    """Values that share their scale. A group that the specification fixes takes in no other: codes are rescaled."""
+    """Groups of values that share their scale. A group whose scale the specification fixes is not merged with others;
+    values are requantized between them."""
 
     def __init__(self) -> None:
         self.members: dict[SSAValue, SSAValue] = {}
@@ -155,7 +156,8 @@ class Groups:
         self.fixed.add(self.first(value))
 
     def join(self, operand: SSAValue, result: SSAValue) -> None:
-        """Let both have one scale; not so where just the operand's is fixed and the result has other operands."""
+        """Put operand and result into one group, unless only the operand's scale is fixed and the result has other
+        operands."""
         a, b = self.first(operand), self.first(result)
         alone = sum(1 for _ in same_scale(result.owner)) == 1 if isinstance(result.owner, Operation) else False
         if a is b or (a in self.fixed and not alone) or (b in self.fixed and a not in self.fixed):

@@ -1,4 +1,4 @@
-"""The pass `quantize-calibrate`."""
+"""The pass `quantize-calibrate`: chooses scales and zero points."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ ROUNDINGS = ("nearest", "adaptive")
 
 @dataclass(frozen=True)
 class QuantizeCalibrate(Pass):
-    """Choose the scale and zero point of each value that `quantize-annotate` named. The weights of layers get theirs,
-    too.
+    """Choose the scale and zero point of each value that `quantize-annotate` named. It also chooses those of layers'
+    weights.
 
-    `data` are samples (any iterable: see `relay.quantize.calibrate`), or a `Calibration`, or the path of a saved one;
-    the text form has `statistics`, such a path. `method`: `min-max`, `moving-average` (of the samples' extremes,
-    `momentum` old to `1 - momentum` new), `percentile` (leaves out `100 - percentile` percent at each end), `kl`
-    (least divergence) or `mse` (least squared error). Activations have one asymmetric scale per tensor, `int16` ones a
-    symmetric one; weights symmetric ones per output channel, or per tensor without `per_channel`; weights beside
-    `uint8` an asymmetric one per tensor.
+    `data` is an iterable of samples (see `relay.quantize.calibrate`), a `Calibration`, or the path of a saved one;
+    `statistics` is such a path as text. `method`: `min-max`, `moving-average` (of the samples' extremes, with weights
+    `momentum` for the old mean and `1 - momentum` for the new sample), `percentile` (leaves out `100 - percentile`
+    percent at each end), `kl` (least Kullback-Leibler divergence) or `mse` (least mean squared error). Activations have
+    one asymmetric scale per tensor, `int16` ones a symmetric one; weights have symmetric scales per output channel, or
+    per tensor without `per_channel`; weights beside `uint8` activations have one asymmetric scale per tensor.
 
-    `bias_correction` takes the mean error that rounded weights make from the biases. `rounding=adaptive` rounds each
-    weight up or down such that a layer's output, not the weight, has the least squared error; it needs second moments
-    of the layers' inputs.
+    `bias_correction` subtracts the mean error of rounded weights from the biases. `rounding=adaptive` rounds each
+    weight up or down such that the layer's output, instead of the weight, has the least squared error; it needs the
+    second moments of the layers' inputs.
     """
 
     name: ClassVar[str] = "quantize-calibrate"
@@ -71,7 +71,7 @@ class QuantizeCalibrate(Pass):
         return bool(values) and all("scale" in marks.of_value(value) for value in values.values())
 
     def spec(self, *, include_default: bool = False) -> ArgSpec:
-        """The options that a text can have."""
+        """The options that can be written as text."""
         return without_objects(super().spec(include_default=include_default), OBJECTS)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -92,14 +92,15 @@ class QuantizeCalibrate(Pass):
                 self.weigh(layer, found, values, dtype)
 
     def features(self) -> list[str]:
-        """What has to be remembered for these options."""
+        """The statistics that these options need."""
         found = {"range", METHODS[self.method][1]}
         found |= {"means"} if self.bias_correction else set()
         found |= {"moments"} if self.rounding == "adaptive" else set()
         return sorted(found)
 
     def calibration(self, function: FuncOp) -> Calibration:
-        """That of the options. Raises InvalidArgument if they name none."""
+        """The calibration that the options name, run on the samples if necessary. Raises InvalidArgument if they name
+        none."""
         if self.data is None and not self.statistics:
             hint = "write samples = [array, ...] with some tens of real inputs, then Quantize(calibration=samples); "
             hint += "or give statistics=path of a saved calibration"
@@ -121,7 +122,7 @@ class QuantizeCalibrate(Pass):
         )
 
     def weigh(self, layer: Layer, found: Calibration, values: Mapping[str, SSAValue], dtype: str) -> None:
-        """Choose the scales of a layer's weights, and their rounding."""
+        """Choose the scales of a layer's weights, and round the weights and correct the bias as the options say."""
         data = marks.parameters(layer.anchor.data, dtype)
         name = marks.name_of(layer.anchor.data)
         assert data is not None and name is not None
@@ -143,15 +144,15 @@ OBJECTS = ("data", "executor", "progress")
 
 
 def without_objects(spec: ArgSpec, names: Iterable[str]) -> ArgSpec:
-    """The options of a pass that have a text."""
+    """The options of a pass that can be written as text: all but those in `names`."""
     return ArgSpec(spec.name, {key: value for key, value in spec.parameters.items() if key not in names})
 
 
 def choose(
     values: Mapping[str, SSAValue], found: Calibration, method: str, percentile: float, dtype: str
 ) -> dict[SSAValue, Parameters]:
-    """The parameters of each value. A group has those that its sources need; results of ops that only move or compare
-    codes are no sources."""
+    """The parameters of each value. The range of a group is the union over its sources; results of ops that only move
+    or compare elements are no sources."""
     groups: dict[str, list[str]] = {}
     for name, value in values.items():
         groups.setdefault(marks.text(marks.of_value(value), "group") or name, []).append(name)
@@ -168,12 +169,13 @@ def choose(
 
 
 def fixed_parameters(value: SSAValue, dtype: str) -> Parameters | None:
-    """What the specification says of the result of this op on codes."""
+    """The parameters that the specification fixes for the result of the op on quantized values; None if it fixes
+    none."""
     op = value.owner
     return FIXED.get(op.name, {}).get(dtype) if isinstance(op, Operation) and marks.integer(op) else None
 
 
 def is_source(value: SSAValue) -> bool:
-    """Whether the value is no result of an op on codes that has its operands' scale."""
+    """Whether the value is not the result of a quantized op that keeps its operands' scale."""
     op = value.owner
     return not (isinstance(op, Operation) and marks.integer(op) and same_scale(op))

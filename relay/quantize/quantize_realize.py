@@ -1,4 +1,4 @@
-"""The pass `quantize-realize`."""
+"""The pass `quantize-realize`: replaces marked float ops by integer ops."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ IO = ("float", "codes")
 
 @dataclass(frozen=True)
 class QuantizeRealize(Pass):
-    """Replace the ops that `quantize-annotate` marked by integer ones. Scales are those that `quantize-calibrate`
+    """Replace the ops that `quantize-annotate` marked by integer ones. The scales are those that `quantize-calibrate`
     chose.
 
-    First every marked op gets `qnn.quantize` and `qnn.dequantize` around it (with `simulate` it stays at that: a float
-    module with fake quantization), then `qdq-to-integer` makes integer ops of them: those that pre-quantised models
-    import to. `io=codes` lets arguments and results of @main that are codes at once be codes outside too; how they
-    stand for reals is then told by the module's signature.
+    First `qnn.quantize` and `qnn.dequantize` are inserted around every marked op; with `simulate` the pass stops there,
+    with a float module that simulates quantization. Then `qdq-to-integer` replaces them by the integer ops to which
+    pre-quantised models are imported. With `io=codes`, arguments of `@main` that are quantized first, and results that
+    are dequantized last, are quantized values themselves; the module's signature has their parameters.
     """
 
     name: ClassVar[str] = "quantize-realize"
@@ -58,7 +58,7 @@ class QuantizeRealize(Pass):
 
 
 def check_io(io: str, where: str) -> str:
-    """The form of arguments and results, if there is such. Raises InvalidArgument."""
+    """The form of arguments and results, if it is one of `IO`. Raises InvalidArgument otherwise."""
     if io not in IO:
         raise InvalidArgument(where, f"io {io!r} is unknown", f"use {', '.join(IO)}")
     return io

@@ -1,4 +1,4 @@
-"""From what calibration remembers of a tensor to the range of reals that its codes cover."""
+"""Methods that choose the range of reals to be quantized from the statistics of a tensor."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from relay.quantize.statistics import HALF, Statistics, coarsen
 
 Range = tuple[float, float]
 STEPS = 64
-"""How many sizes of each end of the range MSE and KL compare."""
+"""The number of candidates that `kl` and `mse` try for each end of the range."""
 CROWD = 32
-"""How many numbers a bin should hold on average for its share to tell something."""
+"""The average number of elements that a histogram bin should hold for `kl`, so that its share is significant."""
 
 
 def union(ranges: Sequence[Range]) -> Range:
-    """The least range that holds all."""
+    """The smallest range that contains all ranges."""
     return min(low for low, _ in ranges), max(high for _, high in ranges)
 
 
 def min_max(found: Statistics, dtype: str, percentile: float) -> Range:
-    """The smallest and the largest number of all samples."""
+    """The smallest and the largest element of all samples."""
     return found.low, found.high
 
 
 def moving_average(found: Statistics, dtype: str, percentile: float) -> Range:
-    """Exponential means of the samples' smallest and largest numbers."""
+    """Exponential moving averages of the samples' smallest and largest elements."""
     return found.moving_low, found.moving_high
 
 
 def percentile_range(found: Statistics, dtype: str, percentile: float) -> Range:
-    """The range that leaves out `100 - percentile` percent of the numbers at each end."""
+    """The range that leaves out `100 - percentile` percent of the elements at each end."""
     counts = _counts(found)
     below: Array = np.cumsum(counts)
     left = below[-1] * (1 - percentile / 100)
@@ -46,7 +46,7 @@ def percentile_range(found: Statistics, dtype: str, percentile: float) -> Range:
 
 
 def least_squares(found: Statistics, dtype: str, percentile: float) -> Range:
-    """The range whose codes have the least mean squared error over the histogram."""
+    """The range whose quantization has the least mean squared error over the histogram."""
     centers, weights = _occupied(found)
 
     def error(parameters: Parameters) -> float:
@@ -60,9 +60,12 @@ def least_squares(found: Statistics, dtype: str, percentile: float) -> Range:
 
 
 def entropy(found: Statistics, dtype: str, percentile: float) -> Range:
-    """The range whose codes tell most of the distribution: the least Kullback-Leibler divergence from the histogram,
-    numbers outside counted at the ends, to what is left of it when all of a code's bins are alike. What few samples
-    show of it by chance, `(bins - codes) / (2 samples)`, is taken off; bins are joined until `CROWD` are in each."""
+    """The range with the least Kullback-Leibler divergence between the histogram and its quantized form.
+
+    Elements outside of the range count as its ends; in the quantized form, all bins of a quantized value share their
+    count equally. The divergence expected by chance from few samples, `(bins - codes) / (2 samples)`, is subtracted;
+    bins are merged until they hold `CROWD` elements on average.
+    """
     counts, width = _counts(found), 2.0**found.exponent
     used = np.flatnonzero(counts)
     while used.size > 512 and counts.sum() < CROWD * used.size:
@@ -97,11 +100,11 @@ METHODS: dict[str, tuple[Callable[[Statistics, str, float], Range], str]] = {
     "kl": (entropy, "histogram"),
     "mse": (least_squares, "histogram"),
 }
-"""The ways to choose a range, and the feature of the statistics that each needs."""
+"""The methods by name, each with the feature of the statistics that it needs."""
 
 
 def check_method(method: str, percentile: float, where: str) -> str:
-    """The feature that a method needs. Raises InvalidArgument."""
+    """The feature of the statistics that a method needs. Raises InvalidArgument for an unknown method or percentile."""
     if method not in METHODS:
         raise InvalidArgument(where, f"method {method!r} is unknown", f"use {', '.join(METHODS)}")
     if not 50 < percentile <= 100:
@@ -110,7 +113,7 @@ def check_method(method: str, percentile: float, where: str) -> str:
 
 
 def clipped(reals: Array, parameters: Parameters) -> Array:
-    """The codes of reals, in float64."""
+    """The quantized values of reals, in float64."""
     steps: Array = np.rint(reals / parameters.scale) + parameters.zero_point
     return np.clip(steps, parameters.low, parameters.high)
 
@@ -121,14 +124,15 @@ def _counts(found: Statistics) -> Array:
 
 
 def _occupied(found: Statistics) -> tuple[Array, Array]:
-    """The centers of the bins that are not empty, and how many numbers are there."""
+    """The centers of the histogram's bins that are not empty, and their counts."""
     counts = _counts(found)
     used = np.flatnonzero(counts)
     return (used - HALF + 0.5) * 2.0**found.exponent, counts[used].astype(np.float64)
 
 
 def _search(found: Statistics, dtype: str, loss: Callable[[Parameters], float]) -> Range:
-    """The range of the least loss: both ends shrunk alike, then each end alone. All of it wins a tie."""
+    """The range with the least loss: first both ends are shrunk alike, then each end alone. The whole range wins a
+    tie."""
     shares = [step / STEPS for step in range(STEPS, 0, -1)]
     best = (found.low, found.high)
     least = loss(of_range(*best, dtype))

@@ -1,4 +1,4 @@
-"""`report`: how far a quantised module is from the float one, layer by layer."""
+"""`report`: the error of a quantised module against the float one, layer by layer."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from relay.quantize.samples import Sample, arrange
 
 WHERE = "report"
 DROP = 3.0
-"""The decibels that a layer may lose before it is suggested to stay in float."""
+"""The loss in decibels from which `suggestions` proposes to keep a layer in float."""
 MOST = 3
-"""The most layers that are suggested."""
+"""The maximum number of layers that `suggestions` proposes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,36 +44,40 @@ class Row:
     """The name of the tensor in the model's file, or of the op."""
     op: str
     layer: int | None
-    """The number of the layer, by which `skip_layers` knows it."""
+    """The index of the layer, as `skip_layers` takes it; None for other ops."""
     snr: float
-    """Signal to noise in decibels: `10 log10(sum of squares / sum of squared differences)`, over all samples."""
+    """The signal-to-noise ratio in decibels: `10 log10(sum of squares / sum of squared differences)`, over all
+    samples."""
     lost: float
-    """The difference in decibels from the inputs of the op or layer."""
+    """The loss in decibels relative to the worst input of the op or layer."""
     saturated: float
-    """The share of the float numbers that lie more than half a step outside what the codes cover."""
+    """The share of the float elements that lie more than half a step outside the range of the quantized values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The result of `report`; `print` shows it. The worst layers come first."""
+    """The result of `report`; `print` shows it as a table, with the values of the lowest signal-to-noise ratio
+    first."""
 
     rows: tuple[Row, ...]
     output_snr: tuple[float, ...]
-    """The signal to noise of each output in decibels."""
+    """The signal-to-noise ratio of each output in decibels."""
     top1: float
-    """The share of samples (rows of the first output) whose largest number is at the same place."""
+    """The share of samples (rows of the first output) for which both modules have the largest element at the same
+    index."""
     integer_macs: float
-    """The share of multiply-accumulates that are of integers."""
+    """The share of multiply-accumulates that are computed on integers."""
     samples: int
 
     @property
     def suggestions(self) -> list[int]:
-        """The layers to keep in float first: those that lose most of what they read, at least `DROP` decibels."""
+        """The indices of the layers to keep in float first: those with the largest loss, of at least `DROP`
+        decibels."""
         worst = sorted((row for row in self.rows if row.layer is not None), key=lambda row: -row.lost)
         return [row.layer for row in worst[:MOST] if row.layer is not None and row.lost >= DROP]
 
     def table(self) -> str:
-        """Aligned text."""
+        """The report as a text table."""
         lines = [f"{'SNR dB':>7} {'lost':>6} {'saturated':>9}  layer  op, name"]
         for row in self.rows:
             layer = "" if row.layer is None else str(row.layer)
@@ -88,21 +92,22 @@ class Report:
     __str__ = table
 
     def to_json(self) -> str:
-        """Every number, as JSON."""
+        """The report as JSON."""
         return json.dumps({**asdict(self), "suggestions": self.suggestions}, indent=1)
 
     def plot(self, path: str | PathLike[str]) -> None:
-        """Write a picture (SVG): a bar for each value, in program order, as long as its signal to noise."""
+        """Write an SVG bar chart of the signal-to-noise ratio of each value, in program order."""
         order = sorted(self.rows, key=lambda row: (row.value[0] != "a", int(row.value[1:])))
         text = picture([(f"{row.op} {row.name}", row.snr, row.layer in self.suggestions) for row in order])
         Path(fspath(path)).write_text(text)
 
 
 def report(float_mod: IRModule | ModuleOp, int_mod: IRModule | ModuleOp, data: Iterable[Sample]) -> Report:
-    """Run both modules, compiled, on samples of the float one's inputs, and compare what the quantised one has as
-    codes. Values are found by `quantize.value`, which `Quantize` leaves on ops, else by the names of the model's file.
+    """Run both modules, compiled, on samples of the float module's inputs, and compare the values that are quantized in
+    the other module. Corresponding values are found by the attribute `quantize.value`, which `Quantize` leaves on ops,
+    or else by names in the model's file.
 
-    Raises InvalidArgument if the modules do not take or give the same, or `data` is empty.
+    Raises InvalidArgument if the modules' inputs or outputs differ in shape or number, or `data` is empty.
     """
     source, target = (marks.main_of(as_module(mod).op, WHERE) for mod in (float_mod, int_mod))
     pairs = pairs_of(source, target)

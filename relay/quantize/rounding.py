@@ -1,8 +1,8 @@
-"""Rounding weights up or down so that what a layer computes, not each weight, has the least error.
+"""Adaptive rounding: weights are rounded up or down so that a layer's output, not each weight, has the least error.
 
-The goal is that of Nagel et al., Up or Down? Adaptive Rounding for Post-Training Quantization, 2020 (equation 8): for
-each output channel the least `d^T E[x x^T] d`, d being the weights' errors and x what they are multiplied with. It is
-sought by turning over one rounding at a time as long as that helps, from the nearest codes on, and needs no training.
+The objective is that of Nagel et al., Up or Down? Adaptive Rounding for Post-Training Quantization, 2020 (equation 8):
+for each output channel the least `d^T E[x x^T] d`, where d are the weights' errors and x their inputs. Starting from
+the nearest values, single roundings are flipped as long as that lowers the error; no training is needed.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from relay.quantize.statistics import Moments
 from relay.quantize.weights import Kernel
 
 SWEEPS = 12
-"""How often all weights are looked at, at most."""
+"""The maximum number of passes over all weights."""
 DAMPING = 0.01
-"""Part of the mean diagonal that is added to it: directions that no sample has shown count a little."""
+"""The share of the mean diagonal element that is added to the diagonal, so that directions which no sample has shown
+count a little."""
 
 
 def adaptive_codes(layer: Layer, kernel: Kernel, moments: Moments) -> Array:
-    """Codes of a layer's weights, in the form of `Layer.weights`; each next below or next above the weight."""
+    """The quantized weights of a layer, in the shape of `Layer.weights`; each is the value next below or next above the
+    real weight."""
     positions = kernel.positions(layer.weights)
     channels_first = np.moveaxis(positions, layer.axis, 0)
     steps = np.broadcast_to(kernel.scale.astype(np.float64), (channels_first.shape[0],))
@@ -39,13 +41,13 @@ def adaptive_codes(layer: Layer, kernel: Kernel, moments: Moments) -> Array:
 
 
 def damped(moments: Array) -> Array:
-    """The second moments with a little on their diagonal."""
+    """The second moments with `DAMPING` times the mean diagonal element added to the diagonal."""
     return moments + np.eye(len(moments)) * (DAMPING * float(np.trace(moments)) / max(len(moments), 1) + 1e-12)
 
 
 def turn(positions: Array, steps: Array, moments: Array, low: float, high: float) -> Array:
-    """Codes for rows of weights, given as positions between codes: of the two next to each, those that a search from
-    the nearest ones finds. The error `d^T M d` of no row is larger than with the nearest codes."""
+    """Round rows of weights, given in quantized units but not rounded, up or down. The search starts from the nearest
+    values, and no row's error `d^T M d` is larger than theirs."""
     below = np.clip(np.floor(positions), low, high)
     above = np.clip(below + 1, low, high)
     codes = np.clip(np.rint(positions), low, high)

@@ -1,4 +1,4 @@
-"""Which float ops have a form on codes, and what that asks of the scales."""
+"""Which float ops have an integer form, and which of their values share a scale."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from relay.quantize.parameters import FIXED
 
 BINARY = (relay.AddOp, relay.SubtractOp, relay.MultiplyOp)
 CURVES = (relay.SoftmaxOp, relay.SigmoidOp, relay.TanhOp)
-"""Ops whose result has a fixed scale, of 8 bits."""
+"""Ops whose 8-bit result has a scale that the specification fixes."""
 EIGHT_BITS = (*CURVES, relay.SumOp, relay.Resize2dOp)
-"""Ops that have no form on codes of 16 bits."""
+"""Ops that have no form on 16-bit quantized values."""
 
 
 def mean_of(total: Operation) -> Operation | None:
-    """The division that makes a mean of a sum, if it follows it."""
+    """The division (or multiplication by the reciprocal) after a sum that makes it a mean; None if the sum is no
+    mean."""
     if not isinstance(total, relay.SumOp) or not is_float(total.input):
         return None
     after = only_user(total.result)
@@ -37,7 +38,7 @@ def mean_of(total: Operation) -> Operation | None:
 
 
 def fused_clamp(op: Operation) -> Operation | None:
-    """The clamp of a sum, difference or product, if it alone reads the result."""
+    """The clamp after a sum, difference or product, if it is the only reader of the result; otherwise None."""
     if not isinstance(op, BINARY) or clamp_bounds(op) is not None:
         return None
     after = only_user(op.result)
@@ -45,15 +46,16 @@ def fused_clamp(op: Operation) -> Operation | None:
 
 
 def same_scale(op: Operation) -> tuple[SSAValue, ...]:
-    """The operands that have the scale of the op's result."""
+    """The operands that share the scale of the op's result."""
     if not isinstance(op, TensorOp) or computes(op) is not None or clamp_bounds(op) is not None:
         return ()
     return op.data_operands()
 
 
 def computes(op: TensorOp) -> str | None:
-    """Why an op does not give codes of the scale of those that it gets; None if it does."""
-    means = isinstance(op, relay.AvgPool2dOp | relay.Resize2dOp)  # others are not rounded to the nearest code
+    """The reason why an op's quantized result does not keep the scale of its operands; None if it does."""
+    # only these averages are rounded to the nearest quantized value
+    means = isinstance(op, relay.AvgPool2dOp | relay.Resize2dOp)
     if op.origin is Origin.COMPUTED or (op.origin is Origin.AVERAGED and not means):
         return f"{op.name} has no form on codes"
     if len(op.results) != 1:
@@ -62,7 +64,7 @@ def computes(op: TensorOp) -> str | None:
 
 
 def refusal(op: Operation, dtype: str) -> str | None:
-    """Why an op that belongs to no layer has no form on codes; None if it has one."""
+    """The reason why an op outside of layers has no form on quantized values; None if it has one."""
     if dtype == "int16" and isinstance(op, EIGHT_BITS):
         return f"{op.name} has no form on 16-bit codes"
     if isinstance(op, BINARY):
@@ -89,11 +91,11 @@ def refusal(op: Operation, dtype: str) -> str | None:
 
 
 def data_operands(op: Operation) -> Sequence[SSAValue]:
-    """The float operands that are to be codes and are computed at run time."""
+    """The float operands that are to be quantized and are computed at run time."""
     data = op.data_operands() if isinstance(op, TensorOp) else op.operands
     return [value for value in data if is_float(value) and constant_of(value) is None]
 
 
 def fixed(op: Operation) -> bool:
-    """Whether the specification fixes the scale of the result."""
+    """Whether the specification fixes the scale of the op's result."""
     return op.name in FIXED

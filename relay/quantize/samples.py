@@ -1,4 +1,4 @@
-"""Samples as users give them, and as the compiled model takes them."""
+"""Conversion of a user's calibration samples to the arrays that the compiled model takes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from relay.errors import InvalidArgument
 from relay.signature import TensorInfo
 
 Sample = npt.ArrayLike | Sequence[npt.ArrayLike] | Mapping[str, npt.ArrayLike]
-"""One array, arrays in the order of the inputs, or arrays by the names of the inputs."""
+"""One array, arrays in the order of the inputs, or arrays by input name."""
 
 
 def arrange(sample: Sample, inputs: Sequence[TensorInfo], number: int) -> list[Array]:
-    """The arrays of a sample in the order of the inputs; states that are not given start anew.
+    """The arrays of a sample in the order of the inputs; a state that is not given has its initial value.
 
-    Raises InvalidArgument for a wrong name, count, shape or dtype; float64 is taken as float32.
+    float64 is converted to float32. Raises InvalidArgument for a wrong name, count, shape or dtype.
     """
     where = f"sample {number}"
     given: dict[str, object] = {}

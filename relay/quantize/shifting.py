@@ -1,4 +1,4 @@
-"""Bias correction, and putting other weights and biases into a layer.
+"""Bias correction, and replacement of a layer's weights and bias.
 
 Source: Nagel et al., Data-Free Quantization Through Weight Equalization and Bias Correction, 2019, section 4.2.
 """
@@ -18,8 +18,8 @@ from relay.quantize.layers import Layer
 
 
 def corrected_bias(layer: Layer, rounded: Array, means: Array) -> Array:
-    """`bias - sum over taps of (rounded - weights) * mean of the input channel`: the output's mean error is 0 (but for
-    positions that see padding)."""
+    """`bias - sum over taps of (rounded - weights) * mean of the input channel`: the bias that makes the mean error of
+    the output 0, except at positions whose window overlaps padding."""
     error = rounded.astype(np.float64) - layer.weights.astype(np.float64)
     if isinstance(layer.anchor, relay.DenseOp):
         shift = error @ means
@@ -35,14 +35,14 @@ def corrected_bias(layer: Layer, rounded: Array, means: Array) -> Array:
 
 
 def set_weights(layer: Layer, weights: Array) -> None:
-    """Give the layer other weights, in the form of `Layer.weights`."""
+    """Replace the layer's weights, given in the shape of `Layer.weights`."""
     array = np.ascontiguousarray(weights.astype(np.float32)).reshape(shape(layer.anchor.kernel))
     new = constant_before(layer, array, layer.anchor.kernel)
     layer.anchor.operands[1] = new
 
 
 def set_bias(layer: Layer, bias: Array) -> None:
-    """Give the layer another bias; one that has none gets one."""
+    """Replace the layer's bias, or add one."""
     if layer.bias is not None:
         layer.bias.operands[1] = constant_before(layer, bias, layer.bias.bias)
         return
@@ -54,7 +54,7 @@ def set_bias(layer: Layer, bias: Array) -> None:
 
 
 def constant_before(layer: Layer, array: Array, old: SSAValue | None) -> SSAValue:
-    """A constant with the label of the one that it replaces, before the layer."""
+    """Insert a constant before the layer, with the label of the constant that it replaces."""
     label: StringAttr | None = None
     if old is not None and isinstance(old.owner, relay.ConstantOp):
         label = old.owner.label

@@ -1,7 +1,8 @@
-"""What is remembered of a tensor that calibration has seen. Nothing depends on how the samples are spread over workers.
+"""Statistics of a tensor over the calibration samples. They do not depend on how the samples are spread over workers.
 
-A histogram has `2 * HALF` bins of width `2^exponent` around 0, the least exponent for which every number fits. Two of
-them add up exactly whatever the order: bins of the finer one are halves, quarters, ... of those of the coarser one.
+A histogram has `2 * HALF` bins of width `2^exponent` around 0, with the least exponent for which every element fits.
+Two histograms can be added exactly, in any order: the bins of the finer one are halves, quarters, ... of those of the
+coarser one.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument, Malformed
 
 HALF = 4096
-"""The bins on each side of 0."""
+"""The number of bins on each side of 0."""
 FEATURES = ("range", "histogram", "means", "moments")
-"""What can be remembered: extremes; a histogram; means of channels; the second moments of a layer's input."""
+"""The kinds of statistics: extremes, a histogram, means per channel, and the second moments of a layer's input."""
 
 
 @dataclass(eq=False)
 class Statistics:
-    """Statistics of one tensor over all samples. `moving_low` and `moving_high` are exponential means of the
-    extremes."""
+    """Statistics of one tensor over all samples. `moving_low` and `moving_high` are exponential moving averages of the
+    samples' extremes."""
 
     low: float = 0.0
     high: float = 0.0
@@ -34,14 +35,14 @@ class Statistics:
     samples: int = 0
     exponent: int = 0
     counts: Array | None = None
-    """int64, `2 * HALF` bins."""
+    """The histogram: int64 counts of `2 * HALF` bins."""
     sums: Array | None = None
-    """float64, one number for each index of the last axis."""
+    """The sum of the elements at each index of the last axis, in float64."""
     rows: int = 0
-    """How many numbers each of `sums` adds up."""
+    """The number of elements that each of `sums` adds up."""
 
     def merge(self, other: Statistics, momentum: float) -> None:
-        """Add the statistics of a later sample; `momentum` is the weight of the previous moving means."""
+        """Add the statistics of a later sample; `momentum` is the weight of the previous moving averages."""
         if self.samples == 0:
             self.low, self.high = other.low, other.high
             self.moving_low, self.moving_high = other.low, other.high
@@ -67,11 +68,11 @@ class Statistics:
 
     @property
     def means(self) -> Array | None:
-        """The mean of each channel."""
+        """The mean of each channel (index of the last axis); None if sums were not collected."""
         return None if self.sums is None or not self.rows else self.sums / self.rows
 
     def to_json(self) -> dict[str, Any]:
-        """Plain numbers that `from_json` reads back to the last bit."""
+        """The statistics as JSON values that `from_json` restores to the last bit."""
         row: dict[str, Any] = {
             name: getattr(self, name) for name in ("low", "high", "moving_low", "moving_high", "samples")
         }
@@ -85,7 +86,7 @@ class Statistics:
 
     @staticmethod
     def from_json(row: Mapping[str, Any]) -> Statistics:
-        """The inverse of `to_json`."""
+        """Restore statistics from the values of `to_json`."""
         found = Statistics(
             *(float(row[name]) for name in ("low", "high", "moving_low", "moving_high")), samples=int(row["samples"])
         )
@@ -109,7 +110,8 @@ def coarsen(counts: Array, steps: int) -> Array:
 
 
 def observe(array: Array, name: str, features: frozenset[str]) -> Statistics:
-    """The statistics of one sample's tensor. Raises InvalidArgument for NaN and infinities, which have no code."""
+    """The statistics of one sample's tensor. Raises InvalidArgument for NaN and infinities, which cannot be
+    quantized."""
     flat = array.reshape(-1)
     if not flat.size:
         return Statistics(samples=1)
@@ -142,7 +144,7 @@ def _count(flat: Array, exponent: int) -> Array:
 
 @dataclass(eq=False)
 class Moments:
-    """Sums of products of the numbers that a layer multiplies with its weights: float64 [groups, taps, taps]."""
+    """Sums of products of the inputs that a layer multiplies with its weights: float64 [groups, taps, taps]."""
 
     total: Array = field(default_factory=lambda: np.zeros((0, 0, 0)))
     rows: int = 0
@@ -152,13 +154,13 @@ class Moments:
         self.rows += other.rows
 
     def to_json(self) -> dict[str, Any]:
-        """The numbers' bytes in base64."""
+        """The moments as JSON values, with the bytes of the sums in base64."""
         data = base64.b64encode(np.ascontiguousarray(self.total, "<f8").tobytes()).decode()
         return {"shape": list(self.total.shape), "rows": self.rows, "data": data}
 
     @staticmethod
     def from_json(row: Mapping[str, Any]) -> Moments:
-        """The inverse of `to_json`."""
+        """Restore moments from the values of `to_json`."""
         flat = np.frombuffer(base64.b64decode(row["data"]), "<f8")
         return Moments(flat.reshape([int(d) for d in cast(list[int], row["shape"])]).astype(np.float64), row["rows"])
 

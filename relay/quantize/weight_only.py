@@ -1,4 +1,4 @@
-"""The pass `weight-only`, and `narrow_weights`, which says what it did."""
+"""The pass `weight-only`, and `narrow_weights`, which lists its results."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ from relay.quantize.comparison import Comparison
 from relay.transforms.expansion import Expansion
 
 SNR = "relay.snr"
-"""The attribute with the signal to noise of the stored weights, in decibels."""
+"""The attribute with the signal-to-noise ratio of the stored weights, in decibels."""
 STEPS = (0.0, -1.0, -0.5, 0.5, 1.0)
-"""How much nearer to the middle than the lowest code the largest number of a block lies, or how far beyond it, where it
-is clamped; of normal numbers the best of these in 4 bits is off by 21.7 dB, the first always by 21.3."""
+"""The candidates for how far inside the lowest code (positive) or beyond it, where it is clamped (negative), a block's
+largest element is mapped, in steps. For normally distributed weights in 4 bits the best candidate has a signal-to-noise
+ratio of 21.7 dB, 0 alone 21.3 dB."""
 Product = relay.DenseOp | relay.MatmulOp | relay.BatchMatmulOp
 
 
@@ -39,11 +40,11 @@ class WeightOnly(Pass):
     """Store the weights of float products in 2, 4 or 8 bits; data stay floats. `bits` is the width; each block of
     `block` inputs has a scale.
 
-    Products of one constant matrix become `relay.nn.weight_only_dense`; those whose inputs are no whole blocks stay, as
-    do those of fewer than `least` weights. Codes count from the middle; a block's scale makes its largest
-    number about the lowest code: the best of five, by squared errors. With `dtype`, codes are floats of 4 to 8 bits in
-    the place of `bits` (`f8E4M3FN`, `f8E5M2`, `f4E2M1FN` ...); the largest number of a block becomes the largest float.
-    `relay.quantize.narrow_weights` lists them.
+    Products by one constant matrix become `relay.nn.weight_only_dense`, except those whose inputs are not a multiple of
+    `block` and those with fewer than `least` weights. The zero point is the middle code, and a block's scale maps its
+    largest element to about the lowest code: the best of five candidates by squared error. With `dtype`, weights are
+    floats of 4 to 8 bits instead of `bits` (`f8E4M3FN`, `f8E5M2`, `f4E2M1FN` ...), and a block's largest element
+    becomes the largest float. `relay.quantize.narrow_weights` lists the results.
     """
 
     name: ClassVar[str] = "weight-only"
@@ -68,7 +69,7 @@ class WeightOnly(Pass):
                 replace(product, data, blocks, *narrowed(blocks, floats.get(self.dtype, self.bits)))
 
     def refusal(self, weights: Array) -> str | None:
-        """Why a product's weights, [units, inputs], stay floats; None if they do not."""
+        """The reason why a product's weights [units, inputs] stay floats; None if they are stored in few bits."""
         if weights.size < self.least:
             return f"has {weights.size} weights, fewer than {self.least}"
         if weights.shape[1] % self.block:
@@ -77,7 +78,7 @@ class WeightOnly(Pass):
 
 
 def products(module: ModuleOp, where: str) -> Iterator[tuple[Product, SSAValue, Array]]:
-    """The products of floats by one constant matrix: their data and weights, [units, inputs]."""
+    """The float products by one constant matrix, with their data and weights [units, inputs]."""
     for op in list(marks.main_of(module, where).walk()):
         if isinstance(op, relay.DenseOp):
             data, kernel, turned = op.data, op.kernel, False
@@ -95,7 +96,7 @@ def products(module: ModuleOp, where: str) -> Iterator[tuple[Product, SSAValue, 
 
 
 def replace(op: Product, data: SSAValue, weights: Array, codes: Array, scales: Array, zero: int) -> None:
-    """Replace a product by one with narrow weights."""
+    """Replace a product by one with weights in few bits."""
     new = Expansion(op)
     arrays = codes, scales, np.full(scales.shape, zero, np.uint8)
     made = new.add(relay.WeightOnlyDenseOp, [data, *(new.constant(array, array.dtype) for array in arrays)])
@@ -111,12 +112,14 @@ def replace(op: Product, data: SSAValue, weights: Array, codes: Array, scales: A
 
 
 def narrowed(blocks: Array, form: int | ReducedPrecisionFloatType) -> tuple[Array, Array, int]:
-    """Codes of so many bits, or floats; a scale for each block along the last axis; the zero point."""
+    """Blocks of weights as integer codes of `form` bits or as floats of the type `form`; a scale for each block along
+    the last axis; and the zero point."""
     return (*in_steps(blocks, form), 1 << (form - 1)) if isinstance(form, int) else (*in_floats(blocks, form), 0)
 
 
 def in_floats(blocks: Array, type: ReducedPrecisionFloatType) -> tuple[Array, Array]:
-    """The nearest floats to each block over its scale, which makes its largest number the largest of them."""
+    """Blocks as the nearest floats of the type after division by each block's scale, which maps its largest element to
+    the largest float; and the scales."""
     dtype = dtype_of(type)
     every = np.arange(1 << type.bitwidth, dtype=np.uint8).view(dtype).astype(np.float32)
     highest = every[np.isfinite(every)].max()
@@ -126,7 +129,7 @@ def in_floats(blocks: Array, type: ReducedPrecisionFloatType) -> tuple[Array, Ar
 
 
 def in_steps(blocks: Array, bits: int) -> tuple[Array, Array]:
-    """Codes, and a scale for each block along the last axis."""
+    """Blocks as unsigned codes of `bits` bits, and a scale for each block along the last axis."""
     half, blocks = 1 << (bits - 1), blocks.astype(np.float64)
     largest = np.take_along_axis(blocks, np.abs(blocks).argmax(axis=-1)[..., None], axis=-1)
     best, codes, scales = np.full(largest.shape, inf), np.full(blocks.shape, half, np.uint8), np.zeros(largest.shape)
@@ -143,22 +146,22 @@ def in_steps(blocks: Array, bits: int) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, slots=True)
 class NarrowWeights:
-    """The weights of one product."""
+    """How the weights of one product are stored."""
 
     name: str
-    """Of the operator in the model's file, or of the op."""
+    """The name of the operator in the model's file, or of the op."""
     units: int
     inputs: int
     bits: int
-    """32 where they stay floats."""
+    """The width of a weight; 32 if the weights are float32."""
     block: int
-    """0 where they stay floats."""
+    """The number of inputs per scale; 0 if the weights are float32."""
     bytes: int
-    """The bytes of codes and scales, or of floats."""
+    """The size of the codes and scales, or of the float weights."""
     snr: float
-    """The signal to noise of the weights in decibels; infinite if they stay floats."""
+    """The signal-to-noise ratio of the weights in decibels; infinite if they stay float32."""
     dtype: str = ""
-    """Of codes that are floats of few bits."""
+    """The element type, if weights are stored as floats of few bits; otherwise empty."""
 
     def __str__(self) -> str:
         kind = f"{self.dtype or f'{self.bits} bits'} in blocks of {self.block}" if self.block else "floats"
@@ -166,8 +169,8 @@ class NarrowWeights:
 
 
 def narrow_weights(mod: IRModule | ModuleOp) -> list[NarrowWeights]:
-    """The weights of all products by one constant matrix, in program order: those that `WeightOnly` stored in few bits,
-    and those that stay floats. Print them."""
+    """How the weights of all products by one constant matrix are stored, in program order, whether `WeightOnly` stored
+    them in few bits or they stay float32. Print them."""
     module, found = as_module(mod).op, list[NarrowWeights]()
     floats: dict[Operation, Array] = {op: weights for op, _, weights in products(module, WeightOnly.name)}
     for op in marks.main_of(module, WeightOnly.name).walk():

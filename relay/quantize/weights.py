@@ -1,4 +1,4 @@
-"""Codes of weights and biases."""
+"""Quantization of weights and biases."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from relay.interpreters.arithmetic import round_away
 from relay.quantize.parameters import Parameters, of_range, real32
 
 BIAS_LIMIT = float(1 << 30)
-"""Largest magnitude of a bias's code: sums of products still fit beside it."""
+"""The largest magnitude of a quantized bias, which leaves room for sums of products in 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """How a kernel's codes stand for reals: one scale, or one for each index of `axis`."""
+    """The quantization parameters of a kernel: one scale, or one for each index of `axis`."""
 
     scale: Array
-    """float32, a vector; of one element where all channels share it."""
+    """The scales, a float32 vector; it has one element if all channels share it."""
     zero_point: int
     axis: int
     dtype: str
 
     def along(self, rank: int) -> Array:
-        """The scales, shaped so that they broadcast against the kernel."""
+        """The scales, reshaped to broadcast against a kernel of this rank."""
         if self.scale.size == 1:
             return self.scale.reshape(())
         shape = [1] * rank
@@ -34,7 +34,8 @@ class Kernel:
 
     @property
     def low(self) -> int:
-        """The lowest code: one that has a negative (symmetric) or is not the type's own (`uint8`)."""
+        """The lowest quantized value, one above the type's minimum: for int8 so that the range is symmetric, for uint8
+        as in TFLite."""
         return int(np.iinfo(self.dtype).min) + 1
 
     @property
@@ -42,22 +43,22 @@ class Kernel:
         return int(np.iinfo(self.dtype).max)
 
     def positions(self, reals: Array) -> Array:
-        """Where the reals lie between the codes: `real / scale + zero_point`, not rounded."""
+        """The reals in quantized units but not rounded: `real / scale + zero_point`, in float64."""
         return np.asarray(reals, np.float64) / self.along(reals.ndim).astype(np.float64) + self.zero_point
 
     def codes(self, reals: Array) -> Array:
-        """The nearest codes."""
+        """The quantized values of the reals, rounded to nearest."""
         return np.clip(round_away(self.positions(reals)), self.low, self.high).astype(self.dtype)
 
     def reals(self, codes: Array) -> Array:
-        """float32."""
+        """The reals of quantized values, in float32."""
         steps = (codes.astype(np.int64) - self.zero_point).astype(np.float32)
         return (self.along(codes.ndim) * steps).astype(np.float32)
 
 
 def kernel_of(weights: Array, axis: int, dtype: str, per_channel: bool) -> Kernel:
-    """Symmetric codes in [-127, 127] for `int8`, per output channel along `axis` or per tensor;
-    for `uint8` asymmetric codes in [1, 255] of the whole tensor, as TFLite's first 8-bit models have them."""
+    """The parameters of a weight array: for `int8` symmetric in [-127, 127], per output channel along `axis` or per
+    tensor; for `uint8` asymmetric in [1, 255] per tensor, as in TFLite's first 8-bit models."""
     if dtype == "uint8":
         found = of_range(float(weights.min(initial=0.0)), float(weights.max(initial=0.0)), dtype)
         low, high = found.range
@@ -71,7 +72,8 @@ def kernel_of(weights: Array, axis: int, dtype: str, per_channel: bool) -> Kerne
 
 
 def fit_bias(kernel: Kernel, bias: Array | None, data: Parameters) -> Kernel:
-    """The kernel with scales so large that the bias's codes stay within `BIAS_LIMIT`; 1 where all weights are 0."""
+    """The kernel parameters with scales enlarged so that quantized biases stay within `BIAS_LIMIT`; scale 1 where all
+    weights are 0."""
     scales = kernel.scale.astype(np.float64)
     if bias is not None:
         needed = np.abs(bias.astype(np.float64)) / BIAS_LIMIT / data.scale
@@ -88,7 +90,7 @@ def bias_scale(kernel: Kernel, data: Parameters) -> Array:
 
 
 def bias_codes(bias: Array, kernel: Kernel, data: Parameters) -> Array:
-    """`round(bias / (data scale * kernel scale))`: i32, or i64 beside 16-bit data."""
+    """The quantized bias, `round(bias / (data scale * kernel scale))`, in int32, or in int64 beside 16-bit data."""
     dtype = np.int64 if data.dtype == "int16" else np.int32
     scales = np.float64(data.scale) * kernel.scale.astype(np.float64)
     return round_away(bias.astype(np.float64) / scales).astype(dtype)

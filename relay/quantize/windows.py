@@ -1,4 +1,4 @@
-"""What a layer multiplies with its weights, in plain numbers."""
+"""The geometry of a layer's input windows in plain numbers, so that it can be sent to other processes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from relay.quantize.worker import Window
 
 
 def window_of(layer: Layer) -> Window | None:
-    """The layer's window; None where its input is not observed."""
+    """The layer's window; None if its input is not observed."""
     anchor = layer.anchor
     name = marks.name_of(anchor.data)
     if name is None:

@@ -1,5 +1,5 @@
-"""One sample through the compiled model. Runs in this thread, in others, or in other processes: all it takes can be
-pickled, and of the compiler it needs nothing but the runtime."""
+"""Runs one sample through the compiled model and collects its statistics, in this thread, other threads or processes.
+All arguments can be pickled, and only relay's runtime is needed."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from relay.quantize.statistics import Moments, Statistics, observe
 from relay.runtime import Executable
 
 ROWS = 256
-"""How many positions of one sample's tensor count for the second moments, evenly spaced."""
+"""The number of evenly spaced positions of one sample's tensor that are used for the second moments."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What a layer multiplies with its weights: of a product the last axis (`size` is None), of a convolution taps."""
+    """The inputs that a layer multiplies with its weights: for a product the last axis (`size` is None), for a
+    convolution the taps of each window."""
 
     value: str
     """The name of the layer's input."""
@@ -33,21 +34,21 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What to do with each sample."""
+    """The work to do for each sample."""
 
     path: str
-    """Of the saved executable."""
+    """The path of the saved executable."""
     names: tuple[str, ...]
-    """Of its outputs."""
+    """The names of the executable's outputs."""
     arguments: tuple[tuple[str, int], ...]
-    """Observed inputs: name and position."""
+    """The observed inputs: names and positions."""
     features: frozenset[str]
     windows: tuple[tuple[str, Window], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What one sample has shown."""
+    """The statistics of one sample."""
 
     values: dict[str, Statistics]
     moments: dict[str, Moments]
@@ -59,7 +60,7 @@ def _executable(path: str) -> Executable:
 
 
 def run(job: Job, inputs: Sequence[Array]) -> Seen:
-    """Run one sample and look at the values."""
+    """Run one sample and collect its statistics."""
     arrays: dict[str, Array] = {name: inputs[position] for name, position in job.arguments}
     if job.names:
         result = _executable(job.path).run(*inputs)
@@ -71,7 +72,7 @@ def run(job: Job, inputs: Sequence[Array]) -> Seen:
 
 
 def moments_of(array: Array, window: Window) -> Moments:
-    """`sum over rows of x x^T` for each group of channels."""
+    """The sum over rows x of `x x^T`, for each group of channels."""
     rows = taps(array, window)
     step = max(1, -(-rows.shape[0] // ROWS))
     chosen = rows[::step].astype(np.float64)
@@ -79,7 +80,7 @@ def moments_of(array: Array, window: Window) -> Moments:
 
 
 def taps(array: Array, window: Window) -> Array:
-    """What the weights are multiplied with: [positions, groups, height * width * channels of a group]."""
+    """The inputs that the weights are multiplied with: [positions, groups, height * width * channels of a group]."""
     if window.size is None:
         return array.reshape(-1, 1, array.shape[-1])
     top, left, bottom, right = window.padding

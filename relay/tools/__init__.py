@@ -1,1 +1,2 @@
-"""Commands: each parses its arguments, calls a front door and prints. May import every room; none imports it."""
+"""The command-line tools: each parses its arguments, calls a public function and prints. May import every package of
+relay; none imports it."""

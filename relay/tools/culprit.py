@@ -1,4 +1,5 @@
-"""`relay-opt --find-culprit`: which pass changes what the module computes, and for which operator."""
+"""`relay-opt --find-culprit`: finds the pass after which the module computes other results, and the operator
+concerned."""
 
 from __future__ import annotations
 
@@ -17,31 +18,36 @@ from relay.passes import Pipeline
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """The search and what it runs the module on."""
+    """Add the option that starts the search, and those that give its inputs and tolerance."""
     help = (
-        "run the module after each pass, and print the pass and operator that change its numbers (exit code 1), or from"
-        " which pass on the module cannot be run here, as below the relay ops for a GPU (exit code 2)"
+        "run the module after each pass, and print the first pass and operator that change its results (exit code 1),"
+        " or the pass after which it cannot be run on this machine, such as lowering to a GPU (exit code 2)"
     )
     parser.add_argument("--find-culprit", action="store_true", help=help)
-    parser.add_argument("--inputs", metavar="FILE", help="--find-culprit: .npz of inputs by name (random ones)")
-    parser.add_argument("--seed", type=seed, metavar="N", help="--find-culprit: seed of random inputs (0)")
+    parser.add_argument(
+        "--inputs", metavar="FILE", help="with --find-culprit: .npz file of inputs by name (default: random)"
+    )
+    parser.add_argument(
+        "--seed", type=seed, metavar="N", help="with --find-culprit: seed of random inputs (default: 0)"
+    )
     parser.add_argument(
         "--tolerance",
         type=tolerance,
         metavar="X",
-        help="--find-culprit: how far floats may be, relative to the largest of a tensor (1e-4); integers are equal",
+        help="with --find-culprit: largest float difference, relative to a tensor's largest magnitude (default: 1e-4); "
+        "integers must be equal",
     )
 
 
 def seed(text: str) -> int:
-    """A number that random numbers may start from."""
+    """Parse a seed for random inputs, an integer of at least 0."""
     if not text.isdecimal():
         raise ArgumentTypeError(f"'{text}' is not a whole number of at least 0")
     return int(text)
 
 
 def tolerance(text: str) -> float:
-    """A number that is not negative."""
+    """Parse a tolerance: a finite float of at least 0."""
     number = float(text)
     if not 0 <= number < inf:
         raise ArgumentTypeError(f"{text} is not a number of at least 0")
@@ -49,7 +55,7 @@ def tolerance(text: str) -> float:
 
 
 def check(args: Namespace, error: Callable[[str], NoReturn]) -> None:
-    """Call `error` where options contradict each other, of the search and what it does not do."""
+    """Call `error` if an option of the search is given without --find-culprit, or one that contradicts it."""
     if not args.find_culprit:
         for name in ("inputs", "seed", "tolerance"):
             if getattr(args, name) is not None:
@@ -64,8 +70,8 @@ def check(args: Namespace, error: Callable[[str], NoReturn]) -> None:
 
 
 def search(op: ModuleOp, pipeline: Pipeline, args: Namespace) -> tuple[int, str]:
-    """The exit code, and the report: 0 if all is equal, 1 where numbers change, 2 where not all could be compared.
-    Raises RelayError where the inputs or the module cannot be run."""
+    """Run the search. Returns the exit code and the report: 0 if all passes give equal results, 1 if results change, 2
+    if not every pass could be compared. Raises RelayError if the inputs or the module cannot be run."""
     from relay.exploration.bisection import find_culprit
 
     module = IRModule(op)
@@ -75,7 +81,8 @@ def search(op: ModuleOp, pipeline: Pipeline, args: Namespace) -> tuple[int, str]
 
 
 def inputs_of(module: IRModule, file: str | None, seed: int) -> list[Array]:
-    """The arguments of `@main`: by name from a file, else random; states that the file leaves out are initial ones."""
+    """The arguments of `@main`: from a .npz file by name, or random. A state that the file leaves out has its initial
+    value. Raises InvalidArgument."""
     from relay.interpreters import argument_infos
     from relay.runtime.arrays import arrays_of
     from relay.runtime.specification import random_array

@@ -1,4 +1,5 @@
-"""What `relay-dialect test` holds a dialect of a package to: what ours are held to by the tests of this project."""
+"""The checks of `relay-dialect test`: a plug-in's dialect must pass what this project's tests require of relay's own
+dialects."""
 
 from __future__ import annotations
 
@@ -38,15 +39,15 @@ from relay.transforms.fold_constant import FoldConstant
 from relay.transforms.legalize import Legalize
 
 TOLERANCE = 1e-5
-"""How far floats of compiled code may be from the meaning's, relative to the largest magnitude."""
+"""The largest accepted error of floats from compiled code, relative to the largest magnitude of the reference."""
 MLIR_OPT = "mlir-opt-22"
 MLIR_FLAGS = ("--allow-unregistered-dialect", "--mlir-print-op-generic")
 
 
 def check(name: str) -> list[str]:
-    """What is wrong with the dialect of this name, a line each; nothing if all is well.
+    """The faults of the dialect of this name, one line each; empty if it passes all checks.
 
-    Raises InvalidArgument if no package has it, and Unsupported if it cannot be loaded.
+    Raises InvalidArgument if no package has the dialect, and Unsupported if it cannot be loaded.
     """
     subject, faults = Subject(known(name)), list[str]()
     plug_in.dialect_of(name)
@@ -61,7 +62,7 @@ def check(name: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Subject:
-    """A dialect and its examples."""
+    """The dialect being checked and its examples."""
 
     name: str
 
@@ -71,7 +72,7 @@ class Subject:
 
     @cached_property
     def file(self) -> str:
-        """What messages call the examples."""
+        """The name of the examples file in messages, as `package:path`; empty if the plug-in gives none."""
         given = plug_in.dialect_plug_in(self.name)
         return "" if given is None else given.examples
 
@@ -83,20 +84,20 @@ class Subject:
 
     @cached_property
     def functions(self) -> list[FuncOp]:
-        """The valid examples."""
+        """The functions of the valid examples."""
         return functions(self.text, self.file)
 
     def examples(self, op: type[Operation]) -> list[FuncOp]:
-        """Those that hold an op."""
+        """The valid examples that contain the op."""
         return [each for each in self.functions if any(isinstance(inner, op) for inner in each.body.walk())]
 
     @cached_property
     def main(self) -> tuple[IRModule, list[str]]:
-        """All that can be run, in one function, and what each of its results is of."""
+        """All runnable examples in one `@main`, and for each of its results the function and op that it comes from."""
         return one_main([*filter(None, map(runnable, self.functions))])
 
     def inputs(self) -> Iterator[list[Array]]:
-        """Random inputs of `main`, then integers that are extreme."""
+        """Arguments for `main`: first random ones, then extreme integers."""
         inputs = random_inputs(self.main[0])
         yield inputs
         random = np.random.default_rng(1)
@@ -104,7 +105,8 @@ class Subject:
 
 
 def extremes(array: Array, random: np.random.Generator) -> Array:
-    """The least and largest numbers of an integer type of up to 32 bits, 0, 1 and -1; other arrays as they are."""
+    """An array of random choices among the smallest and largest value, 0, 1 and -1 of its type, for integers of up to
+    32 bits; other arrays are returned unchanged."""
     if array.dtype.kind not in "iu" or array.dtype.itemsize > 4:
         return array
     info = np.iinfo(array.dtype)
@@ -134,7 +136,7 @@ def completeness(subject: Subject) -> Iterator[str]:
 
 
 def lowering(subject: Subject, op: type[Operation], found: Sequence[FuncOp]) -> Iterator[str]:
-    """What is missing below stage 1."""
+    """Faults in the op's lowering: no runnable example, or an example that does not lower to linalg."""
     function = next(filter(None, map(runnable, found)), None)
     if function is None:
         yield f"{op.name} has no example that can be run with 2 for ?"
@@ -174,7 +176,8 @@ def messages(subject: Subject) -> Iterator[str]:
 
 
 def other_results(op: type[Operation], found: Operation) -> Iterator[str]:
-    """Whether the op refuses results of another shape, by its name."""
+    """Faults if the op's verifier accepts a result of another shape, or rejects it with a message that does not begin
+    with the op's name."""
     for number, result in enumerate(tuple(found.results)):
         if not isa(type := result.type, TensorType[Attribute]):
             continue
@@ -190,7 +193,8 @@ def other_results(op: type[Operation], found: Operation) -> Iterator[str]:
 
 
 def types(subject: Subject) -> Iterator[str]:
-    """Whether meanings give what `infer` says: constants fold with them."""
+    """Faults if an op's numpy meaning returns another dtype or shape than its type inference: constant folding uses the
+    meaning."""
     module, names = subject.main
     assert isinstance(end := module["main"].body.block.last_op, ReturnOp)
     wanted = [tensor(value) for value in end.arguments]
@@ -201,8 +205,8 @@ def types(subject: Subject) -> Iterator[str]:
 
 
 def facts(subject: Subject) -> Iterator[str]:
-    """Whether index i along an axis of a result depends on index i only, where `ELEMENTWISE` or `independent_along`
-    says so: passes split batches by it."""
+    """Faults if an op declares that index i of a result depends only on index i of its operands (`ELEMENTWISE`,
+    `independent_along`) but its meaning does not: passes split batches by these facts."""
     for function in filter(None, map(runnable, subject.functions)):
         for op in ops(function):
             if op.name.startswith(f"{subject.name}.") and (wrong := dependent_axes(op)):
@@ -210,7 +214,8 @@ def facts(subject: Subject) -> Iterator[str]:
 
 
 def dependent_axes(op: TensorOp) -> list[int]:
-    """The axes along which the op says that indices are independent, and its meaning differs."""
+    """The axes along which the op declares indices to be independent although a change at one index changes results at
+    others."""
     random, data = np.random.default_rng(2), op.data_operands()
     given = [random_input(tensor(value), random) for value in op.operands]
     before = evaluate(op, given)
@@ -229,7 +234,8 @@ def dependent_axes(op: TensorOp) -> list[int]:
 
 
 def folding(subject: Subject) -> Iterator[str]:
-    """Whether an op of constants is folded, and to what it means; no constant is of a type of the plug-in's own."""
+    """Faults if an op with constant operands is not folded, or is folded to something else than its meaning. Operands
+    of the plug-in's own types stay arguments, since constants cannot have such types."""
     module, names = subject.main
     for inputs in subject.inputs():
         constant = module.clone()
@@ -252,14 +258,14 @@ def folding(subject: Subject) -> Iterator[str]:
 
 
 def of_constants(subject: Subject, op: TensorOp) -> bool:
-    """Whether the op is the dialect's, its operands are constants, and its results can be."""
+    """Whether the op is the dialect's, has only constant operands, and its results can be constants."""
     constants = op.operands and all(isinstance(value.owner, ConstantOp) for value in op.operands)
     stored = any(isinstance(tensor(value).element_type, StoredType) for value in op.results)
     return bool(constants) and not stored and op.name.startswith(f"{subject.name}.")
 
 
 def compiled(subject: Subject) -> Iterator[str]:
-    """Whether compiled code gives what the ops mean."""
+    """Faults if compiled code (levels 0 and 2) computes something else than the ops' numpy meaning."""
     module, names = subject.main
     for level in (0, 2):
         with PassContext(opt_level=level):
@@ -279,7 +285,7 @@ def differing(
 
 
 def upstream(subject: Subject) -> Iterator[str]:
-    """Whether `mlir-opt` carries the generic form along."""
+    """Faults if `mlir-opt` rejects the generic form or changes it in a round trip; none if it is not installed."""
     if shutil.which(MLIR_OPT) is None:
         return
     module = IRModule.parse(valid(subject.text), name=subject.file)
@@ -316,4 +322,4 @@ CHECKS: dict[str, Callable[[Subject], Iterator[str]]] = {
     "mlir-opt": upstream,
     "passes": passes,
 }
-"""What is checked, in this order."""
+"""The checks by title, in the order in which they run; each yields faults."""

@@ -1,5 +1,5 @@
-"""Files of examples of a dialect's ops: functions that are valid, then, each below `// -----` and
-`// error: MESSAGE`, texts that are refused with this message."""
+"""Example files of a dialect's ops: valid functions, followed by texts that must be rejected, each below a line `//
+-----` and a line `// error: MESSAGE` with the expected message."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ BREAK = re.compile(r"^// -----\n", re.MULTILINE)
 
 
 def valid(text: str) -> str:
-    """The examples that are valid, all in one module."""
+    """The valid examples of a file, as the text of one module."""
     return BREAK.split(text)[0]
 
 
 def invalid(text: str, name: str) -> list[tuple[str, str]]:
-    """The others of the file `name`: what the error says, and the text."""
+    """The expected message and the text of each invalid example of the file `name`. Raises InvalidArgument if a message
+    is missing."""
     found: list[tuple[str, str]] = []
     for each in BREAK.split(text)[1:]:
         message = re.match(r"// error: (.*)\n", each)
@@ -41,20 +42,20 @@ def invalid(text: str, name: str) -> list[tuple[str, str]]:
 
 
 def functions(text: str, name: str) -> list[FuncOp]:
-    """The valid examples of the file `name`."""
+    """The functions of the valid examples of the file `name`."""
     module = IRModule.parse(valid(text), name=name)
     return [op for op in module.op.body.block.ops if isinstance(op, FuncOp)]
 
 
 def ops(function: FuncOp) -> Iterator[TensorOp]:
-    """The ops on tensors in a function, without those of external compilers."""
+    """The tensor ops of a function, except those of external compilers (`byoc.*`)."""
     for op in function.body.block.ops:
         if isinstance(op, TensorOp) and not op.name.startswith("byoc."):
             yield op
 
 
 def sized(function: FuncOp) -> FuncOp | None:
-    """The function with 2 for every size that is not known; None where that is not valid."""
+    """The function with every unknown size replaced by 2; None if that is not valid."""
     text = StringIO()
     Printer(text).print_op(function)
     try:
@@ -64,7 +65,7 @@ def sized(function: FuncOp) -> FuncOp | None:
 
 
 def runnable(function: FuncOp) -> FuncOp | None:
-    """The function of known sizes, returning every tensor that its ops compute; None where there is none to run."""
+    """A copy of the function with known sizes that returns the result of every op in it; None if it cannot be run."""
     copy = None if "dense_resource" in str(function) else sized(function)
     if copy is None or any(isinstance(op, DynamicOp) and op.static() is None for op in ops(copy)):
         return None
@@ -75,7 +76,8 @@ def runnable(function: FuncOp) -> FuncOp | None:
 
 
 def one_main(found: Sequence[FuncOp]) -> tuple[IRModule, list[str]]:
-    """All functions in one, after each other, and what each result is of: one build for all."""
+    """Concatenate all functions into one `@main`, so that one build covers them all. Returns the module, and for each
+    result of `@main` the function and op that it comes from."""
     main, values, names = Block(), list[SSAValue](), list[str]()
     for function in found:
         known: dict[SSAValue, SSAValue] = {}
@@ -98,8 +100,8 @@ def one_main(found: Sequence[FuncOp]) -> tuple[IRModule, list[str]]:
 
 
 def random_input(type: TensorType[Attribute], random: np.random.Generator) -> Array:
-    """Codes over their whole range, floats around zero with one that is 100, where formulas overflow, i32 up to 2^20,
-    i64 (which may be positions) 0 or 1."""
+    """A random array of the type: integer codes over their whole range, i32 up to 2^20, i64 (which may be indices) 0 or
+    1, floats around zero and one element of 100, where formulas may overflow."""
     if type.element_type == i32:
         return random.integers(-(1 << 20), 1 << 20, type.get_shape()).astype(np.int32)
     numbers = random_array(type.get_shape(), dtype_of(type.element_type), random)
@@ -109,7 +111,7 @@ def random_input(type: TensorType[Attribute], random: np.random.Generator) -> Ar
 
 
 def random_inputs(module: IRModule) -> list[Array]:
-    """An array for each argument of `@main`."""
+    """A random array for each argument of `@main`."""
     random = np.random.default_rng(0)
     types = module["main"].function_type.inputs
     return [random_input(type, random) for type in types if isa(type, TensorType[Attribute])]

@@ -1,7 +1,7 @@
-"""`--verify-diagnostics` as mlir-opt has it: the text says in comments which errors it expects, and where.
+"""`--verify-diagnostics` as in mlir-opt: comments in the text state which errors are expected, and on which line.
 
-`// expected-error@+1 {{words}}` is of the next line; `@below` and `@above` are +1 and -1, `@12` is line 12, `@unknown`
-is anywhere, and without `@` it is the comment's own line.
+`// expected-error@+1 {{words}}` expects an error on the next line; `@below` and `@above` are +1 and -1, `@12` is line
+12, `@unknown` is any line, and without `@` it is the comment's own line.
 """
 
 from __future__ import annotations
@@ -18,21 +18,22 @@ OFFSETS = {"above": -1, "below": 1}
 
 @dataclass(frozen=True)
 class Expected:
-    """An error that a comment expects."""
+    """A diagnostic that a comment expects."""
 
     line: int | None
-    """None for an unknown one."""
+    """The line of the diagnostic; None for `@unknown`, which matches any line."""
     words: str
     pattern: bool
 
     def meets(self, line: int, said: str) -> bool:
-        """Whether this is the error."""
+        """Whether a diagnostic `said` on `line` is the expected one."""
         found = re.search(self.words, said) if self.pattern else self.words in said
         return bool(found) and self.line in (None, line)
 
 
 def expected(text: str, first: int) -> list[Expected]:
-    """What the comments of a piece expect, which begins behind `first` lines of its file. Notes are none of ours."""
+    """The diagnostics that the comments of a piece of text expect. `first` is the number of lines before the piece in
+    its file. Expected notes are skipped, since relay-opt prints none."""
     found: list[Expected] = []
     for number, line in enumerate(text.split("\n"), first + 1):
         for kind, pattern, where, words in COMMENT.findall(line):
@@ -46,7 +47,7 @@ def expected(text: str, first: int) -> list[Expected]:
 
 
 def unmet(wanted: list[Expected], error: str, file: str) -> list[str]:
-    """A line for each error that was expected and did not come, or came and was not expected."""
+    """A line for each expected error that did not occur, and for each error that occurred but was not expected."""
     left, lines = list(wanted), list[str]()
     told = [(int(line), said) for line, said in TOLD.findall(error)] or ([(0, error)] if error else [])
     for line, said in told:

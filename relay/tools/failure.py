@@ -1,4 +1,4 @@
-"""An error as the one line `where: what; hint` that a command prints."""
+"""Formatting of an error as the one line `where: what; hint` that a command prints."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from relay.passes import CollectedErrors
 from relay.transforms.location import words
 
 TRACEBACK = "RELAY_TRACEBACK"
-"""The environment variable that, set to 1, shows the Python traceback of an error before its line."""
+"""The environment variable that, set to 1, makes commands print the Python traceback before an error's line."""
 
 
 WIDTH = 2000
-"""Characters of a line about an error."""
+"""The maximum length of an error line, in characters."""
 
 
 def one_line(text: str) -> str:
-    """The text without line breaks; of a very long one the middle is left out."""
+    """The text without line breaks; the middle of a very long text is replaced by `...`."""
     line = " ".join(text.split())
     return line if len(line) <= WIDTH else f"{line[: WIDTH * 3 // 4]} ... {line[-WIDTH // 4 :]}"
 
 
 def line_of(error: BaseException, file: str, doing: str = "", module: ModuleOp | None = None) -> str:
-    """The line for any error met in `file`, while `doing` something to `module`, with what instruments noted on it."""
+    """The line that reports an error met in `file` while `doing` a step on `module`, with notes that pass instruments
+    added."""
     notes = "".join(f"; {one_line(n)}" for n in getattr(error, "__notes__", ()) if n.startswith("instrument "))
     return f"{_line_of(error, file, doing, module)}{notes}"
 
@@ -40,7 +41,7 @@ def _line_of(error: BaseException, file: str, doing: str, module: ModuleOp | Non
         case RelayError():
             return one_line(str(error))
         case ParseError():
-            said = error.msg.replace("{first_char}", error.span.text[:1])  # what xDSL's lexer means to say
+            said = error.msg.replace("{first_char}", error.span.text[:1])  # fills in xDSL's unformatted placeholder
             return one_line(f"{error.span.get_location()}: {said}")
         case VerifyException():
             found = None if module is None else next(invalid(module), None)

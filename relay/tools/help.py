@@ -1,4 +1,5 @@
-"""The options of `relay-opt` in groups; in our words where xDSL lists every name that it knows."""
+"""The options of `relay-opt` arranged in groups, with relay's own help text where xDSL's would list every registered
+name."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "checks": ("--verify-each", "--disable-verify", "--verify-diagnostics", "--parsing-diagnostics", "--shrink",
                "--find-culprit", "--inputs", "--seed", "--tolerance"),
 }  # fmt: skip
-"""Options by group; others stay where they are."""
+"""The option names of each group, by group title; options in no group keep argparse's default group."""
 UPSTREAM = {
     "--passes": "--pass-pipeline",
     "--print-ir-before-all": "--mlir-print-ir-before-all",
@@ -34,37 +35,44 @@ UPSTREAM = {
     "--print-op-generic": "--mlir-print-op-generic",
     "--print-debuginfo": "--mlir-print-debuginfo",
 }
-"""What mlir-opt calls options of the same meaning; they are taken, too."""
+"""mlir-opt's name of an option with the same meaning, by relay's name; the parser accepts both."""
 
 INPUT = f"MLIR text, or a model: {', '.join(f'.{name}' for name in MODELS)}"
 TEXTS: dict[str, dict[str, Any]] = {
-    "--frontend": {"help": "format of the input (default: told by its content)"},
+    "--frontend": {"help": "format of the input (default: recognized by its content)"},
     "--passes": {
         "help": "passes to run, as in 'legalize,fuse-ops' or 'parallelize{fork=4000}'",
         "metavar": "PIPELINE",
         "default": None,
     },
-    "--target": {"help": "what to write: mlir (default), llvm-ir, c, irdl, or a target of xDSL's", "metavar": "TARGET"},
-    "--output-file": {"help": "write to a file", "metavar": "FILE"},
+    "--target": {"help": "output format: mlir (default), llvm-ir, c, irdl, or one of xDSL's", "metavar": "TARGET"},
+    "--output-file": {"help": "write to FILE instead of standard output", "metavar": "FILE"},
     "--disable-verify": {"help": "do not verify the module"},
+    "--version": {"help": "print the versions of relay-opt and xDSL, and exit"},
+    "--verify-diagnostics": {
+        "help": "accept errors that `// expected-error` comments expect; without such comments, print a verifier error "
+        "and exit with code 0"
+    },
+    "--shrink": {"help": "exit with success if xDSL raised a ShrinkException, for test-case reducers"},
     "input_file": {"help": f"{INPUT} (default: standard input)", "metavar": "FILE"},
 }
 
 
 class Sorted(ArgumentParser):
-    """Gives the options that it is told of to the groups of another parser."""
+    """A stand-in for an argument parser that adds each option to the `GROUPS` group of the parser it wraps."""
 
     def __init__(self, parser: ArgumentParser):
         super().__init__(add_help=False)
         self.parser = parser
         said = {
-            "pipeline": "Without -p, edits, -O and --find-culprit are of the pipeline that build runs. "
-            "Passes are options, too: --cse. Names of mlir-opt do: --mlir-timing."
+            "pipeline": "Without -p, the options --insert-*, --remove, -O and --find-culprit apply to the pipeline of "
+            "relay.build. A pass may be an option of its own (--cse); mlir-opt's names of options are accepted, too "
+            "(--mlir-timing)."
         }
         self.groups = {title: parser.add_argument_group(title, said.get(title)) for title in GROUPS}
 
     def add_argument(self, *name_or_flags: str, **kwargs: Any) -> Action:
-        """Add an option to its group."""
+        """Add an option to its group, with the help text of `TEXTS` if it has one, and under mlir-opt's name too."""
         title = next((title for title, names in GROUPS.items() if name_or_flags[-1] in names), None)
         group = self.parser if title is None else self.groups[title]
         kwargs |= TEXTS.get(name_or_flags[-1], {})

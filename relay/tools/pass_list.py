@@ -1,4 +1,4 @@
-"""Passes as text: names, documentation, options. Ours come first, by what they are about."""
+"""Text listings of passes: names, documentation, options. Relay's passes come first, grouped by topic."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ GROUPS = {
     "relay.lowering": "lowering",
     "relay.lowering.gpu": "GPUs",
 }
-"""What passes of a package are about; of those within another, the inner one."""
+"""The group title by package; a pass belongs to the innermost package listed here that contains its module."""
 
 
 def grouped(passes: Mapping[str, Factory]) -> dict[str, list[Documented]]:
-    """The passes by what they are about; xDSL's own, and what cannot be imported, last."""
+    """The passes by group title, empty groups left out; passes of plug-ins and xDSL's own come last."""
     found: dict[str, list[Documented]] = {title: [] for title in GROUPS.values()} | {"plug-ins": [], "xDSL": []}
     for row in documented(passes):
         inside = [package for package in GROUPS if f"{row.module}.".startswith(f"{package}.")]
@@ -30,7 +30,7 @@ def grouped(passes: Mapping[str, Factory]) -> dict[str, list[Documented]]:
 
 
 def list_passes(passes: Mapping[str, Factory]) -> None:
-    """Print each pass, the first sentence of its documentation, and the options of ours."""
+    """Print each pass with the first sentence of its documentation, and the options of relay's passes."""
     width = max(map(len, passes))
     for title, rows in grouped(passes).items():
         print(f"{title}:")
@@ -43,8 +43,10 @@ def list_passes(passes: Mapping[str, Factory]) -> None:
 
 
 def list_patterns(target: str) -> None:
-    """Print the patterns of `legalize`: what each makes of what, and what it chooses for a target."""
-    from relay.target import resolve  # here: other uses of relay-opt start without them
+    """Print the rewrite patterns of `legalize`: what each replaces by what, and which form it chooses for the
+    target."""
+    # imported here so that other uses of relay-opt start without loading targets and patterns
+    from relay.target import resolve
     from relay.transforms.legalization import patterns_of
 
     rows = patterns_of(resolve(target))
@@ -56,8 +58,8 @@ def list_patterns(target: str) -> None:
 
 
 def names_of_passes(passes: Mapping[str, Factory]) -> str:
-    """The names by what they are about, for `--help`."""
-    lines = ["passes (--list-passes says what they do, and names those of xDSL):"]
+    """The pass names by group as text, for `--help`."""
+    lines = ["passes (--list-passes prints what each pass does, xDSL's included):"]
     for title, rows in grouped(passes).items():
         shown = [row.name for row in rows if title != "xDSL" or row.name in FOREIGN]
         text = f"{title}: {', '.join(shown)}{' ...' if len(shown) < len(rows) else ''}"

@@ -1,4 +1,5 @@
-"""The options of `relay-opt` about its pipeline: which passes, edits, and what watches them."""
+"""The `relay-opt` options about its pipeline: the passes to run, edits of the pipeline, and instruments that observe
+it."""
 
 from __future__ import annotations
 
@@ -20,16 +21,25 @@ EDITS = ("insert_before", "insert_after", "remove")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What `-p` and xDSL's options do not say."""
-    parser.add_argument("--show-pipeline", action="store_true", help="print what would run, and why; read no file")
-    parser.add_argument("--attach-target", metavar="TARGET", help="compile for this machine: 'aarch64 -mattr=+dotprod'")
+    """Add the pipeline options besides `-p` and those that xDSL's tool has."""
     parser.add_argument(
-        "-O", dest="opt_level", type=int, choices=LEVELS, metavar="LEVEL", help="run passes up to this level (0-4)"
+        "--show-pipeline", action="store_true", help="print the passes that would run, and why, reading no file"
+    )
+    parser.add_argument(
+        "--attach-target", metavar="TARGET", help="compile for this target, such as 'aarch64 -mattr=+dotprod'"
+    )
+    parser.add_argument(
+        "-O",
+        dest="opt_level",
+        type=int,
+        choices=LEVELS,
+        metavar="LEVEL",
+        help="run only passes of at most this optimization level (0-4)",
     )
     for flag, metavar, help in (
         ("--insert-before", "NAME=PASS", "run PASS before the pass NAME"),
         ("--insert-after", "NAME=PASS", "run PASS after the pass NAME"),
-        ("--remove", "NAME", "leave the pass NAME out"),
+        ("--remove", "NAME", "remove the pass NAME from the pipeline"),
     ):
         parser.add_argument(flag, metavar=metavar, help=help, action="append", default=[])
     parser.add_argument("--verify-each", action="store_true", help="verify after each pass (default)")
@@ -40,22 +50,26 @@ def add_arguments(parser: ArgumentParser) -> None:
             f"--print-ir-{when}", metavar="A,B", action="append", default=[], help=f"print the IR {when} these passes"
         )
     parser.add_argument("--print-ir-changed", action="store_true", help="print what each pass changes, as a diff")
-    parser.add_argument("--dump-ir", metavar="DIR", help="write the IR after each pass into numbered files")
-    parser.add_argument("--stats", action="store_true", help="print how each pass changes the numbers of ops")
-    parser.add_argument("--opt-bisect-limit", type=int, metavar="N", help="run only N passes that can be left out")
+    parser.add_argument("--dump-ir", metavar="DIR", help="write the IR after each pass into a numbered file of DIR")
     parser.add_argument(
-        "--crash-reproducer", metavar="FILE", help="write the IR before a pass that fails, and the pass"
+        "--stats", action="store_true", help="print how many ops of each kind every pass adds or removes"
+    )
+    parser.add_argument(
+        "--opt-bisect-limit", type=int, metavar="N", help="of the passes that may be skipped, run only the first N"
+    )
+    parser.add_argument(
+        "--crash-reproducer", metavar="FILE", help="if a pass fails, write the IR before it, and the pass"
     )
 
 
 def parse_pipeline(text: str, known: Mapping[str, Factory]) -> Pipeline:
-    """The pipeline of a text; the tool's own passes come first."""
+    """Parse a pipeline; `known` passes take precedence over registered ones. Raises InvalidArgument."""
     return Pipeline(registry.parse(text, "relay-opt -p", known))
 
 
 def pipeline_of(args: Namespace, target: str, known: Mapping[str, Factory]) -> Pipeline:
-    """The pipeline that the arguments ask for: that of `-p`, else the default one if it is shown,
-    searched, edited or leveled."""
+    """The pipeline that the arguments select: that of `-p`; else `build`'s default pipeline if an option shows,
+    searches or edits it or gives a level; else an empty one. Edits are applied to it."""
     edited = any(getattr(args, edit) for edit in EDITS)
     if args.passes:
         pipeline = parse_pipeline(args.passes, known)
@@ -81,22 +95,24 @@ def pipeline_of(args: Namespace, target: str, known: Mapping[str, Factory]) -> P
 
 
 def context_of(args: Namespace) -> PassContext:
-    """The level; every pass that was named runs where no level is given. And whether passes are verified."""
+    """The pass context: the level of `-O` (without it 4, so that every named pass runs), and whether passes are
+    verified."""
     unverified = args.disable_verify and not args.verify_each
     config = {"relay.verify": False} if unverified else {}
     return PassContext(4 if args.opt_level is None else args.opt_level, config=config)
 
 
 def _names(args: Namespace, when: str) -> list[str]:
-    """The passes of --print-ir-before and the like."""
+    """The pass names that `--print-ir-before` (or `-after`, as `when` says) lists; `["all"]` for the `-all` option."""
     if getattr(args, f"print_ir_{when}_all"):
         return ["all"]
     return [name for text in getattr(args, f"print_ir_{when}") for name in text.split(",")]
 
 
 def with_passes_of_flags(args: Sequence[str], known: Container[str]) -> list[str]:
-    """mlir-opt's other way to name passes, options of their own in their order, as one of `-p`: `--cse
-    --canonicalize="top-down=true"` is `-p 'cse,canonicalize{top-down=true}'`. An option of ours stays one."""
+    """Rewrite mlir-opt's flags that name passes into one `-p` option: `--cse --canonicalize="top-down=true"` becomes
+    `-p 'cse,canonicalize{top-down=true}'`. A flag that is also a relay-opt option stays that option. Raises
+    InvalidArgument if passes are named in both ways."""
     ours = {option for group in GROUPS.values() for option in group}
     steps, rest = list[str](), list[str]()
     for arg in args:
@@ -111,7 +127,7 @@ def with_passes_of_flags(args: Sequence[str], known: Container[str]) -> list[str
 
 
 class Watchers:
-    """The instruments that the arguments ask for; they write to standard error."""
+    """The pass instruments that the arguments ask for; their reports go to standard error."""
 
     def __init__(self, args: Namespace):
         self.timing = PassTimingInstrument() if args.time_passes else None
@@ -129,7 +145,7 @@ class Watchers:
         self.instruments: list[PassInstrument] = [one for one in every if one is not None]
 
     def report(self) -> None:
-        """What was gathered."""
+        """Print the timing, op statistics and bisection log that were gathered to standard error."""
         for part in (self.timing, self.statistics):
             if part is not None:
                 print(part.render(), file=sys.stderr)
@@ -138,7 +154,7 @@ class Watchers:
 
 
 def show(pipeline: Pipeline, ctx: PassContext, target: str, level: int) -> str:
-    """What would run, one line a pass, and the text for `-p`."""
+    """The text of `--show-pipeline`: a line per pass with whether it runs and why, then the equivalent `-p` option."""
     planned = pipeline.plan(ctx)
     width = max((len(row.name) for row in planned), default=0)
     lines = [f"target {target}, opt_level {level}"]

@@ -1,7 +1,8 @@
-"""Dialects, passes and targets of xDSL, of relay and of other packages' universes; of two with one name the first wins.
+"""All dialects, passes and targets: relay's, xDSL's and those of other packages; of two with the same name the first
+wins.
 
-xDSL's own `get_multiverse` refuses to start when two packages share a name; a tool of ours then still works, since
-relay's come first, then xDSL's, then those of other packages in the order of their entry points' names.
+xDSL's own `get_multiverse` refuses to start when two packages share a name. Here relay's come first, then xDSL's, then
+those of other packages in the order of their entry points' names.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from relay.universe import UNIVERSE
 
 
 def everything() -> Universe:
-    """One universe with all there is."""
+    """A universe with every dialect, pass and target that is installed."""
     merged = Universe(all_targets=dict(get_all_targets()))
     for universe in (*reversed([*universes()]), XDSL_UNIVERSE, UNIVERSE, Universe(all_dialects=dict(EXTENDED))):
         merged.all_dialects.update(universe.all_dialects)
@@ -34,8 +35,8 @@ def everything() -> Universe:
 
 
 def load(path: str) -> None:
-    """Run a Python file, which may register compilers and passes; the classes of passes that it defines are registered,
-    xDSL's plain ones too. Raises InvalidArgument, naming it, if it fails."""
+    """Run a Python file, which may register compilers and passes; pass classes that it defines, plain xDSL ones
+    included, are registered too. Raises InvalidArgument, naming the file, if it fails."""
     if not Path(path).is_file():
         raise InvalidArgument("--load", f"there is no file {path}", "name a Python file")
     name = f"relay_loaded_{Path(path).stem}"

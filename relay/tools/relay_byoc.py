@@ -1,4 +1,4 @@
-"""`relay-byoc`: external compilers from the shell."""
+"""`relay-byoc`: create, test and list external compilers (bring your own codegen)."""
 
 from __future__ import annotations
 
@@ -17,22 +17,25 @@ from relay.tools.scaffolding import COMPILER
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """The argument parser."""
     command = argparse.ArgumentParser("relay-byoc", description="External compilers (bring your own codegen).")
     actions = command.add_subparsers(dest="action", required=True)
     COMPILER.add_arguments(actions.add_parser("new", help="write a package for a new compiler, working as it stands"))
-    test = actions.add_parser("test", help="try whether a compiler does what it says, on random ops and on models")
+    test = actions.add_parser(
+        "test", help="test that a compiler computes what it claims to support, on random ops and models"
+    )
     test.add_argument("name", help="the compiler's name")
-    test.add_argument("models", nargs="*", type=Path, help="model files to try, too")
+    test.add_argument("models", nargs="*", type=Path, help="model files to test with, besides random ops")
     test.add_argument("--cases", type=int, default=400, help="how many random cases (default: 400)")
-    test.add_argument("--seed", type=int, default=0, help="other cases (default: 0)")
+    test.add_argument("--seed", type=int, default=0, help="seed of the random cases (default: 0)")
     test.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help="an option of the compiler")
-    actions.add_parser("list", help="the compilers that are known here, and what they miss")
+    actions.add_parser("list", help="list the known compilers, and what each lacks to run here")
     return command
 
 
 def listing() -> str:
-    """A line for each known compiler."""
+    """A line for each known external compiler: what it needs that is missing, or "ready", and its accuracy; or its
+    error."""
     lines: list[str] = []
     for name in registry.names():
         try:
@@ -44,7 +47,8 @@ def listing() -> str:
 
 
 def tested(name: str, models: Sequence[Path], cases: int, seed: int, options: Sequence[str]) -> Conformance:
-    """What `relay.exploration.conformance` finds; a value of an option is a Python literal, or else a text."""
+    """Run `relay.exploration.conformance` on a compiler and model files. `options` are KEY=VALUE texts; a value is
+    parsed as a Python literal, or else kept as text."""
     given: dict[str, object] = {}
     for option in options:
         key, _, value = option.partition("=")
@@ -57,12 +61,12 @@ def tested(name: str, models: Sequence[Path], cases: int, seed: int, options: Se
 
 
 def kind(exact: bool, difference: str) -> str:
-    """What a compiler says of its accuracy."""
+    """A compiler's stated accuracy as text: exact, or how its results may differ."""
     return "exact" if exact else f"not exact: {difference or 'its integers may differ'}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; its exit status."""
+    """Run the command. Returns the exit status: 0, or 1 for an error or a failed conformance test."""
     chosen = parser().parse_args(arguments)
     try:
         if chosen.action == "list":

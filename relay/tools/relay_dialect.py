@@ -1,4 +1,4 @@
-"""`relay-dialect`: dialects of other packages from the shell."""
+"""`relay-dialect`: create, test, document and list dialects that other packages add."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from relay.transforms.legalization import patterns_of
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """The argument parser."""
     command = argparse.ArgumentParser("relay-dialect", description="Dialects of other packages.")
     actions = command.add_subparsers(dest="action", required=True)
     DIALECT.add_arguments(actions.add_parser("new", help="write a package for a new dialect, working as it stands"))
     test = actions.add_parser("test", help="check a dialect that is installed: text, messages, meanings, compiled code")
-    test.add_argument("name")
+    test.add_argument("name", help="the dialect's name")
     docs = actions.add_parser("docs", help="print a page on a dialect's ops, patterns and passes")
-    docs.add_argument("name")
-    actions.add_parser("list", help="the dialects that installed packages have")
+    docs.add_argument("name", help="the dialect's name")
+    actions.add_parser("list", help="list the dialects that installed packages add")
     return command
 
 
 def listing() -> str:
-    """A line for each dialect."""
+    """A line for each dialect that an installed package adds, with its number of ops, or its error."""
     lines: list[str] = []
     for name in DIALECTS.names():
         try:
@@ -44,7 +44,7 @@ def listing() -> str:
 
 
 def page(name: str) -> str:
-    """What a dialect has, as Markdown."""
+    """The Markdown documentation of a dialect: its ops, types, legalization patterns, passes and imported operators."""
     dialect = plug_in.dialect_of(known(name))
     lines = [f"# {plug_in.place_of(name)}"]
     for op in dialect.operations:
@@ -64,7 +64,7 @@ def page(name: str) -> str:
 
 
 def tested(name: str) -> int:
-    """Print what is wrong with a dialect; the exit status."""
+    """Check a dialect and print its faults. Returns the exit status: 1 if it has any, else 0."""
     faults = check(name)
     print("\n".join(faults) or f"{plug_in.place_of(name)}: {', '.join(CHECKS)} are well")
     if shutil.which(MLIR_OPT) is None:
@@ -73,7 +73,7 @@ def tested(name: str) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; its exit status."""
+    """Run the command. Returns the exit status: 0, or 1 for an error or a dialect with faults."""
     chosen = parser().parse_args(arguments)
     try:
         if chosen.action == "test":

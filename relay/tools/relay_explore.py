@@ -1,4 +1,4 @@
-"""`relay-explore`: a module's way through the pipeline, in the browser or as one HTML file."""
+"""`relay-explore`: shows how a pipeline changes a module pass by pass, in the browser or as one HTML file."""
 
 from __future__ import annotations
 
@@ -35,23 +35,30 @@ from relay.viewer.recording import Explain, Recording
 
 
 def arguments(args: Sequence[str] | None) -> Namespace:
-    """The command line. Raises InvalidArgument."""
+    """Parse the command line. Raises InvalidArgument."""
 
     class Parser(ArgumentParser):
-        """Errors as ours."""
+        """An argument parser whose errors are raised as InvalidArgument."""
 
         def error(self, message: str) -> NoReturn:
             raise InvalidArgument("relay-explore", message, "see relay-explore --help")
 
     parser = Parser("relay-explore", description="Show what each pass of a pipeline does to a module, in the browser.")
     parser.add_argument("file", help=INPUT)
-    parser.add_argument("-p", "--passes", metavar="PIPELINE", help="run these instead of what build runs; '' for none")
     parser.add_argument(
-        "-O", dest="opt_level", type=int, choices=LEVELS, metavar="LEVEL", help="run passes up to this level (0-4)"
+        "-p", "--passes", metavar="PIPELINE", help="passes to run instead of relay.build's; '' runs none"
     )
-    parser.add_argument("--target", default="llvm", help="what code is made for (default: llvm, this machine)")
+    parser.add_argument(
+        "-O",
+        dest="opt_level",
+        type=int,
+        choices=LEVELS,
+        metavar="LEVEL",
+        help="run only passes of at most this optimization level (0-4)",
+    )
+    parser.add_argument("--target", default="llvm", help="target to compile for (default: llvm, this machine)")
     parser.add_argument("--verify-each", action="store_true", help="verify after each pass")
-    parser.add_argument("--weights", metavar="FILE", help="safetensors file of the weights that the text names")
+    parser.add_argument("--weights", metavar="FILE", help="safetensors file with weights that MLIR text only names")
     parser.add_argument(
         "--load",
         metavar="FILE",
@@ -59,16 +66,19 @@ def arguments(args: Sequence[str] | None) -> Namespace:
         default=[],
         help="run a Python file that registers passes or compilers",
     )
-    parser.add_argument("--html", metavar="FILE", help="write the page with all in it to this file, and serve nothing")
-    parser.add_argument("--profile", action="store_true", help="build and run it, and colour the graph by its time")
+    parser.add_argument("--html", metavar="FILE", help="write one self-contained page to FILE instead of serving it")
+    parser.add_argument(
+        "--profile", action="store_true", help="build and run the model, and colour the graph by run time"
+    )
     parser.add_argument("--port", type=int, default=0, help="the port on 127.0.0.1 (default: any free one)")
-    parser.add_argument("--no-browser", action="store_true", help="only print the address")
+    parser.add_argument("--no-browser", action="store_true", help="print the address without opening a browser")
     parser.add_argument("--version", action="version", version=f"relay-explore {__version__}")
     return parser.parse_args(args)
 
 
 def load(path: str, weights: str | None) -> IRModule:
-    """The module of a file: MLIR text, whose ops remember their lines, or a model. Raises RelayError."""
+    """Load the module of a file: MLIR text, whose ops get their line numbers as locations, or a model. Raises
+    RelayError."""
     data = read_file(path, pipe=True)
     if importable(data, path) != "mlir":
         return import_model(path, {})
@@ -86,12 +96,13 @@ def load(path: str, weights: str | None) -> IRModule:
 
 
 def explainer(file: str) -> Explain:
-    """Errors as `relay-opt` says them."""
+    """A function that formats errors as relay-opt does, naming `file`."""
     return lambda error, doing: line_of(error, file, doing)
 
 
 def heat_of(args: Namespace) -> Mapping[str, float]:
-    """Where the time of a run goes, if it was asked for."""
+    """The share of a run's time by operator, measured by building and profiling the model if --profile is given; else
+    empty."""
     if not args.profile:
         return {}
     import relay
@@ -100,7 +111,7 @@ def heat_of(args: Namespace) -> Mapping[str, float]:
 
 
 def write_report(args: Namespace) -> int:
-    """Run the pipeline and write the page with what it did; 1 if a pass failed, which the page shows."""
+    """Run the pipeline and write the page that shows it. Returns 0, or 1 if a pass failed, which the page shows."""
     from relay.viewer.page import report
 
     recording = Recording(
@@ -121,7 +132,7 @@ def write_report(args: Namespace) -> int:
 
 
 def serve(args: Namespace) -> int:
-    """Serve the page until Ctrl-C."""
+    """Serve the page on 127.0.0.1 until Ctrl-C. Raises Unsupported if a package that the server needs is missing."""
     try:
         from relay.viewer import server
     except ModuleNotFoundError as error:
@@ -144,9 +155,9 @@ def serve(args: Namespace) -> int:
 
 
 def open_browser(address: str) -> None:
-    """Open the address in the browser by way of a file that only this user can read: other users of the machine see a
-    program's arguments, and who has the token can start programs."""
-    folder = tempfile.mkdtemp(prefix="relay-explore-")  # of mode 0700
+    """Open the address in the browser through a redirect in a file that only this user can read: other users can see a
+    program's arguments, and whoever has the address's token can start programs."""
+    folder = tempfile.mkdtemp(prefix="relay-explore-")  # created with mode 0700
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     page = Path(folder, "open.html")
     page.touch(0o600)

@@ -51,7 +51,7 @@ from relay.tools.shapes import shape_of
 
 
 class HeldText(StringIO):
-    """Text that is kept when the stream is closed."""
+    """A text stream that keeps its contents in `text` when it is closed."""
 
     text: str = ""
 
@@ -61,7 +61,8 @@ class HeldText(StringIO):
 
 
 class RelayOptMain(xDSLOptMain):
-    """xDSL's tool, by its hooks. `doing` and `module` are what an error of the moment is about."""
+    """xDSL's opt tool, extended through its hooks. `doing` and `module` are the current step and module, for error
+    messages."""
 
     version_format: ClassVar[str] = f"relay-opt {__version__} on xDSL {{xdsl_version}}"
 
@@ -112,33 +113,40 @@ class RelayOptMain(xDSLOptMain):
             help="run a Python file that registers compilers or passes",
         )
         options.add_argument(
-            "--partition-report", action="store_true", help="print what external compilers take and refuse"
+            "--partition-report", action="store_true", help="print which ops external compilers take or refuse"
         )
-        options.add_argument("--list-passes", action="store_true", help="print all passes, xDSL's too: what they do")
+        options.add_argument("--list-passes", action="store_true", help="print what each pass does, xDSL's included")
         options.add_argument(
-            "--list-patterns", action="store_true", help="print what legalize makes of what, for --attach-target"
+            "--list-patterns", action="store_true", help="print legalize's rewrites, with those for --attach-target"
         )
-        irdl = "print our dialects, and this, for mlir-opt --irdl-file"
+        irdl = "print relay's dialects, and the dialect NAME, as IRDL for mlir-opt --irdl-file"
         options.add_argument("--emit-irdl", nargs="?", const="", metavar="NAME", help=irdl)
-        options.add_argument("--completion", choices=SCRIPTS, help="print a script that completes in this shell")
-        options.add_argument("--weights", metavar="FILE", help="safetensors file of the weights that the text names")
-        options.add_argument("--save-weights", metavar="FILE", help="write the weights that the text only names")
-        options.add_argument("--batch", type=int, metavar="N", help="for N images: a model file, or tensor<?x...>")
+        options.add_argument("--completion", choices=SCRIPTS, help="print a script for completion in this shell")
+        options.add_argument(
+            "--weights", metavar="FILE", help="safetensors file with weights that MLIR text only names"
+        )
+        options.add_argument(
+            "--save-weights", metavar="FILE", help="write the weights that printed text only names to FILE"
+        )
+        options.add_argument("--batch", type=int, metavar="N", help="batch size for a model file, or for tensor<?x...>")
         options.add_argument(
             "--shape",
             metavar="NAME=1x1280",
             action="append",
             default=[],
-            help="import a model file with another shape of an input",
+            help="import a model file with this shape of the input NAME",
         )
         options.add_argument(
             "--numerics",
             metavar="NAME",
-            help="runtime whose integers are computed: litert (default), litert-1.2, tflm, xnnpack, ort, tvm, qdq",
+            help="runtime whose integer arithmetic an imported quantized model reproduces: litert (default), "
+            "litert-1.2, tflm, xnnpack, ort, tvm, qdq",
         )
-        options.add_argument("--outputs", metavar="A,B", help="make these tensors of a model file the outputs")
+        options.add_argument("--outputs", metavar="A,B", help="import a model file with these tensors as its outputs")
         style = options.groups["output"].add_mutually_exclusive_group()
-        style.add_argument("--elide-weights", action="store_true", help="weights over 1 KiB by name only (default)")
+        style.add_argument(
+            "--elide-weights", action="store_true", help="print weights over 1 KiB by name only (default)"
+        )
         style.add_argument("--print-weights", action="store_true", help="print every weight in full")
 
     def setup_pipeline(self) -> None:
@@ -154,7 +162,8 @@ class RelayOptMain(xDSLOptMain):
         self.chosen = pipeline_of(self.args, self.built_for, self.available_passes)
 
     def run(self) -> None:
-        """Read, transform, write. A file named by `-o` is written only if all went well."""
+        """Read the module, run the passes, write the result. The file named by `-o` is written only if everything
+        succeeded."""
         if self.args.list_passes:
             list_passes(dialects_passes() | self.available_passes)
             return
@@ -181,8 +190,11 @@ class RelayOptMain(xDSLOptMain):
             self.write(self.held.text)
 
     def run_pieces(self) -> None:
-        """Each piece of the input; where one fails, the others go on, as with mlir-opt. With --verify-diagnostics an
-        error is right if a comment expects it there; without such comments errors are printed as xDSL's tool does."""
+        """Process each piece of a split input; after a failing piece the others are still processed, as in mlir-opt.
+
+        With --verify-diagnostics an error is accepted if a comment of the piece expects it there; in a piece without
+        such comments errors are printed as xDSL's tool does.
+        """
         from relay.tools.expected import expected, unmet  # here: few runs need it
 
         (pieces, format), output = self.prepare_input(), self.prepare_output()
@@ -215,7 +227,7 @@ class RelayOptMain(xDSLOptMain):
             output.close()
 
     def write(self, text: str) -> None:
-        """Write to the file that `-o` names, or to the standard output stream."""
+        """Write the text to the file that `-o` names, or else to standard output."""
         if self.args.output_file is None:
             print(text, end="")
         else:
@@ -225,7 +237,7 @@ class RelayOptMain(xDSLOptMain):
         return sys.stdout if self.args.output_file is None else self.held
 
     def get_input_stream(self) -> tuple[IO[bytes], str]:
-        """The bytes of the file or of standard input, and the name of their format, told by content."""
+        """The bytes of the input file or of standard input, and their format, recognized by content."""
         if self.args.input_file in (None, "-"):
             data = sys.stdin.buffer.read()
         else:
@@ -251,7 +263,8 @@ class RelayOptMain(xDSLOptMain):
         return self.module
 
     def read_mlir(self, stream: IO[bytes]) -> ModuleOp:
-        """The module of MLIR text."""
+        """Parse MLIR text. Without `-p`, the pipeline of a crash reproducer in the text is used. Raises InvalidArgument
+        for options that only apply to model files."""
         for option in ("numerics", "outputs", "shape"):
             if getattr(self.args, option) not in (None, []):
                 raise InvalidArgument(f"--{option}", "is for files of models", "MLIR text is imported already")
@@ -263,7 +276,7 @@ class RelayOptMain(xDSLOptMain):
         return parser.parse_module(not self.args.no_implicit_module)
 
     def read_model(self, importer: str, stream: IO[bytes]) -> ModuleOp:
-        """The module of a model's file; a file on disk is named in its own errors and locations."""
+        """Import a model file with the importer of that name; a file on disk is named in errors and locations."""
         path = Path(self.args.input_file or "-")
         self.imported = True
         options: dict[str, Any] = {"batch": self.args.batch}
@@ -301,7 +314,7 @@ class RelayOptMain(xDSLOptMain):
                 print(diagnostic, file=sys.stderr)
 
     def check(self, prog: ModuleOp) -> None:
-        """Verify, unless that is not wanted. Of several ops that are not valid, every one is told."""
+        """Verify the module unless --disable-verify is given; if several ops are invalid, all of them are reported."""
         if self.args.disable_verify and not self.args.verify_each:
             return
         try:
@@ -329,7 +342,7 @@ class RelayOptMain(xDSLOptMain):
 
 
 class Progress(PassInstrument):
-    """Keeps what the tool is doing, for its errors, and verifies after each pass."""
+    """Records which pass the tool is running, for its error messages, and verifies the module after each pass."""
 
     def __init__(self, tool: RelayOptMain):
         self.tool = tool
@@ -345,7 +358,7 @@ class Progress(PassInstrument):
 
 @contextmanager
 def deprecations_told() -> Generator[None]:
-    """Prints what is deprecated as one line on standard error."""
+    """A context manager in which deprecation warnings are printed as one line each on standard error."""
     with warnings.catch_warnings():
         other = warnings.showwarning
 
@@ -361,8 +374,8 @@ def deprecations_told() -> Generator[None]:
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run the tool. Returns the exit code: 0, or 1 after one line about the error on standard error, or about a culprit
-    on standard output; 2 if whether there is one could not be seen."""
+    """Run the tool. Returns the exit code: 0; 1 after an error, which is one line on standard error, or after
+    --find-culprit found a culprit, reported on standard output; 2 if --find-culprit could not compare all passes."""
     tool = None
     try:
         with deprecations_told():

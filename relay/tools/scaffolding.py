@@ -1,4 +1,4 @@
-"""Packages that work as they stand, for what others may add: `relay-byoc new NAME`, `relay-dialect new NAME`."""
+"""Templates of working packages for extending relay: `relay-byoc new NAME`, `relay-dialect new NAME`."""
 
 from __future__ import annotations
 
@@ -19,31 +19,33 @@ from relay.errors import InvalidArgument
 
 @dataclass(frozen=True)
 class Scaffold:
-    """A kind of package."""
+    """A kind of package that can be created from templates: an external compiler or a dialect."""
 
     kind: str
     tool: str
     """The command that writes and tests such packages."""
     files: Mapping[str, str]
-    """Where each template goes."""
+    """The template's name by the path of the file made from it; `{name}` in the path is replaced by the package's
+    name."""
     taken: Callable[[], Iterable[str]]
-    """The names that are in use."""
+    """Returns the names that are already in use and cannot be given to a new package."""
 
     def add_arguments(self, new: ArgumentParser) -> None:
-        """The arguments of the action `new` of this kind's tool."""
+        """Add the arguments of this kind's `new` command: the name and --into."""
         new.add_argument("name", help=f"the {self.kind}'s name: a lower-case word")
         new.add_argument("--into", type=Path, metavar="DIR", help="the folder to write (default: relay-NAME here)")
 
     def report(self, name: str, into: Path | None) -> str:
-        """Write the package; the names of its files and the commands that install and test it."""
+        """Write the package. Returns the paths of its files and the commands that install and test it, as text."""
         folder = into or Path(f"relay-{name}")
         commands = f"cd {folder} && pip install -e . pytest && pytest && {self.tool} test {name}"
         return "\n".join([*map(str, self.write(name, folder)), f"next: {commands}"])
 
     def write(self, name: str, folder: Path) -> list[Path]:
-        """Write the package `relay-NAME` into a folder that is new or empty; the files written.
+        """Write the package `relay-NAME` into a folder that is new or empty. Returns the paths written.
 
-        Raises InvalidArgument for a name that is no lower-case identifier, or a folder that holds something.
+        Raises InvalidArgument for a name that is no lower-case identifier or is in use, or a folder that is not
+        empty.
         """
         where = f"{self.kind} '{name}'"
         if not (name.isascii() and name.isidentifier() and name == name.lower()) or iskeyword(name):
@@ -68,7 +70,7 @@ class Scaffold:
 
 
 def of_package(*modules: str) -> dict[str, str]:
-    """The files of a package with these in its folder."""
+    """The templates by path of a Python package that has these modules, a pyproject.toml, a README and a test."""
     inside = {f"relay_{{name}}/{module}": f"{module}.in" for module in modules}
     return (
         {"pyproject.toml": "pyproject.toml.in", "README.md": "README.md.in"}

@@ -1,4 +1,4 @@
-"""Shapes of inputs as commands take them."""
+"""Parsing of input shapes in command-line options."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from relay.errors import InvalidArgument
 
 
 def shape_of(text: str) -> tuple[str, list[int]]:
-    """The input and the sizes of `NAME=1x1280`."""
+    """Parse `NAME=1x1280` into the input's name and its sizes. Raises InvalidArgument."""
     name, equals, sizes = text.rpartition("=")
     numbers = sizes.split("x")
     if not equals or not all(number.isdecimal() and len(number) < 16 for number in numbers):

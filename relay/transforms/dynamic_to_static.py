@@ -23,12 +23,12 @@ from relay.transforms.shape_arithmetic import Fold, settle
 
 @dataclass(frozen=True)
 class DynamicToStatic(Pass):
-    """Give the unknown sizes (`?`) of public functions' arguments. `sizes` lists them in order of appearance, or is one
-    number for all (default 1, the batch). Sizes with equal names (`relay.symbols`) count once. All types that follow
-    are inferred again, and computations of shapes are folded: `relay.dyn.reshape` and the like become ops without
-    `dyn`, and an `scf.if` whose condition follows from sizes becomes the branch that is taken. Raises InvalidArgument
-    for a wrong number of sizes, one that is not positive, or one that the limits of its name exclude, and Malformed
-    where an op does not accept the sizes."""
+    """Replace the unknown sizes (`?`) of public functions' arguments by given ones. `sizes` lists them in order of
+    appearance, or is one number for all (default 1, the batch). Sizes with equal names (`relay.symbols`) count once.
+    All types that follow are inferred again, and computations of shapes are folded: `relay.dyn.reshape` and the like
+    become ops without `dyn`, and an `scf.if` whose condition follows from sizes becomes the branch that is taken.
+    Raises InvalidArgument for a wrong number of sizes, one that is not positive, or one that the limits of its name
+    exclude, and Malformed where an op does not accept the sizes."""
 
     name: ClassVar[str] = "dynamic-to-static"
     opt_level = 2

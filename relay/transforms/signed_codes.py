@@ -49,12 +49,12 @@ in floats."""
 
 @dataclass(frozen=True)
 class SignedCodes(Pass):
-    """Make unsigned 8-bit codes signed. Codes and zero points decrease by 128, so that the real numbers they stand for
-    do not change. It is for external compilers that multiply only int8; they name it in `before_annotation`.
-    Convolutions, products, sums and rescaling get signed operands and results, as do following ops that move or select
-    codes; constants are rewritten. Where another op, an argument or a result of the function has unsigned codes, a
-    `qnn.requantize` of scale 1 converts them. Ops whose rounding sees the codes themselves (averages, tables,
-    concatenations that rescale) stay unsigned."""
+    """Replace unsigned 8-bit quantized values by signed ones. Codes and zero points decrease by 128, so that the real
+    numbers they stand for do not change. It is for external compilers that multiply only int8; they name it in
+    `before_annotation`. Convolutions, products, sums and rescaling get signed operands and results, as do following ops
+    that move or select codes; constants are rewritten. Where another op, an argument or a result of the function has
+    unsigned codes, a `qnn.requantize` of scale 1 converts them. Ops whose rounding sees the codes themselves (averages,
+    tables, concatenations that rescale) stay unsigned."""
 
     name: ClassVar[str] = "signed-codes"
     invalidates = ()

@@ -38,7 +38,7 @@ OFFSET = 128
 
 @dataclass(frozen=True)
 class UnsignedCodes(TargetPass):
-    """Make signed 8-bit codes unsigned where the target's dot product needs unsigned data. Codes between convolutions
+    """Make signed 8-bit quantized values unsigned where the target's dot product needs that. Codes between convolutions
     and products increase by 128, as do their zero points, so the real numbers they stand for do not change.
 
     `clip(x + zp, lo, hi)` cast to `i8` becomes `clip(x + (zp + 128), lo + 128, hi + 128)` cast to `ui8`; a convolution

@@ -1,1 +1,2 @@
-"""The subcommands of `relay`. A file imports the compiler when its command runs: `relay --help` starts without it."""
+"""The subcommands of `relay`. Each module imports the compiler only when its command runs, so that `relay --help`
+starts without it."""

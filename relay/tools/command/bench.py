@@ -1,4 +1,4 @@
-"""`relay bench`."""
+"""`relay bench`: times a model's runs, optionally against other runtimes."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from relay.errors import InvalidArgument
 from relay.tools.command import options
 
 ROUNDS = 9
-"""Of `--against`: in how many turns the time of each runtime is measured."""
+"""With `--against`, the number of rounds into which the measurement of each runtime is split."""
 
 
 @click.command("bench", cls=options.ModelCommand)
 @click.argument("file", type=options.MODEL, metavar="FILE|MODEL")
 @options.input_options
-@click.option("--warmup", type=click.IntRange(0), default=10, help="runs before (default: 10)")
-@click.option("--repeat", type=click.IntRange(1), help="runs that are timed (default: as many as fit)")
-@click.option("--seconds", type=click.FloatRange(0), default=1.0, help="how long runs are timed (default: 1)")
-@click.option("--threads", default="1", metavar="1,2", help="numbers of threads, one row each (default: 1)")
+@click.option("--warmup", type=click.IntRange(0), default=10, help="untimed runs before (default: 10)")
+@click.option("--repeat", type=click.IntRange(1), help="timed runs (default: as many as fit into --seconds)")
+@click.option("--seconds", type=click.FloatRange(0), default=1.0, help="seconds of timed runs (default: 1)")
+@click.option("--threads", default="1", metavar="1,2", help="numbers of threads; a row for each (default: 1)")
 @click.option(
     "--against",
     metavar="A,B",
     shell_complete=options.completing(options.peers),
-    help="time other runtimes beside it, each in a process of its own, in rounds by turns",
+    help="also time these runtimes, each in a process of its own, alternating in rounds",
 )
 @options.model_options
 @options.JSON
 @click.pass_obj
 def command(manner: options.Manner, file: str, as_json: bool, **chosen: Any) -> None:
-    """Time runs: median, p90, p99, multiply-accumulates per second, memory, time to load or build."""
+    """Time runs of a model: median, p90, p99, multiply-accumulates per second, memory, time to load or build."""
     from relay.tools.command import inputs as reading
 
     build, rest = options.arguments_of(chosen)
@@ -74,7 +74,8 @@ def command(manner: options.Manner, file: str, as_json: bool, **chosen: Any) -> 
 def beside(
     file: str, executable: Any, inputs: list[Any], against: str, threads: list[int], seconds: float
 ) -> list[dict[str, Any]]:
-    """A row for ours and for each other runtime, on each number of threads. Raises InvalidArgument."""
+    """Time relay and other runtimes side by side. Returns a row for each runtime and number of threads; rows of
+    runtimes that cannot run have a note. Raises InvalidArgument."""
     import tempfile
     from pathlib import Path
 
@@ -107,7 +108,7 @@ def beside(
 
 
 def table_of(rows: list[dict[str, Any]]) -> str:
-    """What `--against` prints."""
+    """The table that `--against` prints."""
     table = [["", "threads", "median us", "min us", "times ours", "outputs against ours"]]
     for row in rows:
         name = f"{row['peer']} {row.get('version') or ''}".rstrip()

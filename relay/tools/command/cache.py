@@ -1,4 +1,4 @@
-"""`relay cache`."""
+"""`relay cache`: shows or empties the cache of compiled models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def command() -> None:
 @command.command()
 @options.JSON
 def info(as_json: bool) -> None:
-    """Show the cache's folder, how much is in it, and how much may be."""
+    """Show the cache's folder, its size and its maximum size."""
     kept = store()
     if kept is None:
         text = f"there is no cache: {FOLDER} is off, or its folder is not this user's alone"
@@ -33,7 +33,7 @@ def info(as_json: bool) -> None:
 @command.command()
 @options.JSON
 def clear(as_json: bool) -> None:
-    """Delete all compiled models of the cache; other files of its folder stay."""
+    """Delete all compiled models of the cache; other files in its folder are kept."""
     kept = store()
     if kept is None:
         raise InvalidArgument("cache", "there is none", f"{FOLDER} names its folder")

@@ -1,4 +1,4 @@
-"""`relay certify`."""
+"""`relay certify`: checks the machine code of a saved executable."""
 
 from __future__ import annotations
 
@@ -12,13 +12,18 @@ from relay.tools.command import options
 
 @click.command("certify")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False), metavar="FILE")
-@click.option("--bits", type=click.IntRange(1, 256), default=64, help="bound of random tests (default: 64, for 2^-64)")
+@click.option(
+    "--bits",
+    type=click.IntRange(1, 256),
+    default=64,
+    help="random tests miss an error with probability below 2^-BITS (default: 64)",
+)
 @click.option("--first", is_flag=True, help="stop at the first kernel that is wrong")
-@click.option("--html", type=click.Path(dir_okay=False), metavar="FILE", help="write the report as a page")
+@click.option("--html", type=click.Path(dir_okay=False), metavar="FILE", help="write the report as an HTML page")
 @options.JSON
 def command(file: str, bits: int, first: bool, html: str | None, as_json: bool) -> int:
-    """Check the machine code of a saved executable against the formulas that it claims; exit code 1 if one is wrong,
-    2 if nothing could be checked."""
+    """Check the machine code of a saved executable's kernels against the formulas that it states for them; exit code 1
+    if a kernel is wrong, 2 if nothing could be checked."""
     from relay.validation import certify
 
     report = certify(file, bits=bits, first=first)

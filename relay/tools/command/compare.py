@@ -1,4 +1,4 @@
-"""`relay compare`."""
+"""`relay compare`: compares a model's results with another runtime's."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from relay.tools.command import options
     "--with",
     "reference",
     metavar="litert|onnxruntime|interpreter|FILE",
-    help="what to compare with; litert:FILE has LiteRT run another file than MODEL (default: litert for .tflite, "
+    help="the reference; litert:FILE has LiteRT run FILE instead of MODEL (default: litert for .tflite, "
     "onnxruntime for .onnx, else the interpreter)",
 )
-@click.option("--layers", is_flag=True, help="compare every tensor between operators of the model, too")
+@click.option("--layers", is_flag=True, help="also compare every tensor between operators of the model")
 @click.option(
     "--tolerance",
     type=click.FloatRange(0),
     default=1e-5,
-    help="how far floats may be, relative to a tensor's largest (default: 1e-5); integers must be equal",
+    help="largest float difference, relative to a tensor's largest magnitude (default: 1e-5); integers must be equal",
 )
-@click.option("--html", metavar="FILE", help="write a page here")
+@click.option("--html", metavar="FILE", help="write the report as an HTML page")
 @options.input_options
 @options.model_options
 @options.JSON
@@ -42,7 +42,8 @@ def command(
     as_json: bool,
     **chosen: Any,
 ) -> int:
-    """Run a model and another runtime on the same inputs; exit code 1 and the first operator where they differ."""
+    """Run a model in relay and in another runtime on the same inputs; exit code 1 and the first operator where results
+    differ."""
     import relay
     from relay.tools.command import inputs as reading
 

@@ -1,4 +1,4 @@
-"""`relay compile`."""
+"""`relay compile`: compiles a model to an executable, object code, a library or a text."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ EMITTED = {
     "a": "the same as a static library, libNAME.a",
     "so": "the same as a shared library, libNAME.so",
     "c": "readable C99 and a header",
-    "mlir": "the last MLIR",
+    "mlir": "MLIR after the last pass",
     "ll": "LLVM IR",
     "s": "assembly",
     "ptx": "PTX of a GPU's kernels",
     "spv": "SPIR-V of a GPU's kernels",
 }
 TEXTS = {"mlir": "mlir", "ll": "ll", "s": "asm", "ptx": "ptx"}
-"""The source of an executable that a suffix stands for."""
+"""The kind of source (of `Executable.get_source`) that is written for an output suffix."""
 
 
 @click.command("compile", cls=options.ModelCommand)
 @click.argument("model", type=options.MODEL)
-@click.option("-o", "--output", required=True, metavar="FILE", help="what to write; its suffix says what it is")
+@click.option("-o", "--output", required=True, metavar="FILE", help="file to write; its suffix selects what is written")
 @click.option("--emit", type=click.Choice([*EMITTED]), help="; ".join(f"{a}: {b}" for a, b in EMITTED.items()))
 @options.model_options
 @options.JSON
@@ -51,7 +51,8 @@ def command(manner: options.Manner, model: str, output: str, emit: str | None, a
 
 
 def write_c(model: str, output: str, build: dict[str, Any]) -> list[Path]:
-    """The model as C, which is the same for every target; parts of it by external compilers."""
+    """Write the model as C, which is the same for every target, except for parts that external compilers compile.
+    Returns the paths written. Raises InvalidArgument for options that C does not depend on."""
     from relay.byoc import build_external_compiler
     from relay.byoc.c import export_c
 
@@ -64,7 +65,7 @@ def write_c(model: str, output: str, build: dict[str, Any]) -> list[Path]:
 
 
 def write(kind: str, model: str, output: str, build: dict[str, Any], manner: options.Manner) -> list[Path]:
-    """What the executable has of this kind."""
+    """Build the model and write the file of this kind. Returns the paths written. Raises InvalidArgument."""
     from relay.runtime.dynamic import DynamicExecutable
     from relay.tools.command.inputs import check_sizes
 

@@ -1,4 +1,4 @@
-"""`relay completion`."""
+"""`relay completion`: prints shell completion scripts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from click.shell_completion import get_completion_class
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:
-    """Print a script by which a shell completes `relay` and `relay-opt`: source it, or put it where the shell looks."""
+    """Print a script that makes a shell complete `relay` and `relay-opt`: source it, or install it for the shell."""
     from relay.tools.relay_opt import main
 
     kind = get_completion_class(shell)

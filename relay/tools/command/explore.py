@@ -1,5 +1,7 @@
-"""`relay explore`."""
+"""`relay explore`: runs relay-explore."""
 
 from relay.tools.command.forwarded import forwarded
 
-command = forwarded("explore", "relay.tools.relay_explore", "Show in the browser what each pass does: relay-explore.")
+command = forwarded(
+    "explore", "relay.tools.relay_explore", "Show in the browser how each pass changes a module: relay-explore."
+)

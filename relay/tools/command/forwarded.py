@@ -1,4 +1,4 @@
-"""Subcommands that are commands of their own: all that follows is theirs."""
+"""Subcommands that run another tool and pass it all arguments that follow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OPTION = re.compile(r"(?<![\w-])--?[a-zA-Z][\w-]*")
 
 
 class Forwarded(click.RichCommand):
-    """Completes the options that the other command's help names, and files."""
+    """A subcommand that completes file names, and the options that the help of the other tool lists."""
 
     module: str
 
@@ -29,7 +29,7 @@ class Forwarded(click.RichCommand):
 
 
 def forwarded(name: str, module: str, help: str) -> click.Command:
-    """The subcommand that runs `main` of a module."""
+    """Make a subcommand that runs the function `main` of a module."""
 
     @click.command(
         name,

@@ -1,4 +1,4 @@
-"""A model's inputs from files: .npz, .npy, images; or random ones, zeros, ones."""
+"""The inputs of a model, read from files (.npz, .npy, images) or filled with random numbers, zeros or ones."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from relay.runtime.specification import random_array
 
 FILLS = {"zeros": np.zeros, "ones": np.ones}
 CHANNELS = {1: "L", 3: "RGB", 4: "RGBA"}
-"""Pillow's modes by number of channels."""
+"""Pillow's image modes by number of channels."""
 
 
 def gather(specs: Sequence[TensorSpec], chosen: Mapping[str, Any]) -> dict[str, Array]:
-    """Every input by name, but for states that no file gives: those start anew. `chosen`: a command's `input_options`.
+    """The input arrays by name, made from a command's `input_options`. States that no file gives are left out, so that
+    they have their initial value.
 
-    `inputs` is an .npz, `given` are texts `NAME=FILE`; what they leave out is filled. Raises RelayError, OSError.
+    `chosen["inputs"]` is an .npz file and `chosen["given"]` a list of texts `NAME=FILE`; inputs in neither are filled.
+    Raises RelayError, OSError.
     """
     inputs, pixels, fill = chosen["inputs"], chosen["pixels"], chosen["fill"]
     if pixels is not None:
@@ -54,7 +56,8 @@ def gather(specs: Sequence[TensorSpec], chosen: Mapping[str, Any]) -> dict[str, 
 
 
 def check_sizes(specs: Sequence[TensorSpec], otherwise: str = "") -> None:
-    """Raise InvalidArgument, with the options to add, where an input has sizes that are not known."""
+    """Raise InvalidArgument if an input has an unknown size; the hint names the options to add, and `otherwise` an
+    alternative."""
     if unknown := [spec for spec in specs if any(size < 0 for size in spec.shape)]:
         sizes = ["x".join("?" if size < 0 else str(size) for size in spec.shape) for spec in unknown]
         given = " ".join(f"--shape '{spec.name}={text}'" for spec, text in zip(unknown, sizes, strict=True))
@@ -64,7 +67,8 @@ def check_sizes(specs: Sequence[TensorSpec], otherwise: str = "") -> None:
 
 
 def array_of(file: str, spec: TensorSpec, pixels: str | None) -> Array:
-    """The array of a file for one input: .npy as it is, the only array of an .npz, or an image's pixels."""
+    """Read one input from a file: the array of an .npy file, the only array of an .npz file, or the pixels of an
+    image."""
     if file.endswith(".npz"):
         arrays = arrays_of(file)
         if len(arrays) != 1:
@@ -79,9 +83,10 @@ def array_of(file: str, spec: TensorSpec, pixels: str | None) -> Array:
 
 
 def image_of(file: str, spec: TensorSpec, pixels: str | None) -> Array:
-    """An image's pixels, resized (bilinear) to the input; its channels come last, or first behind the batch.
+    """Read an image's pixels, resized (bilinear) to the input, with channels last, or right after the batch axis.
 
-    Black and white are the ends of the codes' range, or 0 and 1 of floats, unless `pixels` tells others as LOW..HIGH.
+    Black and white become the smallest and largest code for 8-bit inputs, and 0 and 1 for others, unless `pixels` is a
+    text LOW..HIGH. Raises InvalidArgument, Malformed.
     """
     try:
         pillow: Any = import_module("PIL.Image")
@@ -107,7 +112,7 @@ def image_of(file: str, spec: TensorSpec, pixels: str | None) -> Array:
 
 
 def ends(pixels: str) -> tuple[float, float]:
-    """What black and white are, of `LOW..HIGH`. Raises InvalidArgument."""
+    """Parse `LOW..HIGH` into the values of black and white. Raises InvalidArgument."""
     low, dots, high = pixels.partition("..")
     try:
         if dots:

@@ -1,4 +1,4 @@
-"""`relay inspect`."""
+"""`relay inspect`: shows what a model or a saved executable contains."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from relay.tools.command import options
 @click.command("inspect", cls=options.ModelCommand)
 @click.argument("file", type=options.MODEL, metavar="FILE|MODEL")
 @options.import_options
-@click.option("--memory", metavar="TARGET", help="also the memory of each layer in code for a target, which is built")
+@click.option("--memory", metavar="TARGET", help="also build for this target, and show the memory of each layer")
 @options.JSON
 @click.pass_obj
 def command(manner: options.Manner, file: str, memory: str | None, as_json: bool, **chosen: Any) -> None:
-    """Show inputs, outputs, operators with their work, and weights; exit code 1 for what cannot be imported."""
+    """Show a model's inputs, outputs, weights and operators with their work; exit code 1 if it cannot be imported."""
     build, _ = options.arguments_of(chosen)
     if options.is_saved(file):
         executable = options.executable(file, build, manner)

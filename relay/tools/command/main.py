@@ -1,4 +1,4 @@
-"""The group of subcommands, and what they share: errors of one line, exit codes."""
+"""The command `relay`: its group of subcommands, errors printed as one line, and exit codes."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ COMMANDS = (
     "cache",
     "completion",
 )
-"""In the order of the help; each is a module beside this one with a command `command`."""
+"""The subcommands in the order of the help; each is a module of this package with an attribute `command`."""
 
 
 class Commands(click.RichGroup):
-    """Subcommands that are imported when they are asked for."""
+    """A group that imports a subcommand's module only when the subcommand is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -50,13 +50,13 @@ class Commands(click.RichGroup):
 @click.version_option(__version__, prog_name="relay")
 @click.option("-q", "--quiet", is_flag=True, help="print results only: no notes and no progress")
 @click.option("-v", "--verbose", is_flag=True, help="show the Python traceback of an error")
-@click.option("--progress/--no-progress", default=None, help="show how far long work is (default: on a terminal)")
+@click.option("--progress/--no-progress", default=None, help="show the progress of long work (default: on a terminal)")
 @click.pass_context
 def relay(ctx: click.Context, quiet: bool, verbose: bool, progress: bool | None) -> None:
     """Compile, run, measure and compare models: exact integers, native code, readable IR in between.
 
     To begin: `relay compile model.tflite -o model.relay`, then `relay run model.relay --input image.png --top 5`. Exit
-    codes: 0; 1 for an error, or where results differ; 2 for a wrong command line.
+    codes: 0 for success; 1 for an error, or if compared results differ; 2 for a wrong command line.
     """
     ctx.obj = options.Manner(quiet, False if quiet and progress is None else progress)
     if verbose:
@@ -64,7 +64,8 @@ def relay(ctx: click.Context, quiet: bool, verbose: bool, progress: bool | None)
 
 
 def run(args: Sequence[str] | None = None) -> int:
-    """Run the command line. Returns the exit code."""
+    """Run the command line. Returns the exit code: 0; 1 for an error; 2 for a wrong command line; 130 after an
+    interrupt."""
     try:
         code: object = relay.main(args, prog_name="relay", standalone_mode=False)
         sys.stdout.flush()
@@ -77,7 +78,7 @@ def run(args: Sequence[str] | None = None) -> int:
         return error.exit_code
     except (click.exceptions.Exit, click.Abort) as end:
         return end.exit_code if isinstance(end, click.exceptions.Exit) else 130
-    except SystemExit as end:  # no arguments, or a shell that completes
+    except SystemExit as end:  # click exits when there are no arguments, or after shell completion
         return end.code if isinstance(end.code, int) else 1
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -91,7 +92,8 @@ def run(args: Sequence[str] | None = None) -> int:
 
 
 def line_of(error: Exception) -> str:
-    """The line about an error; those that are not ours are worded with the compiler's help."""
+    """The line that reports an error; errors other than RelayError are formatted by `relay.tools.failure`, if it can be
+    imported."""
     if isinstance(error, RelayError) and "\n" not in str(error):
         return str(error)
     try:

@@ -1,4 +1,4 @@
-"""`relay opt`."""
+"""`relay opt`: runs relay-opt."""
 
 from relay.tools.command.forwarded import forwarded
 

@@ -1,4 +1,4 @@
-"""What several subcommands take: the model and how it is compiled, its inputs, how results are printed."""
+"""Options that several subcommands share: the model and how it is compiled, its inputs, and the output format."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ Names = Callable[[], "list[str]"]
 
 @dataclass(frozen=True)
 class Manner:
-    """What the options before the subcommand say."""
+    """The values of the options that stand before the subcommand."""
 
     quiet: bool = False
     progress: bool | None = None
 
     def note(self, text: str) -> None:
-        """Say on standard error what is no result."""
+        """Print a message that is not part of the result on standard error, unless --quiet is given."""
         if not self.quiet:
             click.echo(text, err=True)
 
 
 def targets() -> list[str]:
-    """The targets that are known by a name."""
+    """The names of known targets."""
     from relay.target import names
 
     return names()
 
 
 def profiles() -> list[str]:
-    """Whose integers importers can compute."""
+    """The runtimes whose integer arithmetic importers can reproduce, as `--numerics` names them."""
     from relay.frontend.onnx.import_graph import NUMERICS
     from relay.frontend.tflite.profiles import PROFILES
 
@@ -47,28 +47,28 @@ def profiles() -> list[str]:
 
 
 def compilers() -> list[str]:
-    """The external compilers that are known here."""
+    """The names of the registered external compilers."""
     from relay.byoc import registry
 
     return registry.names()
 
 
 def formats() -> list[str]:
-    """The formats that can be imported."""
+    """The names of the formats that can be imported."""
     from relay.frontend.importing.formats import FORMATS
 
     return [name for name, each in FORMATS.items() if not each.hint]
 
 
 def peers() -> list[str]:
-    """The other runtimes that can be timed beside ours."""
+    """The names of the other runtimes that can be timed with `relay bench --against`."""
     from relay.tools.peers import PEERS
 
     return [name for name in PEERS if name != "ours"]
 
 
 def completing(names: Names) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    """Completion from names that are looked up when they are asked for."""
+    """A completion function that offers the names that `names` returns when completion is requested."""
 
     def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
         return [CompletionItem(name) for name in names() if name.startswith(incomplete)]
@@ -77,7 +77,8 @@ def completing(names: Names) -> Callable[[click.Context, click.Parameter, str], 
 
 
 class ModelCommand(click.RichCommand):
-    """A command that takes a model; its help ends with what is known here, as the registries have it."""
+    """A command that takes a model; its help ends with the known formats, targets, `--numerics` and external
+    compilers."""
 
     def format_help(self, ctx: click.Context, formatter: Any) -> None:
         lists = {"Formats": formats, "Targets": targets, "--numerics": profiles, "--external": compilers}
@@ -87,38 +88,39 @@ class ModelCommand(click.RichCommand):
 
 MODEL = click.Path(exists=True, dir_okay=False)
 IMPORT_OPTIONS = (
-    click.option("--batch", type=click.IntRange(1), metavar="N", help="how many images a run takes"),
-    click.option("--shape", multiple=True, metavar="NAME=1x224x224x3", help="the shape of an input"),
+    click.option("--batch", type=click.IntRange(1), metavar="N", help="batch size: the number of images per run"),
+    click.option("--shape", multiple=True, metavar="NAME=1x224x224x3", help="import with this shape of the input NAME"),
     click.option("--numerics", metavar="NAME", shell_complete=completing(profiles),
-                 help="the runtime whose integers are computed (default: litert; ort for ONNX)"),
+                 help="the runtime whose integer arithmetic is reproduced (default: litert; ort for ONNX)"),
     click.option("--outputs-of", "tensors", metavar="A,B",
-                 help="compute these tensors of the model instead of its outputs: names or numbers"),
+                 help="return these tensors of the model, given by name or number, instead of its outputs"),
 )  # fmt: skip
 MODEL_OPTIONS = (
     click.option("--target", default="llvm", metavar="TARGET", shell_complete=completing(targets),
-                 help="the machine to compile for (default: llvm, this one)"),
+                 help="the target to compile for (default: llvm, this machine)"),
     *IMPORT_OPTIONS,
     click.option("--external", metavar="A,B", shell_complete=completing(compilers),
-                 help="external compilers; each gets the operators that it supports, relay the rest"),
+                 help="external compilers for the operators that they support; relay compiles the others"),
     click.option("--exact", is_flag=True,
-                 help="with --external: only what a compiler computes with the model's integers, bit for bit"),
+                 help="with --external: give a compiler only operators that it computes bit-exactly"),
     click.option("-O", "opt_level", type=click.IntRange(0, 4), metavar="LEVEL",
-                 help="optimization level, 0 to 4; integers never depend on it (default: 2)"),
+                 help="optimization level, 0 to 4; integer results do not depend on it (default: 2)"),
     click.option("--num-threads", type=click.IntRange(1), metavar="N",
                  help="threads that a run may use (default: 1)"),
     click.option("--memory-limit", type=click.IntRange(0), metavar="BYTES",
-                 help="an error names the layer with the peak where the arena takes more"),
+                 help="fail if the arena of intermediate tensors needs more, naming the layer with the peak"),
     click.option("--records", multiple=True, type=MODEL, metavar="FILE",
-                 help="schedules that relay tune found; several files are joined"),
+                 help="schedules that relay tune found; give it several times to merge files"),
 )  # fmt: skip
 INPUT_OPTIONS = (
-    click.option("--inputs", type=MODEL, metavar="FILE.npz", help="inputs by name, or in order"),
-    click.option("--input", "given", multiple=True, metavar="NAME=FILE", help="an input: .npy, .npz or an image"),
+    click.option("--inputs", type=MODEL, metavar="FILE.npz", help="arrays of the inputs, by name or in order"),
+    click.option("--input", "given", multiple=True, metavar="NAME=FILE",
+                 help="the file of one input: .npy, .npz or an image"),
     click.option("--fill", type=click.Choice(["random", "zeros", "ones"]), default="random",
-                 help="what inputs hold that no file gives (default: random)"),
+                 help="values of the inputs that no file gives (default: random)"),
     click.option("--seed", type=click.IntRange(0), metavar="N", default=0, help="seed of random inputs (default: 0)"),
     click.option("--pixels", metavar="LOW..HIGH",
-                 help="what black and white of an image are (default: the codes' range; 0..1 for floats)"),
+                 help="values of black and white in images (default: least and largest integer; 0..1 for floats)"),
 )  # fmt: skip
 JSON = click.option("--json", "as_json", is_flag=True, help="print the result as JSON")
 
@@ -140,12 +142,13 @@ def model_options(function: F) -> F:
 
 
 def input_options(function: F) -> F:
-    """Give a command the options that tell a model's inputs."""
+    """Give a command the options that specify a model's inputs."""
     return _given_to(INPUT_OPTIONS, function)
 
 
 def arguments_of(chosen: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Of a command's options those of `relay.build`, with the importer's; and the rest."""
+    """Split a command's options: the keyword arguments of `relay.build`, the importer's under `frontend`, and the other
+    options. Raises InvalidArgument."""
     build: dict[str, Any] = {}
     for key in ("target", "batch", "opt_level", "num_threads", "memory_limit"):
         if (value := chosen.pop(key, None)) is not None and (key, value) != ("target", "llvm"):
@@ -177,14 +180,14 @@ def arguments_of(chosen: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
 
 
 def known(name: str, names: Sequence[str], option: str) -> str:
-    """A name that an option takes. Raises InvalidArgument."""
+    """The name, if it is one of `names`. Raises InvalidArgument, naming the option, otherwise."""
     if name not in names:
         raise InvalidArgument(option, f"{name!r} is not known", f"known are {', '.join(names)}")
     return name
 
 
 def _check_target(text: str) -> None:
-    """Raise InvalidArgument, of the option, for what is no target."""
+    """Raise InvalidArgument, naming the option, if the text is no target."""
     from relay.target import resolve
 
     try:
@@ -194,7 +197,8 @@ def _check_target(text: str) -> None:
 
 
 def module(file: str, build: dict[str, Any]) -> Any:
-    """The module of a model's file, by its importer's options among `relay.build`'s. Raises RelayError."""
+    """Import the model of a file. `build` has `relay.build`'s arguments, of which `frontend` and `batch` are used.
+    Raises RelayError."""
     from relay.frontend import import_model
     from relay.frontend.importing.formats import importable
 
@@ -207,7 +211,7 @@ def module(file: str, build: dict[str, Any]) -> Any:
 
 
 def is_saved(file: str) -> bool:
-    """Whether a file is a saved executable."""
+    """Whether a file is an executable that relay saved."""
     from relay.runtime.container import MAGIC
 
     with open(file, "rb") as stream:
@@ -215,7 +219,7 @@ def is_saved(file: str) -> bool:
 
 
 def executable(file: str, build: dict[str, Any], manner: Manner) -> Any:
-    """The executable of a saved one's file, or of a model, compiled. Raises RelayError."""
+    """Load the executable of a file, or compile it if it is a model. Raises RelayError."""
     from relay import runtime
 
     if not is_saved(file):
@@ -229,7 +233,7 @@ def executable(file: str, build: dict[str, Any], manner: Manner) -> Any:
 
 
 def rows(lines: list[list[str]], right: frozenset[int] = frozenset()) -> str:
-    """Aligned text; columns whose numbers are in `right` end at one place."""
+    """Format a table with aligned columns; the columns whose indices are in `right` are aligned right."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
 
     def cells(line: list[str]) -> Iterator[str]:
@@ -240,11 +244,11 @@ def rows(lines: list[list[str]], right: frozenset[int] = frozenset()) -> str:
 
 
 def show(value: Any, text: str, as_json: bool) -> None:
-    """Print a result."""
+    """Print a result, as the text or as JSON."""
     click.echo(json.dumps(value, indent=1) if as_json else text)
 
 
 def stem_of(file: str) -> str:
-    """The name of a file as an identifier of C."""
+    """The stem of a file name, changed to be a C identifier."""
     stem = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in Path(file).stem)
     return stem if stem[:1].isalpha() or stem[:1] == "_" else f"model_{stem}"

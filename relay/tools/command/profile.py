@@ -1,4 +1,4 @@
-"""`relay profile`."""
+"""`relay profile`: shows the time of each kernel."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from relay.tools.command import options
 @click.command("profile", cls=options.ModelCommand)
 @click.argument("model", type=options.MODEL)
 @options.input_options
-@click.option("--seconds", type=click.FloatRange(0), default=1.0, help="how long runs are timed (default: 1)")
-@click.option("--trace", metavar="FILE", help="write one run for chrome://tracing or ui.perfetto.dev")
-@click.option("--html", metavar="FILE", help="write the table as a page")
+@click.option("--seconds", type=click.FloatRange(0), default=1.0, help="seconds of timed runs (default: 1)")
+@click.option("--trace", metavar="FILE", help="write a trace of one run for chrome://tracing or ui.perfetto.dev")
+@click.option("--html", metavar="FILE", help="write the table as an HTML page")
 @options.model_options
 @options.JSON
 @click.pass_obj
 def command(manner: options.Manner, model: str, as_json: bool, **chosen: Any) -> None:
-    """Show where the time of a run goes: by kernel, with the operators of the model that each computes."""
+    """Show the time of each kernel of a model, with the operators of the model that it computes."""
     from relay.tools.command import inputs as reading
 
     build, rest = options.arguments_of(chosen)

@@ -1,4 +1,4 @@
-"""`relay quantize`."""
+"""`relay quantize`: converts a float model to 8-bit integers."""
 
 from __future__ import annotations
 
@@ -21,16 +21,20 @@ if TYPE_CHECKING:
     required=True,
     type=click.Path(exists=True),
     metavar="DIR|FILE.npz",
-    help="samples: a folder of .npz files, or one whose arrays have a sample per row",
+    help="calibration samples: a folder of .npz files, or one .npz file whose arrays have a sample per row",
 )
-@click.option("-o", "--output", required=True, metavar="FILE", help=".mlir (weights beside it), or .relay")
-@click.option("--method", default="min-max", help="how ranges are chosen (docs/quantization.md; default: min-max)")
-@click.option("--report", metavar="FILE.svg|.json", help="how far each layer is from the float model")
+@click.option(
+    "-o", "--output", required=True, metavar="FILE", help="file to write: .mlir (and .safetensors beside it), or .relay"
+)
+@click.option(
+    "--method", default="min-max", help="method that chooses value ranges (docs/quantization.md; default: min-max)"
+)
+@click.option("--report", metavar="FILE.svg|.json", help="write the error of each layer against the float model")
 @options.model_options
 @options.JSON
 @click.pass_obj
 def command(manner: options.Manner, model: str, output: str, as_json: bool, **chosen: Any) -> None:
-    """Make a model of 8-bit integers of a float model, calibrated with samples."""
+    """Convert a float model to 8-bit integers, calibrated with samples."""
     import relay
     from relay.quantize import Quantize
 
@@ -63,7 +67,8 @@ def command(manner: options.Manner, model: str, output: str, as_json: bool, **ch
 
 
 def samples_of(place: str, module: Any) -> list[Any]:
-    """A sample for each file of a folder; of one file, for each row of its arrays."""
+    """Calibration samples, as dictionaries of arrays by input name: one per .npz file of a folder, or one per batch of
+    rows of one .npz file. Raises InvalidArgument."""
     from relay import signature
     from relay.tools.command.inputs import arrays_of
 

@@ -1,4 +1,4 @@
-"""`relay run`."""
+"""`relay run`: runs a model once."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from relay.tools.command import options
 @click.command("run", cls=options.ModelCommand)
 @click.argument("file", type=options.MODEL, metavar="FILE|MODEL")
 @options.input_options
-@click.option("--outputs", metavar="FILE.npz", help="write the outputs here, by name")
+@click.option("--outputs", metavar="FILE.npz", help="write the outputs to FILE.npz, by name")
 @click.option("--dequantize", is_flag=True, help="show real numbers, scale * (code - zero point), instead of codes")
 @click.option(
-    "--top", type=click.IntRange(1), metavar="N", help="show the N largest of each output, or of each row of a batch"
+    "--top",
+    type=click.IntRange(1),
+    metavar="N",
+    help="show the N largest elements of each output, or of each row of a batch",
 )
-@click.option("--labels", type=options.MODEL, metavar="FILE", help="with --top: the names of the classes, one a line")
+@click.option("--labels", type=options.MODEL, metavar="FILE", help="with --top: a file with one class name per line")
 @options.model_options
 @options.JSON
 @click.pass_obj
@@ -59,8 +62,8 @@ def command(manner: options.Manner, file: str, as_json: bool, **chosen: Any) -> 
 
 
 def best(array: Any, count: int, labels: list[str]) -> list[dict[str, Any]]:
-    """The places of the largest numbers of each row (all are one row but where there are two axes), the first of equal
-    ones first."""
+    """The indices, labels and values of the `count` largest elements of each row, the lower index first among equal
+    ones. An array with two axes has its first axis as rows; any other array is one row."""
 
     import numpy as np
 

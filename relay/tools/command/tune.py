@@ -1,4 +1,4 @@
-"""`relay tune`."""
+"""`relay tune`: searches for faster schedules by measuring."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from relay.tools.command import options
 
 @click.command("tune", cls=options.ModelCommand)
 @click.argument("model", type=options.MODEL)
-@click.option("-o", "--output", required=True, metavar="FILE", help="records as JSON; those that it has are kept")
-@click.option("--trials", type=click.IntRange(1), default=24, help="schedules tried of each kernel (default: 24)")
-@click.option("--rounds", type=click.IntRange(2), default=5, help="how often each is measured (default: 5)")
-@click.option("--seconds", type=click.FloatRange(0), default=0.02, help="how long a round takes (default: 0.02)")
-@click.option("--seed", type=click.IntRange(0), metavar="N", default=0, help="seed of the schedules (default: 0)")
+@click.option("-o", "--output", required=True, metavar="FILE", help="JSON file to which the schedules found are added")
+@click.option("--trials", type=click.IntRange(1), default=24, help="schedules to try for each kernel (default: 24)")
+@click.option("--rounds", type=click.IntRange(2), default=5, help="rounds in which each is measured (default: 5)")
+@click.option("--seconds", type=click.FloatRange(0), default=0.02, help="seconds per round (default: 0.02)")
+@click.option(
+    "--seed", type=click.IntRange(0), metavar="N", default=0, help="seed of the random choice of schedules (default: 0)"
+)
 @options.model_options
 @options.JSON
 @click.pass_obj
 def command(manner: options.Manner, model: str, output: str, as_json: bool, **chosen: Any) -> None:
-    """Search for faster schedules of a model's kernels by measuring them here; integers stay as they are."""
+    """Search for faster schedules of a model's kernels by measuring them on this machine; results stay the same."""
     import relay
 
     build, rest = options.arguments_of(chosen)

@@ -1,6 +1,6 @@
-"""`relay-opt --completion SHELL`: a script that completes options, targets, pipelines, passes' options and files.
+"""`relay-opt --completion SHELL`: prints a script that completes options, targets, pipelines, pass options and files.
 
-Made from the argument parser and the passes that are installed; nothing of relay runs while the user types.
+The script is generated from the argument parser and the installed passes; completing does not run relay.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from relay.tools.completion import bash, fish, zsh
 from relay.tools.completion.words import Command, Kind, Option, Step
 
 SCRIPTS: dict[str, Callable[[Command], str]] = {"bash": bash.script, "zsh": zsh.script, "fish": fish.script}
-"""What writes the script of each shell."""
+"""The function that writes the completion script, by shell."""
 
 KINDS: dict[str, Kind] = {"NAME=PASS": "edit", "NAME": "pass", "FILE": "file", "DIR": "directory"}
-"""What an argument is, by the name that the help gives it."""
+"""What the argument of an option is, by the placeholder (metavar) that its help shows."""
 
 
 def script(
     shell: str, parser: ArgumentParser, values: Mapping[str, Iterable[str]], passes: Mapping[str, Factory]
 ) -> str:
-    """The script for a shell; `values` are those of arguments that the parser itself does not check."""
+    """The completion script for a shell; `values` are the choices of arguments (by `dest`) that the parser itself does
+    not restrict."""
     actions = cast(list[Action], vars(parser)["_actions"])  # argparse has no public way to list them
     found = [option_of(action, values) for action in actions if action.option_strings]
     steps = [
@@ -35,7 +36,7 @@ def script(
 
 
 def option_of(action: Action, values: Mapping[str, Iterable[str]]) -> Option:
-    """One option as shells need it."""
+    """A description of one parser option from which completion scripts are generated."""
     given = tuple(str(value) for value in values.get(action.dest, action.choices or ()))
     return Option(
         tuple(action.option_strings), brief(action.help or ""), kind_of(action, given), given, action.default == []
@@ -43,7 +44,7 @@ def option_of(action: Action, values: Mapping[str, Iterable[str]]) -> Option:
 
 
 def kind_of(action: Action, given: tuple[str, ...]) -> Kind:
-    """What follows the option."""
+    """What kind of argument follows the option; `given` are its choices."""
     if action.nargs == 0:
         return "flag"
     if given:
@@ -54,5 +55,5 @@ def kind_of(action: Action, given: tuple[str, ...]) -> Kind:
 
 
 def brief(text: str) -> str:
-    """The first sentence, without its full stop."""
+    """The first sentence of the text, without its full stop."""
     return " ".join(text.split()).partition(". ")[0].rstrip(".")

@@ -1,4 +1,4 @@
-"""Completion in bash."""
+"""Generates the completion script for bash."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ complete -o bashdefault -o default -F @F@ @NAME@
 
 
 def script(command: Command) -> str:
-    """The script."""
+    """The bash completion script of a command."""
     function = command.function
     edits = [name for option in command.options if option.kind == "edit" for name in option.names]
     given = {
@@ -80,7 +80,7 @@ def script(command: Command) -> str:
 
 
 def case(option: Option, function: str) -> str:
-    """What is offered after one option."""
+    """The branch of a shell `case` that offers completions after one option."""
     match option.kind:
         case "choice":
             offer = f'{function}_words {shlex.quote(" ".join(option.values))} "$cur"'

@@ -1,4 +1,4 @@
-"""Completion in fish."""
+"""Generates the completion script for fish."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ complete -c @NAME@ -e
 
 
 def script(command: Command) -> str:
-    """The script."""
+    """The fish completion script of a command."""
     options = [step for step in command.passes if step.options]
     given = {
         "PASSES": " ".join(f"{quote(step.name)} {quote(step.help)}" for step in command.passes),
@@ -72,7 +72,7 @@ def script(command: Command) -> str:
 
 
 def line(option: Option, command: Command) -> str:
-    """The `complete` of one option."""
+    """The line `complete ...` that defines one option."""
     names = [f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in option.names]
     function = f"_{command.function}"
     action = {
@@ -89,5 +89,5 @@ def line(option: Option, command: Command) -> str:
 
 
 def quote(text: str) -> str:
-    """The text in single quotes, in which fish knows two escapes."""
+    """The text in single quotes, with fish's two escapes (backslash and single quote)."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -1,4 +1,4 @@
-"""What a shell completes of a command, told of no shell in particular."""
+"""A shell-independent description of a command's options and pipelines, from which completion scripts are generated."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ Kind = Literal["flag", "value", "choice", "file", "directory", "pass", "pipeline
 
 @dataclass(frozen=True)
 class Option:
-    """One option of the command."""
+    """One option of a command."""
 
     names: tuple[str, ...]
-    """`-p`, `--passes`."""
+    """The option's spellings, such as `-p` and `--passes`."""
     help: str
     kind: Kind
     values: tuple[str, ...]
     repeats: bool
-    """Whether it may be given several times."""
+    """Whether the option may be given several times."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One pass that a pipeline may name, with the names of its options."""
+    """A pass that may be named in a pipeline, and the names of its options."""
 
     name: str
     help: str
@@ -33,7 +33,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Command:
-    """All of it."""
+    """A command to be completed: its name, options and passes."""
 
     name: str
     options: list[Option]
@@ -41,5 +41,5 @@ class Command:
 
     @property
     def function(self) -> str:
-        """How the names of its shell functions begin."""
+        """The prefix of the names of the generated shell functions."""
         return "_" + self.name.replace("-", "_")

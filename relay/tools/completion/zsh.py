@@ -1,4 +1,4 @@
-"""Completion in zsh."""
+"""Generates the completion script for zsh."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ fi
 
 
 def script(command: Command) -> str:
-    """The script."""
+    """The zsh completion script of a command."""
     passes = [f"{step.name}:{step.help}" if step.help else step.name for step in command.passes]
     given = {
         "PASSES": "\n".join(f"    {shlex.quote(line)}" for line in passes),
@@ -76,7 +76,7 @@ def script(command: Command) -> str:
 
 
 def specifications(option: Option, function: str) -> list[str]:
-    """The option as `_arguments` takes it, once for each of its names."""
+    """The option's specifications for `_arguments`, one for each of its spellings."""
     action = {
         "flag": "",
         "value": ": ",

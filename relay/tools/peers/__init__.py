@@ -1,4 +1,5 @@
-"""Who is measured: one adapter a file, each with `PACKAGE` and `load`; `PEERS` is the order of the tables."""
+"""Other runtimes to measure against, one adapter module each with `PACKAGE` and `load`; `PEERS` is the order of the
+tables."""
 
 from __future__ import annotations
 
@@ -19,31 +20,31 @@ PEERS = ("ours", "litert", "openvino", "onnxruntime", "iree", "tvm")
 
 
 class Skipped(Exception):
-    """A peer does not take the model, or this number of threads."""
+    """Raised by an adapter that cannot run the model, or not with this number of threads."""
 
 
 @dataclass(frozen=True)
 class Session:
-    """A loaded model with inputs bound: what is timed, and how to read the outputs."""
+    """A loaded model with its inputs bound: `call` runs it once and is timed, `outputs` returns the result arrays."""
 
     call: Callable[[], object]
     outputs: Callable[[], Sequence[Array]]
 
 
 class Peer(Protocol):
-    """What an adapter module offers."""
+    """The interface of an adapter module."""
 
     PACKAGE: str
-    """The distribution that must be installed."""
+    """The Python distribution that must be installed."""
 
     def load(self, model: Path, threads: int, inputs: Sequence[Array]) -> Session:
-        """Load (compile) the model and bind its inputs. Raises Skipped."""
+        """Load (and compile) the model and bind its inputs. Raises Skipped."""
         ...
 
 
 def importer_options(model: Path, inputs: Sequence[Array]) -> dict[str, Any]:
-    """What our importer is told of these inputs: their shapes, and of an ONNX model those of rank 0 as constants, since
-    branches may depend on them."""
+    """The options of relay's importer for these inputs: their shapes and, for an ONNX model, the inputs of rank 0 as
+    constants, since branches may depend on them. Empty for other formats."""
     if model.suffix != ".onnx":
         return {}
     graph = import_module("onnx").load(str(model), load_external_data=False).graph
@@ -55,12 +56,12 @@ def importer_options(model: Path, inputs: Sequence[Array]) -> dict[str, Any]:
 
 
 def adapter(name: str) -> Peer:
-    """The adapter of this name."""
+    """The adapter module of this name."""
     return cast(Peer, import_module(f"relay.tools.peers.{name}"))
 
 
 def installed(name: str) -> str | None:
-    """The version of a peer, None if it is absent."""
+    """The installed version of a runtime; None if it is not installed."""
     if name == "ours":
         return relay.__version__
     try:

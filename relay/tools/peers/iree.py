@@ -1,4 +1,4 @@
-"""IREE's llvm-cpu backend, through TOSA, with data tiling and micro-kernels."""
+"""Runs a model with IREE's llvm-cpu backend, imported through TOSA, with data tiling and micro-kernels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ OPTIONS = ("--iree-llvmcpu-target-cpu=host", "--iree-opt-data-tiling", "--iree-o
 
 
 def load(model: Path, threads: int, inputs: Sequence[Array]) -> Session:
-    """The function `main` on device buffers, timed until its results are there. Needs `tosa-converter-for-tflite`."""
+    """Compile `main` and bind its inputs as device buffers; a timed call lasts until its results are on the host.
+    Raises Skipped without `tosa-converter-for-tflite`."""
     converter = Path(sys.executable).with_name("tosa-converter-for-tflite")
     if shutil.which(converter) is None:
         raise Skipped("tosa-converter-for-tflite is not installed")

@@ -1,4 +1,4 @@
-"""LiteRT (TensorFlow Lite) with its XNNPACK delegate."""
+"""Runs a model with LiteRT (TensorFlow Lite) and its XNNPACK delegate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ PACKAGE = "ai-edge-litert"
 
 
 def load(model: Path, threads: int, inputs: Sequence[Array]) -> Session:
-    """`Interpreter.invoke()` timed; XNNPACK is its default."""
+    """Load the model; `Interpreter.invoke()` is timed, which uses XNNPACK by default. Raises Skipped for other formats
+    than .tflite."""
     if model.suffix != ".tflite":
         raise Skipped("reads .tflite only")
     interpreter = import_module("ai_edge_litert.interpreter").Interpreter(str(model), num_threads=threads)

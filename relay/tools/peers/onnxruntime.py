@@ -1,4 +1,4 @@
-"""ONNX Runtime's CPU provider, on the `.onnx` file of the same name."""
+"""Runs the `.onnx` file of the model's name with ONNX Runtime's CPU provider."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PACKAGE = "onnxruntime"
 
 
 def load(model: Path, threads: int, inputs: Sequence[Array]) -> Session:
-    """`InferenceSession.run_with_iobinding()` timed."""
+    """Load the model; `InferenceSession.run_with_iobinding()` is timed. Raises Skipped if there is no .onnx file."""
     path = model.with_suffix(".onnx")
     if not path.exists():
         raise Skipped(f"there is no {path.name}")

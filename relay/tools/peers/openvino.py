@@ -1,4 +1,5 @@
-"""OpenVINO's CPU plug-in, in float32 where a model is float: its default may be bfloat16, or data of 8 bits."""
+"""Runs a model with OpenVINO's CPU plug-in; float models run in float32, since the plug-in's default may be bfloat16 or
+8-bit data."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ PACKAGE = "openvino"
 
 
 def load(model: Path, threads: int, inputs: Sequence[Array]) -> Session:
-    """`start_async(); wait()` timed."""
+    """Load the model; `start_async(); wait()` is timed."""
     options = {
         "INFERENCE_NUM_THREADS": threads,
         "NUM_STREAMS": 1,
@@ -42,6 +43,7 @@ def load(model: Path, threads: int, inputs: Sequence[Array]) -> Session:
 
 
 def rounds_data(model: Path) -> bool:
-    """Whether an ONNX file lets products with weights of few bits round their data to 8 bits."""
+    """Whether the nodes of an ONNX file allow rounding data to 8 bits in products with few-bit weights
+    (`accuracy_level` 4)."""
     graph = import_module("onnx").load(str(model), load_external_data=False).graph
     return any(each.name == "accuracy_level" and each.i == 4 for node in graph.node for each in node.attribute)

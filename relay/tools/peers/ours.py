@@ -1,4 +1,4 @@
-"""Ours."""
+"""Runs a model with relay itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PACKAGE = "relay-mlir"
 
 
 def load(model: Path, threads: int, inputs: Sequence[Array]) -> Session:
-    """`relay.build`, or a saved executable; inputs bound once, `run()` timed."""
+    """Build the model, or load it if it is a saved executable, and set its inputs once; `run()` is timed."""
     options = importer_options(model, inputs)
     if model.suffix == ".relay":
         executable = relay.runtime.load(model, num_threads=threads)

@@ -1,4 +1,4 @@
-"""Peers side by side: a process each, rounds in turn, in another order each time."""
+"""Timing of several runtimes side by side: a process for each, measured in rounds whose order is shuffled each time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from relay.tools.peers import Array
 
 @dataclass
 class Runner:
-    """One peer with one model on some threads; `note` says why it does not run."""
+    """A process that runs one model in one runtime with a number of threads; `note` says why it does not run."""
 
     peer: str
     threads: int
@@ -31,25 +31,25 @@ class Runner:
     rounds: list[dict[str, float]] = field(default_factory=list[dict[str, float]])
 
     def answer(self) -> dict[str, Any]:
-        """The next line of the process."""
+        """Read the process's next line, a JSON object; its key `failed` says that the process ended."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         return cast(dict[str, Any], json.loads(line)) if line else {"failed": f"ended with {self.process.wait()}"}
 
     def load(self) -> bool:
-        """Wait until the model is loaded; False, and a note, if it is not."""
+        """Wait until the process has loaded the model. Returns False, and sets `note`, if it could not."""
         self.loaded = self.answer()
         self.note = self.loaded.get("skipped", "") or self.loaded.get("failed", "")
         return not self.note
 
     def round(self, seconds: float) -> None:
-        """Call it for some time."""
+        """Have the process call the model for this many seconds, and record the times."""
         assert self.process.stdin is not None
         print(seconds, file=self.process.stdin, flush=True)
         self.rounds.append(self.answer())
 
     def close(self) -> None:
-        """Let the process end."""
+        """Close the process's input, which ends it, and wait for it."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         self.process.wait()
@@ -61,28 +61,29 @@ class Runner:
 
     @property
     def processor(self) -> float:
-        """The median of the rounds' processor times, in seconds: what a busy machine says of calls of milliseconds."""
+        """The median of the rounds' processor times, in seconds, which is less disturbed than wall time by other
+        programs."""
         return float(np.median([round["processor"] for round in self.rounds]))
 
     @property
     def spread(self) -> float:
-        """Between what the middle half of the rounds' processor times lies, over their median."""
+        """The interquartile range of the rounds' processor times, divided by their median."""
         low, high = np.percentile([round["processor"] for round in self.rounds], (25, 75))
         return float(high - low) / self.processor
 
     @property
     def minimum(self) -> float:
-        """The shortest call, in seconds."""
+        """The shortest call of all rounds, in seconds."""
         return min(round["minimum"] for round in self.rounds)
 
     def results(self) -> list[Array]:
-        """The outputs of its first call."""
+        """The output arrays of the first call."""
         with np.load(self.outputs) as arrays:
             return [arrays[name] for name in arrays.files]
 
 
 def start(peer: str, model: Path, threads: int, inputs: Path, folder: Path) -> Runner:
-    """Start a peer's process; it loads the model at once."""
+    """Start the process of a runtime, which begins to load the model at once."""
     outputs = folder / f"{peer}-{model.stem}-{threads}.npz"
     command = [sys.executable, "-m", "relay.tools.peers.worker", peer, model, str(threads), inputs, outputs]
     errors = outputs.with_suffix(".log").open("w")
@@ -96,7 +97,8 @@ def start(peer: str, model: Path, threads: int, inputs: Path, folder: Path) -> R
 def started(
     models: Sequence[tuple[str, Path]], threads: Sequence[int], inputs: Sequence[Array]
 ) -> Generator[list[Runner]]:
-    """A process for each peer with its file, and number of threads, all loaded; those that cannot run have a note."""
+    """Start a process for each runtime (with its model file) and number of threads, and load the models; runners that
+    cannot run have a note. The processes end with the context."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         np.savez(folder / "inputs.npz", *inputs)
@@ -105,7 +107,7 @@ def started(
             for peer, model in models:
                 for count in threads:
                     runners.append(start(peer, model, count, folder / "inputs.npz", folder))
-                    runners[-1].load()  # one at a time: what it takes is measured
+                    runners[-1].load()  # one at a time, since the time and memory of loading are measured
             yield runners
         finally:
             for runner in runners:
@@ -113,7 +115,7 @@ def started(
 
 
 def interleave(runners: Sequence[Runner], rounds: int, seconds: float) -> Iterator[None]:
-    """Time them all, one after the other, `rounds` times; yields after each round."""
+    """Time all runners `rounds` times, for `seconds` each per round, in a shuffled order; yields after each round."""
     order = list(runners)
     shuffle = random.Random(0).shuffle
     for _ in range(rounds):
@@ -124,7 +126,8 @@ def interleave(runners: Sequence[Runner], rounds: int, seconds: float) -> Iterat
 
 
 def difference(ours: Sequence[Array], theirs: Sequence[Array]) -> str:
-    """How far the outputs are apart: the largest difference, and how many numbers differ, of integers."""
+    """How far two lists of outputs differ, as text: the largest absolute difference and, for integers, how many
+    elements differ."""
     if [a.size for a in ours] != [a.size for a in theirs]:
         return "other shapes"
     if not all(a.dtype == b.dtype for a, b in zip(ours, theirs, strict=True)):

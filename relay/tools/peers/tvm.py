@@ -1,4 +1,4 @@
-"""Apache TVM (Relax), its default CPU pipeline."""
+"""Runs a .tflite model with Apache TVM (Relax) and its default CPU pipeline."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ PACKAGE = "apache-tvm"
 
 
 def load(model: Path, threads: int, inputs: Sequence[Array]) -> Session:
-    """The virtual machine's `main`, timed. Needs `tflite`, the parser of the format."""
+    """Compile the model; a call of the virtual machine's `main` is timed. Needs the package `tflite`, which parses the
+    format. Raises Skipped for more than one thread."""
     if threads != 1:
         raise Skipped("its threads are set for the process")
     tvm = import_module("tvm")

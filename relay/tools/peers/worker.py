@@ -1,9 +1,9 @@
-"""One peer with one model in a process of its own.
+"""The worker process that runs one model in one runtime.
 
-`python -m relay.tools.peers.worker PEER MODEL THREADS INPUTS OUTPUTS` talks JSON lines: what loading took and the
-memory it needed, then, for each line `SECONDS` it is sent, the median and the minimum of the calls that fit into
-it, and the median of the processor time of a call (all threads). `INPUTS` is a `.npz`, and so is `OUTPUTS`, which is
-written.
+`python -m relay.tools.peers.worker PEER MODEL THREADS INPUTS OUTPUTS` prints JSON lines: first the time that loading
+took and the memory it needed; then, for each line with a number of seconds on its input, the median and the minimum
+time of the calls that fit into these seconds, and the median processor time of a call (all threads). `INPUTS` is a
+`.npz` file; the first call's outputs are written to `OUTPUTS`, also a `.npz`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ import numpy as np
 from relay.tools.peers import Skipped, adapter
 
 MINIMUM = 3
-"""Calls a round has at least."""
+"""The least number of calls of a round."""
 
 
 def measure(call: Callable[[], object], seconds: float) -> dict[str, float]:
-    """Median and minimum of calls, in seconds."""
+    """Call the function repeatedly for this many seconds. Returns the median and minimum time, the median processor
+    time, all in seconds, and the number of calls."""
     times, processor = list[float](), list[float]()
     end = perf_counter() + seconds
     while perf_counter() < end or len(times) < MINIMUM:
@@ -37,15 +38,15 @@ def measure(call: Callable[[], object], seconds: float) -> dict[str, float]:
 
 
 def peak_memory() -> float:
-    """The most memory this process has had, in MiB. (`getrusage` would count the parent's before the start.)"""
+    """The peak memory of this process in MiB. (`getrusage` would include the parent's memory before the start.)"""
     lines = Path("/proc/self/status").read_text().splitlines()
     return int(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) / 1024
 
 
 def main(peer: str, model: str, threads: str, inputs: str, outputs: str) -> None:
-    """Answer the parent until it closes the pipe."""
+    """Load the model, then serve measurement requests from standard input until it is closed."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what a peer prints is no answer
+    os.dup2(2, 1)  # keep what the runtime prints out of the JSON lines
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: int(threads)])
     with np.load(inputs) as arrays:
         given = [arrays[f"arr_{n}"] for n in range(len(arrays.files))]
