@@ -1,4 +1,4 @@
-"""`scf.while` on memrefs: `bufferize` for loops."""
+"""The conversion of `scf.while` from tensors to memrefs, for `bufferize`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from relay.dialects.op import is_tensor
 
 
 class Bufferizer(Protocol):
-    """Converts the ops of a function from tensors to memrefs; new ops go before `at` in `block`, and `buffers` has the
-    memref of each tensor."""
+    """An object that converts the ops of a function from tensors to memrefs; new ops go before `at` in `block`, and
+    `buffers` has the memref of each tensor."""
 
     block: Block
     at: Operation
@@ -27,7 +27,7 @@ class Bufferizer(Protocol):
         """Copy one buffer to another."""
 
     def dense(self, value: SSAValue) -> SSAValue:
-        """The buffer of a tensor as a contiguous one."""
+        """Return the buffer of a tensor, as a contiguous one."""
         ...
 
     def insert(self, op: Operation) -> object:
@@ -41,8 +41,8 @@ class Bufferizer(Protocol):
 
 
 def convert_while(b: Bufferizer, op: scf.WhileOp) -> None:
-    """What is carried lies in the same buffers every time: those of the test's block, which start as copies of the
-    first values, and those of what it gives on, which are the results. Numbers stay what the loop carries."""
+    """Convert a loop: carried tensors are in the same buffers in every iteration. Those of the test's block start as
+    copies of the initial values; those that it passes on are also the results. Scalars remain loop-carried values."""
     tested, given = op.before_region.block, op.after_region.block
     carried = [b.allocate(arg) for arg in tested.args if is_tensor(arg.type)]
     for value, buffer in zip([v for v in op.arguments if is_tensor(v.type)], carried, strict=True):

@@ -28,12 +28,14 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True)
 class Bufferize(Pass):
-    """Turn tensors into memrefs. Results of functions become arguments that the caller passes, so that nothing is
-    allocated inside a kernel but its own scratch; constants inside kernels become arguments too. So do the results of
-    functions that are only declared. The branches of an `scf.if` write its results to the same buffers, which are
-    allocated, like all others, outside of it; what an `scf.while` carries lies in the same buffers every time.
+    """Turn tensors into memrefs.
 
-    Takes what `relay-to-linalg` makes: static shapes, `tensor.*`, `linalg.generic`, `linalg.fill`, `func.call`,
+    Results of functions become arguments that the caller passes, so that kernels allocate only their own scratch
+    memory; constants inside kernels become arguments, too. So do the results of functions that are only declared. The
+    branches of an `scf.if` write its results to the same buffers, which are allocated, like all others, outside of it;
+    carried values of an `scf.while` are in the same buffers in every iteration.
+
+    Takes the output of `relay-to-linalg`: static shapes, `tensor.*`, `linalg.generic`, `linalg.fill`, `func.call`,
     `scf.if`, `scf.while`.
     """
 
@@ -73,18 +75,18 @@ def check_signature(function: func.FuncOp) -> None:
 
 
 def buffer_type(type: Attribute) -> Attribute:
-    """`tensor<4xf32>` as `memref<4xf32>`; anything else as it is."""
+    """Return `memref<4xf32>` for `tensor<4xf32>`, and any other type unchanged."""
     return buffer_for(type) if is_tensor(type) else type
 
 
 def buffer_for(type: Type) -> Buffer:
-    """`tensor<4xf32>` as `memref<4xf32>`."""
+    """Return `memref<4xf32>` for `tensor<4xf32>`."""
     return memref_type(type.element_type, *type.get_shape())
 
 
 class FunctionBufferizer:
-    """Rewrites one function. `buffers` maps tensors to memrefs, `destination` maps a tensor to the memref in which it
-    must lie."""
+    """Rewrites one function. `buffers` maps tensors to memrefs, `destination` maps a tensor to the memref that must
+    contain it."""
 
     def __init__(self, function: func.FuncOp):
         self.function = function
@@ -140,7 +142,7 @@ class FunctionBufferizer:
         self.drop(block, end)
 
     def outermost(self, op: Operation) -> Operation:
-        """The op of the function's own block that contains this op, or this op itself."""
+        """Return the op of the function's own block that contains this op, or this op itself."""
         while op.parent is not self.entry:
             holder = op.parent_op()
             assert holder is not None
@@ -157,7 +159,7 @@ class FunctionBufferizer:
         assert result is not None
         return result
 
-    # Where results lie
+    # Buffers of results
 
     def assign(self, value: SSAValue, buffer: SSAValue) -> None:
         """Make an op compute the tensor directly in this buffer, if possible."""
@@ -180,13 +182,13 @@ class FunctionBufferizer:
                 pass
 
     def fresh(self, value: SSAValue) -> SSAValue:
-        """The buffer in which a tensor must lie, or a new one."""
+        """Return the buffer that must contain a tensor, or a new one."""
         if (known := self.destination.get(value)) is not None:
             return known
         return self.allocate(value)
 
     def allocate(self, value: SSAValue) -> SSAValue:
-        """A new buffer for a tensor."""
+        """Allocate a buffer for a tensor."""
         type = tensor_of(value)
         op = memref.AllocOp.create(
             result_types=[buffer_for(type)],
@@ -200,13 +202,14 @@ class FunctionBufferizer:
         self.insert(memref.CopyOp(source, target))
 
     def held(self, value: SSAValue) -> SSAValue:
-        """The tensor's buffer. A tensor that no op writes, because it is empty or only gives a shape, gets one here."""
+        """Return the tensor's buffer. A tensor that no op writes, because it is empty or only gives a shape, gets one
+        here."""
         if value not in self.buffers and isinstance(value.owner, tensor.EmptyOp):
             self.buffers[value] = self.fresh(value)
         return self.buffers[value]
 
     def dense(self, value: SSAValue) -> SSAValue:
-        """The tensor's buffer, copied if it is a strided view."""
+        """Return the tensor's buffer, copied if it is a strided view."""
         buffer = self.held(value)
         if contiguous(buffer.type):
             return buffer
@@ -262,7 +265,7 @@ class FunctionBufferizer:
                     raise Unsupported(f"bufferize: {op.name}", "is no operation that relay-to-linalg makes")
 
     def convert_fill(self, op: linalg.FillOp) -> None:
-        """Convert a fill; one that only initializes reductions is done by these, each in its own buffer."""
+        """Convert a fill; if it only initializes reductions, these fill their own buffers instead."""
         result = op.results[0]
         users = [use.operation for use in result.uses]
         if result in self.destination or not all(
@@ -273,7 +276,7 @@ class FunctionBufferizer:
             self.buffers[result] = buffer
 
     def init(self, value: SSAValue, result: SSAValue) -> SSAValue:
-        """A buffer for the result of a generic op, initialized with the init tensor."""
+        """Return a buffer for the result of a generic op, initialized with the init tensor."""
         owner = value.owner
         if isinstance(owner, tensor.EmptyOp):
             return self.fresh(result)
@@ -394,13 +397,13 @@ class FunctionBufferizer:
 def subview(
     buffer: SSAValue, offsets: Sequence[SSAValue | int], sizes: Sequence[int], strides: Sequence[int]
 ) -> Operation:
-    """A view of a part of a buffer; its offsets may be computed."""
+    """Return a view of a part of a buffer; its offsets may be computed."""
     result = memref.SubviewOp.infer_result_type(buffer_of(buffer), offsets, sizes, strides)
     return memref.SubviewOp.get(buffer, offsets, sizes, strides, result)
 
 
 def reshaped(buffer: SSAValue, like: Type, reassociation: Attribute) -> Operation:
-    """The buffer in the shape of the tensor type, which has more or fewer dimensions."""
+    """Return the buffer reshaped to the shape of a tensor type with more or fewer dimensions."""
     type = buffer_for(like)
     properties: dict[str, Attribute] = {"reassociation": reassociation}
     if type.get_num_dims() < buffer_of(buffer).get_num_dims():

@@ -40,38 +40,38 @@ from relay.lowering.shaped import Extent, buffer_of, elements, is_buffer, is_vec
 
 INDEX = IndexType()
 
-# Properties that xDSL's constructors would give: they take five times as long as `create`.
+# Properties that xDSL's constructors would set, at five times the cost of `create`.
 NO_OVERFLOW: Mapping[str, Attribute] = {"overflowFlags": arith.IntegerOverflowAttr("none")}
 TEMPORAL: Mapping[str, Attribute] = {"nontemporal": BoolAttr.from_bool(False)}
 NO_FAST_MATH = llvm.FastMathAttr(None)
 NO_BUNDLES = DenseArrayBase.from_list(i32, ())
 
 INDEPENDENT = "relay.independent"
-"""The attribute of a loop whose turns can run in any order, or at once: none touches what another one writes. It may
-say what several cores move that one core would not (`sharing`)."""
+"""The attribute of a loop whose iterations can be executed in any order, or concurrently: none accesses memory that
+another one writes. Its value may be the traffic between cores (`sharing`)."""
 
 SHARED = "relay.shared"
-"""The attribute of a loop around one `scf.parallel` whose threads start once for all turns of the loop: each runs its
-range in every turn. Other ops inside the loop have no effects."""
+"""The attribute of a loop around one `scf.parallel` whose threads start once for all iterations of the outer loop: each
+executes its range in every iteration. Other ops inside the loop have no side effects."""
 
 ROLLED = "relay.rolled"
-"""The attribute of a loop in a GPU's kernel that is not to be unrolled."""
+"""The attribute of a loop in a GPU kernel, or of a divided loop, that is not to be unrolled."""
 TURNS = "relay.turns"
-"""The attribute of a loop with an end known at run time only: its most turns."""
+"""The attribute of a loop whose end is known only at run time: the most iterations that it can have."""
 
 Index = SSAValue | int
-"""A loop index or an offset: a Python number until it depends on a loop."""
+"""A loop index or an offset: a Python int unless it depends on a loop."""
 
 
 @lru_cache(maxsize=4096)
 def numbers(type: IntegerType, values: tuple[int, ...]) -> Attribute:
-    """A dense array attribute; cached, since each number in it is checked when it is made."""
+    """Return a dense array attribute; cached, because creating one checks each number in it."""
     return DenseArrayBase.from_list(type, values)
 
 
 @lru_cache(maxsize=1024)
 def text(value: str) -> StringAttr:
-    """A cached string attribute."""
+    """Return a cached string attribute."""
     return StringAttr(value)
 
 
@@ -86,7 +86,7 @@ class LoopBuilder:
         self._dots: dict[tuple[type[DotProduct], int, int, bool], tuple[SymbolRefAttr, Attribute, Attribute]] = {}
         self._anchor: Operation | None = None
         self.counted: SSAValue | None = None
-        """The length, where the function computes it instead of taking it as an argument."""
+        """The length, if the function computes it instead of taking it as an argument; else None."""
 
     def add(self, op: OperationInvT) -> OperationInvT:
         """Append an op."""
@@ -96,11 +96,11 @@ class LoopBuilder:
         return op
 
     def constant(self, value: float | int, type: Attribute) -> SSAValue:
-        """An `arith.constant` at the start of the function, without duplicates."""
+        """Return an `arith.constant` at the start of the function, without duplicates."""
         return self.constant_attr(scalar_attr(value, type), type)
 
     def constant_attr(self, attr: Attribute, type: Attribute) -> SSAValue:
-        """An `arith.constant` of any attribute at the start of the function."""
+        """Return an `arith.constant` of any attribute at the start of the function, without duplicates."""
         if (known := self._constants.get((attr, type))) is not None:
             return known
         op = created(arith.ConstantOp, (), [type], {"value": attr})
@@ -119,7 +119,7 @@ class LoopBuilder:
     # Index arithmetic
 
     def index(self, value: Index) -> SSAValue:
-        """The index as an SSA value; of an extent, its maximum."""
+        """Return the index as an SSA value; for an extent, its maximum."""
         if not isinstance(value, int):
             return value
         value = int(value)
@@ -132,8 +132,8 @@ class LoopBuilder:
     @overload
     def length(self, extent: int) -> Index: ...
     def length(self, extent: int) -> Index:
-        """What an extent is in this run: a multiple of `counted`, else of the function's argument of type index; a
-        number that is known is itself."""
+        """Return the run-time value of an extent: a multiple of `counted`, else of the function's argument of type
+        index; a size that is known at compile time is returned unchanged."""
         if not isinstance(extent, Extent):
             return extent
         found = self.counted
@@ -142,7 +142,7 @@ class LoopBuilder:
         return found if extent.factor == 1 else self._integers(arith.MuliOp, found, extent.factor)
 
     def plus(self, a: Index, b: Index) -> Index:
-        """`a + b`; a number if both are."""
+        """Return `a + b`, as an int if both are ints."""
         if isinstance(a, int) and isinstance(b, int):
             return int(a) + int(b)
         if a == 0:
@@ -152,7 +152,7 @@ class LoopBuilder:
         return self._integers(arith.AddiOp, a, b)
 
     def times(self, a: Index, b: Index) -> Index:
-        """`a * b`; a number if both are."""
+        """Return `a * b`, as an int if both are ints."""
         if isinstance(a, int) and isinstance(b, int):
             return int(a) * int(b)
         for x, y in ((a, b), (b, a)):
@@ -167,7 +167,7 @@ class LoopBuilder:
         return self.add(created(op, operands, [INDEX], NO_OVERFLOW)).results[0]
 
     def apply(self, expression: AffineExpr, dims: Sequence[Index]) -> Index:
-        """The value of an affine expression (sums and products) for these dimensions."""
+        """Return the value of an affine expression (sums and products) for these dimensions. Raises ValueError."""
         match expression:
             case AffineConstantExpr():
                 return expression.value
@@ -193,12 +193,12 @@ class LoopBuilder:
         apart: DictionaryAttr | None = None,
         turns: int | None = None,
     ) -> Generator[tuple[Index, Loop]]:
-        """A loop; its body is the `with` block. A single turn makes no loop, no turn nothing. See `Loop` for carried
-        values.
+        """Emit a loop, whose body is the `with` block. For a single iteration no loop is emitted, for none nothing. See
+        `Loop` for carried values.
 
-        `independent`: its turns can run in any order, or at once. Turns may write the same where they write the same
-        values. `apart`: what several cores move that one core would not (`sharing`). `turns`: how often it turns at
-        most, where its end is known at run time only.
+        `independent`: its iterations can be executed in any order, or concurrently; they may write to the same
+        addresses if they write the same values. `apart`: the traffic between cores (see `sharing`). `turns`: the most
+        iterations, if the end is known only at run time.
         """
         if isinstance(stop, Extent):
             turns, stop = -(-int(stop) // step), self.length(stop)
@@ -229,14 +229,15 @@ class LoopBuilder:
 
     @contextmanager
     def loops(self, sizes: Sequence[int]) -> Generator[list[Index]]:
-        """Loops over the elements of a shape, the first outermost, whose turns can run in any order."""
+        """Emit loops over the elements of a shape, the first outermost, whose iterations can be executed in any
+        order."""
         with ExitStack() as stack:
             yield [stack.enter_context(self.loop(0, size, independent=True))[0] for size in sizes]
 
     # Memory
 
     def flatten(self, buffer: SSAValue) -> SSAValue:
-        """The buffer with one dimension."""
+        """Return the buffer as one dimension."""
         type = buffer_of(buffer)
         dims = type.get_shape()
         if len(dims) == 1:
@@ -248,19 +249,19 @@ class LoopBuilder:
         return self._collapse(buffer, result, [range(len(dims))])
 
     def matrix(self, buffer: SSAValue) -> SSAValue:
-        """The buffer with two dimensions, the second being its last one."""
+        """Return the buffer as two dimensions, the second being its last one."""
         type = buffer_of(buffer)
         dims, outer = type.get_shape(), len(type.get_shape()) - 1
         result = memref_type(type.element_type, elements(dims[:-1]), dims[-1])
         return self._collapse(buffer, result, [range(outer), [outer]])
 
     def _collapse(self, buffer: SSAValue, result: Attribute, groups: Sequence[Sequence[int]]) -> SSAValue:
-        """A view in which groups of dimensions are merged."""
+        """Return a view in which groups of dimensions are merged."""
         named = ArrayAttr([ArrayAttr([IntegerAttr(i, i64) for i in group]) for group in groups])
         return self.add(created(memref.CollapseShapeOp, [buffer], [result], {"reassociation": named})).results[0]
 
     def view(self, buffer: SSAValue, shape: Sequence[int]) -> SSAValue:
-        """A view of the elements, in order, in another shape."""
+        """Return a view of the elements, in order, in another shape."""
         flat = self.flatten(buffer)
         groups = ArrayAttr([ArrayAttr([IntegerAttr(i, i64) for i in range(len(shape))])])
         type = memref_type(buffer_of(buffer).element_type, *shape)
@@ -287,8 +288,8 @@ class LoopBuilder:
         self.add(created(vector.StoreOp, operands, (), TEMPORAL))
 
     def store_parts(self, value: SSAValue, buffer: SSAValue, indices: Sequence[Index]) -> None:
-        """Store a vector 64 bytes at a time: LLVM would take what it stored as one vector of several registers apart,
-        number by number, for a load of a part of it."""
+        """Store a vector 64 bytes at a time: for a load of a part of a larger store, LLVM would split the stored value
+        into single elements."""
         assert is_vector(value.type)
         (lanes,) = value.type.get_shape()
         size = min(lanes, 64 // dtype_of(value.type.element_type).itemsize)
@@ -297,17 +298,17 @@ class LoopBuilder:
             self.vector_store(part, buffer, [*indices[:-1], self.plus(indices[-1], first)])
 
     def broadcast(self, value: SSAValue, lanes: int) -> SSAValue:
-        """A vector with a scalar, or the element of a vector of one, in every lane."""
+        """Return a vector with a scalar, or the element of a vector of one, in every lane."""
         type = vector_of(scalar_of(value.type), lanes)
         return self.add(created(vector.BroadcastOp, [value], [type])).results[0]
 
     def bitcast(self, value: SSAValue, element: Attribute, lanes: int) -> SSAValue:
-        """The vector's bits as lanes of another type."""
+        """Return the vector's bits as lanes of another type."""
         type = vector_of(element, lanes)
         return self.add(created(vector.BitcastOp, [value], [type])).results[0]
 
     def lane(self, value: SSAValue, number: int) -> SSAValue:
-        """An element of a vector, or a row of a two-dimensional one."""
+        """Return an element of a vector, or a row of a two-dimensional one."""
         assert is_vector(value.type)
         rest = value.type.get_shape()[1:]
         type = VectorType(value.type.element_type, rest) if rest else value.type.element_type
@@ -315,36 +316,36 @@ class LoopBuilder:
         return self.add(created(vector.ExtractOp, [value], [type], place)).results[0]
 
     def with_lane(self, value: SSAValue, number: int, lane: SSAValue) -> SSAValue:
-        """The vector with one lane replaced."""
+        """Return the vector with one lane replaced."""
         place = {"static_position": numbers(i64, (number,))}
         return self.add(created(vector.InsertOp, [lane, value], [value.type], place)).results[0]
 
     def packed(self, lanes: Sequence[SSAValue]) -> SSAValue:
-        """A vector of these numbers."""
+        """Return a vector of these scalars."""
         value = self.broadcast(lanes[0], len(lanes))
         for number, lane in enumerate(lanes[1:], 1):
             value = self.with_lane(value, number, lane)
         return value
 
     def fields(self, struct: SSAValue) -> list[SSAValue]:
-        """The members of a struct."""
+        """Return the members of a struct."""
         assert isinstance(struct.type, llvm.LLVMStructType)
         places = [(DenseArrayBase.from_list(i64, [n]), type) for n, type in enumerate(struct.type.types)]
         return [self.add(llvm.ExtractValueOp(place, struct, type)).res for place, type in places]
 
     def compare(self, a: SSAValue, predicate: str, c: SSAValue) -> SSAValue:
-        """Compare numbers, or vectors lane by lane."""
+        """Compare scalars, or vectors lane by lane."""
         kind = CmpfOp if isinstance(scalar_of(a.type), AnyFloat) else CmpiOp
         attr = scalar_attr(kind.PREDICATES.index(predicate), i64)
         op = created(kind, [a, c], [truth_of(a.type)], {"predicate": attr})
         return self.add(op).result
 
     def select(self, truth: SSAValue, a: SSAValue, c: SSAValue) -> SSAValue:
-        """Select one of two values, or lane by lane."""
+        """Select one of two values, for vectors lane by lane."""
         return self.add(created(SelectOp, [truth, a, c], [a.type])).results[0]
 
     def shuffle(self, first: SSAValue, second: SSAValue, lanes: Sequence[int]) -> SSAValue:
-        """A vector of elements chosen from two concatenated vectors."""
+        """Return a vector of elements selected from two concatenated vectors."""
         type, mask = vector_of(scalar_of(first.type), len(lanes)), {"mask": numbers(i64, tuple(lanes))}
         return self.add(created(vector.ShuffleOp, [first, second], [type], mask)).results[0]
 
@@ -359,22 +360,22 @@ class LoopBuilder:
         return parts[0]
 
     def dot(self, accumulator: SSAValue, data: SSAValue, weights: SSAValue, unsigned: bool) -> SSAValue:
-        """A dot product, as a call of a function of the module; `unsigned` refers to the data."""
+        """Emit a dot product, as a call of a function of the module; `unsigned` refers to the data."""
         kind = HalfProduct if scalar_of(accumulator.type) == f32 else DotProduct
         return self.product(kind, accumulator, data, weights, unsigned)
 
     def matrix_product(self, accumulator: SSAValue, data: SSAValue, weights: SSAValue, unsigned: bool) -> SSAValue:
-        """A product of two rows of data with columns of weights, as such a call."""
+        """Emit a product of two rows of data with columns of weights, as a call of a function of the module."""
         return self.product(MatrixProduct, accumulator, data, weights, unsigned)
 
     def nibble_product(self, accumulator: SSAValue, data: SSAValue, weights: SSAValue) -> SSAValue:
-        """A product of the lowest 4 bits of data with signed weights, as such a call."""
+        """Emit a product of the lowest 4 bits of data with signed weights, as a call of a function of the module."""
         return self.product(NibbleProduct, accumulator, data, weights, unsigned=True)
 
     def product(
         self, kind: type[DotProduct], accumulator: SSAValue, data: SSAValue, weights: SSAValue, unsigned: bool
     ) -> SSAValue:
-        """Call the module's function for products of this kind."""
+        """Call the module's function for products of class `kind`, which is added if it is missing."""
         sums, codes = accumulator.type, data.type
         assert is_vector(sums) and is_vector(codes)
         key = (kind, id(sums), id(codes), unsigned)
@@ -404,7 +405,7 @@ class LoopBuilder:
 
 
 class Before(LoopBuilder):
-    """Inserts ops before a given one."""
+    """A builder that inserts ops before a given op."""
 
     def __init__(self, op: Operation):
         block = op.parent
@@ -420,8 +421,8 @@ class Before(LoopBuilder):
 
 
 class Loop:
-    """The values carried by a loop: `args` at the start of a turn, `next` (set by the body) at its end, `results` after
-    the loop."""
+    """The values carried by a loop: `args` at the start of an iteration, `next` (set by the body) at its end, `results`
+    after the loop."""
 
     def __init__(self, args: list[SSAValue]):
         self.args = args

@@ -1,4 +1,5 @@
-"""A model as an object file and a C header: weights inside, no tables to pass, no initialization, nothing to free."""
+"""Exports a model as an object file and a C header: with the weights inside, no tables to pass, no initialization, and
+nothing to free."""
 
 from __future__ import annotations
 
@@ -34,12 +35,13 @@ TYPES = {
 TILES = f"""
    The code is for a processor with AMX, whose tile registers Linux gives to a process that asked for them:
    syscall(SYS_arch_prctl, {REQUEST:#x}, {TILE_DATA}) == 0, once, before the first call."""
-"""A note for the header of a model whose kernels may use tile registers."""
+"""A note in the header of a model whose kernels may use tile registers."""
 
 
 @dataclass(frozen=True)
 class Interface:
-    """The C interface of a model: `graph` as the runtime knows it; names are prefixed with `name`."""
+    """The C interface of a model: `graph` is the runtime's description of it; exported names are prefixed with
+    `name`."""
 
     name: str
     graph: Mapping[str, Any]
@@ -57,13 +59,13 @@ class Interface:
 
     @property
     def tensors(self) -> list[tuple[str, Mapping[str, Any]]]:
-        """Inputs and outputs, with the names of their parameters."""
+        """Inputs and outputs, with the names of their C parameters."""
         groups = (("input", self.graph["inputs"]), ("output", self.graph["outputs"]))
         return [(f"{group}_{number}", row) for group, rows in groups for number, row in enumerate(rows)]
 
     @property
     def initial(self) -> dict[str, Array]:
-        """The initial values of states, by their name in C."""
+        """The initial values of states, by their names in C."""
         return {
             f"{self.name}_initial_{parameter.removeprefix('input_')}": self.params[row["initial"]]
             for parameter, row in self.tensors
@@ -72,11 +74,12 @@ class Interface:
 
     @property
     def entry(self) -> str:
-        """The function that C calls; if external compilers made functions, the one that calls it with them."""
+        """The name of the function that C calls; with functions of external compilers, of the one that their wrapper
+        calls."""
         return f"{self.name}_host" if self.regions.functions else f"{self.name}_run"
 
     def constants(self) -> Array:
-        """All weights, each at its planned offset."""
+        """Return all weights, each at its planned offset."""
         blob = np.zeros(int(self.graph["constants_bytes"]), np.uint8)
         for row in self.graph["constants"]:
             array = np.ascontiguousarray(self.params[row["name"]]).reshape(-1).view(np.uint8)
@@ -84,8 +87,8 @@ class Interface:
         return blob
 
     def text(self, more: int) -> str:
-        """LLVM IR: the constants, and the function that C calls; `more` arguments of `@main` are null, but the first is
-        the table of external functions where there are any."""
+        """Return LLVM IR of the constants, and of the function that C calls. The last `more` arguments of `@main` are
+        null, except that the first of them is the table of external functions, if there are any."""
         blob, tensors = self.constants(), [f"ptr %{parameter}" for parameter, _ in self.tensors]
         table = ["ptr %table"] if self.regions.functions else []
         lines = [f"@constants = internal constant {data(blob)}, align {self.target.alignment}"]
@@ -120,7 +123,7 @@ class Interface:
 
     @property
     def stream_parameters(self) -> list[Parameter]:
-        """Inputs and outputs, as the functions of a stream need them."""
+        """Inputs and outputs, as needed by the functions of a stream."""
         rows = [row["name"] for _, row in self.tensors]
         pairs = self.graph.get("in_place", ())
         in_place = {f"input_{input}" for input, output in pairs if rows[input] == self.graph["outputs"][output]["name"]}
@@ -178,7 +181,7 @@ int32_t {name}_run(void *arena, {self.parameters});
 """
 
     def described(self, parameter: str, row: Mapping[str, Any]) -> str:
-        """The description of a tensor: a comment, and macros with its sizes."""
+        """Return the description of a tensor: a comment, and macros with its sizes."""
         macro = f"{self.name}_{parameter}".upper()
         shape = "x".join(map(str, row["shape"])) or "scalar"
         known = row.get("scale") is not None
@@ -204,10 +207,10 @@ def export(
     name: str,
     kind: str,
 ) -> dict[str, bytes]:
-    """The files of a planned module, by name: object code or a library of it (`kind`: "o", "a" or "so"), header, what
-    external compilers made, in C, a README (`NAME.md`: the folder may be a program's, with a README.md of its own) and
-    a library for CMake. Raises InvalidArgument for a bad name, Unsupported for what no C functions run, and for shared
-    libraries that are not linked here."""
+    """Return the files of an exported module, by name: object code or a library of it (`kind`: "o", "a" or "so"), a
+    header, artifacts of external compilers in C, a README (`NAME.md`, as the folder may have its own README.md) and a
+    library for CMake. Raises InvalidArgument for a bad name, Unsupported for artifacts without C functions, and for
+    shared libraries of machines that are not linked here."""
     interface = Interface(name, graph, params, target, Regions.of(module.op, name))
     main = len(interface.tensors) + 2
     text = translate(
@@ -239,7 +242,7 @@ def export(
 
 
 def data(array: Array) -> str:
-    """An array of bytes in LLVM IR: type and value."""
+    """Return an array of bytes in LLVM IR: type and value."""
     raw = np.ascontiguousarray(array).tobytes() or b"\0"
     return f'[{len(raw)} x i8] c"{"".join(map(BYTES.__getitem__, raw))}"'
 
@@ -248,6 +251,6 @@ BYTES: Sequence[str] = [f"\\{code:02X}" for code in range(256)]
 
 
 def literal(value: float) -> str:
-    """A float as a C literal."""
+    """Return a float as a C literal."""
     text = repr(float(np.float32(value)))
     return f"{text}f" if "." in text or "e" in text else f"{text}.0f"

@@ -1,4 +1,4 @@
-"""C functions that keep a model's states from one run to the next: `NAME_stream_init`, `_step`, `_reset`."""
+"""Writes C functions that keep a model's states between inferences: `NAME_stream_init`, `_step`, `_reset`."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ from typing import NamedTuple
 
 
 class Parameter(NamedTuple):
-    """A parameter of the function that runs the model."""
+    """A parameter of the model's C function."""
 
     name: str
-    """`input_0` ..., `output_0` ...: NAME_INPUT_0_COUNT is the number of its elements."""
+    """The parameter's name, `input_0` ..., `output_0` ...; the macro NAME_INPUT_0_COUNT is the number of its
+    elements."""
     type: str
-    """Its C type."""
+    """The C type of an element."""
     kind: str
-    """"input", "output" or "state"."""
+    """The kind of tensor: "input", "output" or "state"."""
     tensor: str
     """The tensor's name in the model; the input and output of a state have the same name."""
     initial: str | None = None
-    """The initial value of a state; None: zeros."""
+    """The name of a state's initial value in C; None for zeros."""
     in_place: bool = False
-    """For the input of a state: whether the model may update it in the place of the output, with a null input."""
+    """For the input of a state: whether the model can update the state in place, which a null input requests."""
 
 
 def states_of(parameters: Sequence[Parameter]) -> dict[str, tuple[Parameter, Parameter]]:
-    """The states of a stream, as pairs of input and output, by the name of the input."""
+    """Return the states of a stream, as pairs of input and output, by the name of the input."""
     outputs = {each.tensor: each for each in parameters if each.name.startswith("output") and each.kind == "state"}
     return {
         each.name: (each, outputs[each.tensor])
@@ -34,13 +35,14 @@ def states_of(parameters: Sequence[Parameter]) -> dict[str, tuple[Parameter, Par
 
 
 def taken(parameters: Sequence[Parameter]) -> list[Parameter]:
-    """The inputs of a step: all but the states."""
+    """Return the parameters of a step: all except the states."""
     kept = {each.name for pair in states_of(parameters).values() for each in pair}
     return [each for each in parameters if each.name not in kept]
 
 
 def declarations(name: str, run: str, alignment: int, parameters: Sequence[Parameter]) -> str:
-    """A struct and static functions for the header, on `run(arena, inputs..., outputs...)`; empty without states."""
+    """Return a struct and static functions for the header, which call `run(arena, inputs..., outputs...)`; empty
+    without states."""
     states = states_of(parameters)
     if not states:
         return ""

@@ -1,4 +1,4 @@
-"""The calls of every function of a module, and what each call passes for an argument."""
+"""The calls of every function of a module, and the values that calls pass for an argument."""
 
 from __future__ import annotations
 
@@ -13,12 +13,8 @@ from relay.passes.analyses import Analysis
 
 
 class CallGraph:
-    """The calls among these ops, nested regions included: `CallGraph(walked(module))`. A pass makes it once, before it
-    changes anything. Operands of calls may change later; a call that is replaced by another one is not updated.
-
-    Made once by a pass, before it changes anything. Calls may get other operands; a call that another one replaces is
-    not followed.
-    """
+    """The calls among these ops, including nested regions: `CallGraph(walked(module))`. A pass creates it once, before
+    it changes anything. Operands of calls may change later; a call that is replaced by another one is not updated."""
 
     def __init__(self, ops: Iterable[Operation]):
         self.by_callee: dict[str, list[CallOp]] = {}
@@ -27,22 +23,23 @@ class CallGraph:
                 self.by_callee.setdefault(op.callee.string_value(), []).append(op)
 
     def of(self, function: FuncOp) -> Sequence[CallOp]:
-        """The calls of a function, in the order of the module."""
+        """Return the calls of a function, in the order of the module."""
         return self.by_callee.get(function.sym_name.data, ())
 
     def given(self, argument: BlockArgument) -> list[SSAValue]:
-        """The values that calls pass for an argument of a function; empty if no call is known, or the block is not the
-        body of a function."""
+        """Return the values that calls pass for an argument of a function; empty if no call is known, or the block is
+        not the body of a function."""
         function = argument.owner.parent_op()
         calls = self.of(function) if isinstance(function, FuncOp) else ()
         return [call.arguments[argument.index] for call in calls]
 
     def constants(self, argument: BlockArgument) -> list[arith.ConstantOp] | None:
-        """The constant that each call gives for an argument; None if one gives no constant, or no call is known."""
+        """Return the constant that each call passes for an argument; None if one passes no constant, or no call is
+        known."""
         owners = [value.owner for value in self.given(argument)]
         found = [owner for owner in owners if isinstance(owner, arith.ConstantOp)]
         return found if owners and len(found) == len(owners) else None
 
 
 calls_in: Analysis[CallGraph] = Analysis("calls", lambda module: CallGraph(walked(module)))
-"""The calls of a module, for a single query."""
+"""The analysis that returns the calls of a module, for a single query."""

@@ -1,4 +1,4 @@
-"""`distribute-loops`: a loop whose turns are long chains of operations becomes two loops, one after the other."""
+"""`distribute-loops`: divides a loop whose iterations are long chains of operations into two consecutive loops."""
 
 from __future__ import annotations
 
@@ -18,27 +18,29 @@ from relay.passes import Pass
 from relay.target import cpu_of
 
 FEWEST = 4
-"""The least number of turns that make a loop worth dividing."""
+"""The fewest iterations for which dividing a loop pays."""
 ROOM = 1024
-"""The most elements of a value that are kept on the stack between the two loops; larger ones are divided into blocks of
-turns."""
+"""The most elements of a value that are kept on the stack between the two loops; longer loops are divided into blocks
+of iterations."""
 PURE = frozenset(
     "llvm.call_intrinsic memref.load vector.bitcast vector.broadcast vector.extract vector.insert vector.load "
     "vector.shuffle".split()
 )
-"""Ops that a turn may contain besides `arith` and `math`, stores at its end excepted."""
+"""Ops that an iteration may contain besides `arith`, `math` and stores."""
 
 
 @dataclass(frozen=True)
 class DistributeLoops(Pass):
     """Split a loop whose body is a long chain of vector operations into two loops. Loops of an epilogue with GELU have
-    such bodies. A processor looks a few hundred operations ahead; where each waits for the one before, it works on few
-    turns at once, and on twice as many of half the length. What the second loop needs of the first one is on the stack,
-    as few vectors as a cut near the middle leaves; of a loop with many turns, it is two loops in a third one. Neither
-    loop is unrolled: LLVM would join them again.
+    such bodies.
 
-    `longest`: operations of a chain from which on its loop is made two; the target's costs say it if this is not
-    given.
+    A processor looks a few hundred operations ahead; if each waits for the one before, it overlaps few iterations, and
+    twice as many if they are half as long. Values that the second loop needs from the first are stored on the stack;
+    the cut is near the middle of the chains, where the fewest vectors are live. A loop with many iterations becomes two
+    loops inside a third one. Neither loop is unrolled: LLVM would fuse them again.
+
+    `longest`: the number of operations of a chain from which on its loop is split; the default is in the target's
+    costs.
     """
 
     name = "distribute-loops"
@@ -57,7 +59,7 @@ class DistributeLoops(Pass):
 
 
 def bounds_of(loop: scf.ForOp) -> range | None:
-    """The bounds of a loop that only stores what it computes; None for any other loop."""
+    """Return the bounds of a loop without side effects other than stores; None for any other loop."""
     owners = [value.owner for value in (loop.lb, loop.ub, loop.step)]
     known = [owner.value for owner in owners if isinstance(owner, arith.ConstantOp)]
     numbers = [int(attr.value.data) for attr in known if isinstance(attr, IntegerAttr)]
@@ -72,8 +74,8 @@ def bounds_of(loop: scf.ForOp) -> range | None:
 
 @dataclass(frozen=True)
 class Cut:
-    """The operations of a turn: those that are the `same` in every turn, those of the first loop, those of the second,
-    and the vectors that the first one leaves. Both compute where things are."""
+    """A division of an iteration's operations: those that are the `same` in every iteration, those of the first loop,
+    those of the second, and the vectors that are `left` for the second. Both loops compute addresses."""
 
     same: Sequence[Operation]
     early: Sequence[Operation]
@@ -82,7 +84,8 @@ class Cut:
 
 
 def varying(block: Block, stored: set[SSAValue]) -> tuple[set[Operation], set[Operation]]:
-    """The ops that differ from turn to turn, and among them those that compute indices, which both loops repeat."""
+    """Return the ops that differ between iterations, and those among them that compute indices, which both loops
+    repeat."""
     varies, places = set[Operation](), set[Operation]()
     for op in list(block.ops)[:-1]:
         sources = {value.owner for value in op.operands}
@@ -96,12 +99,12 @@ def varying(block: Block, stored: set[SSAValue]) -> tuple[set[Operation], set[Op
 
 
 def cut_of(loop: scf.ForOp, longest: int) -> Cut | None:
-    """A cut through a turn with long chains that leaves few vectors; None if there is none."""
+    """Return a cut through an iteration with long chains that leaves few vectors; None if there is none."""
     block = loop.body.block
     stored = {root(op.base) for op in block.ops if isinstance(op, vector.StoreOp)}
     varies, places = varying(block, stored)
     ops = [op for op in block.ops if op in varies]
-    below = dict.fromkeys(ops, 0)  # how many operations wait for it, one for the other
+    below = dict.fromkeys(ops, 0)  # the length of the longest chain of operations that depend on an op
     for op in reversed(ops):
         below[op] += op not in places
         for value in op.operands:
@@ -131,13 +134,13 @@ def cut_of(loop: scf.ForOp, longest: int) -> Cut | None:
 
 
 def reads(op: Operation, stored: set[SSAValue]) -> bool:
-    """Whether an op loads from this memory."""
+    """Whether an op loads from memory that the loop stores to."""
     return isinstance(op, memref.LoadOp | vector.LoadOp) and root(op.operands[0]) in stored
 
 
 def divide(loop: scf.ForOp, bounds: range, cut: Cut) -> None:
-    """Replace a loop by two loops, for all its turns or block by block; what is the same in every turn is moved before
-    them."""
+    """Replace a loop by two loops, for all its iterations or block by block; operations that are the same in every
+    iteration are moved in front of them."""
     before, marked = Before(loop), INDEPENDENT in loop.attributes
     for op in cut.same:
         op.detach()
@@ -159,13 +162,14 @@ def divide(loop: scf.ForOp, bounds: range, cut: Cut) -> None:
 
 
 def inside_independent(loop: Operation) -> bool:
-    """Whether threads may share a loop around this one."""
+    """Whether a loop around this one may be divided among threads."""
     around = loop.parent_op()
     return around is not None and (INDEPENDENT in around.attributes or inside_independent(around))
 
 
 def two_loops(b: LoopBuilder, loop: scf.ForOp, cut: Cut, start: Index, step: int, count: int) -> None:
-    """So many turns of a loop from one on: what comes early in all of them, and what is left in all of them."""
+    """Emit `count` iterations of a loop from `start` on as two loops: the early operations of all of them, then the
+    late ones."""
     rooms = [
         b.add(memref.AllocaOp.get(scalar_of(value.type), 64, [count * lanes_of(value)])).memref for value in cut.left
     ]

@@ -1,8 +1,8 @@
-"""Dot products of codes, and of bf16, at the stage of loops: calls of functions whose bodies say what they compute.
+"""Dot products of codes, and of bf16, at the stage of loops: calls of functions whose bodies define the computation.
 
-Upstream has no op that is what processors do in one instruction, on vectors of one dimension. So a module has a private
-function for each kind of dot product, of `vector.contract` and casts, and kernels call it where they need one;
-`select-target-ops` puts the target's instruction in the place of each call, and MLIR's own passes inline the function.
+Upstream has no op that corresponds to a processor's dot product instruction, on one-dimensional vectors. So a module
+has a private function for each kind of dot product, which consists of `vector.contract` and casts, and is called by
+kernels; `select-target-ops` replaces each call by the target's instruction, and MLIR's own passes inline the function.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from relay.dialects.vector import ContractionOp, IteratorTypeAttr, ShapeCastOp
 from relay.lowering.shaped import Vector, is_vector, vector_of
 
 ROWS = 2
-"""The rows of data, and the columns of weights, of one matrix product."""
+"""The number of rows of data, and of columns of weights, of one matrix product."""
 
 
 @dataclass(frozen=True)
 class DotProduct:
     """`result[i] = accumulator[i] + sum over k < group of data[group*i + k] * weights[group*i + k]`, wrapping.
 
-    `data` and `weights` have the type `codes`; weights are signed, and data unless it is `unsigned`.
+    `data` and `weights` have the type `codes`; weights are signed, and data is signed unless `unsigned`.
     """
 
     sums: Vector
@@ -73,12 +73,12 @@ class DotProduct:
 
     @property
     def name(self) -> str:
-        """`dot_product_16x4_ui8`: 16 sums of four products, of unsigned data in 8 bits."""
+        """The function's name: `dot_product_16x4_ui8` has 16 sums of four products, of unsigned 8-bit data."""
         return f"dot_product_{self.lanes}x{self.group}_{'u' if self.unsigned else 's'}{self.codes.element_type}"
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-        """The dimensions of data, weights and sums: those of `maps`."""
+        """The dimensions of data, weights and sums, in the order of `maps`."""
         square = (self.lanes, self.group)
         return square, square, (self.lanes,)
 
@@ -88,21 +88,21 @@ class DotProduct:
         return "ik", "ik", "i"
 
     def factors(self, k: int) -> tuple[Sequence[int], Sequence[int]]:
-        """The lanes of data, and of weights, whose products are number `k` of each sum."""
+        """Return the lanes of data and of weights whose products are number `k` of each sum."""
         lanes = range(k, self.lanes * self.group, self.group)
         return lanes, lanes
 
     def taken(self, data: SSAValue, weights: SSAValue) -> tuple[Sequence[Operation], Sequence[Operation]]:
-        """Ops that prepare data, and weights, for the multiplication, such as masks; none here."""
+        """Return ops that prepare data and weights for the multiplication, such as masks; none by default."""
         return [], []
 
     @property
     def extensions(self) -> Sequence[type[ExtUIOp | ExtSIOp | arith.ExtFOp]]:
-        """Ops that extend data and weights to the type of the sums."""
+        """The ops that extend data and weights to the type of the sums."""
         return ExtUIOp if self.unsigned else ExtSIOp, ExtSIOp
 
     def function(self) -> FuncOp:
-        """The function that computes it."""
+        """Return a function that computes the product."""
         types = [self.sums, self.codes, self.weights]
         function = FuncOp(self.name, (types, [self.sums]), visibility="private")
         block, (data, weights, sums) = function.body.block, self.shapes
@@ -147,7 +147,7 @@ class MatrixProduct(DotProduct):
 
     @property
     def blocks(self) -> int:
-        """The number of pairs of columns."""
+        """The number of blocks, which are pairs of columns."""
         return self.lanes // (ROWS * ROWS)
 
     @property
@@ -160,7 +160,8 @@ class MatrixProduct(DotProduct):
 
     @property
     def name(self) -> str:
-        """`matrix_product_8x2x2x8_ui8`: 8 blocks of two by two sums of eight products, of unsigned data in 8 bits."""
+        """The function's name: `matrix_product_8x2x2x8_ui8` has 8 blocks of two by two sums of eight products, of
+        unsigned 8-bit data."""
         sign = "u" if self.unsigned else "s"
         return f"matrix_product_{self.blocks}x{ROWS}x{ROWS}x{self.group}_{sign}{self.codes.element_type}"
 
@@ -185,7 +186,7 @@ class NibbleProduct(DotProduct):
 
     @property
     def name(self) -> str:
-        """`nibble_product_32x2`: 32 sums of two products."""
+        """The function's name: `nibble_product_32x2` has 32 sums of two products."""
         return f"nibble_product_{self.lanes}x{self.group}"
 
     def taken(self, data: SSAValue, weights: SSAValue) -> tuple[Sequence[Operation], Sequence[Operation]]:
@@ -196,8 +197,8 @@ class NibbleProduct(DotProduct):
 
 @dataclass(frozen=True)
 class HalfProduct(DotProduct):
-    """`result[i] = accumulator[i] + sum over k < 2 of data[2i + k] * weights[2i + k]` in f32, of the bits of bf16;
-    instructions add in any order, and may take subnormal numbers for zeros."""
+    """`result[i] = accumulator[i] + sum over k < 2 of data[2i + k] * weights[2i + k]` in f32, where data and weights
+    are the bits of bf16; instructions may add in any order, and treat subnormal numbers as zeros."""
 
     @property
     def element(self) -> Attribute:
@@ -205,7 +206,7 @@ class HalfProduct(DotProduct):
 
     @property
     def name(self) -> str:
-        """`dot_product_16x2_bf16`: 16 sums of two products."""
+        """The function's name: `dot_product_16x2_bf16` has 16 sums of two products."""
         return f"dot_product_{self.lanes}x{self.group}_bf16"
 
     @property
@@ -218,12 +219,12 @@ class HalfProduct(DotProduct):
 
 
 def selection(dimensions: Sequence[str], letters: str) -> AffineMap:
-    """The affine map from all dimensions to some of them."""
+    """Return the affine map from all dimensions to those named by `letters`."""
     return AffineMap(len(dimensions), 0, tuple(AffineDimExpr(dimensions.index(letter)) for letter in letters))
 
 
 def declared(module: ModuleOp, dot: DotProduct) -> SymbolRefAttr:
-    """The name of the module's function that computes this product, which is added if it is missing."""
+    """Return the name of the module's function that computes this product, which is added if it is missing."""
     new = dot.function()
     for number in count():
         name = dot.name if number == 0 else f"{dot.name}_{number}"
@@ -237,7 +238,7 @@ def declared(module: ModuleOp, dot: DotProduct) -> SymbolRefAttr:
 
 
 def computed_by(function: FuncOp) -> DotProduct | None:
-    """The product that a function computes, op by op as `declared` writes it; None if it is another function."""
+    """Return the product that a function computes, op by op as `declared` writes it; None for any other function."""
     ops = list(function.body.block.ops) if len(function.body.blocks) == 1 else []
     if not any(isinstance(op, ContractionOp) for op in ops) or len(types := function.args) != 3:
         return None

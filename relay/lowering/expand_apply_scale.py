@@ -1,4 +1,4 @@
-"""`expand-apply-scale`: rescaling as integer arithmetic."""
+"""`expand-apply-scale`: expands rescaling to integer arithmetic, or to equal float arithmetic."""
 
 from __future__ import annotations
 
@@ -45,25 +45,29 @@ FORMS = ("f32", "f32x2", "f64", "i32", "literal")
 
 @dataclass(frozen=True)
 class ExpandApplyScale(TargetPass):
-    """Turn each `tosa.apply_scale` into `arith` and `math`, exactly. There are no branches, so that it vectorizes.
+    """Turn each `tosa.apply_scale` into `arith` and `math`, exactly. There are no branches, so that the code
+    vectorizes.
 
-    Where multiplier and shift are constants of every caller, multiply-adds in floating point take its place if they
-    are proved, channel by channel, to give the same integers for every value that matters: one in float32 (`f32`), two
+    If multiplier and shift are constants in every caller, multiply-adds in floating point replace it if they are
+    proved, channel by channel, to give the same integers for every relevant value: one in float32 (`f32`), two
     (`f32x2`), or one in float64 (`f64`); see `relay.lowering.rescale.proof`. AArch64 and NVIDIA's GPUs have
     instructions of 32-bit integers that need no proof (`i32`). A sum of two rescaled codes that is rescaled once more
     becomes two multiply-adds, tried on all pairs of codes. So does a float that is divided by a constant, rounded and
-    clipped to integers, where the target has such an instruction (with halves to even, the quotient alone becomes two
-    products), and what is added to a code times a scale in float64 and rounded to float32, where that sum is exact.
-    On x86, a clipped float that a large number rounds to even is rounded and converted by one instruction.
-    The module's attribute `relay.rescale` counts the channels of each form, that of a function its own. With `literal`
-    no float form is used, nor where the module's target has no multiply-adds; without a target, it has them.
-    On a target without a unit for floats, a product in float64 that is rounded and clamped to codes becomes a product
-    of integers that gives the same codes.
-    Where the module's target has multiply-adds that round towards zero (AVX-512, NVIDIA's GPUs), nearly all can be in
-    float32; on these GPUs, codes become floats, and sums of them codes, by instructions that clip, too.
+    clipped to integers, if the target has such an instruction (with halves to even, the quotient alone becomes two
+    products), and a number that is added to a code times a scale in float64 and rounded to float32, if that sum is
+    exact. On x86, a clipped float that is rounded to even by adding a large number is rounded and converted by one
+    instruction.
 
-    The literal form: where the shift is at least 31, only the product and its first rounding are in i64; the second
-    rounding is in i32. `31 - e` is taken to be at least 31: `relay-to-linalg` writes it for exponents that are not
+    The module's attribute `relay.rescale` counts the channels of each form, that of a function its own. Float forms are
+    not used with `literal`, and if the module's target has no multiply-adds; without a target, these are assumed. On a
+    target without a floating-point unit, a product in float64 that is rounded and clamped to codes becomes a product of
+    integers that gives the same codes.
+
+    If the module's target has multiply-adds that round towards zero (AVX-512, NVIDIA's GPUs), nearly all forms can be
+    in float32; on these GPUs, codes are converted to floats, and sums of them to codes, by instructions that also clip.
+
+    The literal form: if the shift is at least 31, only the product and its first rounding are in i64; the second
+    rounding is in i32. `31 - e` is assumed to be at least 31: `relay-to-linalg` writes it for exponents that are not
     positive.
     """
 
@@ -101,7 +105,7 @@ class ExpandApplyScale(TargetPass):
 
 
 def expand_function(function: FuncOp, calls: CallGraph, target: Target, literal: bool) -> Counter[str]:
-    """Every `tosa.apply_scale` of the function; returns how many channels took which form."""
+    """Expand every `tosa.apply_scale` of the function; return the number of channels of each form."""
     toward_zero = target.toward_zero
     entry = function.body.blocks[0]
     constants = Emitter(entry, function.location, before=entry.first_op)
@@ -126,7 +130,7 @@ def expand_function(function: FuncOp, calls: CallGraph, target: Target, literal:
         found = None if literal else find(scale, calls, toward_zero is not None)
         if found is None:
             counts["literal"] += channels(scale, calls)
-            # in registers of one number, a product of 64 bits is two of them
+            # with registers of one number, a product of 64 bits is two of them
             shifts = None if target.has_vectors else scalars(scale.shift, calls)
             far = shifts is not None and all((each >= 33).all() for each in shifts)
             expand(scale, constants, upper_shift(scale, shifts, calls) if shifts is not None and far else None)
@@ -137,7 +141,7 @@ def expand_function(function: FuncOp, calls: CallGraph, target: Target, literal:
 
 
 def multiply_by_inverses(function: FuncOp) -> None:
-    """Replace divisions of floats by constants by multiplications, where the result becomes a clipped integer."""
+    """Replace divisions of floats by constants by multiplications, if the result becomes a clipped integer."""
     divisions = [op for op in function.walk() if isinstance(op, arith.DivfOp)]
     proved = [quotient for op in divisions if (quotient := find_quotient(op)) is not None]
     inverses = [(op, inverse) for op in divisions if (inverse := find_inverse(op)) is not None]
@@ -151,18 +155,18 @@ def multiply_by_inverses(function: FuncOp) -> None:
 
 
 def counted(counts: Counter[str]) -> DictionaryAttr:
-    """The number of channels of each form, as an attribute."""
+    """Return the number of channels of each form, as an attribute."""
     return DictionaryAttr({form: IntegerAttr(counts[form], i64) for form in FORMS})
 
 
 def channels(op: ApplyScaleOp, calls: CallGraph) -> int:
-    """The number of multipliers that the op stands for: channels of every call, 1 if unknown."""
+    """Return the number of multipliers of the op: channels of every call, 1 if unknown."""
     return sum(array.size for array in scalars(op.multiplier, calls) or [np.ones(1)])
 
 
 def upper_shift(op: ApplyScaleOp, shifts: list[Array], calls: CallGraph) -> SSAValue | int:
-    """By how much the product's upper word is shifted before its last bit rounds: a number, or a channel's, 8 bits of
-    an input of its own, so that it is not computed of the exponent for each element."""
+    """Return the shift of the product's upper word before its last bit is rounded: a number, or a per-channel input of
+    8 bits, so that it is not computed from the exponent for each element."""
     every = np.concatenate(shifts) - (WORD + 1)
     if (every == every[0]).all():
         return int(every[0])
@@ -170,9 +174,9 @@ def upper_shift(op: ApplyScaleOp, shifts: list[Array], calls: CallGraph) -> SSAV
 
 
 def expand(op: ApplyScaleOp, constants: Emitter, upper: SSAValue | int | None = None) -> None:
-    """%r = tosa.apply_scale %x, %m, %s  =>  %r = (%x * %m + rounding) >> %s
+    """%r = tosa.apply_scale %x, %m, %s => %r = (%x * %m + rounding) >> %s
 
-    `upper`: only the product's upper word is shifted, by so much, and its last bit rounds.
+    `upper`: only the product's upper word is shifted, by this amount, and its last bit is rounded.
     """
     block = op.parent_block()
     assert block is not None
@@ -196,7 +200,7 @@ def expand(op: ApplyScaleOp, constants: Emitter, upper: SSAValue | int | None = 
 
 
 def by_constant(e: Emitter, product: SSAValue, shift: int, twice: bool) -> SSAValue:
-    """The rounding for a known shift."""
+    """Emit the rounding for a constant shift."""
     if twice and shift > 31:
         return rounding_right_shift(e, high_half(e, product), e.constant(shift - 31, i32))
     rounded = e(arith.AddiOp(product, e.constant(1 << (shift - 1), i64)))
@@ -204,14 +208,15 @@ def by_constant(e: Emitter, product: SSAValue, shift: int, twice: bool) -> SSAVa
 
 
 def high_half(e: Emitter, product: SSAValue) -> SSAValue:
-    """`(product + 2^30) >> 31` in i32, which keeps all bits that matter."""
+    """Emit `(product + 2^30) >> 31` in i32, which keeps all relevant bits."""
     rounded = e(arith.AddiOp(product, e.constant(1 << 30, i64)))
     return e(arith.TruncIOp(e(arith.ShRSIOp(rounded, e.constant(31, i64))), i32))
 
 
 def of_upper_word(e: Emitter, op: ApplyScaleOp, product: SSAValue, shift: SSAValue | int, twice: bool) -> SSAValue:
-    """A shift from 33 to 62, 33 more than `shift`: the specification's formula, whose sums of 2^30 by the sign are all
-    that the lower word adds to the upper one: half of a unit of the result is a power of two of the upper word."""
+    """Emit a shift from 33 to 62, 33 more than `shift`: the specification's formula on the upper word. The lower word
+    contributes only the carry from the sign's 2^30, because half of a unit of the result is a power of two of the upper
+    word."""
     if twice:
         sign = e(arith.AndIOp(op.value, e.constant(-(1 << 31), i32)))
         product = e(arith.AddiOp(product, e(arith.ExtSIOp(e(arith.XOrIOp(sign, e.constant(1 << 30, i32))), i64))))
@@ -222,7 +227,7 @@ def of_upper_word(e: Emitter, op: ApplyScaleOp, product: SSAValue, shift: SSAVal
 
 
 def by_any(e: Emitter, op: ApplyScaleOp, product: SSAValue, twice: bool) -> SSAValue:
-    """A shift from 2 to 62: the specification's formula, in i64."""
+    """Emit a shift from 2 to 62: the specification's formula, in i64."""
     shift = e(arith.ExtUIOp(op.shift, i64))
     half = e(arith.ShRUIOp(e(arith.ShLIOp(e.constant(1, i64), shift)), e.constant(1, i64)))
     rounded = e(arith.AddiOp(product, half))

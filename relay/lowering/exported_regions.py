@@ -1,6 +1,7 @@
-"""Functions of external compilers in exported C: their artifacts as arrays, their devices started, called and stopped.
+"""Writes the functions of external compilers for exported C: their artifacts as arrays, and calls that start, execute
+and stop their devices.
 
-`NAME_regions.c` needs the header of the model, and at the end the vendors' libraries, whose functions are those of
+`NAME_regions.c` needs the header of the model, and for linking the vendors' libraries, whose functions are those of
 `relay.runtime.open_device`.
 """
 
@@ -18,7 +19,7 @@ from relay.errors import Unsupported
 from relay.lowering.externals import compiled
 
 ROW = 20
-"""Bytes per line."""
+"""The number of bytes per line."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Regions:
 
     @classmethod
     def of(cls, module: ModuleOp, name: str) -> Regions:
-        """The external functions of a module. Raises Unsupported if one cannot be run by C functions."""
+        """Return the external functions of a module. Raises Unsupported if one has no C functions that execute it."""
         found = compiled(module)
         if missing := next((made for made in found.values() if not made.device), None):
             what = f"was compiled by '{missing.compiler}', which names no C functions that run it"
@@ -45,11 +46,11 @@ class Regions:
 
     @property
     def devices(self) -> list[str]:
-        """The prefixes of the functions to link."""
+        """The prefixes of the vendors' C functions to link."""
         return list(dict.fromkeys(made.device for made in self.functions))
 
     def header(self) -> str:
-        """Declarations for programs; empty if there are none."""
+        """Return the declarations for programs; empty without external functions."""
         name, macro = self.name, self.name.upper()
         if not self.functions:
             return ""
@@ -76,7 +77,7 @@ void {name}_destroy(void);
 """
 
     def call(self, name: str, tensors: Sequence[str], label: str) -> str:
-        """Statements that call a function with these tensors; `label` makes their variable unique."""
+        """Return statements that call a function with these tensors; `label` makes their variable's name unique."""
         number = list(self.by_name).index(name)
         state = f"{self.name}_regions[{number}]"
         return (
@@ -86,7 +87,7 @@ void {name}_destroy(void);
         )
 
     def code(self, include: str) -> str:
-        """The C file, after its includes."""
+        """Return the text of the C file; `include`: its first includes."""
         parts = [f"/* What external compilers made of parts of {self.name}. */\n{include}#include <stddef.h>\n"]
         parts += map(prototypes, self.devices)
         rows: list[str] = []
@@ -105,7 +106,7 @@ void {name}_destroy(void);
         return "\n".join([*parts, self.start()])
 
     def start(self) -> str:
-        """The functions `init` and `destroy`."""
+        """Return the text of the functions `init` and `destroy`."""
         name, made, stops = self.name, "", ""
         for number, each in enumerate(self.functions):
             state = f"{name}_regions[{number}]"
@@ -131,7 +132,8 @@ void {name}_destroy(void)
 """
 
     def runner(self, parameters: str, arguments: str) -> str:
-        """`NAME_run` of object code, `NAME_host`, that finds functions and states in a table."""
+        """Return the text of `NAME_run` for object code whose entry `NAME_host` takes a table of functions and
+        states."""
         name = self.name
         rows = ",\n        ".join(
             f"{{{each.device}_execute, {name}_regions[{number}].state}}" for number, each in enumerate(self.functions)
@@ -160,7 +162,7 @@ int32_t {name}_run(void *arena, {parameters})
 
 
 def prototypes(device: str) -> str:
-    """Prototypes of the device's functions that are called."""
+    """Return prototypes of the device's functions."""
     return (
         f"int32_t {device}_init(const void *artifact, uint64_t size, const void *const *constants, void **state);\n"
         f"int32_t {device}_execute(void *state, void **tensors);\n"
@@ -169,7 +171,7 @@ def prototypes(device: str) -> str:
 
 
 def blob(name: str, array: Array) -> str:
-    """A byte array, little-endian, aligned to 8 bytes."""
+    """Return a byte array, little-endian, aligned to 8 bytes."""
     words = [str(byte) for byte in np.ascontiguousarray(array).reshape(-1).view(np.uint8).tolist()] or ["0"]
     lines = "".join(f"    {', '.join(words[i : i + ROW])},\n" for i in range(0, len(words), ROW))
     union = f"static const union {{ uint8_t bytes[{len(words)}]; uint64_t alignment; }}"
@@ -177,11 +179,12 @@ def blob(name: str, array: Array) -> str:
 
 
 def quoted(text: str) -> str:
-    """Text between quotes: what is not printable, a quote, a backslash or a question mark (trigraphs) becomes `_`."""
+    """Return a text for a C string: nonprintable characters, quotes, backslashes and question marks (trigraphs) become
+    `_`."""
     return "".join(c if " " <= c <= "~" and c not in '"\\\\?' else "_" for c in text)
 
 
 def plain(text: str) -> str:
-    """Text in which nothing ends a comment or a line."""
+    """Return a text without characters that could end a C comment or line."""
     shown = "".join(character if character.isprintable() else "?" for character in text)
     return shown.replace("\\", "|").replace("*/", "* /").replace("/*", "/ *")

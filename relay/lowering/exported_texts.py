@@ -1,4 +1,4 @@
-"""Files beside exported code: a README in Markdown, and a library for CMake."""
+"""Writes the files beside exported code: a README in Markdown, and a library for CMake."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ ABIS = {
     "softfp": f"{FLOATS} for integers: programs of `-mfloat-abi=soft` can link it, too. A unit for floats is used.",
     "soft": f"{FLOATS} for integers: programs of `-mfloat-abi=softfp` can link it, too. No unit for floats is used.",
 }
-"""The values of `-mfloat-abi`."""
+"""A sentence for each value of `-mfloat-abi`."""
 
 
 def float_abi(target: CpuTarget) -> str:
-    """The key of `ABIS` for 32-bit Arm; empty for other machines."""
+    """Return the key of `ABIS` for 32-bit Arm; empty for other machines."""
     if not target.triple.startswith(("arm", "thumb")):
         return ""
     return "hard" if target.floats_in_registers else "softfp" if target.computes_floats else "soft"
 
 
 def compiler_flags(target: CpuTarget) -> list[str]:
-    """The flags by which GCC and Clang compile programs for the same processor, where there is no system whose compiler
-    has them."""
+    """Return the flags with which GCC and Clang compile programs for the same processor, on targets without an
+    operating system, whose compilers do not imply them."""
     first, *_ = target.triple.split("-")
     if target.has_threads or not first.startswith(("arm", "thumb", "riscv")):
         return []
@@ -45,8 +45,8 @@ def compiler_flags(target: CpuTarget) -> list[str]:
 
 
 def example(name: str, parameters: Sequence[Parameter], arena: str, regions: bool) -> str:
-    """A program of C that declares all arrays and calls `NAME_run`, with `arena` if that declares one; of a model with
-    states, the functions of its stream."""
+    """Return a C program that declares all arrays and calls `NAME_run`, with `arena` if that declares one; for a model
+    with states, the functions of its stream."""
     states, macro, arguments = states_of(parameters), name.upper(), taken(parameters)
     rows = [f"static {each.type} {each.name}[{macro}_{each.name.upper()}_COUNT];" for each in arguments]
     filled = ", ".join(each.name for each in arguments if each.name.startswith("input"))
@@ -81,8 +81,8 @@ def cmake(
     options: Sequence[str] = (),
     flags: Sequence[str] = (),
 ) -> str:
-    """A file to `include`: the library `name`, of C sources and objects beside it, with its header and libm; `options`
-    compile its sources, `flags` programs that use it, too."""
+    """Return a CMake file to `include`: it defines the library `name`, of C sources and objects beside it, with its
+    header and libm; `options` are for compiling its sources, `flags` also for programs that use it."""
     here = "${CMAKE_CURRENT_LIST_DIR}"
     files = "".join(f' "{here}/{source}"' for source in sources)
     linked = "".join(f' "{here}/{each}"' for each in objects)
@@ -107,8 +107,8 @@ def readme(
     parameters: Sequence[Parameter],
     calls: Sequence[str] | None,
 ) -> str:
-    """How to compile, link and call `file`, what its tensors are, and how much memory each layer needs; `calls`: the
-    functions of libraries that its code needs, None where that is not known."""
+    """Return a README: how to compile, link and call `file`, a table of its tensors, and the memory of each layer;
+    `calls`: the library functions that its code needs, None if unknown."""
     macro = name.upper()
     rows = "".join(
         f"| `{parameter}` | {row['kind']} | {cell(row['name'])} | {row['dtype']} | {list(row['shape'])} | "
@@ -163,10 +163,10 @@ What each kernel needs of the arena while it runs, in their order:
 
 
 def number(scale: float | None) -> str:
-    """A scale; empty if the tensor has no codes."""
+    """Return a scale as text; empty if the tensor is not quantized."""
     return "" if scale is None else f"{scale:.9g}"
 
 
 def cell(text: str) -> str:
-    """A model's name, escaped for a table in Markdown."""
+    """Return a name from the model, escaped for a table in Markdown."""
     return plain(text).replace("|", "\\|")

@@ -1,7 +1,8 @@
-"""Functions of external compilers on the way down: calls of declarations, then calls through a table of addresses.
+"""Functions of external compilers in lowered modules: calls of declarations, which become calls through a table of
+addresses.
 
 A call takes the buffers of the inputs, then those of the outputs. The table has two words for each function that is
-called, its address and its context; native code gets it behind the arena.
+called, its address and its context; native code gets it after the arena.
 """
 
 from __future__ import annotations
@@ -26,13 +27,9 @@ VIEWS = memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp
 
 
 def called(module: ModuleOp) -> dict[str, FuncOp]:
-    """The external functions that are called, by name, in the order of the module, which is that of the table. Raises
-    Unsupported for a call of a declaration that no compiler made, and for a call of an external function inside a
-    kernel.
-
-    Raises Unsupported for a call of a function that is only declared and that no compiler made, and for one of an
-    external function inside of a kernel.
-    """
+    """Return the external functions that are called, by name, in the order of the module, which is the table's order.
+    Raises Unsupported for a call of a declaration that no compiler has compiled, and for a call of an external function
+    inside a kernel."""
     functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
     if all(function.body.blocks for function in functions):
         return {}
@@ -55,7 +52,7 @@ def called(module: ModuleOp) -> dict[str, FuncOp]:
 
 
 def describe(module: ModuleOp, params: dict[str, Array]) -> list[dict[str, Any]]:
-    """The rows of the graph's `externals`; the constants that they need are added to `params`."""
+    """Return the rows of the graph's `externals`; the constants that they need are added to `params`."""
     rows: list[dict[str, Any]] = []
     every = compiled(module)
     graph = CallGraph(module.walk() if every else ())
@@ -79,12 +76,12 @@ def describe(module: ModuleOp, params: dict[str, Array]) -> list[dict[str, Any]]
 
 
 def artifacts(module: ModuleOp) -> dict[str, bytes]:
-    """The compilers' artifacts, by symbol."""
+    """Return the compilers' artifacts, by symbol."""
     return {made.symbol: made.data.tobytes() for made in compiled(module).values()}
 
 
 def sources(module: ModuleOp) -> dict[str, Callable[[], str]]:
-    """The compilers' texts, as `SYMBOL.KIND`."""
+    """Return functions for the compilers' source texts, by `SYMBOL.KIND`."""
     found: dict[str, Callable[[], str]] = {}
     for made in compiled(module).values():
         for kind, text in made.sources.items():
@@ -93,7 +90,7 @@ def sources(module: ModuleOp) -> dict[str, Callable[[], str]]:
 
 
 def compiled(module: ModuleOp) -> dict[str, artifact.CompiledFunction]:
-    """What compilers made of the functions that are called, by name, in the table's order. Raises Malformed."""
+    """Return the compiled external functions that are called, by name, in the table's order. Raises Malformed."""
     found = {name: artifact.read(function) for name, function in called(module).items()}
     names: dict[str, str] = {}
     for name, made in found.items():
@@ -103,14 +100,14 @@ def compiled(module: ModuleOp) -> dict[str, artifact.CompiledFunction]:
 
 
 def _form(type: Attribute) -> list[Any]:
-    """The shape and dtype of a tensor, as the graph has them."""
+    """Return the shape and dtype of a tensor in the graph's format."""
     if not is_tensor(type):
         raise Unsupported(f"external function: {type}", "is no tensor")
     return [list(type.get_shape()), str(dtype_of(type.element_type))]
 
 
 def _keep(params: dict[str, Array], name: str, array: Array) -> str:
-    """The name under which the executable keeps a constant; equal constants of one name are kept once."""
+    """Add a constant to `params` and return its key; equal constants with one name are added once."""
     count = 0
     while (key := f"{name}#{count}" if count else name) in params:
         known = params[key]
@@ -122,7 +119,7 @@ def _keep(params: dict[str, Array], name: str, array: Array) -> str:
 
 
 def _arguments(graph: CallGraph, name: str) -> list[int]:
-    """The arguments of public functions, by position, that calls of an external function get."""
+    """Return the positions of the public function's arguments that are passed to an external function."""
     found: set[int] = set()
     for call in graph.by_callee.get(name, ()):
         for value in call.arguments:

@@ -1,4 +1,4 @@
-"""Arithmetic on indices that the builder lacks, and conditional code."""
+"""Arithmetic on indices beyond the builder's, and conditional code."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from relay.lowering.builder import INDEX, Index, LoopBuilder
 
 
 def binary(b: LoopBuilder, op: type[Operation], x: Index, y: Index) -> SSAValue:
-    """An op on indices, without folding."""
+    """Emit an op on indices, without folding."""
     return b.add(created(op, [b.index(x), b.index(y)], [INDEX])).results[0]
 
 
 def minus(b: LoopBuilder, x: Index, y: Index) -> Index:
-    """`x - y`."""
+    """Return `x - y`."""
     if isinstance(x, int) and isinstance(y, int):
         return x - y
     return x if isinstance(y, int) and y == 0 else b.add(arith.SubiOp(b.index(x), b.index(y))).result
 
 
 def quotient(b: LoopBuilder, x: Index, by: int) -> Index:
-    """`x / by`."""
+    """Return `x / by`."""
     return x // by if isinstance(x, int) else x if by == 1 else binary(b, arith.DivUIOp, x, by)
 
 
 def remainder(b: LoopBuilder, x: Index, by: int) -> Index:
-    """`x mod by`."""
+    """Return `x mod by`."""
     return x % by if isinstance(x, int) else 0 if by == 1 else binary(b, arith.RemUIOp, x, by)
 
 
 def below(b: LoopBuilder, x: Index, bound: Index) -> SSAValue:
-    """Whether `0 <= x < bound`."""
+    """Emit `0 <= x < bound`."""
     return b.add(arith.CmpiOp(b.index(x), b.index(bound), "ult")).result
 
 
 def both(b: LoopBuilder, conditions: Sequence[SSAValue | None]) -> SSAValue | None:
-    """The conjunction of conditions; None if there are none."""
+    """Return the conjunction of conditions; None if all are None."""
     found: SSAValue | None = None
     for condition in conditions:
         if condition is not None:
@@ -51,7 +51,7 @@ def both(b: LoopBuilder, conditions: Sequence[SSAValue | None]) -> SSAValue | No
 def when(
     b: LoopBuilder, condition: SSAValue | None, do: Callable[[], None], otherwise: Callable[[], None] | None = None
 ) -> None:
-    """Run code under a condition; always if it is None."""
+    """Emit code under a condition; unconditionally if it is None."""
     if condition is None:
         do()
         return
@@ -68,7 +68,7 @@ def when(
 def either(
     b: LoopBuilder, condition: SSAValue, do: Callable[[], SSAValue], otherwise: Callable[[], SSAValue]
 ) -> SSAValue:
-    """One of two values; only the chosen one is computed."""
+    """Return one of two values; only the selected one is computed at run time."""
     outer, bodies, values = b.block, [Block(), Block()], list[SSAValue]()
     for body, part in zip(bodies, (do, otherwise), strict=True):
         b.block = body
@@ -79,7 +79,7 @@ def either(
 
 
 def unravelled(b: LoopBuilder, number: Index, shape: Sequence[int]) -> list[Index]:
-    """The coordinates of the element with this row-major number."""
+    """Return the coordinates of the element with this row-major number."""
     found = list[Index]()
     for position, size in enumerate(reversed(shape)):
         if size == 1:

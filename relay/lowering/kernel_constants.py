@@ -1,4 +1,4 @@
-"""Turns constants inside kernels into arguments, so that all weights are in one place."""
+"""Turns constants inside kernels into arguments, so that all weights are in one constant area."""
 
 from __future__ import annotations
 

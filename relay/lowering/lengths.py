@@ -1,9 +1,9 @@
-"""Kernels for any length of a sequence, up to a maximum: which axes of their buffers are as long, found by comparing
-the model lowered for two lengths, and written on the module.
+"""Kernels for sequences of any length up to a maximum: the axes that have the sequence's length are found by comparing
+the model lowered for two lengths, and marked in the module.
 
 `relay.length_axes` on a function has an array of axes for each argument, on an operation the axes of its result. All
-buffers have room, and strides, for the maximum; a function that loops over such axes has the length as an argument of
-type index. `schedule` reads the marks: its loops end at the length.
+buffers have the size, and the strides, for the maximum; a function that loops over such axes takes the length as an
+argument of type index. `schedule` reads the marks and emits loops that end at the length.
 """
 
 from __future__ import annotations
@@ -37,15 +37,16 @@ FROM_TYPES = ("function_type", "operandSegmentSizes")
 
 
 Tables = Mapping[bytes, Callable[[int], Array]]
-"""For constants that depend on the length of rows: the numbers for each length, by the bytes for the maximum."""
+"""For constants that depend on the length: a function from a length to its constant, by the bytes of the constant for
+the maximum."""
 
 
 def mark(module: ModuleOp, shorter: ModuleOp, maximum: int, tables: Tables = MappingProxyType({})) -> None:
-    """Mark what is `maximum` long in a module whose memory is not planned, and give functions the length as their last
-    argument. `shorter`: the same model, lowered in the same way for a length that is one less.
+    """Mark the axes of size `maximum` in a module whose memory is not planned, and give functions the length as their
+    last argument. `shorter`: the same model, lowered in the same way for a length that is one less.
 
-    Raises Unsupported where the two differ in anything but such axes, constants of which the shorter model has the
-    first part, numbers that are one less, and `tables`, of which the module then has one for each length.
+    Raises Unsupported if the two differ in anything except such axes, constants of which the shorter model has the
+    first part, numbers that are one less, and `tables`, of which the module then contains one for each length.
     """
     comparison = Comparison(maximum, tables)
     functions, others = functions_of(module), functions_of(shorter)
@@ -79,12 +80,12 @@ def mark(module: ModuleOp, shorter: ModuleOp, maximum: int, tables: Tables = Map
 
 
 def functions_of(module: ModuleOp) -> dict[str, FuncOp]:
-    """The functions with a body, by name."""
+    """Return the functions with a body, by name."""
     return {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp) and op.body.blocks}
 
 
 def replace_number(constant: arith.ConstantOp, offset: int) -> None:
-    """Replace a number by the length plus this distance."""
+    """Replace a constant by the length plus `offset`."""
     function = function_of(constant)
     assert function is not None
     b, type = Before(constant), constant.result.type
@@ -98,7 +99,7 @@ def replace_number(constant: arith.ConstantOp, offset: int) -> None:
 
 
 def callees(buffer: SSAValue) -> list[str]:
-    """The functions that get the buffer. Raises Unsupported where it is used otherwise."""
+    """Return the functions to which the buffer is passed. Raises Unsupported if it is used otherwise."""
     found = list[str]()
     for use in buffer.uses:
         if not isinstance(use.operation, func.CallOp):
@@ -108,7 +109,7 @@ def callees(buffer: SSAValue) -> list[str]:
 
 
 def replace_tables(functions: Mapping[str, FuncOp], tables: Mapping[SSAValue, Array]) -> None:
-    """Have kernels load from the table of the length, of one for each: `table[i]` is `tables[length - 1, i]`."""
+    """Let kernels load from the constant table of the current length: `table[i]` becomes `tables[length - 1, i]`."""
     arguments = dict[tuple[str, int], set[SSAValue]]()
     for buffer in tables:
         for use in buffer.uses:
@@ -144,9 +145,9 @@ def replace_tables(functions: Mapping[str, FuncOp], tables: Mapping[SSAValue, Ar
 
 
 class Comparison:
-    """Walks both modules together. `arguments`: the axes of each argument of each function; `results`: of operations;
-    `numbers`: constants, and how much more than the length they are; `tables`: of buffers of constants, what they are
-    for each length."""
+    """Walks both modules together. `arguments`: the length axes of each argument of each function; `results`: those of
+    operations; `numbers`: constants, and their difference from the length; `tables`: for buffers of constants, the
+    constants for all lengths."""
 
     def __init__(self, maximum: int, known: Tables):
         self.maximum, self.known = maximum, known
@@ -157,11 +158,11 @@ class Comparison:
         self.same: dict[SSAValue, SSAValue] = {}
 
     def has_numbers(self, function: FuncOp) -> bool:
-        """Whether a number in the function depends on the length."""
+        """Whether a constant in the function depends on the length."""
         return any(isinstance(op, arith.ConstantOp) and op in self.numbers for op in function.walk())
 
     def function(self, one: FuncOp, other: FuncOp) -> None:
-        """Two functions of one name."""
+        """Compare two functions with the same name. Raises Unsupported."""
         self.attributes(one, other)
         first, second = one.body.block.args, other.body.block.args
         if len(first) != len(second):
@@ -171,7 +172,7 @@ class Comparison:
         self.block(one.body.block, other.body.block)
 
     def block(self, one: Block, other: Block) -> None:
-        """Two blocks, whose arguments are known to be the same."""
+        """Compare two blocks whose arguments are known to correspond. Raises Unsupported."""
         first, second = list(one.ops), list(other.ops)
         for a, b in zip(first, second, strict=False):
             self.operation(a, b)
@@ -179,7 +180,7 @@ class Comparison:
             raise Unsupported(place((first or second)[0]), "the length decides which operations there are")
 
     def operation(self, one: Operation, other: Operation) -> None:
-        """Two operations that stand at the same place."""
+        """Compare two operations at the same position. Raises Unsupported."""
         operands = [self.same.get(value) for value in other.operands]
         if one.name != other.name or operands != list(one.operands) or len(one.regions) != len(other.regions):
             raise Unsupported(place(one), "the length decides which operations there are")
@@ -204,14 +205,14 @@ class Comparison:
                 self.block(block, against)
 
     def attributes(self, one: Operation, other: Operation) -> None:
-        """All that two operations say, but for types."""
+        """Compare the properties and attributes of two operations, except types. Raises Unsupported."""
         for ours, theirs in ((one.properties, other.properties), (one.attributes, other.attributes)):
             for key in {*ours, *theirs} - {*FROM_TYPES}:
                 if (a := ours.get(key)) != (b := theirs.get(key)) and not (key in SHAPES and self.shapes(a, b)):
                     raise Unsupported(place(one), f"its {key} follows from the length")
 
     def shapes(self, one: Attribute | None, other: Attribute | None) -> bool:
-        """Whether two shapes differ only as types may."""
+        """Whether two shapes are equal, except for axes of the length."""
         if not isa(one, DenseArrayBase[IntegerType]) or not isa(other, DenseArrayBase[IntegerType]):
             return False
         return all(a == b or self.is_length(a, b) for a, b in zip(int_values(one), int_values(other), strict=True))
@@ -220,7 +221,7 @@ class Comparison:
         return (one, other) == (self.maximum, self.maximum - 1)
 
     def axes(self, one: SSAValue, other: SSAValue) -> list[int]:
-        """The axes of a value that grow with the length."""
+        """Return the axes of a value that have the length. Raises Unsupported if the types differ otherwise."""
         a, b = one.type, other.type
         if a == b:
             return []
@@ -236,7 +237,8 @@ class Comparison:
         raise Unsupported(where, f"has {a}, and {b} for a length of one less")
 
     def constant(self, one: arith.ConstantOp, other: arith.ConstantOp) -> None:
-        """Two constants: equal, the first part of the longer one, or numbers that follow the length."""
+        """Compare two constants: they must be equal, or the shorter one the first part of the other, or numbers that
+        follow the length, or known tables. Raises Unsupported."""
         if one.value == other.value and one.result.type == other.result.type:
             return
         axes, ours, theirs = self.axes(one.result, other.result), to_numpy(one.value), to_numpy(other.value)
@@ -257,7 +259,7 @@ class Comparison:
 
 
 def shaped(type: Attribute) -> tuple[tuple[bool, Attribute], tuple[int, ...]] | None:
-    """The kind and the shape of a memref or tensor."""
+    """Return the kind and the shape of a memref or tensor; None for other types."""
     if is_buffer(type) or is_tensor(type):
         return (is_buffer(type), type.element_type), type.get_shape()
     return None
@@ -269,16 +271,16 @@ def same_bits(one: Array, other: Array) -> bool:
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
-# In `schedule`
+# For `schedule`
 
 
 def opened(function: FuncOp) -> bool:
-    """Whether the function takes any length."""
+    """Whether the function takes sequences of any length."""
     return AXES in function.attributes
 
 
 def open_extents(function: FuncOp) -> None:
-    """Have the types say which sizes are known at run time only, as `Extent`, and take the marks off operations."""
+    """Set sizes that are known only at run time in the types, as `Extent`, and remove the marks from operations."""
     axes = function.attributes[AXES]
     assert isa(axes, ArrayAttr[Attribute])
     for argument, each in zip(list(function.body.block.args), axes.data, strict=False):
@@ -290,7 +292,7 @@ def open_extents(function: FuncOp) -> None:
 
 
 def set_extents(value: SSAValue, axes: Attribute) -> None:
-    """Make these axes of a memref extents."""
+    """Turn the sizes of these axes of a memref into extents."""
     if is_buffer(type := value.type):
         shape = list(type.get_shape())
         for axis in int_values(axes) if isa(axes, DenseArrayBase[IntegerType]) else ():
@@ -299,7 +301,7 @@ def set_extents(value: SSAValue, axes: Attribute) -> None:
 
 
 def close_extents(function: FuncOp) -> None:
-    """Replace all extents by plain numbers."""
+    """Replace all extents by plain integers."""
     for value in list(values_of(function)):
         if is_buffer(type := value.type) and any(isinstance(size, Extent) for size in type.get_shape()):
             retype(value, [int(size) for size in type.get_shape()])
@@ -312,7 +314,7 @@ def retype(value: SSAValue, shape: Sequence[int]) -> None:
 
 
 def values_of(function: FuncOp) -> Iterator[SSAValue]:
-    """All values inside."""
+    """Yield all values inside the function."""
     for op in function.walk():
         yield from op.results
         for region in op.regions:

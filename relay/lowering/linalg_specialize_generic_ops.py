@@ -1,4 +1,4 @@
-"""`linalg-specialize-generic-ops`: loop nests of stage 2 as the named ops that compute the same."""
+"""`linalg-specialize-generic-ops`: replaces generic loop nests of stage 2 by equivalent named ops."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ELEMENTWISE: dict[str, type[Operation]] = {
     "arith.mulf": linalg.MulOp,
     "arith.muli": linalg.MulOp,
 }
-"""Named ops for one op on two tensors of one type."""
+"""The named ops for a single op on two tensors of one type."""
 POOLS = {
     "arith.maxsi": named.PoolingNhwcMaxOp,
     "arith.maximumf": named.PoolingNhwcMaxOp,
@@ -44,10 +44,10 @@ class LinalgSpecializeGenericOps(Pass):
     """Turn each `linalg.generic` that equals one of upstream's named ops into that op. Tools can then find ops by name.
 
     These are `matmul`, `batch_matmul` (also of transposed matrices), `conv_2d_nhwc_fhwc` and
-    `depthwise_conv_2d_nhwc_hwc`, with `_q` where there are zero points, `pooling_nhwc_max`, `_max_unsigned` and `_sum`,
-    `quantized_matmul` and `quantized_batch_matmul`, and `add`, `sub` and `mul`. Named products and convolutions widen
-    integers with their signs: nests of unsigned codes, or of u8 by s8, stay generic, as do products with zero points by
-    a transposed matrix, such as those of `relay.nn.dense`. Nothing in a build reads named ops, so no build runs this
+    `depthwise_conv_2d_nhwc_hwc`, with `_q` if there are zero points, `pooling_nhwc_max`, `_max_unsigned` and `_sum`,
+    `quantized_matmul` and `quantized_batch_matmul`, and `add`, `sub` and `mul`. Named products and convolutions
+    sign-extend integers: nests of unsigned codes, or of u8 by s8, stay generic, as do products with zero points by a
+    transposed matrix, such as those of `relay.nn.dense`. Nothing in a build reads named ops, so no build runs this
     pass: it is the last one before another tool. Its inverse is MLIR's `linalg-generalize-named-ops`.
     """
 
@@ -68,7 +68,7 @@ class Factor:
 
 
 def specialize(generic: linalg.GenericOp) -> None:
-    """Replace a nest of tensors by a named op, if there is one."""
+    """Replace a loop nest on tensors by an equivalent named op, if there is one."""
     if len(generic.inputs) != 2 or len(generic.res) != 1 or len(generic.outputs) != 1:
         return
     maps = [linear(each.data) for each in generic.indexing_maps]
@@ -91,7 +91,8 @@ def specialize(generic: linalg.GenericOp) -> None:
 
 
 def linear(map: AffineMap) -> Array | None:
-    """The coefficients of a map without constants: a row for each result, a column for each dimension."""
+    """Return the coefficients of a map without constants: a row for each result, a column for each dimension; None for
+    other maps."""
     zero = [0] * map.num_dims
     if map.num_symbols or any(map.eval(zero, [])):
         return None
@@ -100,12 +101,12 @@ def linear(map: AffineMap) -> Array | None:
 
 
 def selects(matrix: Array, dims: Sequence[int]) -> bool:
-    """Whether the results of a map are these dimensions."""
+    """Whether the results of a map are exactly these dimensions."""
     return np.array_equal(matrix, np.eye(matrix.shape[1], dtype=int)[list(dims)])
 
 
 def elementwise(generic: linalg.GenericOp, made: Operation, maps: Sequence[Array]) -> Operation | None:
-    """The named op of one elementwise op on two tensors."""
+    """Return the named op for one elementwise op on two tensors, else None."""
     kind, block = ELEMENTWISE.get(made.name), generic.body.block
     same = all(selects(map, range(map.shape[1])) for map in maps)
     if (
@@ -119,7 +120,7 @@ def elementwise(generic: linalg.GenericOp, made: Operation, maps: Sequence[Array
 
 
 def factor(value: SSAValue) -> Factor | None:
-    """A factor of a product; None if it is something else, or of a number without sign that is widened."""
+    """Return a factor of a product; None if the value is something else, or a zero-extended integer."""
     zero_point: SSAValue | None = None
     if isinstance(owner := value.owner, arith.SubiOp) and not isinstance(owner.rhs.owner, Block):
         value, zero_point = owner.lhs, owner.rhs
@@ -129,7 +130,7 @@ def factor(value: SSAValue) -> Factor | None:
 
 
 def product(generic: linalg.GenericOp, made: Operation, maps: Sequence[Array], loops: str) -> Operation | None:
-    """A sum of products: of matrices, or of windows of images with a kernel."""
+    """Return the named op for a sum of products, of matrices or of windows of images with a kernel; else None."""
     left, right, accumulator = generic.body.block.args
     if made.name not in SUMS or made.operands[0] is not accumulator:
         return None
@@ -169,7 +170,7 @@ def product(generic: linalg.GenericOp, made: Operation, maps: Sequence[Array], l
 
 
 def pool(generic: linalg.GenericOp, made: Operation, maps: Sequence[Array], loops: str) -> Operation | None:
-    """The largest number of each window, or the sum."""
+    """Return the named op for the maximum of each window, or the sum; else None."""
     argument, _, accumulator = generic.body.block.args
     kind = POOLS.get(made.name)
     if kind is None or made.operands[0] is not accumulator or loops != "pppprr":
@@ -183,7 +184,8 @@ def pool(generic: linalg.GenericOp, made: Operation, maps: Sequence[Array], loop
 
 
 def windows_of(matrix: Array, channel: int) -> dict[str, Attribute] | None:
-    """Strides and dilations of a map `(n, s*y + t*i, s*x + t*j, c)`, whose dimensions are n, y, x, ..., i, j."""
+    """Return the strides and dilations of a map `(n, s*y + t*i, s*x + t*j, c)`, whose dimensions are n, y, x, ..., i,
+    j; else None."""
     strides, dilations = [int(matrix[k, k]) for k in (1, 2)], [int(matrix[k, k + 3]) for k in (1, 2)]
     expected = np.eye(matrix.shape[1], dtype=int)[[0, 0, 0, channel]]
     expected[1:3] = 0
@@ -204,7 +206,7 @@ def rebuilt(
     zero_points: Sequence[SSAValue | None],
     properties: Mapping[str, Attribute],
 ) -> Operation:
-    """The named op with the nest's operands; zero points, 0 if missing, are inputs too."""
+    """Return the named op with the nest's operands; zero points, 0 if missing, become inputs, too."""
     body = generic.body.clone()
     values: list[SSAValue] = []
     for number, point in enumerate(zero_points, 2):

@@ -1,7 +1,7 @@
-"""`llvm-ir`: LLVM IR text from stage 3 (`func`, `scf`, `memref`, `vector`, `arith`, `math`).
+"""`llvm-ir`: writes LLVM IR text from stage 3 (`func`, `scf`, `memref`, `vector`, `arith`, `math`).
 
-A memref is a pointer; its static type gives every address as one GEP. All memref arguments are `noalias`: the memory
-plan never gives a kernel overlapping buffers of which it writes one.
+A memref is a pointer; its static type makes every address a single GEP. Memref arguments are `noalias`: the memory plan
+never gives a kernel overlapping buffers of which it writes one, except those marked `relay.overlapping`.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from relay.lowering.program import FunctionText, Program, Units
 from relay.lowering.shaped import buffer_of, size_of
 
 ENTRY = "relay_main"
-"""The symbol of `@main` behind one pointer to a table of pointers."""
+"""The symbol of the wrapper of `@main` that takes one pointer to a table of pointers."""
 
 WRITERS: dict[str, Writer] = SCALAR | MEMORY | CONTROL | TILES
-"""Writers of ops that are not rows of `relay.lowering.llvm.rows`."""
+"""The writers of ops that are not in the tables of `relay.lowering.llvm.rows`."""
 
 
 @dataclass(frozen=True)
@@ -58,16 +58,14 @@ def program(
     repeated: bool = False,
     apart: bool = False,
 ) -> Program:
-    """LLVM IR of the module; `attributes` are added to every function's. If there are parallel loops and a `triple` is
-    given, the functions of a team of threads come with it. `entry` writes what others see instead of `relay_NAME`, told
-    how many arguments `@main` takes. `ready` is told modules that are compiled apart (see `Units`), while others are
-    written. With `counters`, the triple of a machine, `@main` counts the ticks of each call (`llvm.counters`) in
-    numbers whose address ends its table. An index has `index_bits`: 64 where there are parallel loops. `repeated`: with
-    a function that runs `@main` for many blocks of inputs (`llvm.repeat`); there must be a `triple`. `apart`: each
-    kernel is a module of its own.
-
-    Raises Unsupported for an operation that is none of stage 3.
-    """
+    """Return the LLVM IR of the module; `attributes` are added to every function. If there are parallel loops and a
+    `triple` is given, the functions of a team of threads are included. `entry` writes the public function instead of
+    `relay_NAME`, given the number of `@main`'s arguments. `ready` is called with modules that are compiled separately
+    (see `Units`), while others are written. With `counters`, a machine's triple, `@main` counts the ticks of each call
+    (`llvm.counters`) in numbers whose address ends its table. An index has `index_bits`: 64 if there are parallel
+    loops. `repeated`: include a function that executes `@main` for a batch of inputs (`llvm.repeat`), which needs a
+    `triple`. `apart`: each kernel is a separate module. Raises Unsupported for an operation that does not belong to
+    stage 3."""
     declarations: dict[str, str] = {}
     functions: dict[str, FunctionText] = {}
     entries: list[str] = []
@@ -112,14 +110,14 @@ def translate(
     entry: Callable[[int], str] | None = None,
     index_bits: int = 64,
 ) -> str:
-    """The text of `program`."""
+    """Return the text of `program`."""
     return program(module, attributes, triple, entry, index_bits=index_bits).text
 
 
 def by_table(function: FuncOp, more: int, forking: bool, counts: bool = False) -> str:
-    """`@relay_NAME`: the function behind one argument, the table of the memrefs' addresses; behind them that of the
-    table of external functions, if there are any, that of the team of threads, if there are parallel loops, and that of
-    the ticks of each call, if it `counts` them."""
+    """Return `@relay_NAME`: it calls the function with one argument, a table of addresses: of the memrefs, then of the
+    table of external functions, if there are any, of the team of threads, if there are parallel loops, and of the ticks
+    of each call, if it `counts` them."""
     name, team = function.sym_name.data, len(function.body.block.args) + more - 1
     count = team + 1 + counts
     types = [type_name(argument.type) for argument in function.body.block.args]

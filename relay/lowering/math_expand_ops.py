@@ -63,25 +63,25 @@ LONG: dict[str, Callable[..., SSAValue]] = {
     "math.cos": angles.cos_long,
     "math.powf": wide.power,
 }
-"""Functions of f64, on devices."""
+"""Functions of f64 that are expanded in GPU kernels."""
 
 
 @dataclass(frozen=True)
 class MathExpandOps(TargetPass):
-    """Turn functions such as `math.exp` into polynomials over `arith`, of scalars and vectors. They are `exp`, `expm1`,
-    `log`, `tanh`, `erf`, `sin`, `cos`, `tan`, their inverse and hyperbolic ones, `powf`, `log2` and `log10`.
+    """Turn functions such as `math.exp` into polynomials over `arith`, of scalars and vectors.
 
-    Results in f32 are within 2 units of the last place, denormals included, and special as those of C's library are.
-    Nothing is called. Products are fused with sums where the target does that by one instruction: all such processors
-    and devices, and all vectors, compute the same bits, and so do all that do not fuse. Of f16 and bf16, results of f32
-    or f64 are rounded, and so is `arith.truncf` of f64. Functions of f64 stay for the mathematical library, except
-    inside `gpu.module`: there `exp`, `expm1`, `log`, `tanh`, `sin`, `cos` (of less than 2^30) and `powf` become
-    polynomials.
+    They are `exp`, `expm1`, `log`, `tanh`, `erf`, `sin`, `cos`, `tan`, their inverse and hyperbolic ones, `powf`,
+    `log2` and `log10`. Results in f32 are within 2 units of the last place, including denormals, and special values are
+    those of C's library. No function is called. Products are fused with sums if the target has an instruction for it:
+    all such processors and devices, and all vectors, compute the same bits, and so do all that do not fuse. For f16 and
+    bf16, results of f32 or f64 are rounded, and so is `arith.truncf` of f64. Functions of f64 are left to the
+    mathematical library, except inside `gpu.module`: there `exp`, `expm1`, `log`, `tanh`, `sin`, `cos` (of less than
+    2^30) and `powf` become polynomials.
 
     `x * (1 + erf(x / sqrt(2))) * 0.5` in f32 (GELU) is one function, within 2.4e-7 of its value for |x| < 8.
 
-    Where the module's target fuses multiply-adds, so do the polynomials, and vectors are divided by constants by them;
-    AVX-512 multiplies by powers of two, and divides one by roots in Newton's steps, for the same bits.
+    If the module's target fuses multiply-adds, so do the polynomials, and vectors are divided by constants by them;
+    AVX-512 multiplies by powers of two, and computes reciprocals of roots by Newton's iteration, with the same bits.
     """
 
     name = "math-expand-ops"
@@ -112,7 +112,7 @@ class MathExpandOps(TargetPass):
 
 
 def expansion(op: Operation, target: Target = UNKNOWN) -> Callable[[], SSAValue] | None:
-    """Emit the computation of the op before it, and return the value; None if the op stays."""
+    """Return a function that emits the expansion of the op before it, and returns the value; None if the op is kept."""
     if op.name == arith.DivfOp.name and isinstance(op, arith.DivfOp):
         return inverse_root(op, target) or over_constant(op, target)
     if op.name not in SHORT and op.name not in WIDE and op.name != "arith.truncf":
@@ -138,7 +138,8 @@ def expansion(op: Operation, target: Target = UNKNOWN) -> Callable[[], SSAValue]
 
 
 def inverse_root(op: arith.DivfOp, target: Target) -> Callable[[], SSAValue] | None:
-    """1 / sqrt(x)  =>  Newton's iteration for the quotient, for the same bits: the root is long enough by itself."""
+    """1 / sqrt(x)  =>  Newton's iteration for the quotient, with the same bits, because the square root alone takes
+    long enough."""
     root, one = op.rhs.owner, op.lhs.owner
     if not isinstance(root, math.SqrtOp) or not isinstance(one, arith.ConstantOp) or not is_vector(op.result.type):
         return None
@@ -155,7 +156,7 @@ def inverse_root(op: arith.DivfOp, target: Target) -> Callable[[], SSAValue] | N
 
 
 def over_constant(op: arith.DivfOp, target: Target) -> Callable[[], SSAValue] | None:
-    """x / c  =>  a product and two multiply-adds for the same bits, of vectors, where the target fuses these."""
+    """x / c  =>  a product and two multiply-adds with the same bits, for vectors, if the target fuses these."""
     number = op.rhs.owner
     if not isinstance(number, arith.ConstantOp) or not is_vector(op.result.type) or scalar_of(op.result.type) != f32:
         return None
@@ -168,7 +169,8 @@ def over_constant(op: arith.DivfOp, target: Target) -> Callable[[], SSAValue] | 
 
 
 def gelu_of(op: arith.MulfOp) -> SSAValue | None:
-    """The x of `x * (1 + erf(x / sqrt(2))) * 0.5` in f32, the products in any order, the quotient maybe a product."""
+    """Return the x of `x * (1 + erf(x / sqrt(2))) * 0.5` in f32, with the products in any order, and the quotient
+    possibly written as a product; else None."""
     factors: list[SSAValue] = [op.lhs, op.rhs]
     for value in (op.lhs, op.rhs):
         if isinstance(inner := value.owner, arith.MulfOp):
@@ -187,7 +189,7 @@ def gelu_of(op: arith.MulfOp) -> SSAValue | None:
 
 
 def is_over_root_of_two(value: SSAValue, x: SSAValue) -> bool:
-    """Whether a value is another one divided by the root of 2, or multiplied by that of 1/2."""
+    """Whether a value is x divided by the square root of 2, or multiplied by that of 1/2."""
     owner = value.owner
     if isinstance(owner, arith.DivfOp):
         return owner.lhs is x and is_number(owner.rhs, ROOT)
@@ -197,19 +199,19 @@ def is_over_root_of_two(value: SSAValue, x: SSAValue) -> bool:
 
 
 def is_number(value: SSAValue, number: float) -> bool:
-    """Whether a value is a constant with this number, or one of its float32 neighbours, in all lanes."""
+    """Whether a value is a constant with `number`, or one of its float32 neighbours, in all lanes."""
     if not isinstance(constant := value.owner, arith.ConstantOp):
         return False
     return all(is_near(each, number) for each in np.unique(to_numpy(constant.value)))
 
 
 def is_near(value: float, number: float) -> bool:
-    """Whether a value is the float32 nearest to a number, or one beside it."""
+    """Whether a value is the float32 nearest to a number, or a neighbour of it."""
     return bool(abs(value - number) <= 1e-7 * number)
 
 
 def arithmetic(op: Operation, target: Target) -> Arithmetic:
-    """An `Arithmetic` that inserts before the op, for its type: scalars or vectors."""
+    """Return an `Arithmetic` that inserts ops before the op, for its type: scalars or vectors."""
     type = op.results[0].type
     return Arithmetic(op, lanes(type) if is_vector(type) else 0, target)
 

@@ -1,5 +1,5 @@
-"""By how many bytes the result of a kernel must precede an input that it overlaps, so that nothing is overwritten
-before it is read."""
+"""Computes by how many bytes the result of a kernel must precede an input that it overlaps, so that nothing is
+overwritten before it is read."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from relay.lowering.walking import walked
 READS = ("memref.load", "vector.load", "vector.maskedload")
 WRITES = ("memref.store", "vector.store", "vector.maskedstore")
 OVERLAPPING = "relay.overlapping"
-"""A kernel's attribute: arguments that may overlap others, `array<i64: ...>`."""
+"""A kernel's attribute with the numbers of arguments that may overlap other arguments, `array<i64: ...>`."""
 
 
 def overlapping(function: Operation) -> frozenset[int]:
-    """The arguments of a kernel that may overlap others of these."""
+    """Return the numbers of a kernel's arguments that may overlap each other."""
     found = function.attributes.get(OVERLAPPING)
     return frozenset(int_values(found) if isa(found, DenseArrayBase) else ())
 
@@ -40,21 +40,21 @@ class Linear:
     terms: Mapping[SSAValue, int]
 
     def plus(self, other: Linear, factor: int = 1) -> Linear:
-        """The sum with a multiple of another form."""
+        """Return the sum with a multiple of another form."""
         terms = dict(self.terms)
         for variable, times in other.terms.items():
             terms[variable] = terms.get(variable, 0) + factor * times
         return Linear(self.constant + factor * other.constant, terms)
 
     def of(self, loop: scf.ForOp) -> int:
-        """The number of a loop's variable."""
+        """Return the coefficient of a loop's induction variable."""
         return self.terms.get(loop.body.block.args[0], 0)
 
 
 @dataclass(frozen=True)
 class Access:
-    """Bytes of an argument, `size` from `start` on, that the operation number `step` of the function's text touches, in
-    these loops, the outermost first."""
+    """Bytes of an argument, `size` from `start` on, that an operation accesses. `step`: the operation's position in the
+    function's text; `loops`: those around it, the outermost first."""
 
     start: Linear
     size: int
@@ -63,12 +63,13 @@ class Access:
 
 
 def distance(function: FuncOp, read: int, written: int) -> int:
-    """By how many bytes the argument `written` has to start before the argument `read`, at least, so that nothing is
-    written where something is read later: the end of each write less the start of each read that follows it.
+    """Return by how many bytes the argument `written` has to start before the argument `read`, at least, so that
+    nothing is written where something is read later: the maximum of the end of each write minus the start of each later
+    read.
 
-    It is negative where reads are ahead, and the size of `written` where not all that touches one of them is found, or
-    one operation touches both. An access whose place is not found touches all of its argument, and one in a branch is
-    taken to happen.
+    It is negative if reads are ahead, and the size of `written` if some accesses cannot be analysed, or one operation
+    accesses both. An access whose address is unknown counts as an access to the whole argument, and one in a branch as
+    executed.
     """
     numbers = {op: step for step, op in enumerate(walked(function))}
     source, target = (function.body.block.args[n] for n in (read, written))
@@ -80,8 +81,8 @@ def distance(function: FuncOp, read: int, written: int) -> int:
 
 
 def overlap(function: FuncOp, reads: Collection[int], writes: Collection[int]) -> None:
-    """Let arguments of a kernel overlap others that it writes. What the turns of a loop read of them from one place is
-    read before the loop: LLVM, which has to expect a write there, would read it in each turn."""
+    """Let arguments of a kernel overlap others that it writes. Loads from them with loop-invariant addresses are
+    hoisted out of loops: LLVM, which must expect a write to the address, would load it in each iteration."""
     function.attributes[OVERLAPPING] = ints(sorted(overlapping(function).union(reads, writes)))
     sources = [function.body.block.args[n] for n in reads]
     for loop in [op for op in walked(function) if isinstance(op, scf.ForOp) and runs(op)][::-1]:
@@ -95,14 +96,14 @@ def overlap(function: FuncOp, reads: Collection[int], writes: Collection[int]) -
 
 
 def runs(loop: scf.ForOp) -> bool:
-    """Whether the loop is known to run at least once."""
+    """Whether the loop is known to have at least one iteration."""
     low, high = number(loop.lb), number(loop.ub)
     return low is not None and high is not None and low < high
 
 
 def behind(write: Access, read: Access) -> Iterator[int]:
-    """The end of the write less the start of the read, at most, where the read comes later: in a later turn of a loop
-    that holds both, or further down in the text."""
+    """Yield upper bounds of the end of the write minus the start of the read, where the read comes later: in a later
+    iteration of a loop around both, or further down in the text."""
     shared = [loop for loop, other in zip(write.loops, read.loops, strict=False) if loop is other]
     gap = write.start.constant + write.size - read.start.constant
     for depth in range(len(shared) + 1):
@@ -123,14 +124,14 @@ def behind(write: Access, read: Access) -> Iterator[int]:
 
 
 def most(loop: scf.ForOp, times: int) -> int:
-    """The largest value of the loop variable times a number."""
+    """Return the largest value of the loop variable times a number."""
     first, last, _ = turns(loop)
     return max(times * first, times * last)
 
 
 def turns(loop: scf.ForOp) -> tuple[int, int, int]:
-    """The first and last value of a loop's variable, and the step; where they are computed, those of two turns: no
-    place that depends on the variable is found then."""
+    """Return the first and last value of a loop's variable, and the step; if these are computed, those of two
+    iterations: then no address that depends on the variable is analysed."""
     low, high, step = map(number, (loop.lb, loop.ub, loop.step))
     if not (isinstance(low, int) and isinstance(high, int) and isinstance(step, int)):
         return 0, 1, 1
@@ -138,8 +139,8 @@ def turns(loop: scf.ForOp) -> tuple[int, int, int]:
 
 
 def accesses(argument: SSAValue, numbers: Mapping[Operation, int], kind: Sequence[str]) -> list[Access] | None:
-    """The accesses of this kind to an argument, and those of operations that read and write; None where one is in a
-    region that is run otherwise than once or as a loop, or the argument goes where it is not followed."""
+    """Return the accesses of this kind to an argument, including those of operations that read and write; None if one
+    is in a region other than a loop or branch, or the argument is used in a way that cannot be followed."""
     found: list[Access] = []
     for use in argument.uses:
         op = use.operation
@@ -163,7 +164,8 @@ def accesses(argument: SSAValue, numbers: Mapping[Operation, int], kind: Sequenc
 
 
 def place(op: Operation, buffer: SSAValue) -> tuple[Linear, int]:
-    """The first byte of the argument that an op touches, and the number of bytes; the whole buffer if unknown."""
+    """Return the first byte of the argument that an op accesses, and the number of bytes; the whole buffer if
+    unknown."""
     type = buffer_of(buffer)
     strides, offset = layout(type)
     size = dtype_of(type.element_type).itemsize
@@ -183,12 +185,12 @@ def place(op: Operation, buffer: SSAValue) -> tuple[Linear, int]:
 
 
 def scalar_bits(type: Attribute) -> int:
-    """The bits of an element; elements of less than a byte may share one."""
+    """Return the bits of an element; elements of less than a byte may share one."""
     return type.width.data if is_integer(type) else 8 * dtype_of(type).itemsize
 
 
 def linear(value: SSAValue) -> Linear | None:
-    """An index as a linear form of induction variables with known bounds; None for anything else."""
+    """Return an index as a linear form of induction variables with known bounds; None for any other index."""
     if isinstance(value, BlockArgument):
         loop = value.block.parent_op()
         known = isinstance(loop, scf.ForOp) and value.index == 0 and number(loop.lb) is not None

@@ -1,4 +1,4 @@
-"""`parallelize`: independent loops with enough work for several threads become `scf.parallel`."""
+"""`parallelize`: turns independent loops with enough work for several threads into `scf.parallel`."""
 
 from __future__ import annotations
 
@@ -22,22 +22,25 @@ from relay.passes import Pass
 from relay.target import CpuCosts, cpu_of
 
 PURE = frozenset({arith.AddiOp.name, arith.MuliOp.name, scf.YieldOp.name})
-"""Ops that may stand beside a loop which threads share for all turns of the loop around it: each thread repeats
+"""Ops that may be beside a loop that threads share for all iterations of the loop around it: each thread repeats
 them."""
 
 
 @dataclass(frozen=True)
 class Parallelize(Pass):
-    """Turn loops that are marked `relay.independent` into `scf.parallel`. Of a nest it is one at most: the one with
-    which two threads should be done first, by an estimate of cycles. `fork`: the cycles that it takes to have threads
-    share a loop, and to wait for them. A mark may say what several cores move that one core would not: `{weights =
-    512}`, bytes that each of them reads, or `{data = 4096, pixels = 49, pixel = 16}`, bytes that another one wrote, and
-    how often they write to one cache line in turn unless `pixel` bytes are whole lines; or a number, of cycles. Then
-    the loop around the one that is shared can get the mark `relay.shared`: threads share the inner one once, for all
-    turns of the outer. Where all loops together, with what kernels that nobody shares read of what several cores wrote,
-    would save less than `least` cycles, all stays as it is: threads that sleep take longer to wake up. No other mark is
-    left. `threads` of a kernel's `relay.schedule` says what was chosen: the loops that are shared, by their numbers
-    among the marked loops of the kernel, in the order of the text. Where it is there before, it is obeyed."""
+    """Turn loops that are marked `relay.independent` into `scf.parallel`, at most one of each nest.
+
+    It is the loop with which two threads should finish first, by an estimate of cycles. `fork`: the cycles for starting
+    threads on a loop, and for waiting for them. A mark may contain the traffic between cores: `{weights = 512}`, bytes
+    that each core reads, or `{data = 4096, pixels = 49, pixel = 16}`, bytes that another core wrote, and how often
+    cores write to one cache line alternately unless `pixel` bytes are whole lines; or a number of cycles. Then the loop
+    around the one that is shared can get the mark `relay.shared`: threads share the inner loop once, for all iterations
+    of the outer one. If all loops together, including the cost for unshared kernels of reading what several cores
+    wrote, would save less than `least` cycles, nothing is changed, because waking up threads takes longer. All other
+    marks are removed. `threads` in a kernel's `relay.schedule` records the choice: the loops that are shared, by their
+    numbers among the marked loops of the kernel, in the order of the text. If it is there already, it determines the
+    choice.
+    """
 
     name = "parallelize"
     requires = ("loops",)
@@ -88,7 +91,7 @@ class Parallelize(Pass):
             inner.attributes.pop(TURNS, None)
 
     def choose(self, block: Block, costs: Costs) -> tuple[float, list[Shared]]:
-        """The loops inside the block that threads should share, and the cycles that this saves."""
+        """Return the cycles that sharing loops of the block among threads saves, and these loops."""
         saved, found = 0.0, list[Shared]()
         for op in block.ops:
             if op.regions and isinstance(op, scf.ForOp):
@@ -98,7 +101,7 @@ class Parallelize(Pass):
         return saved, found
 
     def best(self, loop: scf.ForOp, costs: Costs) -> tuple[float, list[Shared]]:
-        """The least cost of the loop, and which loops inside it are shared then."""
+        """Return the least cost of the loop in cycles, and the loops inside it that are shared for it."""
         threads, fork = costs.costs.planned_threads, costs.costs.fork if self.fork is None else self.fork
         alone = costs.of(loop)
         options: list[tuple[float, list[Shared]]] = [(alone, [])]
@@ -118,16 +121,16 @@ class Parallelize(Pass):
 
 @dataclass(frozen=True)
 class Shared:
-    """A loop whose turns threads share, and the outer loop for all of whose turns they start once, or the loop
-    itself."""
+    """A loop whose iterations threads share, and the outer loop for all of whose iterations they start once, or the
+    loop itself."""
 
     around: scf.ForOp
     loop: scf.ForOp
 
 
 def asked_of(function: func.FuncOp, loops: Sequence[scf.ForOp], costs: CpuCosts) -> list[Shared] | None:
-    """Those of its independent loops that the function's attribute divides among threads; None if it does not say.
-    Raises InvalidArgument."""
+    """Return the independent loops that the function's attribute divides among threads; None if it does not name any
+    list. Raises InvalidArgument."""
     threads = threads_of(function)
     if threads is None:
         return None
@@ -151,12 +154,13 @@ def asked_of(function: func.FuncOp, loops: Sequence[scf.ForOp], costs: CpuCosts)
 
 
 def apart(loop: scf.ForOp, costs: CpuCosts) -> int:
-    """The cycles that it costs to have an independent loop's turns on several cores."""
+    """Return the extra cycles for executing an independent loop's iterations on several cores."""
     return sharing.cycles(loop.attributes[INDEPENDENT], costs)
 
 
 def independent(loop: scf.ForOp, costs: CpuCosts) -> Iterator[scf.ForOp]:
-    """The loop, if it is independent; where its turns should be on one core, also the loop that is all it does."""
+    """Yield the loop, if it is independent; if its iterations should stay on one core, also the only loop in its
+    body."""
     while INDEPENDENT in loop.attributes and not loop.iter_args:
         yield loop
         if not apart(loop, costs):

@@ -1,4 +1,4 @@
-"""The passes of a build for a CPU, in order: to kernels of `relay` ops, then to loops with planned memory."""
+"""The passes of a build for a CPU, in order: down to kernels of `relay` ops, then to loops with planned memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from relay.transforms.unsigned_codes import UnsignedCodes
 
 
 def to_kernels() -> list[ModulePass]:
-    """Stage 0, with a target, to outlined kernels of stage 1."""
+    """Return the passes from stage 0, with a target, to outlined kernels of stage 1."""
     return [
         Legalize(),
         AlterOpLayout(),
@@ -45,7 +45,7 @@ def to_kernels() -> list[ModulePass]:
 
 
 def to_loops() -> list[ModulePass]:
-    """Kernels to stage 3, with planned memory."""
+    """Return the passes from kernels to stage 3, with planned memory."""
     return [
         RelayToLinalg(),
         ExpandApplyScale(),

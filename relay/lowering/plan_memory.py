@@ -31,13 +31,15 @@ from relay.transforms.dead_ops import erase_dead
 
 @dataclass(frozen=True)
 class PlanMemory(Pass):
-    """Give every buffer and constant an offset in memory that the caller provides. Public functions have two more
-    arguments for it, `constants` and `arena` (memrefs of bytes). Buffers share memory when their lives do not overlap.
-    On microcontrollers and in C, a kernel's result may also overlap an input that nothing reads later, where the arena
-    gets smaller: it starts so far before the input that no byte is read after it was written over
-    (`relay.lowering.overlap`). The kernel's `relay.overlapping` lists such arguments. A kernel's scratch becomes its
-    last argument. The module's attribute `relay.constants` lists the constants (name, offset, value) and
-    `relay.buffers` the plan: of `@main`, or of the last public function where none is called so."""
+    """Give every buffer and constant an offset in memory that the caller provides.
+
+    Public functions get two more arguments for it, `constants` and `arena` (memrefs of bytes). Buffers whose live
+    ranges do not overlap share memory. On microcontrollers and in C, a kernel's result may also overlap an input that
+    nothing reads later, if that makes the arena smaller: it starts so far before the input that no byte is overwritten
+    before it is read (`relay.lowering.overlap`). The kernel's `relay.overlapping` lists such arguments. A kernel's
+    scratch memory becomes its last argument. The module's attribute `relay.constants` lists the constants (name,
+    offset, value) and `relay.buffers` the plan: of `@main`, or of the last public function if there is no `@main`.
+    """
 
     name = "plan-memory"
     requires = ("loops",)
@@ -63,12 +65,12 @@ class PlanMemory(Pass):
 
 
 def bytes_type(size: int) -> Buffer:
-    """The type of a memref of bytes."""
+    """Return the type of a memref of `size` bytes."""
     return memref_type(i8, size)
 
 
 def view(base: SSAValue, offset: int, type: Buffer, before: Operation) -> SSAValue:
-    """A buffer of this type at an offset in a memref of bytes."""
+    """Return a buffer of this type at an offset in a memref of bytes."""
     at = created(arith.ConstantOp, (), [INDEX], {"value": IntegerAttr(offset, INDEX)})
     viewed = memref_type(type.element_type, *type.get_shape())
     new = created(memref.ViewOp, [base, at.result], [viewed])
@@ -93,7 +95,8 @@ def replace(op: Operation, value: SSAValue) -> None:
 
 
 def hoist_scratch(function: func.FuncOp, target: Target) -> int:
-    """Make the kernel's allocations views of one more argument; returns its size, 0 if there are none."""
+    """Turn the kernel's allocations into views of one more argument; return its size in bytes, 0 without
+    allocations."""
     block = function.body.block
     allocations = [op for op in block.ops if op.name == memref.AllocOp.name and isinstance(op, memref.AllocOp)]
     if not allocations:
@@ -116,7 +119,8 @@ def set_type(function: func.FuncOp) -> None:
 
 @dataclass
 class Piece:
-    """A piece of the arena with `room` bytes, live from the op number `first` to `last`, both included."""
+    """A piece of the arena with `room` bytes (`size` rounded up), live from op number `first` to `last`, both
+    included."""
 
     name: str
     size: int
@@ -127,11 +131,11 @@ class Piece:
 
     @property
     def end(self) -> int:
-        """The offset behind the piece."""
+        """The offset of the first byte after the piece."""
         return self.offset + self.room
 
     def row(self) -> DictionaryAttr:
-        """The piece as a row of `relay.buffers`."""
+        """Return the piece as a row of `relay.buffers`."""
         numbers = {"offset": self.offset, "size": self.size, "first": self.first, "last": self.last}
         return DictionaryAttr(
             {"name": StringAttr(self.name), **{key: IntegerAttr(number, i64) for key, number in numbers.items()}}
@@ -139,21 +143,21 @@ class Piece:
 
 
 TRIES = 16
-"""Orders in which pieces are placed where results may overlap inputs; more orders found no smaller arena for six
-models."""
+"""The number of placement orders that are tried if results may overlap inputs; for six models, more orders found no
+smaller arena."""
 Distances = Mapping[tuple[str, str], int]
-"""By the names of a result and of an input that dies with the call that makes it: by how many bytes the one has to
-start before the other, at least, where they overlap."""
+"""By how many bytes a result has to start at least before an input that it overlaps, by the names of the result and of
+the input, whose last use is the call that computes the result."""
 
 
 def place(pieces: Sequence[Piece], distances: Distances | None = None) -> int:
-    """Give every piece an offset so that no two that live at once overlap, but as distances allow; returns the
+    """Give every piece an offset so that pieces that are live together overlap only as `distances` allow; return the
     arena's size.
 
     Largest first, each in the lowest gap that fits: a simple rule, and close to the best for static plans. Source:
-    Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference" (greedy by size). Where results may
-    overlap inputs, the last ones come first, as an input lies behind its result, and what ends highest comes first in
-    the next of some tries.
+    Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference" (greedy by size). If results may
+    overlap inputs, later pieces come first among equal sizes, because an input is placed after its result, and in each
+    of the following tries the piece that ends highest comes first.
     """
     best = sorted(pieces, key=lambda p: (-p.size, p.first, p.name))
     total, used = place_in_order(best, {}), dict[tuple[str, str], int]()
@@ -171,7 +175,8 @@ def place(pieces: Sequence[Piece], distances: Distances | None = None) -> int:
 
 
 def place_in_order(pieces: Sequence[Piece], distances: Distances) -> int:
-    """Give each piece, in this order, the lowest offset that those before it leave; returns the arena's size."""
+    """Give each piece, in this order, the lowest offset that the pieces before it leave free; return the arena's
+    size."""
     placed: list[Piece] = []
     for piece in pieces:
         taken: list[tuple[int, int]] = []
@@ -197,7 +202,7 @@ def plan(
     scratch: Mapping[str, int],
     target: Target,
 ) -> None:
-    """Plan one public function; `scratch`: the bytes of scratch memory that each function of the module needs."""
+    """Plan the memory of one public function; `scratch`: the bytes of scratch memory that each kernel needs."""
     block = function.body.block
     buffers = lives(block, target)
     temporary: dict[func.CallOp, Piece] = {}
@@ -223,8 +228,9 @@ def plan(
 
 @dataclass(frozen=True)
 class Overlay:
-    """A result that may overlap an input, which dies with the call that makes it: where it starts `distance` bytes
-    before it or more. `reads` and `writes` are the arguments of the kernel that the two are."""
+    """A result that may overlap an input whose last use is the call that computes the result, if it starts at least
+    `distance` bytes before the input. `reads` and `writes`: the numbers of the kernel's arguments that are the input
+    and the result."""
 
     result: Piece
     input: Piece
@@ -237,7 +243,7 @@ class Overlay:
 def overlays(
     block: Block, buffers: Mapping[memref.AllocOp, Piece], functions: Mapping[str, func.FuncOp], target: Target
 ) -> list[Overlay]:
-    """The results of calls that may overlap their inputs."""
+    """Return the results of calls that may overlap their inputs."""
     found: list[Overlay] = []
     for number, op in enumerate(steps(block)):
         if not isinstance(op, func.CallOp) or not (kernel := functions[op.callee.string_value()]).body.blocks:
@@ -256,7 +262,8 @@ def overlays(
 
 
 def steps(block: Block) -> Iterator[Operation]:
-    """The block's operations in the order in which they may run: an `scf.if` or `scf.while`, then those inside."""
+    """Yield the block's operations in the order in which they may be executed: an `scf.if` or `scf.while`, then those
+    inside."""
     for op in block.ops:
         yield op
         if op.regions and isinstance(op, scf.IfOp | scf.WhileOp):
@@ -266,8 +273,8 @@ def steps(block: Block) -> Iterator[Operation]:
 
 
 def lives(block: Block, target: Target) -> dict[memref.AllocOp, Piece]:
-    """The block's allocations, each alive from the first to the last operation that touches it or a view of it; what
-    a loop finds, to the loop's end."""
+    """Return the block's allocations, each live from the first to the last operation that accesses it or a view of it;
+    a buffer that exists before a loop and is used in it is live to the loop's end."""
     pieces: dict[memref.AllocOp, Piece] = {}
     order = list(steps(block))
     for number, op in enumerate(order):
@@ -287,7 +294,7 @@ def lives(block: Block, target: Target) -> dict[memref.AllocOp, Piece]:
 
 
 def loops(order: Sequence[Operation]) -> list[tuple[int, int]]:
-    """The first and last op number of each loop, inner loops first."""
+    """Return the first and last op number of each loop, inner loops first."""
     number = {op: i for i, op in enumerate(order)}
     found = [
         (i, max(number[inner] for inner in op.walk() if inner in number))
@@ -298,9 +305,10 @@ def loops(order: Sequence[Operation]) -> list[tuple[int, int]]:
 
 
 def place_constants(block: Block, target: Target) -> list[DictionaryAttr]:
-    """Let the constants come from one more argument, equal ones from one place; returns the rows that list them.
+    """Replace the constants by views of one more argument, equal constants by the same view; return the rows that list
+    them.
 
-    Constants that nothing reads any more, such as weights before they were packed, are left out.
+    Constants that nothing reads any more, such as weights before they were packed, are omitted.
     """
     constants: list[tuple[bufferization.ToBufferOp, arith.ConstantOp]] = []
     for op in list(steps(block)):

@@ -1,4 +1,4 @@
-"""A program in LLVM IR: its text as one module, or in units that are compiled separately."""
+"""The LLVM IR of a program: its text as one module, or in units that are compiled separately."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 UNIT_SIZE = 64 * 1024
-"""The least length of a unit: each costs LLVM some milliseconds."""
+"""The fewest characters of a unit: each unit costs LLVM some milliseconds."""
 USED = re.compile(r"@([\w.$-]+)")
-"""Matches functions that a text names."""
+"""Matches the functions that a text names."""
 
 ROLLED_LOOP = "!0"
-"""The metadata of loops that LLVM does not unroll."""
+"""The metadata node of loops that LLVM does not unroll."""
 
 
 def with_metadata(text: str) -> str:
-    """A module with the metadata nodes that its loops name."""
+    """Return a module's text with the metadata nodes that its loops name."""
     if f"!llvm.loop {ROLLED_LOOP}" not in text:
         return text
     return f'{text}\n{ROLLED_LOOP} = distinct !{{{ROLLED_LOOP}, !{{!"llvm.loop.unroll.disable"}}}}'
@@ -24,7 +24,8 @@ def with_metadata(text: str) -> str:
 
 @dataclass(frozen=True)
 class FunctionText:
-    """A function of a program: its arguments with their types, the functions of its parallel loops, its body."""
+    """A function of a program: its name, its arguments with their types, the functions of its parallel loops, and its
+    body."""
 
     name: str
     arguments: tuple[str, ...]
@@ -36,7 +37,7 @@ class FunctionText:
         return len(self.tasks) + len(self.body)
 
     def text(self, linkage: str) -> str:
-        """The whole function. `linkage` is `internal`, or `hidden` if other units call it."""
+        """Return the text of the whole function. `linkage` is `internal`, or `hidden` if other units call it."""
         attributes = "noinline " if self.private else ""
         head = f"define {linkage} void @{self.name}({', '.join(self.arguments)}) {attributes}#0 {{"
         return "\n".join([*([self.tasks] if self.tasks else []), head, self.body])
@@ -49,8 +50,8 @@ class FunctionText:
 
 @dataclass(frozen=True)
 class Program:
-    """LLVM IR of a module: functions by name in order, the text behind them, and the declarations of LLVM that they
-    use."""
+    """The LLVM IR of a module: functions by name in order, `entries`, the text after them, and the declarations of LLVM
+    intrinsics that they use."""
 
     functions: Mapping[str, FunctionText]
     entries: Sequence[str]
@@ -64,7 +65,7 @@ class Program:
         return self._module([*functions, *self.entries], self.declarations.values())
 
     def part(self, own: Sequence[FunctionText], entries: Sequence[str] = ()) -> str:
-        """A unit of some functions, with declarations of the others that they use."""
+        """Return a unit of some functions, with declarations of the others that they use."""
         texts = [*(function.text("hidden") for function in own), *entries]
         used = dict.fromkeys(name for text in texts for name in USED.findall(text))
         names = {function.name for function in own}
@@ -77,9 +78,9 @@ class Program:
 
 
 class Units:
-    """A program that is written, function by function, and told to `ready` in modules that linked together are the
-    whole: each of at least `UNIT_SIZE` characters, but for the last, which has the functions that call others and what
-    is behind all functions. A program that has no two such is one module. `apart`: each function is a unit."""
+    """A program that is written function by function, and passed to `ready` in modules that are linked together: each
+    has at least `UNIT_SIZE` characters, except the last, which has the functions that call others and the text after
+    all functions. A program without two such units is one module. `apart`: each function is a unit."""
 
     def __init__(self, program: Program, names: Iterable[str], ready: Callable[[str], object], apart: bool = False):
         self.program, self.names, self.ready = program, frozenset(names), ready
@@ -90,7 +91,7 @@ class Units:
         self.told = 0
 
     def add(self, function: FunctionText) -> None:
-        """Add the next function, which is in the program by now."""
+        """Add the next function, which the program already contains."""
         if not function.private or not self.names.isdisjoint(USED.findall(function.body + function.tasks)):
             self.last.append(function)
             return
@@ -103,7 +104,7 @@ class Units:
             self.told += 1
 
     def finish(self) -> None:
-        """The program is complete: emit the last unit."""
+        """Emit the last unit; the program is complete."""
         self.ready(
             self.program.part([*self.group, *self.last], self.program.entries) if self.told else self.program.text
         )

@@ -1,4 +1,4 @@
-"""`relay-to-linalg`: stage 1 to stage 2."""
+"""`relay-to-linalg`: lowers stage 1 to stage 2."""
 
 from __future__ import annotations
 
@@ -37,13 +37,12 @@ CONSTANT = "relay.constant"
 @dataclass(frozen=True)
 class RelayToLinalg(Pass):
     """Turn `relay` ops into `linalg.generic`, `tensor` and `arith` ops. Every integer type becomes a signless one.
-
-    Elementwise ops of one shape that depend on each other become one `linalg.generic`. Rescaling stays whole, as
-    `tosa.apply_scale` in its body. `scf.if` and `scf.while` stay, their blocks are lowered. Shapes must be static.
-    Raises Unsupported for an op that has no lowering. Where the module's target looks many bytes up at once, a lookup
-    of 8-bit codes in a table of such stays a nest of its own, and a kernel that multiplies one code by numbers to give
-    another becomes one; where it shuffles vectors, a transpose that turns rows into columns stays alone.
-    """
+    Elementwise ops of one shape that depend on each other become one `linalg.generic`. Rescaling is kept whole, as
+    `tosa.apply_scale` in its body. `scf.if` and `scf.while` are kept, and their blocks are lowered. Shapes must be
+    static. Raises Unsupported for an op that has no lowering. If the module's target reads tables by vectors of codes,
+    a lookup of 8-bit codes in a table of 8-bit codes stays a separate loop nest, and a kernel that computes one code
+    from another and constants becomes a table; if the target shuffles vectors, a transpose that turns rows into columns
+    stays separate."""
 
     name = "relay-to-linalg"
     requires = ("compiled", "legal", "inference", "layouts")
@@ -80,7 +79,7 @@ class RelayToLinalg(Pass):
 
 
 class FunctionLowering:
-    """Builds a new body beside the old one; values are lowered when they are first needed."""
+    """Builds a new body beside the old one; values are lowered when they are first used."""
 
     def __init__(self, function: func.FuncOp, tables_apart: bool, transposes_apart: bool):
         self.function = function
@@ -119,7 +118,7 @@ class FunctionLowering:
         return shape(op.table) == (256,) and dtype_of(tensor(op.table).element_type).itemsize == 1
 
     def lower_ops(self, block: Block) -> None:
-        """Lower the ops of a block in order; constants only when needed."""
+        """Lower the ops of a block in order; constants are lowered when they are first used."""
         ops = list(block.ops)
         for op in ops:
             check(op)
@@ -129,7 +128,7 @@ class FunctionLowering:
                 self.lower(op)
 
     def value(self, old: SSAValue) -> SSAValue:
-        """The lowered value, computed here if it is not yet."""
+        """Return the lowered value, which is emitted here if it does not exist yet."""
         if old not in self.values:
             assert isinstance(old.owner, Operation)
             self.lower(old.owner)
@@ -153,7 +152,7 @@ class FunctionLowering:
             self.values[before] = after
 
     def results(self, e: Emitter, op: Operation, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        """Emit an op that is not part of a group."""
+        """Emit an op that is not part of a group; return its results."""
         if (lowering := LOWERINGS.get(type(op))) is not None:
             return lowering(e, op, operands)
         if isinstance(op, scf.IfOp | scf.WhileOp):
@@ -176,7 +175,8 @@ class FunctionLowering:
         return new.results
 
     def control(self, e: Emitter, op: scf.IfOp | scf.WhileOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        """A conditional or a loop whose blocks are lowered; what they use from outside is emitted before it."""
+        """Emit a conditional or a loop whose blocks are lowered; values from outside that the blocks use are emitted
+        before it."""
         inside = set(op.walk())
         for value in [value for inner in inside for value in inner.operands]:
             if isinstance(value.owner, Operation) and value.owner not in inside and value.owner.name != CONSTANT:
@@ -207,7 +207,7 @@ MOST = 1 << 40
 
 
 def check_arguments(function: func.FuncOp) -> None:
-    """Raise Unsupported for an argument of a dynamic shape or too many elements, of a function that others call."""
+    """Raise Unsupported for an argument of a public function with a dynamic shape or too many elements."""
     if function.sym_visibility is not None and function.sym_visibility.data == "private":
         return
     for number, type in enumerate(function.function_type.inputs):
@@ -218,7 +218,7 @@ def check_arguments(function: func.FuncOp) -> None:
 
 
 def check(op: Operation) -> None:
-    """Raise Unsupported for a dynamic shape, one of too many elements, or numbers that only memory has."""
+    """Raise Unsupported for an op with a dynamic shape, too many elements, or element types that have no lowering."""
     for value in (*op.operands, *op.results):
         if (problem := problem_of(value.type)) is not None:
             raise Unsupported(place(op), *problem)
@@ -230,7 +230,7 @@ def check(op: Operation) -> None:
 
 
 def problem_of(type: Attribute) -> tuple[str, str] | None:
-    """Why no memory can hold a tensor of the type, and what to do; empty if it can."""
+    """Return the reason why no memory can hold a tensor of the type, and a hint; None if it can."""
     if not isa(type, TensorType):
         return None
     if DYNAMIC_INDEX in type.get_shape():

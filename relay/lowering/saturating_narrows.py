@@ -1,9 +1,10 @@
-"""Vectors of 32-bit integers that are clamped to 8-bit codes, by AArch64's narrowing with saturation.
+"""Narrows vectors of 32-bit integers that are clamped to 8-bit codes, by AArch64's saturating narrowing instructions.
 
-`trunci(min(max(x + zero, low), high))` is narrowed to 16 bits first, saturated (SQXTN), then zero is added, saturated,
-and the sum is narrowed to 8 bits (SQXTN, SQXTUN): what is saturated on the way is clamped there anyway. Bounds inside
-of the codes' are compared in bytes, 16 at once. Left alone, LLVM clamps 4 numbers at once and looks the bytes up (TBL),
-for which the vectors have to be in neighbouring registers: loops around that move all they have in registers.
+`trunci(min(max(x + zero, low), high))` is narrowed to 16 bits first, with saturation (SQXTN), then zero is added, with
+saturation, and the sum is narrowed to 8 bits (SQXTN, SQXTUN): values that saturate on the way would be clamped anyway.
+Bounds narrower than the codes' range are applied to bytes, 16 at once. Without this, LLVM clamps 4 numbers at once and
+looks the bytes up (TBL), for which the vectors have to be in neighbouring registers, so that the surrounding loops move
+all their register contents.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ LEAST, GREATEST = -(2**15), 2**15 - 1
 
 @dataclass(frozen=True)
 class Narrow:
-    """`min(max(value + zero, low), high)` of vectors, codes of 8 bits."""
+    """`min(max(value + zero, low), high)` of vectors, whose results are 8-bit codes."""
 
     value: SSAValue
     zero: int
@@ -35,7 +36,7 @@ class Narrow:
 
 
 def match_narrow(op: TruncIOp | arith.TruncIOp) -> Narrow | None:
-    """The narrowing from 32 to 8 bits that clamps to codes; None for anything else."""
+    """Return the narrowing from 32 to 8 bits that clamps to codes; None for any other op."""
     value, low, high, zero = op.operands[0], -(2**31), 2**31 - 1, 0
     type = op.results[0].type
     if not is_vector(type) or type.get_shape()[0] % 8 or scalar_of(type) != i8 or scalar_of(value.type) != i32:
@@ -53,7 +54,7 @@ def match_narrow(op: TruncIOp | arith.TruncIOp) -> Narrow | None:
 
 
 def splat(value: SSAValue) -> int | None:
-    """The number in all lanes of a constant."""
+    """Return the number in all lanes of a constant; None if the value is no constant, or lanes differ."""
     if not isinstance(value.owner, arith.ConstantOp):
         return None
     numbers = np.unique(to_numpy(value.owner.value))
@@ -61,8 +62,8 @@ def splat(value: SSAValue) -> int | None:
 
 
 def whole(b: LoopBuilder, value: SSAValue, lanes: int) -> SSAValue:
-    """The value; what a float64 is cut to, by way of 64 bits: LLVM takes a clamped conversion to 32 bits of such a
-    number for one that saturates, which it makes of scalars."""
+    """Return the value; a conversion of float64 is emitted to 64 bits and then truncated: LLVM would turn a clamped
+    conversion to 32 bits into a saturating one, lane by lane."""
     owner = value.owner
     if not isinstance(owner, FPToSIOp | arith.FPToSIOp) or scalar_of(owner.operands[0].type) != f64:
         return value
@@ -74,14 +75,15 @@ def whole(b: LoopBuilder, value: SSAValue, lanes: int) -> SSAValue:
 def clamped(
     b: LoopBuilder, value: SSAValue, low: int, high: int, lanes: int, wide: Attribute, type: Attribute
 ) -> SSAValue:
-    """trunci(min(max(value, low), high)), which LLVM knows as one instruction where the bounds are those of a type."""
+    """Emit trunci(min(max(value, low), high)), for which LLVM selects one instruction if the bounds are those of a
+    type."""
     above = b.add(arith.MaxSIOp(value, vector_constant(b, low, wide, lanes))).result
     inside = b.add(arith.MinSIOp(above, vector_constant(b, high, wide, lanes))).result
     return b.add(TruncIOp(inside, vector_of(type, lanes))).result
 
 
 def narrow(op: TruncIOp | arith.TruncIOp, found: Narrow) -> None:
-    """Replace the op by the narrowing."""
+    """Replace the op by two saturating narrowings."""
     b = Before(op)
     type = op.results[0].type
     assert is_vector(type)

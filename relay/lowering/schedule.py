@@ -1,4 +1,4 @@
-"""`schedule`: `linalg` on memrefs becomes loops; convolutions and products get micro-kernels and packed weights."""
+"""`schedule`: turns `linalg` on memrefs into loops; convolutions and products get micro-kernels and packed weights."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Schedule(TargetPass):
     """Turn `linalg` ops and copies into `scf` loops over `vector`, `arith` and `memref`. Those are `linalg.fill`,
     `linalg.generic` and `memref.copy`.
 
-    A convolution, depthwise convolution or matrix product whose weights every caller gives as constants becomes a
-    register-tiled micro-kernel with the elementwise operation that follows it as epilogue; its weights are packed
-    now. What is chosen depends on what the module's target has. A kernel's attribute `relay.schedule` says what was
-    decided about each of its operations, and why (`print-choices` prints a table). Where it is there before, it is
-    obeyed as far as it says something: `{strategy = "nest"}`, or `{strategy = "contraction", tile = [8, 48]}` for a
-    register tile of 8 pixels x 48 channels. `tile` asks for one, `8x48`, in all kernels without the attribute, and
-    `records`, the text of what `relay.tune` found, for measured schedules in those that it knows. See
-    docs/schedules.md.
+    A convolution, depthwise convolution or matrix product whose weights are constants in every caller becomes a
+    register-tiled micro-kernel, with the elementwise operation that follows it as epilogue; the pass packs its weights.
+    The choice depends on the module's target. A kernel's attribute `relay.schedule` records the decisions about each of
+    its operations, and their reasons (`print-choices` prints a table). If it is there already, the pass follows the
+    decisions in it and makes the others: `{strategy = "nest"}`, or `{strategy = "contraction", tile = [8, 48]}` for a
+    register tile of 8 pixels x 48 channels. The option `tile` asks for one, `8x48`, in all kernels without the
+    attribute, and `records`, the text of the schedules that `relay.tune` measured, applies these to the kernels that it
+    contains. See docs/schedules.md.
     """
 
     name = "schedule"
@@ -110,15 +110,15 @@ class FunctionScheduler:
         erase_dead(self.old.ops, memref.AllocOp | memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp)
         if self.given.calls and not self.target.has_threads and not self.target.has_vectors:
             self.given.narrow()
-            self.given.retire_unread()  # flash is scarce; elsewhere certificates read a bias that the sums start from
+            self.given.retire_unread()  # flash is scarce; elsewhere certificates read the bias in the initial sums
         self.given.erase_retired()
         if opened(self.function) or self.keys is not None:
             close_extents(self.function)
         self.function.properties["function_type"] = FunctionType.from_lists([a.type for a in self.old.args], [])
 
     def recorded(self) -> Decisions | None:
-        """What a record says of a kernel without the attribute; None without one, or where the kernel's constants do
-        not allow it."""
+        """Return the decisions that a record contains for a kernel without the attribute; None without a record, or if
+        it does not apply to the kernel's constants."""
         if not self.known or ATTRIBUTE in self.function.attributes:
             return None
         text = self.known.get(signature_of(self.function, self.given))
@@ -137,7 +137,7 @@ class FunctionScheduler:
             self.builder.location = op.location
             if (unit := self.found.units.get(op)) is not None:
                 around = [each for each in unit.strategy.covers if each is not unit.strategy.op]
-                self.write(around or [op])  # what a strategy reads with others around, it writes itself
+                self.write(around or [op])  # a strategy writes the operands of its own op itself
                 unit.emit(self.emission)
             elif op not in self.done:
                 control = isinstance(op, scf.IfOp | scf.WhileOp)
@@ -152,7 +152,7 @@ class FunctionScheduler:
             self.emission.write(operand)
 
     def control(self, op: Operation) -> None:
-        """Emit branches, or a loop, in their own blocks."""
+        """Emit the contents of branches, or of a loop, in their own blocks."""
         outer, blocks = self.builder.block, [block for region in op.regions for block in region.blocks]
         for block in blocks:
             self.builder.block, ops = block, list(block.ops)

@@ -1,4 +1,4 @@
-"""The pass `select-target-ops`."""
+"""`select-target-ops`: replaces dot products and other ops by the target's instructions."""
 
 from __future__ import annotations
 
@@ -27,21 +27,23 @@ from relay.target.dots import Dot
 SELECTED = frozenset(
     op.name for op in (CallOp, TruncIOp, arith.TruncIOp, arith.MaximumfOp, arith.MinimumfOp, arith.MuliOp, vector.FMAOp)
 )
-"""Names of the ops that it looks at; comparing names is ten times as fast as `isinstance`."""
+"""The names of the ops that the pass examines; comparing names is ten times as fast as `isinstance`."""
 
 
 @dataclass(frozen=True)
 class SelectTargetOps(TargetPass):
-    """Select the target's instruction for each dot product. A call of a function that computes one becomes the LLVM
-    intrinsic, on as many lanes as it takes, or, where the target has none, products in `arith` and `vector`; the
-    functions go. On x86, `arith.maximumf` and `arith.minimumf` of vectors become comparisons and choices, because x86's
-    instruction gives its second operand where one is NaN; the maximum of a softmax, which may ignore NaN, becomes one
-    comparison and one choice. Those of f16 that was widened to f32 become the same where there is no arithmetic of f16:
-    LLVM would compute them in f16, on AArch64 lane by lane. On microcontrollers all of them do: LLVM would call
-    `fmaximumf`, which C libraries of theirs do not have. Where the target has no fused multiply-adds, `vector.fma`
-    becomes a product and a sum: LLVM would call `fmaf` for each lane. On AArch64, vectors that are clamped to 8-bit
-    codes are narrowed twice, with saturation. Where no instruction gives 64 bits of a product (Cortex-M0), `arith.muli`
-    of i64 becomes products of 32 bits: LLVM would call `__muldi3`."""
+    """Select the target's instruction for each dot product.
+
+    A call of a function that computes one becomes the LLVM intrinsic, on as many lanes as it takes, or, if the target
+    has none, products in `arith` and `vector`; the functions are removed. On x86, `arith.maximumf` and `arith.minimumf`
+    of vectors become comparisons and selects, because x86's instruction returns its second operand if one is NaN; the
+    maximum of a softmax, which may ignore NaN, becomes one comparison and one select. Those of f16 that was extended to
+    f32 become the same if the target has no f16 arithmetic: LLVM would compute them in f16, on AArch64 lane by lane. On
+    microcontrollers all of them do: LLVM would call `fmaximumf`, which their C libraries lack. If the target has no
+    fused multiply-adds, `vector.fma` becomes a product and a sum: LLVM would call `fmaf` for each lane. On AArch64,
+    vectors that are clamped to 8-bit codes are narrowed twice, with saturation. If no instruction computes 64 bits of a
+    product (Cortex-M0), `arith.muli` of i64 becomes products of 32 bits: LLVM would call `__muldi3`.
+    """
 
     name: ClassVar[str] = "select-target-ops"
     requires = ("loops",)
@@ -82,7 +84,7 @@ class SelectTargetOps(TargetPass):
 
 
 def dot_products(module: ModuleOp) -> dict[str, tuple[FuncOp, DotProduct]]:
-    """The module's own functions that compute a dot product, by name."""
+    """Return the module's own functions that compute a dot product, by name."""
     private = [each for each in module.ops if isinstance(each, FuncOp) and each.sym_visibility is not None]
     found = ((function, computed_by(function)) for function in private)
     return {function.sym_name.data: (function, dot) for function, dot in found if dot is not None}
@@ -152,14 +154,14 @@ def multiply_by_halves(op: arith.MuliOp) -> None:
 
 
 def were_halves(op: arith.MaximumfOp | arith.MinimumfOp) -> bool:
-    """Whether both numbers are casts of narrower floats."""
+    """Whether both operands are extensions of narrower floats."""
     return all(isinstance(value.owner, arith.ExtFOp) for value in (op.lhs, op.rhs))
 
 
 def choose(op: arith.MaximumfOp | arith.MinimumfOp) -> None:
-    """maximumf %a, %b  =>  select (%b is a number), (select %b > %a, %b, %a), %b: two instructions, one of which does
-    not wait for %a, as a rule what was joined before. Where a number and none may give either, or %b is a constant,
-    %b > %a chooses alone: one instruction."""
+    """maximumf %a, %b  =>  select (%b is a number), (select %b > %a, %b, %a), %b: two selects, one of which does not
+    depend on %a, which is usually the accumulator. If either operand may be returned for a NaN, or %b is a constant,
+    only `select %b > %a` is emitted."""
     b, old, new = Before(op), op.lhs, op.rhs
     better = b.compare(new, "ogt" if isinstance(op, arith.MaximumfOp) else "olt", old)
     best = b.select(better, new, old)
@@ -172,12 +174,12 @@ def choose(op: arith.MaximumfOp | arith.MinimumfOp) -> None:
 
 
 def spelled(b: LoopBuilder, op: CallOp, product: DotProduct, dot: Dot) -> SSAValue:
-    """The dot product as instructions, each on a part of the lanes."""
+    """Return the dot product as intrinsics, each on a part of the lanes."""
     accumulator, data, weights = op.arguments
     lanes, sum = product.lanes, product.sums.element_type
     operands = [(data, 0 if dot.matrix else dot.group), (weights, dot.group // dot.rows)]
     if dot.by_lane and not dot.unsigned:
-        operands.reverse()  # both are signed, and it is the second one of which the instruction takes one lane
+        operands.reverse()  # both are signed; the instruction takes one lane of its second operand
     if dot.adds:
         operands.insert(0, (accumulator, 1))
     parts: list[SSAValue] = []
@@ -194,7 +196,7 @@ def spelled(b: LoopBuilder, op: CallOp, product: DotProduct, dot: Dot) -> SSAVal
 
 
 def spelled_out(b: LoopBuilder, op: CallOp, dot: DotProduct) -> SSAValue:
-    """The dot product as products of extended factors, one product of each sum at a time."""
+    """Return the dot product as products of extended factors, one product of each sum at a time."""
     total, data, weights = op.arguments
     for k in range(dot.group):
         picked = [b.shuffle(value, value, lanes) for value, lanes in zip((data, weights), dot.factors(k), strict=True)]

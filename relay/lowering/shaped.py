@@ -1,4 +1,5 @@
-"""The shaped types of stages 2 and 3, by kind: xDSL's classes are generic in their element type, checks are not."""
+"""The shaped types of stages 2 and 3, by kind: xDSL's classes are generic in their element type, these checks are
+not."""
 
 from __future__ import annotations
 
@@ -25,11 +26,11 @@ class UnknownSize(Unsupported):
 
 
 class Extent(int):
-    """A size known at run time only: `factor` times the length of the sequence, and at most this number.
+    """A size known only at run time: `factor` times the length of the sequence, and at most this integer.
 
-    As a number it is its maximum: what buffers have room for, so that strides are those of the maximum. Loops over it
-    end at run time (`LoopBuilder.loop`). Arithmetic that a count of elements would not survive raises UnknownSize, so
-    that a schedule made for sizes which are known does not take the maximum for the size.
+    As an integer it is its maximum: the size of buffers, so that strides are those of the maximum. Loops over it end at
+    the run-time size (`LoopBuilder.loop`). Arithmetic that would lose the factor raises UnknownSize, so that a schedule
+    for known sizes cannot mistake the maximum for the size.
     """
 
     factor: int
@@ -62,18 +63,18 @@ class Extent(int):
 
 
 def at_most(size: int) -> int:
-    """The size; for one known at run time only, its maximum."""
+    """Return the size as an integer; for one known only at run time, its maximum."""
     return int(size)
 
 
 def elements(shape: tuple[int, ...]) -> int:
-    """How many elements there are, in one row of memory: at run time, where only the leading size is known then; else
-    with the gaps that shorter rows leave."""
+    """Return the number of elements in contiguous memory: known at run time, if only the leading size is; else
+    including the gaps that shorter rows leave."""
     return prod(shape) if leads(shape) else prod(map(int, shape))
 
 
 def leads(shape: tuple[int, ...]) -> bool:
-    """Whether all elements are neighbours in memory: a size known at run time only has no other size before it."""
+    """Whether all elements are contiguous in memory: no size known only at run time has another size before it."""
     behind = False
     for size in shape:
         if behind and isinstance(size, Extent):
@@ -84,18 +85,18 @@ def leads(shape: tuple[int, ...]) -> bool:
 
 @cache
 def vector_of(element: Attribute, lanes: int) -> Vector:
-    """The type of a one-dimensional vector, cached: making it costs as much as an op."""
+    """Return the type of a one-dimensional vector; cached, because creating it costs as much as an op."""
     return VectorType(element, [lanes])
 
 
 @cache
 def memref_type(element: Attribute, *shape: int) -> Buffer:
-    """The type of a memref without a layout, cached."""
+    """Return the type of a memref without a layout, cached."""
     return MemRefType(element, shape)
 
 
 def is_buffer(type: Attribute) -> TypeGuard[Buffer]:
-    """Whether the type is a ranked memref. (`isinstance` asks classes of attributes, which takes ten times as long.)"""
+    """Whether the type is a ranked memref. (`isinstance` on attribute classes takes ten times as long.)"""
     return type.__class__ is MemRefType
 
 
@@ -105,7 +106,7 @@ def is_vector(type: Attribute) -> TypeGuard[Vector]:
 
 
 def buffer_of(value: SSAValue) -> Buffer:
-    """The type of a value that is a memref."""
+    """Return the type of a value that is a memref. Raises ValueError for other values."""
     type = value.type
     if not is_buffer(type):
         raise ValueError(f"expected a memref, got {type}")
@@ -113,19 +114,20 @@ def buffer_of(value: SSAValue) -> Buffer:
 
 
 def root(value: SSAValue) -> SSAValue:
-    """The buffer of which the value is a view or reshape."""
+    """Return the buffer of which the value is a view or reshape, or the value itself."""
     while (op := value.owner).__class__ in KINDS_OF_VIEWS and isinstance(op, VIEWS):
         value = op.operands[0]
     return value
 
 
 def size_of(type: Buffer) -> int:
-    """Bytes of a static memref."""
+    """Return the size in bytes of a static memref."""
     return prod(type.get_shape()) * dtype_of(type.element_type).itemsize
 
 
 def layout(type: Buffer) -> tuple[list[int], int]:
-    """Strides and offset, in elements. The offset is part of the address only here: views keep their base."""
+    """Return strides and offset in elements. The offset becomes part of addresses only here: views keep their base
+    pointer. Raises Unsupported."""
     strides, offset = type.get_strides(), type.get_offset()
     known = [stride for stride in strides or () if stride is not None]
     if strides is None or len(known) != len(strides) or offset is None:
@@ -134,10 +136,10 @@ def layout(type: Buffer) -> tuple[list[int], int]:
 
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:
-    """The shape of a value that is a memref."""
+    """Return the shape of a value that is a memref."""
     return buffer_of(value).get_shape()
 
 
 def scalar_of(type: Attribute) -> Attribute:
-    """The element type of a vector; any other type unchanged."""
+    """Return the element type of a vector; any other type unchanged."""
     return type.element_type if is_vector(type) else type

@@ -1,4 +1,4 @@
-"""`share-kernels`: kernels that differ in numbers only become one."""
+"""`share-kernels`: merges kernels that differ only in constants."""
 
 from __future__ import annotations
 
@@ -37,37 +37,38 @@ from relay.transforms.dead_ops import erase_dead
 from relay.transforms.location import function_of
 
 NUMBERS = (f32, f64, i8, i16, i32, i64)
-"""Types of numbers that a kernel may read instead of containing them; sizes and places stay in its text."""
+"""The types of constants that a merged kernel may load instead of containing them; sizes and indices stay in its
+code."""
 Arguments = Mapping[BlockArgument, Sequence[SSAValue]]
-"""What the calls pass for each argument of a kernel."""
+"""The values that calls pass for each argument of a kernel."""
 Codes = tuple[int, int]
 """The least and the greatest 8-bit code."""
 
 
 class Numbers:
-    """Decides which numbers of kernels may differ: here all of these types."""
+    """Decides which constants of kernels may differ: in this class, all of these types."""
 
     def known(self, op: Operation, index: int, given: Arguments) -> Hashable:
-        """What kernels have in common that differ in the constant that an operation takes; the constant itself if they
-        may not."""
+        """Return a key of the constant that an operation takes, which must be equal in kernels that are merged; the
+        constant itself if it may not differ."""
         constant = op.operands[index].owner
         assert isinstance(constant, arith.ConstantOp)
         splat = not isinstance(constant.value, DenseIntOrFPElementsAttr) or constant.value.is_splat()
         return None if splat and scalar_of(constant.result.type) in NUMBERS else constant.value
 
     def codes(self, op: Operation) -> Codes | None:
-        """The codes to which the operation's body clamps, if it is a part of that."""
+        """Return the codes to which the operation's body clamps, if the operation is part of the clamp; else None."""
         return None
 
     def say(self, block: Block, codes: Codes) -> None:
-        """Have a body that clamps to codes by numbers say so without them."""
+        """Record in a body that its result is within codes, after the constants of its clamp are replaced."""
 
 
 @dataclass
 class Kernel:
-    """A function, its calls, and all inside of it but numbers, in the order of the text. `numbers`: which operands are
-    such, by the place of their operation; `known`: their types, and what has to be the same of them. `same`: kernels
-    that differ from it in other numbers only."""
+    """A function, its calls, and its operations except constants, in the order of the text. `numbers`: operands that
+    are constants, as (position of the operation, index); `known`: their keys; `same`: kernels that differ from it only
+    in constants that may differ."""
 
     function: FuncOp
     calls: Sequence[CallOp]
@@ -78,7 +79,7 @@ class Kernel:
 
     @staticmethod
     def of(function: FuncOp, calls: Sequence[CallOp], inside: Sequence[Operation], rule: Numbers) -> Kernel:
-        """The kernel of a function with these operations; `rule`: which numbers may differ."""
+        """Return the kernel of a function with these operations; `rule`: decides which constants may differ."""
         arguments = function.body.block.args
         given = {argument: [call.arguments[argument.index] for call in calls] for argument in arguments}
         ops = [op for op in inside if not isinstance(op, arith.ConstantOp)]
@@ -95,19 +96,19 @@ class Kernel:
 
     @property
     def key(self) -> object:
-        """Equal kernels have equal ones."""
+        """A key that is equal for kernels that may be merged."""
         names = tuple(op.name for op in self.ops)
         return self.function.function_type, names, tuple(self.numbers), tuple(self.known)
 
     def number(self, place: int, index: int) -> np.generic:
-        """One of the numbers."""
+        """Return the value of a constant operand."""
         constant = self.ops[place].operands[index].owner
         assert isinstance(constant, arith.ConstantOp)
         return to_numpy(constant.value).reshape(-1)[0]
 
     def equals(self, other: Kernel) -> bool:
-        """Whether the other one, whose key is equal, has other numbers at most: `is_structurally_equivalent` of xDSL
-        compares all numbers, and no types of results."""
+        """Whether a kernel with an equal key differs at most in constants that may differ: xDSL's
+        `is_structurally_equivalent` compares all constants, and no result types."""
         value: dict[SSAValue, SSAValue] = {}
         owner: dict[Operation | Block | None, Operation | Block | None] = {}
         for one, two in zip(self.ops, other.ops, strict=True):
@@ -138,7 +139,7 @@ class Kernel:
         return True
 
     def alike(self, one: Operation, two: Operation) -> bool:
-        """Whether the attributes of two ops are equal, names of functions excepted."""
+        """Whether the attributes of two ops are equal, except the function's own name."""
         for a, b in ((one.properties, two.properties), (one.attributes, two.attributes)):
             if not a and not b:
                 continue
@@ -152,20 +153,20 @@ class Kernel:
 
 
 def equal(these: Sequence[Attribute], those: Sequence[Attribute]) -> bool:
-    """Whether attributes are equal, one by one."""
+    """Whether two sequences of attributes are equal."""
     return len(these) == len(those) and all(a is b or a == b for a, b in zip(these, those, strict=True))
 
 
 def is_number(value: SSAValue) -> bool:
-    """Whether a value is a constant, which `Kernel.known` tells."""
+    """Whether a value is a constant, which `Kernel.known` compares."""
     return isinstance(value.owner, arith.ConstantOp)
 
 
 @dataclass(frozen=True)
 class ShareKernels(Pass):
     """Merge vectorized kernels that differ only in their constants into one kernel. Layers that were quantized one by
-    one have such kernels. The one kernel reads its numbers: each call gives them as constants, for each type a buffer.
-    A number that is the same in all calls stays where it is, as do sizes. Code is made once for all of them."""
+    one have such kernels. The merged kernel loads its constants: each call passes them in a buffer for each type. A
+    constant that is equal in all calls stays in the kernel, as do sizes. The code is generated once for all of them."""
 
     name = "share-kernels"
     requires = ("loops",)
@@ -178,13 +179,13 @@ class ShareKernels(Pass):
 
 
 def share_alike(op: ModuleOp, rule: Numbers) -> None:
-    """Make kernels of a target with vectors one that differ only in numbers that may differ."""
+    """Merge kernels that differ only in constants that may differ, for targets with vectors."""
     if not target_of(op).has_vectors:
         return
     functions = [each for each in op.body.block.ops if isinstance(each, FuncOp) and each.body.blocks]
     inside = {function: walked(function) for function in functions}
     graph = CallGraph(inner for ops in inside.values() for inner in ops)
-    shapes: dict[object, list[tuple[FuncOp, Sequence[CallOp], list[Operation]]]] = {}  # most kernels are alone there
+    shapes: dict[object, list[tuple[FuncOp, Sequence[CallOp], list[Operation]]]] = {}  # most shapes have one kernel
     for function, ops in inside.items():
         calls = graph.of(function)
         if function.sym_visibility is not None and calls and all(map(in_public, calls)):
@@ -207,13 +208,13 @@ def share_alike(op: ModuleOp, rule: Numbers) -> None:
 
 
 def in_public(call: CallOp) -> bool:
-    """Whether the call is in a public function: its constants have a place in memory."""
+    """Whether the call is in a public function, whose constants are part of the memory plan."""
     function = function_of(call)
     return function is not None and function.sym_visibility is None
 
 
 def share(kernel: Kernel, rule: Numbers) -> None:
-    """Redirect the calls of all kernels that differ only in numbers to this one."""
+    """Redirect the calls of all kernels in `kernel.same` to this kernel, with their constants as arguments."""
     kernels, block = [kernel, *kernel.same], kernel.function.body.block
     columns: dict[Attribute, dict[bytes, Array]] = {}
     places: list[tuple[Operation, int, Codes | None, tuple[Attribute, bytes]]] = []
@@ -248,7 +249,7 @@ def share(kernel: Kernel, rule: Numbers) -> None:
 
 
 class Given:
-    """Loads the numbers that calls pass, at the start of a kernel, from one more argument for each of their types."""
+    """Loads the constants that calls pass, at the start of a kernel, from one more argument for each type."""
 
     def __init__(self, block: Block, columns: Mapping[Attribute, Mapping[bytes, Array]]):
         self.block, self.start = block, block.first_op
@@ -268,8 +269,8 @@ class Given:
         return op.results[0]
 
     def instead(self, constant: SSAValue, type: Attribute, key: bytes, codes: Codes | None) -> SSAValue:
-        """A number of a column in the place of a constant; one of 8 bits, among these codes, is extended, in a vector
-        it is in every lane."""
+        """Return a loaded number that replaces a constant: extended if it has 8 bits, with the sign of `codes`, and
+        broadcast for a vector."""
         value, wanted = self.known[type, key], constant.type
         if type == wanted:
             return value

@@ -1,8 +1,8 @@
-"""`share-layers`: layers that differ in numbers only become one kernel before they are scheduled.
+"""`share-layers`: merges layers that differ only in constants into one kernel before they are scheduled.
 
-`schedule`, and what follows it, looks at some numbers: the clamp of codes, and their zero point, decide about
-instructions that saturate, zero points of computed matrices about sums of their codes. Kernels whose numbers differ
-there are one if all of them would be scheduled alike.
+`schedule` and later passes depend on some constants: the clamp of codes and their zero point decide about instructions
+that saturate, zero points of computed matrices about sums of their codes. Kernels that differ in these are merged if
+all of them would be scheduled alike.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ FACTORS = frozenset({arith.MulfOp.name, math.FmaOp.name, math.CopySignOp.name})
 CLIPS = frozenset({arith.MinimumfOp.name, arith.MaximumfOp.name, arith.CmpfOp.name, arith.SelectOp.name})
 SATURATED = FACTORS | CLIPS | {arith.AddiOp.name}
 EDGES = (0, 128, -128)
-"""Zero points for which fewer sums of codes are needed than for others."""
+"""Zero points that need fewer sums of codes than others."""
 FLAGS: Mapping[Codes, Attribute] = {codes: flags for flags, codes in RANGES.items() if flags is not None}
 
 
 @dataclass(frozen=True)
 class ShareLayers(Pass):
     """Merge kernels that differ only in their constants into one kernel. Layers that were quantized one by one have
-    such kernels. The one kernel reads its numbers: each call gives them as constants, for each type a buffer. They are
-    scheduled once. Only numbers differ that no schedule depends on: factors, zero points of codes, and the bounds of
-    clamps to all codes; `arith.trunci` then says that it is given a code (`overflow<nuw>` for unsigned ones,
-    `overflow<nsw>` for signed ones). A number that is the same in all calls stays where it is."""
+    such kernels. The merged kernel loads its constants: each call passes them in a buffer for each type. It is
+    scheduled once. Only constants on which no schedule depends may differ: factors, zero points of codes, and the
+    bounds of clamps to all codes; `arith.trunci` then has a flag that its operand is a code (`overflow<nuw>` for
+    unsigned ones, `overflow<nsw>` for signed ones). A constant that is equal in all calls stays in the kernel."""
 
     name = "share-layers"
     requires = ("bufferized", "expanded")
@@ -53,7 +53,7 @@ class ShareLayers(Pass):
 
 
 class FreeNumbers(Numbers):
-    """The numbers on which no schedule depends."""
+    """Decides which constants may differ: those on which no schedule depends."""
 
     def known(self, op: Operation, index: int, given: Arguments) -> Hashable:
         constant = op.operands[index].owner
@@ -79,7 +79,8 @@ class FreeNumbers(Numbers):
 
 
 def free_of(op: Operation, index: int, value: float | None, given: Arguments) -> tuple[Hashable, ...] | None:
-    """What has to be the same of a number that an operation takes; None if all of it has to be."""
+    """Return the key of a constant operand that must be equal in merged kernels; None if the constant itself must be
+    equal."""
     block = op.parent
     if block is None or value is None or not isinstance(generic := block.parent_op(), linalg.GenericOp):
         return None
@@ -101,7 +102,7 @@ def free_of(op: Operation, index: int, value: float | None, given: Arguments) ->
 
 
 def clamped(block: Block) -> tuple[Hashable, ...] | None:
-    """The clamp at the end of a body: that there is none, or that it is that of all codes; None if it is another."""
+    """Return the key of the clamp at the end of a body: no clamp, or a clamp to all codes; None for any other clamp."""
     found = match_clamp(block)
     if found is None:
         return ("clamp", None)
@@ -121,7 +122,7 @@ def is_clip(op: Operation) -> bool:
 
 
 def zero_of(block: Block) -> Operation | None:
-    """The addition of the zero point at the end of a body that clamps codes."""
+    """Return the addition of the zero point at the end of a body that clamps codes, else None."""
     end = block.last_op
     narrow = None if end is None else end.operands[0].owner
     added = narrow.operands[0].owner if isinstance(narrow, Operation) else None
@@ -129,7 +130,7 @@ def zero_of(block: Block) -> Operation | None:
 
 
 def computed(value: SSAValue, given: Arguments) -> SSAValue | None:
-    """The value, unless it is, or shows, an argument for which a call gives a constant."""
+    """Return the value; None if it is, or is a view of, an argument for which a call passes a constant."""
     at = value
     while isinstance(owner := at.owner, Operation) and owner.operands:
         at = owner.operands[0]

@@ -1,4 +1,4 @@
-"""Names that stood here up to 0.1, each with a warning that names its new place. Goes with 0.3."""
+"""Names that were in this module up to 0.1; each gives a warning with its new module. To be removed in 0.3."""
 
 from relay import target
 from relay.doors import door

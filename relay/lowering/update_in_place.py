@@ -1,4 +1,4 @@
-"""`update-in-place`: caches of a model's state are updated where they are, not copied first."""
+"""`update-in-place`: updates caches of a model's state in place instead of copying them first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from relay.passes.target_pass import TargetPass
 from relay.target import CpuTarget
 
 IN_PLACE = "relay.in_place"
-"""An attribute of public functions: inputs with the results in whose place they may lie, `array<i64: argument,
+"""An attribute of public functions: pairs of an input and the result whose memory it may share, `array<i64: argument,
 argument>` each."""
 VIEWS = memref.CollapseShapeOp | memref.ExpandShapeOp
 
@@ -26,10 +26,10 @@ VIEWS = memref.CollapseShapeOp | memref.ExpandShapeOp
 class UpdateInPlace(TargetPass):
     """Skip the copy before an update if the caller passes one buffer as argument and result.
 
-    That is possible for an input of a public function which one kernel reads, and that only to copy it to a result of
+    That is possible for an input of a public function that only one kernel reads, and only to copy it to a result of
     the function, which nothing has used before. The kernel does not copy if the input is null. `relay.in_place` of the
-    public function lists such arguments with the results. Streams give null, so that a step writes what is new of a
-    key-value cache, and nothing else of it. On a GPU, the copy is a launch, which the runtime leaves out.
+    public function lists such arguments with the results. Streams pass null, so that a step writes only the new
+    elements of a key-value cache. On a GPU, the copy is a launch, which the runtime omits.
     """
 
     name = "update-in-place"
@@ -56,7 +56,7 @@ class UpdateInPlace(TargetPass):
 
 
 def updated(argument: BlockArgument, functions: dict[str, func.FuncOp]) -> tuple[BlockArgument, memref.CopyOp] | None:
-    """The result that an input is only copied to, and the copy, in a kernel."""
+    """Return the result to which an input is only copied, and the copy, which is in a kernel; else None."""
     found = list(users(argument))
     if len(found) != 1 or not isinstance(call := found[0][0], func.CallOp) or call.parent is not argument.block:
         return None
@@ -78,7 +78,7 @@ def updated(argument: BlockArgument, functions: dict[str, func.FuncOp]) -> tuple
 
 
 def users(buffer: SSAValue) -> Iterator[tuple[Operation, int]]:
-    """The ops that read or write a buffer or a reshape of it, with the number of the operand."""
+    """Yield the ops that read or write a buffer or a reshape of it, with the number of the operand."""
     for use in buffer.uses:
         if isinstance(use.operation, VIEWS):
             yield from users(use.operation.results[0])
@@ -87,7 +87,7 @@ def users(buffer: SSAValue) -> Iterator[tuple[Operation, int]]:
 
 
 def is_first(op: Operation, argument: BlockArgument) -> bool:
-    """Whether nothing uses the argument of a block before an operation of that block, nor twice in it."""
+    """Whether an operation is the first in the block that uses the block's argument, and uses it once."""
     block, using = argument.block, [user for user, _ in users(argument)]
     holders = {block.find_ancestor_op_in_block(user) for user in using}
     first = next((each for each in block.ops if each in holders), None)

@@ -8,13 +8,13 @@ from xdsl.ir import Block, Operation
 
 
 def walked(op: Operation) -> list[Operation]:
-    """The op and all ops inside it, in program order, like `op.walk()`, which passes each op through three generators
-    per level of nesting."""
+    """Return the op and all ops inside it, in program order, like `op.walk()`, which is slower because each op passes
+    through three generators per level of nesting."""
     return [op, *inside(block for region in op.regions for block in region.blocks)]
 
 
 def inside(blocks: Iterable[Block]) -> list[Operation]:
-    """All ops inside of blocks."""
+    """Return all ops inside blocks, including nested ones."""
     found: list[Operation] = []
     for block in blocks:
         op = block.first_op

@@ -1,1 +1,2 @@
-"""C99 from stage 3: `function` writes the statements, `expressions` has a row per operation, `types` the scalars."""
+"""Writes C99 from stage 3: `function` writes statements, `expressions` has a row per operation, `types` the scalar
+types."""

@@ -1,7 +1,7 @@
-"""Operations without effects as expressions of C: a row each.
+"""Operations without side effects as C expressions, a row for each.
 
-An integer is a signed number of C whose range is known, so that sums that cannot leave their type are written plainly,
-and only the others by functions that wrap. Sums of indices never leave theirs.
+An integer is a signed C integer whose range is known, so that sums that cannot overflow are written plainly, and only
+the others by functions that wrap around. Sums of indices never overflow.
 """
 
 from __future__ import annotations
@@ -17,54 +17,54 @@ from relay.dialects.attributes import to_numpy
 from relay.lowering.c.types import bits, float_literal, integer_literal, range_of, type_name
 
 ATOM, PRODUCT, SUM, OTHER = range(4)
-"""Levels of precedence; OTHER always needs parentheses."""
+"""The levels of precedence; OTHER always needs parentheses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """Text of C; for integers, the range of its values."""
+    """The C text of an expression; for integers, also the range of its values."""
 
     text: str
     level: int = ATOM
     low: int = 0
     high: int = 0
     loads: bool = False
-    """Whether it reads memory, so that it must come before any write."""
+    """Whether the expression reads memory, so that it must be evaluated before later writes."""
 
     def within(self, level: int) -> str:
-        """Its text as a part of an expression of this level."""
+        """Return the text as an operand in an expression of this level, in parentheses if needed."""
         return self.text if self.level <= level else f"({self.text})"
 
 
 Given = Sequence[Expression]
 Helpers = dict[str, str]
-"""Functions of C that expressions call, by name."""
+"""C functions that expressions call, by name."""
 
 
 def full(text: str, type: Attribute, level: int = ATOM) -> Expression:
-    """An expression whose value may be any number of the type."""
+    """Return an expression whose value may be any number of the type."""
     return Expression(text, level, *(range_of(type) if bits(type) else (0, 0)))
 
 
 def ranged(text: str, level: int, low: int, high: int, type: Attribute) -> Expression:
-    """An expression with this range, if the type can hold it; else with that of the type."""
+    """Return an expression with this range, if the type can represent it; else with the type's range."""
     lowest, highest = range_of(type)
     return Expression(text, level, low, high) if lowest <= low and high <= highest else full(text, type, level)
 
 
 def corners(a: Expression, b: Expression, of: Callable[[int, int], int]) -> tuple[int, int]:
-    """The range of a function that is monotonic in each operand, from the corners."""
+    """Return the range of a function that is monotonic in each operand, from the operands' bounds."""
     every = [of(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
     return min(every), max(every)
 
 
 def cast(type: str, value: Expression) -> str:
-    """`(type)value`"""
+    """Return `(type)value`."""
     return f"({type}){value.within(ATOM)}"
 
 
 def helper(helpers: Helpers, name: str, result: str, parameters: str, body: str) -> str:
-    """The name of a function, defined once."""
+    """Define a C function, unless it is defined already; return its name."""
     helpers.setdefault(name, f"static inline {result} {name}({parameters})\n{{\n    {body}\n}}\n")
     return name
 
@@ -77,7 +77,7 @@ ARITHMETIC: Mapping[str, tuple[str, str, Callable[[int, int], int]]] = {
 
 
 def arithmetic(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """A sum, a difference or a product, modulo 2^bits."""
+    """Return a sum, a difference or a product, modulo 2^bits."""
     a, b = given
     sign, word, of = ARITHMETIC[op.name]
     type = op.results[0].type
@@ -107,7 +107,7 @@ def arithmetic(helpers: Helpers, op: Operation, given: Given) -> Expression:
 
 
 def bitwise(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """`&`, `|` and `^`."""
+    """Return `a & b`, `a | b` or `a ^ b`."""
     a, b = given
     type = op.results[0].type
     sign = {"arith.andi": "&", "arith.ori": "|", "arith.xori": "^"}[op.name]
@@ -120,7 +120,7 @@ def bitwise(helpers: Helpers, op: Operation, given: Given) -> Expression:
 
 
 def shift(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """Shifts by less than the bits of the type."""
+    """Return a shift by less than the type's number of bits."""
     a, b = given
     type = op.results[0].type
     name, u = type_name(type), f"uint{bits(type)}_t"
@@ -138,7 +138,7 @@ def shift(helpers: Helpers, op: Operation, given: Given) -> Expression:
 
 
 def quotient(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """Quotients and remainders, rounded to zero; what LLVM leaves open is open."""
+    """Return a quotient or remainder, rounded towards zero; cases that are undefined in LLVM are undefined here."""
     a, b = given
     type = op.results[0].type
     sign, name, u = "/" if "div" in op.name else "%", type_name(type), f"uint{bits(type)}_t"
@@ -154,7 +154,7 @@ def quotient(helpers: Helpers, op: Operation, given: Given) -> Expression:
 
 
 def extreme(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """The larger or the smaller of two integers."""
+    """Return the larger or the smaller of two integers."""
     a, b = given
     type = op.results[0].type
     word, unsigned = op.name[6:9], op.name.endswith("ui") and (a.low < 0 or b.low < 0)
@@ -166,7 +166,7 @@ def extreme(helpers: Helpers, op: Operation, given: Given) -> Expression:
 
 
 def extend(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """More bits of the same number, or of the one that its bits are without a sign."""
+    """Return the number with more bits: sign-extended, or zero-extended from its bits."""
     (a,) = given
     before, after = op.operands[0].type, op.results[0].type
     if op.name == "arith.extsi" and bits(before) == 1:
@@ -179,7 +179,7 @@ def extend(helpers: Helpers, op: Operation, given: Given) -> Expression:
 
 
 def narrow(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """A conversion to fewer bits."""
+    """Return a conversion to fewer bits."""
     (a,) = given
     type = op.results[0].type
     if bits(type) == 1:
@@ -188,14 +188,14 @@ def narrow(helpers: Helpers, op: Operation, given: Given) -> Expression:
 
 
 def index_cast(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """An integer as an index, or an index as an integer."""
+    """Return an integer as an index, or an index as an integer."""
     (a,) = given
     before, after = bits(op.operands[0].type), bits(op.results[0].type)
     return a if before <= after <= 32 else ranged(cast(f"int{after}_t", a), ATOM, a.low, a.high, op.results[0].type)
 
 
 def compare(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """Of integers."""
+    """Return a comparison of integers."""
     a, b = given
     predicate = op.properties["predicate"]
     assert isinstance(predicate, IntegerAttr)
@@ -212,7 +212,7 @@ OPPOSITE = {"eq": "!=", "gt": "<=", "ge": "<", "lt": ">=", "le": ">"}
 
 
 def compare_floats(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """Of floats: comparisons of C are ordered, but `!=`."""
+    """Return a comparison of floats: those of C are ordered, except `!=`."""
     a, b = (each.within(ATOM) for each in given)
     predicate = op.properties["predicate"]
     assert isinstance(predicate, IntegerAttr)
@@ -234,14 +234,14 @@ def compare_floats(helpers: Helpers, op: Operation, given: Given) -> Expression:
 
 
 def select(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """`c ? a : b`"""
+    """Return `c ? a : b`."""
     c, a, b = given
     text = f"{c.within(SUM if c.level < OTHER else OTHER)} ? {a.within(SUM)} : {b.within(SUM)}"
     return Expression(text, OTHER, min(a.low, b.low), max(a.high, b.high))
 
 
 def constant(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """A literal."""
+    """Return a literal."""
     type = op.results[0].type
     value = to_numpy(op.properties["value"]).reshape(-1)[0]
     if bits(type):
@@ -260,14 +260,14 @@ FLOAT_SIGNS = {
 
 
 def float_arithmetic(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """An op on floats, rounded once, in program order."""
+    """Return a float operation, rounded once, in program order."""
     a, b = given
     sign, level = FLOAT_SIGNS[op.name]
     return Expression(f"{a.within(level)} {sign} {b.within(ATOM)}", level)
 
 
 def negate(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """The sign flipped, of zeros, too."""
+    """Return the negated float; zeros are negated, too."""
     (a,) = given
     return Expression(f"-({a.text})" if a.text.startswith("-") else f"-{a.within(ATOM)}", PRODUCT)
 
@@ -276,16 +276,16 @@ ROUNDINGS = {
     "math.round": "(rest >= 0.5) - (rest <= -0.5)",
     "math.roundeven": "(rest > 0.5 || (rest == 0.5 && whole & 1)) - (rest < -0.5 || (rest == -0.5 && whole & 1))",
 }
-"""What is added to a number after truncation, depending on the remainder."""
+"""The correction that is added to a truncated number, depending on the remainder, by kind of rounding."""
 
 
 def only_converted(op: Operation) -> bool:
-    """Whether a float is rounded only to become an integer: then math.h is not needed."""
+    """Whether a float is rounded only to be converted to an integer, so that math.h is not needed."""
     return op.name in ROUNDINGS and all(use.operation.name == "arith.fptosi" for use in op.results[0].uses)
 
 
 def convert(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """Between numbers of different kinds."""
+    """Return a conversion between kinds of numbers."""
     (a,) = given
     before, after = op.operands[0].type, op.results[0].type
     rounding = op.operands[0].owner
@@ -305,7 +305,7 @@ def convert(helpers: Helpers, op: Operation, given: Given) -> Expression:
 
 
 def bit_cast(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """The bits of a float as an integer, or of an integer as a float."""
+    """Return the bits of a float as an integer, or of an integer as a float."""
     before, after = type_name(op.operands[0].type), type_name(op.results[0].type)
     if before == after:
         return given[0]
@@ -328,11 +328,11 @@ LIBRARY = {
     "arith.maxnumf": "fmax",
     "arith.minnumf": "fmin",
 }
-"""Functions of math.h, by their names for doubles."""
+"""The functions of math.h, by their names for doubles."""
 
 
 def library(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """A function of math.h."""
+    """Return a call of a function of math.h."""
     if only_converted(op):
         return given[0]
     name = LIBRARY[op.name] + ("" if type_name(op.results[0].type) == "double" else "f")
@@ -340,13 +340,13 @@ def library(helpers: Helpers, op: Operation, given: Given) -> Expression:
 
 
 def root(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """`1 / sqrt(x)`, both correctly rounded."""
+    """Return `1 / sqrt(x)`, with both operations correctly rounded."""
     double = type_name(op.results[0].type) == "double"
     return Expression(f"1.0 / sqrt({given[0].text})" if double else f"1.0f / sqrtf({given[0].text})", PRODUCT)
 
 
 def float_extreme(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """The larger or the smaller of two floats; NaN if one is; of zeros, the one whose sign says so."""
+    """Return the larger or the smaller of two floats; NaN if one is NaN; of zeros, -0 is less than +0."""
     c, word = type_name(op.results[0].type), op.name[6:9]
     sign, zero = (">", "signbit(a)") if word == "max" else ("<", "signbit(b)")
     body = f"return a != a ? a : b != b ? b : a == b ? ({zero} ? b : a) : a {sign} b ? a : b;"
@@ -355,7 +355,7 @@ def float_extreme(helpers: Helpers, op: Operation, given: Given) -> Expression:
 
 
 def leading_zeros(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """The number of leading zeros; for 0 the width."""
+    """Return the number of leading zeros; for 0 the width."""
     width, c = bits(op.results[0].type), type_name(op.results[0].type)
     test = f"count < {width} && ((value >> ({width - 1} - count)) & 1) == 0"
     body = f"{c} count = 0;\n    while ({test})\n        ++count;\n    return count;"
@@ -364,7 +364,7 @@ def leading_zeros(helpers: Helpers, op: Operation, given: Given) -> Expression:
 
 
 def absolute(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """The absolute value; the lowest number stays as it is."""
+    """Return the absolute value; the lowest number is unchanged."""
     type, c = op.results[0].type, type_name(op.results[0].type)
     u = f"uint{bits(type)}_t"
     name = helper(
@@ -400,4 +400,4 @@ ROWS: Mapping[str, Row] = {
     "math.ctlz": leading_zeros,
     "math.absi": absolute,
 }
-"""Ops without side effects."""
+"""The functions that return the expressions of ops without side effects."""

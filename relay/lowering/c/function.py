@@ -1,4 +1,4 @@
-"""`FunctionWriter`: the text of one function in C, from the loops of stage 3."""
+"""The class `FunctionWriter`: the text of one function in C, from the loops of stage 3."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from relay.lowering.shaped import buffer_of, layout
 from relay.transforms.location import place
 
 LONGEST = 72
-"""The most characters of an expression inside another one; longer ones become variables."""
+"""The most characters of an expression inside another one; longer ones are assigned to variables."""
 LOOPS = "ijklmn"
 POINTER = re.compile(r" *\w+ \*const (\w+) = ")
 ENDS = ("scf.yield", "scf.condition", "func.return")
@@ -27,7 +27,8 @@ ENDS = ("scf.yield", "scf.condition", "func.return")
 
 class FunctionWriter:
     """Writes one function. A value that is used once, in its own block, is written where it is used, unless it reads
-    memory that is written in between; another one is a variable. Memory is an array of its element's type."""
+    memory that is written in between; any other value is assigned to a variable. Memory is an array of its element
+    type."""
 
     def __init__(self, function: FuncOp, helpers: Helpers):
         self.function = function
@@ -35,9 +36,9 @@ class FunctionWriter:
         self.lines: list[str] = []
         self.values: dict[SSAValue, Expression] = {}
         self.waiting: dict[SSAValue, None] = {}
-        """Values that are not written yet and read memory."""
+        """Values that read memory and are not written yet."""
         self.pointers: dict[SSAValue, tuple[str, str]] = {}
-        """A buffer's pointer and the array that it leads to."""
+        """A buffer's pointer, and the array that it points into."""
         self.written: set[str] = set()
         self.depth, self.loops, self.counter = 1, 0, 0
 
@@ -85,13 +86,13 @@ class FunctionWriter:
         return f"{start}{self.counter}"
 
     def body(self, block: Block) -> None:
-        """The operations of a block; what its end takes may still be waiting."""
+        """Write the operations of a block; operands of its terminator may still be waiting to be written."""
         for op in block.ops:
             if op.name not in ENDS:
                 self.operation(op)
 
     def operation(self, op: Operation) -> None:
-        """One operation. Raises Unsupported if it has no translation."""
+        """Write one operation. Raises Unsupported if it has no translation."""
         if (row := ROWS.get(op.name)) is not None:
             self.value(op, row(self.helpers, op, self.taken(op.operands)), op.operands)
         elif (writer := WRITERS.get(op.name)) is not None:
@@ -100,13 +101,14 @@ class FunctionWriter:
             raise Unsupported(f"c: {place(op)}", "has no translation", "run the passes up to plan-memory first")
 
     def taken(self, operands: Sequence[SSAValue]) -> list[Expression]:
-        """The operands as expressions, which stop waiting."""
+        """Return the operands as expressions, which then no longer wait to be written."""
         for value in operands:
             self.waiting.pop(value, None)
         return [self.values[value] for value in operands]
 
     def value(self, op: Operation, found: Expression, operands: Sequence[SSAValue]) -> None:
-        """The result of an operation without effects: kept for its only user, or a variable."""
+        """Record the result of an operation without side effects: as an expression for its only user, or in a
+        variable."""
         result = op.results[0]
         if op.name == "arith.constant" or not result.uses:
             self.values[result] = found
@@ -121,7 +123,7 @@ class FunctionWriter:
             self.waiting[result] = None
 
     def variable(self, value: SSAValue) -> None:
-        """Write a value to a variable now."""
+        """Assign a value to a variable now."""
         found = self.values[value]
         name = self.name("t")
         self.line(f"const {type_name(value.type)} {name} = {found.text};")
@@ -129,18 +131,18 @@ class FunctionWriter:
         self.waiting.pop(value, None)
 
     def settle(self) -> None:
-        """Write the waiting values that read memory, before memory changes."""
+        """Assign waiting values that read memory to variables, before memory changes."""
         for value in list(self.waiting):
             self.variable(value)
 
     def block(self, block: Block) -> None:
-        """A block one level deeper."""
+        """Write a block one level deeper."""
         self.depth += 1
         self.body(block)
         self.depth -= 1
 
     def assign(self, names: Sequence[str], values: Sequence[SSAValue]) -> None:
-        """Assign new numbers to variables, as if all at once."""
+        """Assign new values to variables, as if all at once."""
         self.depth += 1
         found = self.taken(values)
         for number, (name, value) in enumerate(zip(names, values, strict=True)):
@@ -154,7 +156,7 @@ class FunctionWriter:
         self.depth -= 1
 
     def carried(self, values: Sequence[SSAValue], arguments: Sequence[SSAValue]) -> list[str]:
-        """Variables for the values that a loop carries, with their initial numbers."""
+        """Declare variables for the values that a loop carries, with their initial values; return their names."""
         names: list[str] = []
         for value, argument in zip(self.taken(values), arguments, strict=True):
             names.append(name := self.name("v"))
@@ -165,7 +167,7 @@ class FunctionWriter:
     # Memory
 
     def element(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> str:
-        """`a[i * 8 + j]`"""
+        """Return an element's expression, such as `a[i * 8 + j]`."""
         strides, offset = layout(buffer_of(buffer))
         terms: list[str] = []
         for index, stride in zip(self.taken(indices), strides, strict=True):
@@ -180,7 +182,7 @@ class FunctionWriter:
         return f"{self.pointers[buffer][0]}[{' + '.join(terms)}]"
 
     def alias(self, result: SSAValue, source: SSAValue, shift: str = "0") -> None:
-        """The same memory, as an array of the result's elements, from `shift` bytes on."""
+        """Make `result` the same memory as `source` from `shift` bytes on, as an array of the result's elements."""
         pointer, array = self.pointers[source]
         before, after = (memory_name(buffer_of(each).element_type) for each in (source, result))
         if shift != "0":
@@ -196,13 +198,13 @@ class FunctionWriter:
 
 
 def write_load(w: FunctionWriter, op: Operation) -> None:
-    """An element."""
+    """Record the load of an element."""
     assert isinstance(op, memref.LoadOp)
     w.value(op, replace(full(w.element(op.memref, op.indices), op.res.type), loads=True), ())
 
 
 def write_store(w: FunctionWriter, op: Operation) -> None:
-    """An element."""
+    """Write the store of an element."""
     assert isinstance(op, memref.StoreOp)
     (value,) = w.taken([op.value])
     at = w.element(op.memref, op.indices)
@@ -212,24 +214,25 @@ def write_store(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_view(w: FunctionWriter, op: Operation) -> None:
-    """A part of the byte array."""
+    """Name a part of the arena, which is an array of bytes."""
     assert isinstance(op, memref.ViewOp)
     w.alias(op.result, op.source, w.taken([op.byte_shift])[0].text)
 
 
 def write_alias(w: FunctionWriter, op: Operation) -> None:
-    """A reshape or a static subview."""
+    """Name a reshape or a static subview."""
     w.alias(op.results[0], op.operands[0])
 
 
 def write_address(w: FunctionWriter, op: Operation) -> None:
-    """1 for the address of a buffer, 0 for null, which is all that is asked: an index has 32 bits."""
+    """Record 1 for the address of a buffer, 0 for null, because addresses are only compared with null, and an index has
+    32 bits."""
     assert isinstance(op, memref.ExtractAlignedPointerAsIndexOp)
     w.values[op.aligned_pointer] = Expression(f"({w.pointers[op.source][0]} != 0)", ATOM, 0, 1)
 
 
 def write_alloca(w: FunctionWriter, op: Operation) -> None:
-    """A local array of the block."""
+    """Declare a local array of the block."""
     assert isinstance(op, memref.AllocaOp)
     type = buffer_of(op.memref)
     name, size = w.name("s"), 1
@@ -240,7 +243,7 @@ def write_alloca(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_for(w: FunctionWriter, op: Operation) -> None:
-    """A loop that counts."""
+    """Write a counting loop."""
     assert isinstance(op, scf.ForOp)
     for bound in (op.ub, op.step):
         if w.values[bound].loads:
@@ -264,7 +267,7 @@ def write_for(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_if(w: FunctionWriter, op: Operation) -> None:
-    """A branch; its results are variables that both sides set."""
+    """Write a branch; its results are variables that both sides assign."""
     assert isinstance(op, scf.IfOp)
     (condition,) = w.taken([op.cond])
     w.settle()
@@ -283,7 +286,7 @@ def write_if(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_while(w: FunctionWriter, op: Operation) -> None:
-    """A loop that tests in its middle."""
+    """Write a loop with its test in the middle."""
     assert isinstance(op, scf.WhileOp)
     first, second = op.before_region.block, op.after_region.block
     names = w.carried(op.arguments, first.args)
@@ -328,4 +331,4 @@ WRITERS: Mapping[str, Callable[[FunctionWriter, Operation], None]] = {
     "scf.if": write_if,
     "scf.while": write_while,
 }
-"""Ops that become statements."""
+"""The writers of ops that become statements."""

@@ -14,12 +14,12 @@ INDEX_BITS = 32
 
 
 def bits(type: Attribute) -> int:
-    """The bits of an integer or index; 0 for a float."""
+    """Return the bits of an integer or index type; 0 for a float."""
     return INDEX_BITS if isinstance(type, IndexType) else type.width.data if is_integer(type) else 0
 
 
 def type_name(type: Attribute) -> str:
-    """The C spelling of a scalar: integers are signed, a boolean is an `int`. Raises Unsupported."""
+    """Return the C spelling of a scalar type: integers are signed, a boolean is an `int`. Raises Unsupported."""
     if (width := bits(type)) in (1, 8, 16, 32, 64):
         return "int" if width == 1 else f"int{width}_t"
     if (name := FLOATS.get(type.__class__)) is None:
@@ -28,18 +28,18 @@ def type_name(type: Attribute) -> str:
 
 
 def memory_name(type: Attribute) -> str:
-    """The C spelling of an element of an array: booleans take a byte."""
+    """Return the C spelling of an array element's type: booleans are bytes."""
     return "uint8_t" if bits(type) == 1 else type_name(type)
 
 
 def range_of(type: Attribute) -> tuple[int, int]:
-    """The lowest and the highest number of an integer type."""
+    """Return the lowest and the highest number of an integer type."""
     width = bits(type)
     return (0, 1) if width == 1 else (-(1 << width - 1), (1 << width - 1) - 1)
 
 
 def integer_literal(value: int) -> str:
-    """Decimal; numbers that C has no constant for are spelled by their names."""
+    """Return a decimal literal; numbers for which C has no literal are spelled by their macro names."""
     names = {-(1 << 31): "INT32_MIN", -(1 << 63): "INT64_MIN"}
     if value in names or abs(value) < 1 << 31:
         return names.get(value, str(value))
@@ -49,7 +49,8 @@ def integer_literal(value: int) -> str:
 
 
 def float_literal(value: float, double: bool) -> str:
-    """The shortest decimal that reads back as the same number; infinities and NaN by their names in math.h."""
+    """Return the shortest decimal literal that reads back as the same number; infinities and NaN by their names in
+    math.h."""
     if not np.isfinite(value):
         return "NAN" if np.isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
     if double:

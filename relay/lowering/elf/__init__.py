@@ -1,5 +1,5 @@
-"""ELF: relocatable objects, as LLVM writes them, made one shared object that the system's loader takes.
+"""Links relocatable ELF objects, as LLVM writes them, into a shared object that the system's loader accepts.
 
-No linker is needed where a model is built, nor where it runs. `object_file` reads, `machines` knows what relocations
-mean, `shared_object` lays out and writes; `static_library` keeps an object for the linkers of others.
+So neither the machine that builds a model nor the one that executes it needs a linker. `object_file` reads objects,
+`machines` applies relocations, `shared_object` lays out and writes; `static_library` wraps an object for other linkers.
 """

@@ -1,7 +1,7 @@
-"""What relocations mean, by machine; sources: the psABI of x86-64, and "ELF for the Arm 64-bit Architecture".
+"""The relocations of each machine; sources: the psABI of x86-64, and "ELF for the Arm 64-bit Architecture".
 
-S is the symbol's address, A the addend, P the address of the place, G that of the symbol's slot in the global offset
-table, and page(x) is x without its last 12 bits.
+S is the symbol's address, A the addend, P the address of the relocated bytes, G that of the symbol's slot in the global
+offset table, and page(x) is x without its last 12 bits.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from dataclasses import dataclass
 from relay.errors import Unsupported
 
 Patch = Callable[[bytearray, int, int, int], None]
-"""Writes a value into a section: (section, offset, value S + A or G + A, address P)."""
+"""A function that writes a value into a section: (section, offset, value S + A or G + A, address P)."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A processor: how relocations of its code are applied, and what the loader is asked for."""
+    """A processor: how relocations in its code are applied, and the relocations that are left to the loader."""
 
     name: str
     number: int
     page: int
     absolute: int
-    """The relocation whose value only the loader knows."""
+    """The relocation of an absolute address, which only the loader knows."""
     relative: int
     glob_dat: int
-    """What the loader does with it: add the load address; put an imported symbol's address."""
+    """The relocations for the loader: add the load address; store an imported symbol's address."""
     direct: dict[int, Patch]
-    """Relocations by S + A; of an imported function, S is its stub."""
+    """Relocations with the value S + A; for an imported function, S is its stub."""
     by_slot: dict[int, Patch]
-    """Relocations by G + A."""
+    """Relocations with the value G + A."""
     stub: Callable[[int, int], bytes]
-    """Code at an address that jumps to where a slot says: (address, slot)."""
+    """A function that returns code which jumps to the address stored in a slot: (address of the code, slot)."""
 
     def patch(self, kind: int) -> Patch:
-        """Raises Unsupported for a relocation that is not known."""
+        """Return the function that applies a relocation. Raises Unsupported for an unknown one."""
         found = self.direct.get(kind) or self.by_slot.get(kind)
         if found is None:
             raise Unsupported(f"relocation {kind} of {self.name}", "is not known")

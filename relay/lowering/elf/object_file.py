@@ -1,4 +1,4 @@
-"""A relocatable ELF64 object, read: its sections in memory, its symbols, its relocations.
+"""Reads relocatable ELF64 objects: the sections that are in memory at run time, symbols, and relocations.
 
 Source: the System V ABI, chapters "Object Files" (ELF-64 object file format, version 1.5).
 """
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from relay.errors import Malformed
 
 WRITE, ALLOC, EXECUTE = 1, 2, 4
-"""Flags of a section."""
+"""The flags of a section."""
 SYMBOL_TABLE, RELOCATIONS, NO_BITS, IMPLICIT_RELOCATIONS = 2, 4, 8, 9
-"""Types of a section."""
+"""The types of a section."""
 LOCAL, SECTION_SYMBOL, FUNCTION = 0, 3, 2
-"""The binding of symbols that other objects do not see; types of symbols."""
+"""The binding of symbols that other objects do not see, and two types of symbols."""
 UNDEFINED, ABSOLUTE = 0, 0xFFF1
 LARGEST_ALIGNMENT = 1 << 12
 
@@ -28,7 +28,7 @@ RELOCATION = struct.Struct("<QQq")
 
 @dataclass(frozen=True)
 class Symbol:
-    """A name for an offset in a section; `section` is None for what another object, or the system, defines."""
+    """A name for an offset in a section; `section` is None for a symbol that another object, or the system, defines."""
 
     name: str
     section: int | None
@@ -40,7 +40,7 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Relocation:
-    """Put the address of `symbols[symbol]` plus `addend` at `offset`, in the way of this `kind`."""
+    """A relocation: the address of `symbols[symbol]` plus `addend` is stored at `offset`, as its `kind` specifies."""
 
     offset: int
     kind: int
@@ -50,7 +50,7 @@ class Relocation:
 
 @dataclass(frozen=True)
 class Section:
-    """A section that lies in memory when the code runs; `data` is None for zeros."""
+    """A section that is in memory when the code is executed; `data` is None for zeros."""
 
     name: str
     flags: int
@@ -62,7 +62,8 @@ class Section:
 
 @dataclass(frozen=True)
 class ObjectFile:
-    """What one object holds; `sections` by their number in the file, those that lie in memory only."""
+    """The contents of one object; `sections`: by their number in the file, only those that are in memory at run
+    time."""
 
     machine: int
     flags: int
@@ -132,7 +133,8 @@ def _read(data: bytes) -> ObjectFile:
 
 
 def undefined_symbols(data: bytes) -> list[str] | None:
-    """The names that an object of 32 or 64 bits, little-endian, needs of others, sorted; None for what is no ELF."""
+    """Return the names that an object of 32 or 64 bits, little-endian, imports, sorted; None if the data is no ELF
+    file."""
     if data[:4] != b"\x7fELF":
         return None
     wide = data[4] == 2

@@ -1,4 +1,5 @@
-"""Relocatable objects to one shared object: pages to read, to execute and to write, and what the loader must know."""
+"""Links relocatable objects into one shared object: read-only, executable and writable pages, and the loader's
+tables."""
 
 from __future__ import annotations
 
@@ -25,21 +26,21 @@ from relay.lowering.elf.object_file import (
 SEGMENT = struct.Struct("<IIQQQQQQ")
 LOAD, DYNAMIC, STACK = 1, 2, 0x6474E551
 READ = 4
-"""A segment may be read; EXECUTE and WRITE are 1 and 2 there."""
+"""The flag of a readable segment; in segments, EXECUTE and WRITE are 1 and 2."""
 NEEDED = ("libm.so.6", "libc.so.6")
-"""Libraries in which the loader looks for imported functions, besides those that the process has loaded."""
+"""Libraries in which the loader searches imported functions, in addition to those that the process has loaded."""
 ANDROID = ("libm.so", "libc.so")
-"""The same on Android."""
+"""The libraries on Android."""
 ASKED = {"memcpy": "memmove"}
-"""Functions that are imported under another name. The C library has two `memcpy`, and gives who names no version, as
-here, the old one, which is slower; of `memmove`, which does the same and more, it has one."""
+"""Functions that are imported under another name. The C library has two versions of `memcpy`, and without a version, as
+here, binds the old, slower one; it has one `memmove`, which does the same and more."""
 Place = tuple[int, int]
-"""A section: the number of its object, its number there."""
+"""A section: the number of its object, and its number in the object."""
 
 
 @dataclass
 class Part:
-    """One section of the shared object: pieces behind one another, at an address."""
+    """One section of the shared object: contiguous pieces at an address."""
 
     name: str
     kind: int
@@ -66,11 +67,11 @@ class Part:
 
 
 def link(objects: Sequence[bytes], exported: str = "relay_", soname: str = "", needed: Sequence[str] = NEEDED) -> bytes:
-    """The shared object of these objects; global symbols whose names start with `exported` can be looked up. `soname`:
-    the name by which programs that are linked with it ask for it.
+    """Link objects into a shared object; global symbols whose names start with `exported` can be looked up. `soname`:
+    the name by which programs that are linked with it load it.
 
-    Raises Malformed for an object that is damaged or a symbol that two define, Unsupported for another machine's, or a
-    relocation that is not known.
+    Raises Malformed for a damaged object or a symbol that two objects define, Unsupported for an unknown machine or
+    relocation.
     """
     read = [read_object(data) for data in objects]
     machines = {each.machine for each in read}
@@ -84,7 +85,7 @@ def link(objects: Sequence[bytes], exported: str = "relay_", soname: str = "", n
 
 
 class Linker:
-    """One link: `place` decides where sections lie, `patch` fills in addresses, `write` puts the file together."""
+    """One link: `place` assigns sections to parts, `patch` fills in addresses, `write` assembles the file."""
 
     def __init__(
         self, objects: Sequence[ObjectFile], machine: Machine, exported: str, soname: str, needed: Sequence[str]
@@ -105,15 +106,15 @@ class Linker:
         self.names = bytearray(b"\0")
 
     def link(self) -> bytes:
-        """Link all objects."""
+        """Link all objects; return the file."""
         self.define()
         self.place()
         return self.write()
 
-    # What there is
+    # Symbols
 
     def define(self) -> None:
-        """Collect global symbols, and symbols that no object defines."""
+        """Collect the global symbols, and the symbols that no object defines."""
         for number, each in enumerate(self.objects):
             for symbol in each.symbols:
                 if symbol.section is not None and not symbol.local:
@@ -130,7 +131,8 @@ class Linker:
         self.imports = sorted(used)
 
     def place(self) -> None:
-        """Give every section its part, then slots to what is reached through them, and stubs to imported functions."""
+        """Assign every section to a part, then reserve slots for symbols that are reached through them, and stubs for
+        imported functions."""
         for number, each in enumerate(self.objects):
             for index, section in each.sections.items():
                 part = self.part_of(section)
@@ -156,7 +158,7 @@ class Linker:
                             self.stubs[symbol.name] = self.text.reserve(STUB_BYTES, STUB_BYTES)
 
     def part_of(self, section: Section) -> Part:
-        """The part that a section belongs to; what the loader changes must be writable."""
+        """Return the part that a section belongs to; sections that the loader changes must be writable."""
         if section.data is None:
             return self.bss
         if section.flags & EXECUTE:
@@ -167,7 +169,7 @@ class Linker:
     # Addresses
 
     def address(self, number: int, symbol: Symbol) -> int | None:
-        """A symbol's address; None if it is imported."""
+        """Return a symbol's address; None if it is imported."""
         if symbol.section is None:
             if symbol.name not in self.globals:
                 return None
@@ -176,7 +178,7 @@ class Linker:
         return part.address + start + symbol.value
 
     def piece(self, number: int, symbol: Symbol) -> tuple[Part, int]:
-        """The part that a symbol is in, and where its section starts there."""
+        """Return the part that a symbol is in, and the start of its section there."""
         found = self.pieces.get((number, symbol.section or 0))
         if found is None:
             raise Malformed("object code", f"refers to {symbol.name or 'a section'}, which is not in memory")
@@ -222,12 +224,12 @@ class Linker:
     # The file
 
     def name(self, text: str) -> int:
-        """The offset of a name in the table of names that the loader reads."""
+        """Add a name to the loader's table of names; return its offset."""
         self.names += text.encode() + b"\0"
         return len(self.names) - len(text.encode()) - 1
 
     def write(self) -> bytes:
-        """Write the file. Parts get sizes before addresses, and contents after."""
+        """Return the file. Parts get sizes before addresses, and contents afterwards."""
         exports = sorted(name for name in self.globals if name.startswith(self.exported))
         needed = [(1, self.name(name)) for name in self.needed] if self.imports else []
         needed += [(14, self.name(self.soname))] if self.soname else []
@@ -276,14 +278,15 @@ class Linker:
         return self.assemble(shown, segments)
 
     def exported_symbol(self, name: str, at: int, shown: Sequence[Part]) -> bytes:
-        """The row of a symbol that can be looked up."""
+        """Return the row of an exported symbol."""
         number, symbol = self.globals[name]
         part, start = self.piece(number, symbol)
         kind = 0x12 if symbol.function else 0x11
         return SYMBOL.pack(at, kind, 0, 1 + shown.index(part), part.address + start + symbol.value, symbol.size)
 
     def lay_out(self, parts: Sequence[Part]) -> list[tuple[int, list[Part]]]:
-        """Addresses and offsets of the parts; parts of equal rights share pages. Returns the segments."""
+        """Assign addresses and offsets to the parts; parts with equal access rights share pages. Return the
+        segments."""
         segments: list[tuple[int, list[Part]]] = []
         headers = HEADER.size + SEGMENT.size * 6
         address = offset = headers
@@ -304,7 +307,7 @@ class Linker:
         return segments
 
     def assemble(self, parts: Sequence[Part], segments: Sequence[tuple[int, list[Part]]]) -> bytes:
-        """Headers, parts, the table of sections, and the symbols that only tools read."""
+        """Return the file: headers, parts, the table of sections, and the symbols that only tools read."""
         rows: list[bytes] = []
         for number, (flags, inside) in enumerate(segments):
             first, last = inside[0], inside[-1]
@@ -356,7 +359,7 @@ class Linker:
         return bytes(file)
 
     def symbols(self, parts: Sequence[Part]) -> list[Part]:
-        """The names of all functions, for debuggers and profilers."""
+        """Return the tables of all functions' names, for debuggers and profilers."""
         names, rows = bytearray(b"\0"), [bytes(SYMBOL.size)]
         for number, each in enumerate(self.objects):
             for symbol in each.symbols:
@@ -370,6 +373,6 @@ class Linker:
 
 
 def _hashes(count: int) -> bytes:
-    """A hash table of one bucket: the loader looks at every name, and there are few."""
+    """Return a hash table with one bucket: the loader compares every name, of which there are few."""
     chain = [*range(2, count), 0] if count > 1 else []
     return struct.pack(f"<{4 + len(chain)}I", 1, count, 1 if count > 1 else 0, 0, *chain)

@@ -1,4 +1,4 @@
-"""An object as a static library: an archive with the index of symbols that linkers look names up in.
+"""Wraps an object as a static library: an archive with the index of symbols that linkers use.
 
 Source: ar(5), the format of System V and GNU.
 """
@@ -13,7 +13,7 @@ MEMBER = "model.o/"
 
 
 def static_library(code: bytes, symbols: Sequence[str]) -> bytes:
-    """The archive of one object; `symbols`: the names for which a linker takes it."""
+    """Return the archive of one object; `symbols`: the names for which a linker includes it."""
     names = b"".join(name.encode() + b"\0" for name in symbols)
     size = 4 + 4 * len(symbols) + len(names)
     at = len(MAGIC) + 60 + size + size % 2
@@ -22,6 +22,7 @@ def static_library(code: bytes, symbols: Sequence[str]) -> bytes:
 
 
 def _member(name: str, data: bytes) -> bytes:
-    """A header and the data, of an even size; times and owners are 0, so that equal objects are equal libraries."""
+    """Return a header and the data, padded to an even size; times and owners are 0, so that equal objects give equal
+    libraries."""
     header = f"{name:<16}{0:<12}{0:<6}{0:<6}{'100644':<8}{len(data):<10}`\n"
     return header.encode() + data + b"\n" * (len(data) % 2)

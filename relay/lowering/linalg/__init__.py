@@ -1,4 +1,5 @@
-"""How each `relay` op becomes `linalg` and `tensor` ops, split by kind; `LOWERINGS` lists what is not elementwise."""
+"""The lowering of each `relay` op to `linalg` and `tensor` ops, by kind; `LOWERINGS` lists all that are not
+elementwise."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from relay.lowering.linalg import contraction, indexing, matmul, movement, pool,
 from relay.lowering.linalg.emitter import Emitter
 
 Lowering = Callable[[Emitter, Any, Sequence[SSAValue]], Sequence[SSAValue]]
-"""Emits an op for its lowered operands, and returns the new values of its results."""
+"""A function that emits an op for its lowered operands, and returns the lowered results."""
 
 LOWERINGS: dict[type[Operation], Lowering] = {
     relay.ConstantOp: movement.constant,

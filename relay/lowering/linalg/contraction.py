@@ -1,4 +1,5 @@
-"""Convolutions and matrix products: one generic each, whose body is extend, subtract zero point, multiply, add."""
+"""Convolutions and matrix products: one `linalg.generic` each, whose body is extend, subtract zero point, multiply,
+add."""
 
 from __future__ import annotations
 
@@ -18,9 +19,9 @@ from relay.lowering.linalg import narrow
 from relay.lowering.linalg.emitter import Body, Emitter, axes, dims, over, sliding
 
 CODES = IntegerType(8, Signedness.UNSIGNED)
-"""The type of weight codes with a zero point."""
+"""The type of weight codes that have a zero point."""
 DATA_BITS = "relay.data_bits"
-"""The attribute of a product for `data_bits` of `relay.nn.weight_only_dense`."""
+"""The attribute of a product that keeps `data_bits` of `relay.nn.weight_only_dense`."""
 
 
 def zero_point(attr: IntegerAttr | None) -> int:
@@ -34,7 +35,8 @@ def multiply_add(op: relay.Conv2dOp | relay.DenseOp) -> Body:
 
 
 def products(sources: tuple[Attribute, Attribute], zeros: tuple[int, int]) -> Body:
-    """`acc + (a - zero) * (b - zero)` in the accumulator's type, for operands of these level-1 types; bf16 in f32."""
+    """`acc + (a - zero) * (b - zero)` in the accumulator's type, for operands of these `relay` element types; bf16 in
+    f32."""
 
     def body(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
         accumulator = args[2]
@@ -60,14 +62,15 @@ def contract(
     shape: Sequence[int],
     reductions: int,
 ) -> SSAValue:
-    """A sum of products into a new tensor of zeros over the leading dimensions."""
+    """Emit a sum of products, into a new tensor of zeros over the leading dimensions."""
     accumulator = e.filled(shape, op.out_dtype, 0)
     output = axes(len(shape) + reductions, *range(len(shape)))
     return e.generic([data, kernel], [(accumulator, output)], reductions, multiply_add(op))[0]
 
 
 def conv2d(e: Emitter, op: relay.Conv2dOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """Dimensions (n, y, x, o, i, j, c); grouped (n, y, x, g, o, i, j, c); depthwise (n, y, x, c, [m,] i, j)."""
+    """Lower to loops over (n, y, x, o, i, j, c); grouped: (n, y, x, g, o, i, j, c); depthwise: (n, y, x, c, [m,] i,
+    j)."""
     data, kernel = operands
     top, left, bottom, right = int_values(op.padding)
     data = e.pad(data, [(0, 0), (top, bottom), (left, right), (0, 0)], zero_point(op.input_zero_point))
@@ -87,13 +90,14 @@ def first(count: int) -> list[AffineExpr]:
 
 
 def window(op: relay.Conv2dOp, i: int, j: int) -> tuple[AffineExpr, AffineExpr]:
-    """Row and column in the padded image, for output rows and columns in dimensions 1 and 2."""
+    """Return row and column in the padded image, for output rows and columns in dimensions 1 and 2."""
     (sy, sx), (dy, dx) = int_values(op.strides), int_values(op.dilation)
     return sliding(1, sy, i, dy), sliding(2, sx, j, dx)
 
 
 def depthwise(e: Emitter, op: relay.Conv2dOp, data: SSAValue, kernel: SSAValue, result: Sequence[int]) -> SSAValue:
-    """A kernel [h, w, c, 1] counts as [h, w, c]; with a multiplier m the result is [n, y, x, c, m], collapsed."""
+    """Lower a depthwise convolution: a kernel [h, w, c, 1] is collapsed to [h, w, c]; with a multiplier m the result is
+    [n, y, x, c, m], collapsed."""
     height, width, channels, multiplier = dims(kernel)
     if multiplier == 1:
         kernel = e.collapse(kernel, [[0], [1], [2, 3]], [height, width, channels])
@@ -110,7 +114,7 @@ def depthwise(e: Emitter, op: relay.Conv2dOp, data: SSAValue, kernel: SSAValue, 
 def grouped(
     e: Emitter, op: relay.Conv2dOp, data: SSAValue, kernel: SSAValue, result: Sequence[int], groups: int
 ) -> SSAValue:
-    """Channels as (group, channel in group) on both sides."""
+    """Lower a grouped convolution: channels are split into (group, channel in group) on both sides."""
     batch, height, width, channels = dims(data)
     out, *window_shape = dims(kernel)
     split = [[0], [1], [2], [3, 4]]
@@ -124,7 +128,7 @@ def grouped(
 
 
 def dense(e: Emitter, op: relay.DenseOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """Dimensions (m, o, k), the leading axes of the data flattened to m."""
+    """Lower to loops over (m, o, k), with the leading axes of the data flattened to m."""
     data, kernel = operands
     units, inputs = dims(kernel)
     rows = 1
@@ -136,7 +140,8 @@ def dense(e: Emitter, op: relay.DenseOp, operands: Sequence[SSAValue]) -> Sequen
 
 
 def weight_only_dense(e: Emitter, op: relay.WeightOnlyDenseOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """Dimensions (m, o, g, i), the leading axes of the data flattened to m; `i` is a place in block `g`."""
+    """Lower to loops over (m, o, g, i), with the leading axes of the data flattened to m; `i` is a position in block
+    `g`."""
     data, codes, scales, zeros = operands
     units, blocks, block = dims(codes)
     rows = prod(dims(data)[:-1])
@@ -152,7 +157,7 @@ def weight_only_dense(e: Emitter, op: relay.WeightOnlyDenseOp, operands: Sequenc
 
 
 def weight_only_body(type: Attribute) -> Body:
-    """`acc + x * ((code - zero point) * scale)`, of codes of a type."""
+    """`acc + x * ((code - zero point) * scale)`, for codes of a type."""
 
     def body(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
         x, code, scale, zero, accumulator = args

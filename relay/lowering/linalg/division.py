@@ -1,4 +1,4 @@
-"""Scalar code of quotients, remainders and powers, with the guards that they need."""
+"""Scalar code for quotients, remainders and powers, with guards for operands on which the hardware traps."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ def kind_of(op: relay.BinaryOp) -> Kind:
 
 
 class Words:
-    """Integers of 8 and 16 bits compute in 32: their quotients are those of floats, which are exact then and have
-    vectors. (LLVM 22.1 also writes wrong AVX-512 code for signs of vectors of 2 bytes.)"""
+    """The operands of a division. Integers of 8 and 16 bits are computed in 32 bits: their quotients equal those of
+    float division, which is exact for them and has vector instructions. (LLVM 22.1 also miscompiles sign tests of
+    vectors of 2 bytes for AVX-512.)"""
 
     def __init__(self, e: Emitter, op: relay.BinaryOp, xs: Sequence[SSAValue]):
         self.e, self.of = e, kind_of(op)
@@ -30,18 +31,18 @@ class Words:
         self.a, self.b = (self.widened(x) for x in xs) if self.short else xs
 
     def widened(self, x: SSAValue) -> SSAValue:
-        """The number in 32 bits."""
+        """Return the number in 32 bits."""
         if (known := number(x)) is not None:
             mask = (1 << self.width) - 1
             return self.e.constant(known if self.of == "signed" else int(known) & mask, i32)
         return self.e((arith.ExtSIOp if self.of == "signed" else arith.ExtUIOp)(x, i32))
 
     def narrowed(self, x: SSAValue) -> Sequence[SSAValue]:
-        """A result in the type of the operands."""
+        """Return a result in the type of the operands."""
         return [self.e(arith.TruncIOp(x, IntegerType(self.width))) if self.short else x]
 
     def quotient(self) -> SSAValue:
-        """The truncated quotient; 0 for b = 0."""
+        """Return the truncated quotient; 0 for b = 0."""
         e, a, b = self.e, self.a, self.b
         if not self.short:
             return integer_divide(e, a, b, self.of == "signed")
@@ -52,32 +53,33 @@ class Words:
         return e(arith.SelectOp(by_zero, zero, e(arith.FPToSIOp(e(arith.DivfOp(above, below)), i32))))
 
     def remainder(self) -> SSAValue:
-        """`a - b * trunc(a / b)`; of integers 0 where b is."""
+        """Return `a - b * trunc(a / b)`; for integers 0 where b is 0."""
         return (
             self.e(RemFOp(self.a, self.b)) if self.of == "float" else rest_of(self.e, self.a, self.b, self.quotient())
         )
 
 
 def rest_of(e: Emitter, a: SSAValue, b: SSAValue, quotient: SSAValue) -> SSAValue:
-    """`a - b * quotient` of integers; 0 where b is."""
+    """Return `a - b * quotient` of integers; 0 where b is 0."""
     left = e(arith.SubiOp(a, e(arith.MuliOp(quotient, b))))
     zero = e.constant(0, a.type)
     return e(arith.SelectOp(e(arith.CmpiOp(b, zero, "eq")), zero, left))
 
 
 def width_of(type: Attribute) -> int:
-    """The bits of an integer; 0 for a float."""
+    """Return the bits of an integer type; 0 for a float."""
     return type.width.data if isa(type, IntegerType) else 0
 
 
 def divide(e: Emitter, op: relay.DivideOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """Floats divide; integers truncate, by zero gives 0."""
+    """Emit a division; that of integers truncates, and yields 0 for a divisor of 0."""
     words = Words(e, op, xs)
     return [e(arith.DivfOp(xs[0], xs[1]))] if words.of == "float" else words.narrowed(words.quotient())
 
 
 def integer_divide(e: Emitter, a: SSAValue, b: SSAValue, signed: bool) -> SSAValue:
-    """Truncating division; guards what the hardware traps on (0, and -1 for the lowest number) unless b is known."""
+    """Emit a truncating division, guarded against divisors on which the hardware traps (0, and -1 for the lowest
+    dividend), unless b is a constant."""
     make = arith.DivSIOp if signed else arith.DivUIOp
     if number(b) not in (None, 0, -1):
         return e(make(a, b))
@@ -93,7 +95,8 @@ def integer_divide(e: Emitter, a: SSAValue, b: SSAValue, signed: bool) -> SSAVal
 
 
 def floor_divide(e: Emitter, op: relay.FloorDivideOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """Floats: floor of the quotient. Signed: one less than the truncated one if inexact and signs differ."""
+    """Emit a floor division. Floats: floor of the quotient. Signed integers: the truncated quotient, minus one if it is
+    inexact and the signs differ."""
     words = Words(e, op, xs)
     a, b = words.a, words.b
     if words.of == "float":
@@ -117,7 +120,7 @@ def mod(e: Emitter, op: relay.ModOp, xs: Sequence[SSAValue]) -> Sequence[SSAValu
 
 
 def floor_mod(e: Emitter, op: relay.FloorModOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """The remainder, plus b where it is not 0 and has not b's sign."""
+    """Emit the remainder, plus b if the remainder is not 0 and its sign differs from b's."""
     words = Words(e, op, xs)
     b, rest = words.b, words.remainder()
     if words.of == "unsigned":
@@ -134,7 +137,7 @@ def floor_mod(e: Emitter, op: relay.FloorModOp, xs: Sequence[SSAValue]) -> Seque
 
 
 def power(e: Emitter, op: relay.PowerOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """Integers by squaring: a step per bit of the exponent."""
+    """Emit a power; that of integers by repeated squaring, a step per bit of the exponent."""
     base, exponent = xs
     of = kind_of(op)
     if of == "float":

@@ -1,4 +1,4 @@
-"""Which elementwise ops become one loop nest, and the `linalg.generic` of such a group."""
+"""Groups elementwise ops that become one loop nest, and emits the `linalg.generic` of such a group."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ EPILOGUES: dict[type[Operation], tuple[Prologue, Scalar]] = {
     relay.LayerNormOp: (norm.operands, norm.normalise),
     relay.RmsNormOp: (norm.operands, norm.normalise_by_root),
 }
-"""Ops that end in a loop nest over their result: the ops before the nest, and the scalar code inside it."""
+"""Ops that end in a loop nest over their result: a function that emits the ops before the nest, and the scalar code
+inside it."""
 
 
 def fusible(op: Operation) -> bool:
-    """Whether the op can be part of a group."""
+    """Whether the op can be part of a group of elementwise ops."""
     return is_scalar(op) or type(op) in EPILOGUES
 
 
@@ -39,7 +40,7 @@ def result_shape(op: Operation) -> tuple[int, ...]:
 
 
 def reads(op: Operation) -> Sequence[AffineMap | None]:
-    """The map by which each operand is read at a position of the result; None for an operand that is read as a
+    """Return the map by which each operand is read at a position of the result; None for an operand that is read as a
     whole."""
     width = len(result_shape(op))
     match op:
@@ -58,7 +59,7 @@ def reads(op: Operation) -> Sequence[AffineMap | None]:
 
 
 def vector(value: SSAValue, whole: Sequence[int], axis: int) -> AffineMap:
-    """A scalar, one number per index of an axis, or what broadcasts against all axes."""
+    """Return the map of a scalar, of a vector with an element per index of an axis, or of a tensor that broadcasts."""
     if rank(value) > 1:
         return broadcast(shape(value), whole)
     width = len(whole)
@@ -66,7 +67,7 @@ def vector(value: SSAValue, whole: Sequence[int], axis: int) -> AffineMap:
 
 
 def broadcast(given: Sequence[int], wanted: Sequence[int]) -> AffineMap:
-    """numpy's broadcasting: missing axes are leading ones, an axis of 1 is read at 0."""
+    """Return the map of numpy's broadcasting: missing axes are leading ones, an axis of size 1 is read at 0."""
     missing = len(wanted) - len(given)
     results = [
         0 if size == 1 and wanted[missing + i] != 1 else AffineExpr.dimension(missing + i)
@@ -76,14 +77,15 @@ def broadcast(given: Sequence[int], wanted: Sequence[int]) -> AffineMap:
 
 
 class Group:
-    """Ops of one result shape, in program order, that become one `linalg.generic`."""
+    """Ops with equal result shapes, in program order, that become one `linalg.generic`."""
 
     def __init__(self, first: Operation):
         self.ops = [first]
 
 
 def groups(ops: Sequence[Operation], alone: Callable[[Operation], bool]) -> dict[Operation, Group]:
-    """Maximal groups of fusible ops of a block that can each run as a whole: joined greedily from producer to consumer.
+    """Return the maximal groups of fusible ops of a block that can each be computed as a whole, by op: joined greedily
+    from producer to consumer.
 
     Two groups join unless another op or group lies on a path between them, or one is an op that stays `alone`.
     """
@@ -132,7 +134,7 @@ def one_number(value: SSAValue) -> bool:
 
 
 def emit(e: Emitter, group: Group, lowered: Callable[[SSAValue], SSAValue]) -> dict[SSAValue, SSAValue]:
-    """The group's generic; the new value of each result that is used outside the group."""
+    """Emit the group's generic; return the new value of each result that is used outside the group."""
     members = set(group.ops)
     outside = [
         result for op in group.ops for result in op.results if any(use.operation not in members for use in result.uses)
@@ -179,7 +181,7 @@ def emit(e: Emitter, group: Group, lowered: Callable[[SSAValue], SSAValue]) -> d
 
 
 def scalar_constant(e: Emitter, value: SSAValue) -> SSAValue:
-    """The number of a constant of one element."""
+    """Return the element of a constant with one element, as a scalar."""
     owner = value.owner
     assert isinstance(owner, relay.ConstantOp) and isa(value.type, TensorType)
     return e.constant(to_numpy(owner.value).item(), value.type.element_type)

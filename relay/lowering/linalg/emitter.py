@@ -1,4 +1,4 @@
-"""`Emitter`: appends the ops of one source location to a block; what every kind of lowering builds with."""
+"""The class `Emitter`, which appends ops with one source location to a block, and is used by all lowerings."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from relay.lowering.linalg.reassociation import attribute, reassociation
 INDEX = IndexType()
 PARALLEL, REDUCTION = IteratorTypeAttr.parallel(), IteratorTypeAttr.reduction()
 OGT = IntegerAttr(2, i64)
-"""The predicate of `arith.cmpf` for "greater than, and neither is NaN"."""
+"""The predicate of `arith.cmpf` for "greater than, and neither operand is NaN"."""
 
 Kind = Literal["float", "signed", "unsigned"]
 
@@ -46,11 +46,12 @@ Operand = tuple[SSAValue, AffineMap]
 """A tensor, and the map by which an iteration reads or writes it."""
 
 Body = Callable[["Emitter", Sequence[SSAValue]], Sequence[SSAValue]]
-"""Emits the scalar code of a `linalg.generic` for the arguments of its block, and returns the values to yield."""
+"""A function that emits the scalar code of a `linalg.generic` for its block arguments, and returns the values to
+yield."""
 
 
 def kind(type: Attribute) -> Kind:
-    """How elements of a type compute: signed, unsigned or float. `i1` is unsigned."""
+    """Return how elements of a type are computed with: signed, unsigned or float. `i1` is unsigned."""
     if isinstance(type, StoredType):
         return kind(type.storage)
     if isinstance(type, AnyFloat):
@@ -61,7 +62,8 @@ def kind(type: Attribute) -> Kind:
 
 @lru_cache(maxsize=4096)
 def signless(type: Attribute) -> Attribute:
-    """The type without signedness, which lives in the ops from stage 2 down; a narrow type as what memory holds."""
+    """Return the type without signedness, which belongs to the ops from stage 2 on; for a narrow type, its type in
+    memory."""
     if isinstance(type, StoredType):
         return signless(type.storage)
     if is_narrow(type):
@@ -74,25 +76,25 @@ def signless(type: Attribute) -> Attribute:
 
 
 def element(value: SSAValue) -> Attribute:
-    """The element type of a tensor, or the type of a scalar."""
+    """Return the element type of a tensor, or the type of a scalar."""
     return value.type.element_type if isa(value.type, TensorType) else value.type
 
 
 def dims(value: SSAValue) -> tuple[int, ...]:
-    """The shape of a tensor value."""
+    """Return the shape of a tensor value."""
     assert isa(value.type, TensorType)
     return value.type.get_shape()
 
 
 def lowest(type: Attribute) -> float | int:
-    """The smallest number of a level-1 element type; minus infinity for floats."""
+    """Return the lowest number of an element type of `relay`; minus infinity for floats."""
     return (
         -np.inf if isinstance(type, AnyFloat) else 0 if kind(type) == "unsigned" else int(np.iinfo(dtype_of(type)).min)
     )
 
 
 def highest(type: Attribute) -> float | int:
-    """The largest number of a level-1 element type; infinity for floats."""
+    """Return the highest number of an element type of `relay`; infinity for floats."""
     if isinstance(type, AnyFloat):
         return np.inf
     return 1 if type == IntegerType(1) else int(np.iinfo(dtype_of(type)).max)
@@ -103,23 +105,23 @@ def identity(rank: int) -> AffineMap:
 
 
 def over(rank: int, expressions: Sequence[AffineExpr | int]) -> AffineMap:
-    """The map from `rank` dimensions to these expressions; numbers are constants."""
+    """Return the map from `rank` dimensions to these expressions; integers become constants."""
     return AffineMap(rank, 0, tuple(AffineExpr.constant(x) if isinstance(x, int) else x for x in expressions))
 
 
 def axes(rank: int, *positions: int) -> AffineMap:
-    """The map from `rank` dimensions to some of them."""
+    """Return the map from `rank` dimensions to those at `positions`."""
     return over(rank, [AffineExpr.dimension(p) for p in positions])
 
 
 def sliding(position: int, stride: int, offset: int, dilation: int) -> AffineExpr:
-    """`position * stride + offset * dilation` of two dimensions, without factors of one."""
+    """Return `position * stride + offset * dilation`, for two dimensions, without factors of one."""
     a, b = AffineExpr.dimension(position), AffineExpr.dimension(offset)
     return (a if stride == 1 else a * stride) + (b if dilation == 1 else b * dilation)
 
 
 def number(value: SSAValue) -> float | int | None:
-    """The value of a scalar `arith.constant`."""
+    """Return the value of a scalar `arith.constant`, else None."""
     match value.owner:
         case arith.ConstantOp(value=IntegerAttr() as attr):
             return attr.value.data
@@ -131,8 +133,8 @@ def number(value: SSAValue) -> float | int | None:
 
 @dataclass(frozen=True)
 class Clip:
-    """`min(max(x, low), high)` of floats, or with `x > low ? x : low` in place of the maximum, which `raises` what is
-    no number to `low`."""
+    """`min(max(x, low), high)` of floats. If `raises`, the maximum is written `x > low ? x : low`, which turns NaN into
+    `low`."""
 
     x: SSAValue
     low: float
@@ -141,7 +143,8 @@ class Clip:
 
 
 def clip_of(op: Operation) -> Clip | None:
-    """The clip that ends in a minimum; None if its operand is not a maximum of a float and a constant."""
+    """Return the clip that ends in a minimum; None if the minimum's operand is not a maximum of a float and a
+    constant."""
     if not isinstance(op, arith.MinimumfOp):
         return None
     lower, high = op.lhs.owner, number(op.rhs)
@@ -158,7 +161,7 @@ def clip_of(op: Operation) -> Clip | None:
 
 
 class Emitter:
-    """Appends ops with one source location to a block. Constants go to the block of the function, without
+    """Appends ops with one source location to a block. Constants are added to the function's block, without
     duplicates."""
 
     def __init__(
@@ -171,7 +174,7 @@ class Emitter:
         self._constants: dict[Attribute, SSAValue] = {}
 
     def at(self, location: LocationAttr) -> Emitter:
-        """An emitter for the same block and another source location."""
+        """Return an emitter for the same block and another source location."""
         return Emitter(self.block, location, self.root, self.before)
 
     def __call__(self, op: Operation) -> SSAValue:
@@ -184,7 +187,7 @@ class Emitter:
         return op.results[0]
 
     def constant(self, value: float | int | np.generic, type: Attribute) -> SSAValue:
-        """A scalar `arith.constant` of a signless type, in the function's block."""
+        """Return a scalar `arith.constant` of a signless type, in the function's block."""
         if is_narrow(type):
             type, dtype = storage_type(type), dtype_of(type)
             value = np.asarray(converted(np.asarray(value), dtype)).view(f"u{dtype.itemsize}").item()
@@ -200,7 +203,8 @@ class Emitter:
         return root._constants[attr]
 
     def tensor_constant(self, array: Array, label: str = "constant") -> SSAValue:
-        """An `arith.constant` tensor of a signless type: `dense` if small, else `dense_resource`; shares the memory."""
+        """Return an `arith.constant` tensor of a signless type: `dense` if small, else `dense_resource`, which shares
+        the array's memory."""
         if array.dtype.kind == "u" or is_extended(array.dtype):
             array = array.view(f"i{array.dtype.itemsize}")
         weight = elements(array, label=label)
@@ -215,14 +219,14 @@ class Emitter:
         return self(tensor.EmptyOp([], ranked_type(element, tuple(shape))))
 
     def filled(self, shape: Sequence[int], element: Attribute, value: float | int) -> SSAValue:
-        """A tensor with one number everywhere."""
+        """Return a tensor with the same value in all elements."""
         scalar, empty = self.constant(value, element), self.empty(shape, element)
         return self(FillOp([scalar], [empty], [empty.type]))
 
     def generic(
         self, inputs: Sequence[Operand], outputs: Sequence[Operand], reductions: int, body: Body
     ) -> Sequence[SSAValue]:
-        """A `linalg.generic` whose last `reductions` dimensions are reduced; its results."""
+        """Emit a `linalg.generic` whose last `reductions` dimensions are reduced; return its results."""
         every = [*inputs, *outputs]
         block = Block(arg_types=[element(value) for value, _ in every])
         inner = Emitter(block, self.location, self.root)
@@ -244,7 +248,8 @@ class Emitter:
     def map(
         self, inputs: Sequence[Operand], shape: Sequence[int], elements: Sequence[Attribute], body: Body
     ) -> Sequence[SSAValue]:
-        """A parallel `linalg.generic` that makes new tensors of one shape; empty tensors need none."""
+        """Emit a parallel `linalg.generic` that computes new tensors of one shape; for empty tensors, no op is emitted.
+        Return the tensors."""
         outputs = [(self.empty(shape, element), identity(len(shape))) for element in elements]
         if 0 in shape:
             return [value for value, _ in outputs]
@@ -252,11 +257,11 @@ class Emitter:
         return self.generic(inputs, outputs, 0, lambda e, args: body(e, args[:count]))
 
     def copy(self, value: SSAValue, map: AffineMap, shape: Sequence[int]) -> SSAValue:
-        """The elements of a tensor, read through a map, as a new tensor."""
+        """Return the elements of a tensor, read through a map, as a new tensor."""
         return self.map([(value, map)], shape, [element(value)], lambda _, args: args)[0]
 
     def pad(self, value: SSAValue, widths: Sequence[tuple[int, int]], fill: float | int) -> SSAValue:
-        """`tensor.pad` by (before, after) per axis; the value itself if all are zero."""
+        """Emit `tensor.pad` by (before, after) per axis; return the value itself if all widths are zero."""
         if not any(before or after for before, after in widths):
             return value
         scalar = self.constant(fill, element(value))
@@ -269,9 +274,9 @@ class Emitter:
         return self(tensor.PadOp(value, [], [], Region(block), low, high, TensorType(element(value), shape)))
 
     def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
-        """`tensor.collapse_shape` or `tensor.expand_shape`, both (through one dimension) where neither suffices.
+        """Emit `tensor.collapse_shape` or `tensor.expand_shape`, or both (through one dimension) if neither suffices.
 
-        From or to rank 0 it is a copy: xDSL does not accept a reassociation without groups.
+        From or to rank 0 a copy is emitted: xDSL does not accept a reassociation without groups.
         """
         given, wanted = dims(value), tuple(shape)
         if given == wanted:
@@ -303,13 +308,14 @@ class Emitter:
     # Scalars
 
     def widen(self, value: SSAValue, of: Attribute, to: Attribute) -> SSAValue:
-        """An integer of level-1 type `of` in a type at least as wide; a float as it is."""
+        """Extend an integer of `relay` element type `of` to a type that is at least as wide; return a float
+        unchanged."""
         if value.type == to or not isa(to, IntegerType):
             return value
         return self(arith.ExtUIOp(value, to) if kind(of) == "unsigned" else arith.ExtSIOp(value, to))
 
     def index(self, dimension: int) -> SSAValue:
-        """The number of the current iteration along a dimension."""
+        """Return the index of the current iteration along a dimension."""
         return self(IndexOp(dimension))
 
     def to_index(self, value: SSAValue) -> SSAValue:

@@ -1,4 +1,4 @@
-"""gemmlowp's fixed-point primitives on scalars, exact. Source: gemmlowp `fixedpoint.h`; TFLite `GetReciprocal`."""
+"""gemmlowp's fixed-point primitives on scalars, bit-exact. Source: gemmlowp `fixedpoint.h`; TFLite `GetReciprocal`."""
 
 from __future__ import annotations
 
@@ -24,13 +24,12 @@ MODES = {
     "tflite_single": RoundingMode.SINGLE_ROUND,
     "upward": RoundingMode.SINGLE_ROUND,
 }
-"""Both single roundings are halves up, which is `SINGLE_ROUND`."""
+"""The mode of `tosa.apply_scale` by rounding; both single roundings round halves up, which is `SINGLE_ROUND`."""
 
 
 def fixed_point_multiply(e: Emitter, op: relay.FixedPointMultiplyOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """`tosa.apply_scale` with shift 31 - exponent. For `tflite` a positive exponent shifts the value left before it,
-    where it wraps. `tonearest` has no mode there: it is plain arithmetic.
-    """
+    """Emit `tosa.apply_scale` with shift 31 - exponent. For `tflite`, a positive exponent shifts the value left first,
+    with wrap-around. `tonearest` has no such mode, and becomes plain arithmetic."""
     value, multiplier, exponent = xs
     if op.rounding.data == "tonearest":
         return [to_nearest(e, value, multiplier, exponent)]
@@ -55,7 +54,8 @@ def fixed_point_multiply(e: Emitter, op: relay.FixedPointMultiplyOp, xs: Sequenc
 
 
 def may_be_positive(value: SSAValue) -> bool:
-    """Whether a number of the tensor may be above 0: not if it is a constant of others, in all calls of its kernel."""
+    """Whether an element of the tensor may be positive; False only for constants without such elements, including
+    arguments for which all calls pass such constants."""
     owner = value.owner
     if isinstance(owner, relay.ConstantOp | arith.ConstantOp):
         return bool(to_numpy(owner.value).max(initial=0) > 0)
@@ -70,7 +70,8 @@ def may_be_positive(value: SSAValue) -> bool:
 
 
 def to_nearest(e: Emitter, value: SSAValue, multiplier: SSAValue, exponent: SSAValue) -> SSAValue:
-    """`(p + 2^(s-1) - (p < 0)) >> s` in i64, p the product, s = 31 - exponent: halves away from zero."""
+    """Emit `(p + 2^(s-1) - (p < 0)) >> s` in i64, where p is the product and s = 31 - exponent: halves are rounded away
+    from zero."""
     product = e(arith.MuliOp(e(arith.ExtSIOp(value, i64)), e(arith.ExtSIOp(multiplier, i64))))
     shift = e(arith.ExtSIOp(e(arith.SubiOp(e.constant(31, i32), exponent)), i64))
     half = e(arith.ShLIOp(e.constant(1, i64), e(arith.SubiOp(shift, e.constant(1, i64)))))
@@ -80,7 +81,7 @@ def to_nearest(e: Emitter, value: SSAValue, multiplier: SSAValue, exponent: SSAV
 
 
 def high_multiply(e: Emitter, a: SSAValue, b: SSAValue) -> SSAValue:
-    """`(a * b + 2^30) >> 31`, the square of the lowest number saturated."""
+    """Emit `(a * b + 2^30) >> 31`, where the square of the lowest number saturates."""
     product = e(arith.MuliOp(e(arith.ExtSIOp(a, i64)), e(arith.ExtSIOp(b, i64))))
     rounded = e(arith.ShRSIOp(e(arith.AddiOp(product, e.constant(1 << 30, i64))), e.constant(31, i64)))
     one_is_not_lowest = any(number(x) not in (None, LOWEST) for x in (a, b))
@@ -89,7 +90,7 @@ def high_multiply(e: Emitter, a: SSAValue, b: SSAValue) -> SSAValue:
 
 
 def rounding_right_shift(e: Emitter, x: SSAValue, amount: SSAValue) -> SSAValue:
-    """`x / 2^amount`, halves away from zero: `(x >> n) + ((x & mask) > (mask >> 1) + (x < 0))`."""
+    """Emit `x / 2^amount`, halves rounded away from zero: `(x >> n) + ((x & mask) > (mask >> 1) + (x < 0))`."""
     known = number(amount)
     if known == 0:
         return x
@@ -107,7 +108,7 @@ def rounding_right_shift(e: Emitter, x: SSAValue, amount: SSAValue) -> SSAValue:
 
 
 def saturating_left_shift(e: Emitter, x: SSAValue, amount: int) -> SSAValue:
-    """`x * 2^amount`, saturated."""
+    """Emit `x * 2^amount`, saturated."""
     threshold = (1 << (31 - amount)) - 1
     shifted = e(arith.ShLIOp(x, e.constant(amount, i32)))
     over = e(arith.CmpiOp(x, e.constant(threshold, i32), "sgt"))
@@ -117,7 +118,7 @@ def saturating_left_shift(e: Emitter, x: SSAValue, amount: int) -> SSAValue:
 
 
 def reciprocal(e: Emitter, x: SSAValue) -> Sequence[SSAValue]:
-    """(mantissa, headroom) of `relay.fixed_point_reciprocal`: three Newton-Raphson steps in Q2.29."""
+    """Return (mantissa, headroom) of `relay.fixed_point_reciprocal`, by three Newton-Raphson steps in Q2.29."""
     headroom = e(math.CountLeadingZerosOp(x))
     fraction = e(arith.AddiOp(e(arith.ShLIOp(x, headroom)), e.constant(LOWEST, i32)))
     half = e(arith.AddiOp(e(arith.ShRUIOp(fraction, e.constant(1, i32))), e.constant(1 << 30, i32)))

@@ -1,7 +1,7 @@
-"""Reading from and writing to places that are data.
+"""Reads from, and writes to, positions that depend on data.
 
-Nothing is written to a place that data names: every element of a result looks through the updates for its own, in
-order. So what is added up does not depend on how loops are split, and places that are not there do no harm.
+No element is stored at a data-dependent position: every element of a result searches the updates for those at its own
+position, in order. So sums do not depend on how loops are divided, and positions out of range are harmless.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def reverse_sequence(e: Emitter, op: relay.ReverseSequenceOp, operands: Sequence
 
 
 def signed_index(e: Emitter, value: SSAValue, type: Attribute) -> SSAValue:
-    """An index of level-1 type `type` as an `i64`."""
+    """Return an index of `relay` element type `type` as an `i64`."""
     assert isa(type, IntegerType)
     return e.widen(value, type, i64) if type.width.data < 64 else value
 
@@ -60,17 +60,17 @@ def signed_index(e: Emitter, value: SSAValue, type: Attribute) -> SSAValue:
 JOINED: dict[str, type[TensorOp]] = {
     "add": relay.AddOp, "mul": relay.MultiplyOp, "min": relay.MinimumOp, "max": relay.MaximumOp,
 }  # fmt: skip
-"""How an update changes what is known, unless it replaces it."""
+"""The op by which an update is combined with the current value; modes that are not listed replace the value."""
 
 
 def joined(e: Emitter, mode: str, hit: SSAValue, update: SSAValue, known: SSAValue, type: Attribute) -> SSAValue:
-    """What is known, changed by the update where that hits."""
+    """Return the current value, combined with the update where `hit` is true."""
     changed = e(BINARY[JOINED[mode]][kind(type)](known, update)) if mode in JOINED else update
     return e(arith.SelectOp(hit, changed, known))
 
 
 def scatter(e: Emitter, op: relay.ScatterOp | relay.ScatterAddOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """Dimensions: those of the result, and the updates along the axis."""
+    """Lower to loops over the dimensions of the result, and the updates along the axis."""
     source, indices, updates = operands
     whole = shape(op.result)
     axis, width = axis_of(op.axis.value.data, len(whole), op.name), len(whole)
@@ -97,7 +97,7 @@ def scatter(e: Emitter, op: relay.ScatterOp | relay.ScatterAddOp, operands: Sequ
 
 
 def scatter_nd(e: Emitter, op: relay.ScatterNdOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """Dimensions: those of the result, and those of the updates' places."""
+    """Lower to loops over the dimensions of the result, and those of the updates' positions."""
     source, indices, updates = operands
     whole, outer, coordinates = shape(op.result), rank(op.indices) - 1, shape(op.indices)[-1]
     width = len(whole)
@@ -124,7 +124,7 @@ def scatter_nd(e: Emitter, op: relay.ScatterNdOp, operands: Sequence[SSAValue]) 
 
 
 def strided_set(e: Emitter, op: relay.StridedSetOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """The value inserted into a copy."""
+    """Insert the value into a copy of the source."""
     source, value = operands
     whole = e.copy(source, identity(rank(op.input)), shape(op.result))
     begin, strides = int_values(op.begin), int_values(op.strides)
@@ -136,7 +136,8 @@ def strided_set(e: Emitter, op: relay.StridedSetOp, operands: Sequence[SSAValue]
 def dynamic_update_slice(
     e: Emitter, op: relay.DynamicUpdateSliceOp, operands: Sequence[SSAValue]
 ) -> Sequence[SSAValue]:
-    """The update inserted at an offset that is computed along each axis where it is smaller."""
+    """Insert the update at a computed offset, clamped to the source's size, along each axis where the update is
+    smaller."""
     source, update, start = operands
     whole, part = shape(op.result), dims(update)
     if 0 in part:

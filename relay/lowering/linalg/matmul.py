@@ -1,4 +1,4 @@
-"""Products of two stacks of matrices, both computed at run time."""
+"""Products of two stacks of matrices that are both computed at run time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from relay.transforms.location import place
 
 
 def batch_matmul(e: Emitter, op: relay.BatchMatmulOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """Dimensions (batch, m, n, k); each operand is read as it is stored."""
+    """Lower to loops over (batch, m, n, k); each operand is read as it is stored."""
     if rank(op.tensor_a) != 3 or shape(op.tensor_a)[0] != shape(op.tensor_b)[0]:
         raise Unsupported(place(op), "broadcasts its leading axes", "run legalize first")
     sources = tensor(op.tensor_a).element_type, tensor(op.tensor_b).element_type

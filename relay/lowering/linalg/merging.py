@@ -1,8 +1,9 @@
-"""Sorting long axes by merging runs of 1, 2, 4 ... elements: `n log^2 n` comparisons.
+"""Sorts long axes by merging runs of 1, 2, 4 ... elements: `n log^2 n` comparisons.
 
-Every element of a merged pair of runs finds its source for itself: by bisection, how many of the elements before it are
-of the first run (Odeh et al., "Merge Path", 2012). So nothing is written to a place that data names, no branch depends
-on data, and all elements of a pass are independent. Where two elements are equal, that of the first run comes first.
+Every element of a merged pair of runs finds its source independently: by bisection, how many of the elements before it
+are from the first run (Odeh et al., "Merge Path", 2012). So no element is stored at a data-dependent position, no
+branch depends on data, and all elements of a pass are independent. Equal elements stay in order: that of the first run
+comes first.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ from xdsl.ir import SSAValue
 from relay.lowering.linalg.emitter import Emitter, dims, element
 
 Before = Callable[[Emitter, SSAValue, SSAValue], SSAValue]
-"""Whether the first element goes before the second, and is not equal to it."""
+"""A function that emits whether the first element sorts before the second, and is not equal to it."""
 
 
 def merged(
     e: Emitter, keys: SSAValue, axis: int, before: Before, wanted: Sequence[IntegerType | None], count: int
 ) -> Sequence[SSAValue]:
-    """The first `count` elements in order, along an axis: their keys for None, their indices for a type."""
+    """Return the first `count` elements in order along an axis: for each of `wanted`, their keys (None), or their
+    indices in an integer type."""
     size, width = dims(keys)[axis], 1
     indices: SSAValue | None = None
     results: Sequence[SSAValue] = []
@@ -43,8 +45,8 @@ def merged(
 
 @dataclass(frozen=True)
 class Pair:
-    """Runs of this width along an axis, each next to the one that it is merged with. Without `indices`, those of the
-    elements where they are."""
+    """Neighbouring runs of width `width` along an axis, which are merged in pairs. Without `indices`, elements are
+    still at their original positions."""
 
     keys: SSAValue
     indices: SSAValue | None
@@ -53,12 +55,12 @@ class Pair:
     before: Before
 
     def body(self, types: Sequence[IntegerType | None]) -> Callable[[Emitter, Sequence[SSAValue]], Sequence[SSAValue]]:
-        """What an element of the result is: a key or an index, for each of the types."""
+        """Return the body that computes an element of each result: a key or an index, by type."""
         return lambda e, _: Place(e, self).results(types)
 
 
 class Place:
-    """Computes where the element at the current place of the result comes from."""
+    """Computes the source of the element at the current position of the result."""
 
     def __init__(self, e: Emitter, pair: Pair):
         self.e, self.pair, self.size = e, pair, dims(pair.keys)[pair.axis]
@@ -76,13 +78,14 @@ class Place:
         return self.e(arith.MinSIOp(self.e(arith.MaxSIOp(value, low)), high))
 
     def read(self, source: SSAValue, at: SSAValue) -> SSAValue:
-        """An element on the line along the axis."""
+        """Return an element at a position along the axis, on the current line."""
         places = [self.e.index(d) for d in range(len(dims(source)))]
         places[self.pair.axis] = self.e.to_index(at)
         return self.e.extract(source, places)
 
     def results(self, types: Sequence[IntegerType | None]) -> Sequence[SSAValue]:
-        """The bisection: `count` elements before this one are of the first run, or one of 2^n more, for n falling."""
+        """Return the element's key or indices, found by bisection of the number of preceding elements that are from the
+        first run."""
         e, pair, width = self.e, self.pair, self.number(self.pair.width)
         zero, one, end = self.number(0), self.number(1), self.number(self.size - 1)
         here = e(arith.IndexCastOp(e.index(pair.axis), i32))

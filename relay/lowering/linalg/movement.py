@@ -1,4 +1,4 @@
-"""Ops that move data without computing."""
+"""Ops that move elements without computing on them."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def pad(e: Emitter, op: relay.PadOp, operands: Sequence[SSAValue]) -> Sequence[S
 
 
 def concatenate(e: Emitter, op: relay.ConcatenateOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """Each operand inserted into one tensor at its place."""
+    """Insert each operand into one tensor, at its offset."""
     result = shape(op.result)
     axis = axis_of(op.axis.value.data, len(result), op.name)
     whole = e.empty(result, element(operands[0]))
     offsets = [0] * len(result)
     for value in operands:
-        if 0 in dims(value):  # a kernel that copies nothing would write an element
+        if 0 in dims(value):  # an empty operand: a kernel would write an element
             continue
         whole = e(tensor.InsertSliceOp.get(value, whole, dims(value), offsets, [1] * len(result)))
         offsets[axis] += dims(value)[axis]
@@ -46,7 +46,8 @@ def concatenate(e: Emitter, op: relay.ConcatenateOp, operands: Sequence[SSAValue
 
 
 def strided_slice(e: Emitter, op: relay.StridedSliceOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """`tensor.extract_slice`, copied unless elementwise code reads it; backwards by computed positions."""
+    """Emit `tensor.extract_slice`, and a copy unless elementwise code reads it; negative strides become computed
+    positions."""
     source, result = operands[0], shape(op.result)
     begin, strides = int_values(op.begin), int_values(op.strides)
     if min(strides, default=1) > 0:
@@ -67,7 +68,7 @@ def strided_slice(e: Emitter, op: relay.StridedSliceOp, operands: Sequence[SSAVa
 
 
 def position(e: Emitter, value: SSAValue, type: Attribute, size: int) -> SSAValue:
-    """An index of level-1 type `type`, clamped to an axis of `size`."""
+    """Return an index of `relay` element type `type`, clamped to an axis of `size`."""
     assert isa(type, IntegerType)
     wide = e.widen(value, type, i32) if type.width.data < 32 else value
     last = e.constant(size - 1, wide.type)
@@ -77,7 +78,7 @@ def position(e: Emitter, value: SSAValue, type: Attribute, size: int) -> SSAValu
 
 
 def wrapped(e: Emitter, value: SSAValue, type: Attribute, size: int) -> SSAValue:
-    """An index of level-1 type `type`, modulo an axis's size."""
+    """Return an index of `relay` element type `type`, modulo an axis's size."""
     assert isa(type, IntegerType)
     wide = e.widen(value, type, i32) if type.width.data < 32 else value
     whole, zero = e.constant(size, wide.type), e.constant(0, wide.type)

@@ -1,5 +1,5 @@
-"""Scalars of types that only memory has: a float of 16 bits or less is the bits of an integer, an integer of 2 or 4
-bits has a byte, whose other bits are 0."""
+"""Scalars of types that exist only in memory: a float of at most 16 bits is stored as the bits of an integer, an
+integer of 2 or 4 bits as a byte whose other bits are 0."""
 
 from __future__ import annotations
 
@@ -27,17 +27,18 @@ from relay.lowering.linalg.emitter import Emitter
 
 BF16 = FloatSemantics(exponent_bits=8, mantissa_bits=7, exponent_bias=127)
 INFINITY = 0x7F800000
-"""The bits of an infinity in f32; more are those of a NaN."""
+"""The bits of an f32 infinity; larger ones are NaNs."""
 
 
 def semantics(type: Attribute) -> FloatSemantics:
-    """What the bits of a float of few bits mean."""
+    """Return the format of a float type of few bits."""
     assert isinstance(type, BFloat16Type | ReducedPrecisionFloatType)
     return BF16 if isinstance(type, BFloat16Type) else type.SEMANTICS
 
 
 def refusal(op: relay.CastOp) -> tuple[str, str] | None:
-    """Why a cast has no lowering, and what to do: to a float without sign, and where 64 bits are rounded."""
+    """Return the reason why a cast has no lowering, and a hint: casts to a float without sign, and casts of 64 bits
+    that round; else None."""
     source, target = tensor(op.input).element_type, op.dtype
     if isinstance(target, ReducedPrecisionFloatType) and not target.SEMANTICS.has_sign:
         return f"has no lowering from {source} to {target}", "casts of constants are folded"
@@ -51,7 +52,7 @@ def refusal(op: relay.CastOp) -> tuple[str, str] | None:
 
 
 def most(form: FloatSemantics) -> int:
-    """The bits of the largest finite number."""
+    """Return the bits of the largest finite number."""
     top = form.max_exponent << form.mantissa_bits
     if form.nonfinite is FloatNonfiniteBehavior.IEEE:
         return top - 1
@@ -59,7 +60,7 @@ def most(form: FloatSemantics) -> int:
 
 
 def widen(e: Emitter, code: SSAValue, type: Attribute) -> tuple[SSAValue, Attribute]:
-    """The number that the bits in memory stand for, in the type it is computed in, and that type."""
+    """Return the number that the bits in memory represent, in the type in which it is computed, and that type."""
     if is_integer(type):
         if type.signedness.data == Signedness.UNSIGNED:
             return code, IntegerType(8, Signedness.UNSIGNED)
@@ -87,7 +88,7 @@ def widen(e: Emitter, code: SSAValue, type: Attribute) -> tuple[SSAValue, Attrib
 
 
 def exponent(e: Emitter, bits: SSAValue) -> SSAValue:
-    """`2^(bits - 127)` in f32, of which the least is subnormal; 255 is NaN."""
+    """Return `2^(bits - 127)` in f32, where 0 yields a subnormal number and 255 NaN."""
     found = e(arith.ShLIOp(bits, e.constant(23, i32)))
     for code, number in ((0, 1 << 22), (255, INFINITY | 1 << 22)):
         is_code = e(arith.CmpiOp(bits, e.constant(code, i32), "eq"))
@@ -96,12 +97,12 @@ def exponent(e: Emitter, bits: SSAValue) -> SSAValue:
 
 
 def negative_zero(form: FloatSemantics) -> bool:
-    """Whether the bits of -0 are those of the only NaN."""
+    """Whether the bits of -0 represent the only NaN."""
     return form.nan_encoding is FloatNanEncoding.NEGATIVE_ZERO
 
 
 def narrow_integer(e: Emitter, value: SSAValue, type: IntegerType) -> SSAValue:
-    """An integer of at least 8 bits, modulo 2^2 or 2^4, as memory has it."""
+    """Return an integer of at least 8 bits modulo 2^2 or 2^4, as stored in memory."""
     byte = IntegerType(8)
     if value.type != byte:
         value = e(arith.TruncIOp(value, byte))
@@ -109,9 +110,10 @@ def narrow_integer(e: Emitter, value: SSAValue, type: IntegerType) -> SSAValue:
 
 
 def narrow_float(e: Emitter, value: SSAValue, type: Attribute, saturate: bool) -> SSAValue:
-    """The bits of an f32 rounded to a float of at most 16 bits, halves to even, as `relay.cast` says.
+    """Return the bits of an f32 rounded to a float of at most 16 bits, halves to even, as `relay.cast` specifies.
 
-    Normal numbers are rounded as integers; subnormal ones by adding a number whose last bit is their unit.
+    Normal numbers are rounded by integer arithmetic; subnormal ones by adding a number whose last bit has their unit's
+    value.
     """
     form = semantics(type)
     if form is BF16:
@@ -142,7 +144,8 @@ def narrow_float(e: Emitter, value: SSAValue, type: Attribute, saturate: bool) -
 
 
 def narrow_to_bf16(e: Emitter, value: SSAValue) -> SSAValue:
-    """The upper bits of an f32, rounded with the sign among them: what is beyond the largest number is an infinity."""
+    """Return the upper 16 bits of an f32, rounded including the sign bit, so that numbers beyond the largest become
+    infinities."""
     bits, lost = e(arith.BitcastOp(value, i32)), e.constant(16, i32)
     odd = e(arith.AndIOp(e(arith.ShRUIOp(bits, lost)), e.constant(1, i32)))
     rounded = e(arith.AddiOp(e(arith.AddiOp(bits, e.constant((1 << 15) - 1, i32))), odd))
@@ -152,14 +155,14 @@ def narrow_to_bf16(e: Emitter, value: SSAValue) -> SSAValue:
 
 
 def beyond(form: FloatSemantics, saturate: bool) -> int:
-    """The bits, but for the sign, of what is larger than the largest finite number."""
+    """Return the bits, without sign, for numbers beyond the largest finite one."""
     if saturate or form.nonfinite is FloatNonfiniteBehavior.FINITE_ONLY:
         return most(form)
     return most(form) + 1 if form.nonfinite is FloatNonfiniteBehavior.IEEE else nan_of(form)
 
 
 def nan_of(form: FloatSemantics) -> int:
-    """The bits of a NaN, but for the sign where it has one; of a zero's other sign where there is no NaN."""
+    """Return the bits of a NaN, without sign if it has one; of negative zero if the format has no NaN."""
     if form.nonfinite is FloatNonfiniteBehavior.IEEE:
         return form.max_exponent << form.mantissa_bits | 1 << (form.mantissa_bits - 1)
     finite = form.nonfinite is FloatNonfiniteBehavior.FINITE_ONLY
@@ -167,7 +170,8 @@ def nan_of(form: FloatSemantics) -> int:
 
 
 def rounded_to_odd(e: Emitter, value: SSAValue) -> SSAValue:
-    """An f64 as f32, its last bit set where bits were lost: rounded once more, to fewer bits, it is rounded once."""
+    """Round an f64 to f32 with its last bit set if bits were lost: then a second rounding, to fewer bits, equals a
+    single rounding."""
     near = e(arith.TruncFOp(value, f32))
     back = e(arith.ExtFOp(near, f64))
     beyond = e(arith.CmpfOp(e(math.AbsFOp(back)), e(math.AbsFOp(value)), "ogt"))

@@ -1,4 +1,4 @@
-"""Normalizations along the last axis: per row, a sum of squares and one divided by the root of their mean."""
+"""Normalizations along the last axis: per row, a sum of squares, and the reciprocal of the root of their mean."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Norm = relay.LayerNormOp | relay.RmsNormOp
 
 
 def operands(e: Emitter, op: Operation, values: Sequence[SSAValue]) -> Sequence[Operand]:
-    """The data; per row its mean (unless that counts as 0) and the inverse of its deviation; gamma and beta if they are
-    used."""
+    """Emit the operands of the normalization: the data; per row its mean (unless it counts as 0) and the reciprocal of
+    its deviation; gamma and beta if they are used."""
     assert isinstance(op, Norm)
     if not op.along_last:
         raise Unsupported(place(op), "is along another axis than the last", "run simplify-inference first")
@@ -53,7 +53,7 @@ def operands(e: Emitter, op: Operation, values: Sequence[SSAValue]) -> Sequence[
 
 
 def used(op: Norm, vectors: Sequence[SSAValue]) -> list[SSAValue]:
-    """Gamma and beta, except where they are 1 and 0."""
+    """Return gamma and beta, without those that are disabled and so count as 1 and 0."""
     if isinstance(op, relay.RmsNormOp):
         return list(vectors)
     return [value for value, flag in zip(vectors, (op.scale, op.center), strict=True) if flag.value.data]

@@ -1,4 +1,4 @@
-"""Pooling: a window operand gives the size, `tensor.pad` the cells outside the image."""
+"""Pooling: the shape of a window operand gives the window's size, and `tensor.pad` adds the cells outside the image."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from relay.lowering.linalg.emitter import (
 )
 
 EXACT = 1 << 24
-"""Integers up to this are exact as float32."""
+"""The largest integer up to which all integers are exact as float32."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,14 @@ class Axis:
 
 
 def windows(op: relay.PoolOp) -> list[Axis]:
-    """The windows of a pool in its plain form, channels last."""
+    """Return the windows of a pool per spatial axis, for channels last."""
     return [Axis(*window, *padding) for window, padding in zip(op.windows(), op.each_padding(), strict=True)]
 
 
 def pool(
     e: Emitter, op: relay.PoolOp, data: SSAValue, fill: float | int, accumulator: Attribute, body: Body
 ) -> SSAValue:
-    """Reduce each window, dimensions (n, y..., c, i...), into a tensor that starts as `fill`."""
+    """Reduce each window, by loops over (n, y..., c, i...), into a tensor initialised to `fill`."""
     along = windows(op)
     count, rank = len(along), 2 + 2 * len(along)
     data = e.pad(data, [(0, 0), *((axis.before, axis.after) for axis in along), (0, 0)], fill)
@@ -74,7 +74,8 @@ def max_pool(e: Emitter, op: relay.MaxPoolBase, operands: Sequence[SSAValue]) ->
 
 
 def average_operands(e: Emitter, op: Operation, operands: Sequence[SSAValue]) -> Sequence[Operand]:
-    """The sum of each window (in i32, i64 for 32-bit codes), and the number of cells inside the image."""
+    """Return the sum of each window (in i32, or i64 for 32-bit codes), and the number of cells inside the image, if
+    windows overlap the border."""
     assert isinstance(op, relay.AvgPoolBase)
     type = tensor(op.data).element_type
     accumulator = type if isinstance(type, AnyFloat) else wide(type)
@@ -95,13 +96,13 @@ def average_operands(e: Emitter, op: Operation, operands: Sequence[SSAValue]) ->
 
 
 def wide(type: Attribute) -> IntegerType:
-    """The type that holds the sum of a window of these codes."""
+    """Return the type in which the sum of a window of these codes fits."""
     assert isa(type, IntegerType)
     return i32 if type.width.data <= 16 else i64
 
 
 def cells(op: relay.AvgPoolBase) -> Array:
-    """The number of cells of each window [y, ...] that are inside the image; 1 where there is none."""
+    """Return the number of cells of each window [y, ...] that are inside the image; 1 if there are none."""
     counts = np.ones((), np.int64)
     for axis, size, result in zip(windows(op), shape(op.data)[1:-1], shape(op.result)[1:-1], strict=True):
         start = np.arange(result) * axis.stride - axis.before
@@ -112,14 +113,15 @@ def cells(op: relay.AvgPoolBase) -> Array:
 
 
 def quotient(e: Emitter, number: SSAValue, divisor: SSAValue) -> SSAValue:
-    """`number / divisor`, truncated, of integers below 2^24, in floats: a quotient that is no integer is at least
-    1 / divisor away from one, and rounding moves it by less."""
+    """Emit `number / divisor`, truncated, for integers below 2^24, by float division: a quotient that is not an integer
+    differs from any integer by at least 1 / divisor, which exceeds the rounding error."""
     above, below = e(arith.SIToFPOp(number, f32)), e(arith.SIToFPOp(divisor, f32))
     return e(arith.FPToSIOp(e(arith.DivfOp(above, below)), i32))
 
 
 def average(e: Emitter, op: relay.AvgPoolBase, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """Floats: sum / count. Integers: `(sum > 0 ? sum + count / 2 : sum - count / 2) / count`, truncated."""
+    """Emit the average. Floats: sum / count. Integers: `(sum > 0 ? sum + count / 2 : sum - count / 2) / count`,
+    truncated."""
     total, type = xs[0], tensor(op.data).element_type
     size = int(np.prod(int_values(op.pool_size)))
     if isinstance(type, AnyFloat):

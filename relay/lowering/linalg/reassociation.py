@@ -1,4 +1,4 @@
-"""How the dimensions of a shape group into the dimensions of a shape of lower rank."""
+"""Groups the dimensions of a shape into the dimensions of a shape of lower rank."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, i64
 
 
 def reassociation(low: Sequence[int], high: Sequence[int]) -> list[list[int]] | None:
-    """For each dimension of `low` the neighbouring ones of `high` whose product it is; None if there is no grouping."""
+    """Return, for each dimension of `low`, the neighbouring dimensions of `high` whose product it is; None if there is
+    no grouping."""
     groups: list[list[int]] = []
     position = 0
     for size in low:
@@ -30,5 +31,5 @@ def reassociation(low: Sequence[int], high: Sequence[int]) -> list[list[int]] | 
 
 
 def attribute(groups: Sequence[Sequence[int]]) -> ArrayAttr[ArrayAttr[IntegerAttr]]:
-    """The property `reassociation` of `tensor.collapse_shape` and `tensor.expand_shape`."""
+    """Return the property `reassociation` of `tensor.collapse_shape` and `tensor.expand_shape`."""
     return ArrayAttr([ArrayAttr([IntegerAttr(i, i64) for i in group]) for group in groups])

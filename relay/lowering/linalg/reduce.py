@@ -1,4 +1,4 @@
-"""Reductions over axes; the index of the first extreme element."""
+"""Reductions over axes, and the index of the first extreme element."""
 
 from __future__ import annotations
 
@@ -23,27 +23,29 @@ COMBINE: dict[type[Operation], type[relay.BinaryOp]] = {
     relay.AllOp: relay.LogicalAndOp,
     relay.AnyOp: relay.LogicalOrOp,
 }
-"""The elementwise op that a reduction repeats."""
+"""The elementwise op that combines the elements of a reduction."""
 
 NEUTRAL: dict[type[Operation], int] = {relay.SumOp: 0, relay.ProdOp: 1, relay.AllOp: 1, relay.AnyOp: 0}
-"""The neutral element of a reduction, where it does not depend on the type."""
+"""The neutral element of reductions for which it does not depend on the type."""
 
 PREDICATE: dict[type[Operation], type[relay.CompareOp]] = {
     relay.ArgmaxOp: relay.GreaterOp,
     relay.ArgminOp: relay.LessOp,
 }
-"""A later element is taken only if it compares so with the best one: the first one wins."""
+"""The comparison by which a later element replaces the best one so far; it is strict, so that the first extreme element
+wins."""
 
 
 def start(op: type[Operation], type: Attribute) -> float | int:
-    """The initial value of a reduction."""
+    """Return the initial value of a reduction."""
     if (neutral := NEUTRAL.get(op)) is not None:
         return neutral
     return lowest(type) if op in (relay.MaxOp, relay.ArgmaxOp) else highest(type)
 
 
 def kept_first(op: relay.ReduceOp) -> tuple[AffineMap, AffineMap, list[int], int]:
-    """Maps of input and output over (kept axes, reduced axes), the kept shape, and the number of reduced axes."""
+    """Return the maps of input and output over (kept axes, reduced axes), the shape of the kept axes, and the number of
+    reduced axes."""
     shape, reduced = tensor(op.input).get_shape(), op.axes()
     kept = [a for a in range(len(shape)) if a not in reduced]
     order = [*kept, *reduced]
@@ -66,12 +68,12 @@ def reduce(e: Emitter, op: relay.ReduceOp, operands: Sequence[SSAValue]) -> Sequ
 
 
 KEYED = 256
-"""The longest axis for which the index of the best element is found by keys."""
+"""The longest axis for which the index of the extreme element is found by keys."""
 
 
 def arg(e: Emitter, op: relay.ArgOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """Two outputs: the best value and its index. Of up to 256 codes of 8 bits, or float32 numbers that are neighbours
-    and fill vectors, one number that is both."""
+    """Lower to two outputs: the extreme value and its index. For up to 256 codes of 8 bits, or contiguous float32
+    numbers that fill vectors, both are combined in one integer key."""
     type, (axis,) = tensor(op.input).element_type, op.axes()
     sizes = tensor(op.input).get_shape()
     if sizes[axis] <= KEYED and isa(type, IntegerType) and type.width.data == 8:
@@ -96,15 +98,16 @@ def arg(e: Emitter, op: relay.ArgOp, operands: Sequence[SSAValue]) -> Sequence[S
 
 
 def code_key(e: Emitter, op: relay.ArgOp, code: SSAValue) -> SSAValue:
-    """An integer in the order of the codes, from -128 to 127."""
+    """Return an integer with the order of the codes, from -128 to 127."""
     if kind(tensor(op.input).element_type) != "unsigned":
         return e(arith.ExtSIOp(code, i16))
     return e(arith.SubiOp(e(arith.ExtUIOp(code, i16)), e.constant(128, i16)))
 
 
 def float_key(e: Emitter, op: relay.ArgOp, number: SSAValue) -> SSAValue:
-    """An integer with the order of float32 numbers, equal for both zeros. NaN counts as the worst infinity, so that it
-    never replaces an index. The bits of a nonnegative number are its key; those of a negative one count down."""
+    """Return an integer with the order of float32 numbers, equal for both zeros. NaN counts as the worst infinity, so
+    that it is never selected. The key of a nonnegative number is its bits; for a negative one, all bits except the sign
+    are inverted."""
     worst = lowest(f32) if isinstance(op, relay.ArgmaxOp) else highest(f32)
     number = e(arith.AddfOp(number, e.constant(0.0, f32)))
     number = e(arith.SelectOp(e(arith.CmpfOp(number, number, "ord")), number, e.constant(worst, f32)))
@@ -121,7 +124,8 @@ def arg_of_keys(
     type: IntegerType,
     key: Callable[[Emitter, relay.ArgOp, SSAValue], SSAValue],
 ) -> Sequence[SSAValue]:
-    """The extreme of `256 * key + 255 - index` (of `256 * key + index` for the smallest): of equal keys the first."""
+    """Emit the maximum of `256 * key + 255 - index` (for the minimum, that of `256 * key + index`) and extract the
+    index: of equal keys the first is selected."""
     largest = isinstance(op, relay.ArgmaxOp)
     read, write, shape, count = kept_first(op)
     initial = e.filled(shape, type, lowest(type) if largest else highest(type))

@@ -1,6 +1,7 @@
-"""Resizing of images: coordinates and weights are constant vectors, computed here; the loop only gathers and blends.
+"""Resizing of images: coordinates and weights are constant vectors, computed at compile time; the loop gathers and
+blends.
 
-Source: TFLite's reference RESIZE_BILINEAR (10-bit fixed point for signed codes, float32 else), RESIZE_NEAREST_NEIGHBOR.
+Source: TFLite's reference RESIZE_BILINEAR (10-bit fixed point for signed codes, else float32), RESIZE_NEAREST_NEIGHBOR.
 """
 
 from __future__ import annotations
@@ -21,22 +22,22 @@ from relay.lowering.linalg.emitter import Emitter, Operand, axes, element, kind
 from relay.transforms.location import place
 
 ONE = 1 << 10
-"""1.0 in the fixed point of coordinates."""
+"""1.0 in the fixed-point format of coordinates."""
 
 
 def truncated(a: Array, b: int) -> Array:
-    """Integer division towards zero."""
+    """Divide integers, rounding towards zero."""
     return np.sign(a) * (np.abs(a) // b)
 
 
 def round_away(x: Array) -> Array:
-    """Nearest integer, halves away from zero."""
+    """Round to the nearest integer, halves away from zero."""
     whole = np.trunc(x)
     return whole + np.where(np.abs(x - whole) >= 0.5, np.sign(x), 0)
 
 
 def nearest(op: relay.Resize2dOp, out: int, size: int) -> Array:
-    """The source index of each output index."""
+    """Return the source index of each output index."""
     align, half = flags(op)
     scale = np.float32(size - 1) / np.float32(out - 1) if align and out > 1 else np.float32(size) / np.float32(out)
     at = (np.arange(out).astype(np.float32) + np.float32(0.5 if half else 0)) * scale
@@ -45,7 +46,7 @@ def nearest(op: relay.Resize2dOp, out: int, size: int) -> Array:
 
 
 def fixed(op: relay.Resize2dOp, out: int, size: int) -> tuple[Array, Array, Array]:
-    """(lower index, upper index, weight of the upper in 1/1024) of each output index."""
+    """Return (lower index, upper index, weight of the upper in 1/1024) of each output index."""
     align, half = flags(op)
     scale = (ONE * size + out // 2) // out
     if align and out > 1:
@@ -57,7 +58,7 @@ def fixed(op: relay.Resize2dOp, out: int, size: int) -> tuple[Array, Array, Arra
 
 
 def floating(op: relay.Resize2dOp, out: int, size: int) -> tuple[Array, Array, Array]:
-    """(lower index, upper index, weight of the upper in float32) of each output index."""
+    """Return (lower index, upper index, weight of the upper in float32) of each output index."""
     align, half = flags(op)
     scale = np.float32(size - 1) / np.float32(out - 1) if align and out > 1 else np.float32(size) / np.float32(out)
     at = np.arange(out).astype(np.float32)
@@ -72,7 +73,7 @@ def flags(op: relay.Resize2dOp) -> tuple[bool, bool]:
 
 
 def resize2d(e: Emitter, op: relay.Resize2dOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """Dimensions (n, y, x, c); row vectors are read at y, column vectors at x."""
+    """Lower to loops over (n, y, x, c); vectors for rows are read at y, those for columns at x."""
     if op.coordinate_transformation_mode is not None:
         raise Unsupported(place(op), "resizes by Relay's rules", "run legalize first")
     _, height, width, _ = shape(op.data)
@@ -111,7 +112,8 @@ def resize2d(e: Emitter, op: relay.Resize2dOp, operands: Sequence[SSAValue]) -> 
 
 
 def blend_float(e: Emitter, corners: Sequence[SSAValue], down: SSAValue, along: SSAValue, type: Attribute) -> SSAValue:
-    """Corners (top left, bottom left, top right, bottom right) by their weights, added in this order; codes + 0.5."""
+    """Blend corners (top left, bottom left, top right, bottom right) by their weights, added in this order; codes are
+    rounded by adding 0.5."""
     values = corners if isinstance(type, AnyFloat) else [e(arith.UIToFPOp(x, f32)) for x in corners]
     one = e.constant(1.0, f32)
     up, back = e(arith.SubfOp(one, down)), e(arith.SubfOp(one, along))
@@ -127,7 +129,7 @@ def blend_float(e: Emitter, corners: Sequence[SSAValue], down: SSAValue, along: 
 
 
 def blend_fixed(e: Emitter, corners: Sequence[SSAValue], down: SSAValue, along: SSAValue, type: Attribute) -> SSAValue:
-    """The same in integers with 20 fractional bits: `(sum + (sum > 0 ? 2^19 : -2^19)) / 2^20`, truncated."""
+    """Blend corners in integers with 20 fractional bits: `(sum + (sum > 0 ? 2^19 : -2^19)) / 2^20`, truncated."""
     assert isa(type, IntegerType)
     wide = i32 if type.width.data == 8 else i64
     one = e.constant(ONE, wide)

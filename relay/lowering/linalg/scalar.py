@@ -1,4 +1,4 @@
-"""Elementwise ops: one row per op gives its scalar code in `arith` and `math`."""
+"""Scalar code in `arith` and `math` of the elementwise ops, a row per op."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from relay.lowering.linalg.emitter import Emitter, kind, lowest, signless
 from relay.transforms.location import place
 
 Scalar = Callable[[Emitter, Any, Sequence[SSAValue]], Sequence[SSAValue]]
-"""Emits the scalar code of an op for its operands' elements; one value per result."""
+"""A function that emits the scalar code of an op for its operands' elements, and returns one value per result."""
 
 BINARY: dict[type[Operation], dict[str, Callable[[SSAValue, SSAValue], Operation]]] = {
     relay.AddOp: {"float": arith.AddfOp, "signed": arith.AddiOp, "unsigned": arith.AddiOp},
@@ -94,7 +94,7 @@ def absolute(e: Emitter, op: relay.AbsOp, xs: Sequence[SSAValue]) -> Sequence[SS
 
 
 def sign(e: Emitter, op: relay.SignOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """1 where x > 0, else -1 where x < 0, else x."""
+    """Emit 1 where x > 0, else -1 where x < 0, else x."""
     x, of = xs[0], kind(tensor(op.input).element_type)
     compare = arith.CmpfOp if of == "float" else arith.CmpiOp
     zero = e.constant(0, x.type)
@@ -106,7 +106,7 @@ def sign(e: Emitter, op: relay.SignOp, xs: Sequence[SSAValue]) -> Sequence[SSAVa
 
 
 def flip(e: Emitter, op: relay.BitwiseNotOp | relay.LogicalNotOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """All bits inverted."""
+    """Emit the inversion of all bits."""
     return [e(arith.XOrIOp(xs[0], e.constant(-1, xs[0].type)))]
 
 
@@ -135,7 +135,8 @@ def cast(e: Emitter, op: relay.CastOp, xs: Sequence[SSAValue]) -> Sequence[SSAVa
 
 
 def convert(e: Emitter, x: SSAValue, source: Attribute, target: Attribute, saturate: bool = False) -> SSAValue:
-    """A number of one level-1 type as another: integers wrap, floats truncate, anything to `i1` is `!= 0`."""
+    """Convert a number of one `relay` element type to another: integers wrap, floats truncate, and a conversion to `i1`
+    is `!= 0`."""
     if source == target:
         return x
     if is_narrow(source):
@@ -174,7 +175,7 @@ def convert(e: Emitter, x: SSAValue, source: Attribute, target: Attribute, satur
 
 
 def resize_float(e: Emitter, x: SSAValue, to: Attribute) -> SSAValue:
-    """A float of another width."""
+    """Convert a float to another width."""
     if x.type == to:
         return x
     assert isinstance(to, AnyFloat) and isinstance(x.type, AnyFloat)
@@ -182,7 +183,7 @@ def resize_float(e: Emitter, x: SSAValue, to: Attribute) -> SSAValue:
 
 
 def lookup(e: Emitter, op: relay.LookupOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """`table[code - lowest code]`; the table is a tensor."""
+    """Emit `table[code - lowest code]`; the table is a tensor."""
     type = tensor(op.input).element_type
     code = e.widen(xs[0], type, i32)
     if base := int(lowest(type)):
@@ -196,7 +197,7 @@ def unchanged(e: Emitter, op: Operation, xs: Sequence[SSAValue]) -> Sequence[SSA
 
 def reinterpret(e: Emitter, op: relay.ReinterpretOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
     to, source = signless(op.dtype), tensor(op.input).element_type
-    if IntegerType(1) in (source, op.dtype):  # memory has a byte for it
+    if IntegerType(1) in (source, op.dtype):  # memory has a byte for an i1
         return [convert(e, xs[0], source, op.dtype)]
     return [xs[0] if xs[0].type == to else e(arith.BitcastOp(xs[0], to))]
 
@@ -228,11 +229,11 @@ OTHERS: dict[type[Operation], Scalar] = {
     relay.BroadcastToOp: unchanged,
     relay.TransposeOp: unchanged,
 }
-"""Scalar code of ops that take more than one op, or that depends on more than the kind of number."""
+"""Scalar code of ops that need several ops, or that depend on more than the kind of number."""
 
 
 def is_scalar(op: Operation) -> bool:
-    """Whether the op has scalar code."""
+    """Whether the op is elementwise with scalar code."""
     cls = type(op)
     return cls in BINARY or cls in COMPARE or cls in UNARY or cls in OTHERS or of_plug_in(op) is not None
 
@@ -245,7 +246,7 @@ def of_plug_in(op: Operation) -> Scalar | None:
 
 
 def scalar(e: Emitter, op: Operation, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """Emit the scalar code of an op for its operands' elements."""
+    """Emit the scalar code of an op for its operands' elements. Raises Unsupported."""
     cls = type(op)
     if (other := OTHERS.get(cls)) is not None:
         return other(e, op, xs)

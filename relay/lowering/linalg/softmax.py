@@ -1,4 +1,4 @@
-"""Float softmax along the last axis: maximum, exponentials, one divided by their sum, products."""
+"""Float softmax along the last axis: maximum, exponentials, reciprocal of their sum, products."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ SHORT = 16
 
 
 def operands(e: Emitter, op: Operation, values: Sequence[SSAValue]) -> Sequence[Operand]:
-    """`exp(beta * (x - max))`, and one divided by its sum per row: a division takes as long as an exponential."""
+    """Emit `exp(beta * (x - max))`, and the reciprocal of its sum per row: a division takes as long as an
+    exponential."""
     assert isinstance(op, relay.SoftmaxOp)
     if not op.along_last:
         raise Unsupported(place(op), "is along another axis than the last", "run legalize first")
@@ -38,8 +39,8 @@ def operands(e: Emitter, op: Operation, values: Sequence[SSAValue]) -> Sequence[
         return e.generic([(value, whole)], [(initial, row)], 1, body)[0]
 
     def larger(e: Emitter, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        """Of a number and none, either may be the maximum: the exponential of the difference, the sum of all and the
-        whole row are none in both cases."""
+        """Emit the maximum. With a NaN, either operand may be the result: the exponential of the difference, the sum
+        and so the whole row are NaN in both cases."""
         op = arith.MaximumfOp(args[1], args[0])
         op.attributes[EITHER] = UnitAttr()
         return [e(op)]

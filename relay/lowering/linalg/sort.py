@@ -1,6 +1,7 @@
-"""Sorting by ranks: how many elements go before each, and then each where its rank says; long axes by merging runs.
+"""Sorts short axes by ranks: the number of elements that sort before each one, which is its position; long axes by
+`merging`.
 
-Ranks take `n * n` comparisons, none of which is a branch, and nothing is written to a place that data names.
+Ranks take `n * n` comparisons without branches, and no element is stored at a data-dependent position.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ RANKED = 64
 
 
 def less(e: Emitter, a: SSAValue, b: SSAValue, type: Attribute) -> SSAValue:
-    """Whether a is smaller than b; of floats, also where only b is NaN."""
+    """Emit whether a is less than b; for floats, also true if only b is NaN."""
     of = kind(type)
     if of != "float":
         return e(arith.CmpiOp(a, b, "slt" if of == "signed" else "ult"))
@@ -30,8 +31,8 @@ def less(e: Emitter, a: SSAValue, b: SSAValue, type: Attribute) -> SSAValue:
 
 
 def ranks(e: Emitter, op: relay.SortingOp, source: SSAValue, ascend: bool) -> SSAValue:
-    """For each element, the number of elements along the axis that go before it: smaller (or larger) ones, and equal
-    ones with a smaller index."""
+    """Return, for each element, the number of elements along the axis that sort before it: smaller (or larger) ones,
+    and equal ones with a smaller index."""
     dims, axis, type = shape(op.input), op.along, tensor(op.input).element_type
     width = len(dims)
     own = axes(width + 1, *range(width))
@@ -51,7 +52,7 @@ def ranks(e: Emitter, op: relay.SortingOp, source: SSAValue, ascend: bool) -> SS
 
 
 def by_rank(e: Emitter, op: relay.SortingOp, rank: SSAValue, count: int, source: SSAValue | Attribute) -> SSAValue:
-    """The first elements in order, or their indices if a type is given for them."""
+    """Return the first `count` elements in order, or their indices if `source` is an integer type."""
     dims, axis = list(shape(op.input)), op.along
     dims[axis], width = count, len(dims)
     read = axes(width + 1, *(width if d == axis else d for d in range(width)))
@@ -72,7 +73,7 @@ def by_rank(e: Emitter, op: relay.SortingOp, rank: SSAValue, count: int, source:
 def ordered(
     e: Emitter, op: relay.SortingOp, source: SSAValue, ascend: bool, count: int, wanted: Sequence[IntegerType | None]
 ) -> list[SSAValue]:
-    """The first elements in order (None), or their indices (a type)."""
+    """Return, for each of `wanted`, the first `count` elements in order (None), or their indices in an integer type."""
     type, axis = tensor(op.input).element_type, op.along
 
     def before(e: Emitter, a: SSAValue, b: SSAValue) -> SSAValue:
@@ -95,7 +96,7 @@ def argsort(e: Emitter, op: relay.ArgsortOp, operands: Sequence[SSAValue]) -> Se
 
 
 def topk(e: Emitter, op: relay.TopkOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """Both results from one order."""
+    """Lower to the values and indices that are requested, from one sorted order."""
     if 0 in shape(op.found[0]):
         return [e.empty(shape(result), signless(tensor(result).element_type)) for result in op.found]
     wanted: dict[str, IntegerType | None] = {"values": None, "indices": op.dtype}

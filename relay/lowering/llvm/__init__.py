@@ -1,1 +1,1 @@
-"""LLVM IR text: the spelling of types, and one writer for each kind of op."""
+"""The writer of LLVM IR text: the spelling of types, and a module for each kind of op."""

@@ -1,4 +1,4 @@
-"""Writes branches."""
+"""Writes `scf.if` as branches."""
 
 from __future__ import annotations
 

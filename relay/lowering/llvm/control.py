@@ -13,8 +13,9 @@ from relay.lowering.llvm.parallel import parallel_in, write_parallel, write_shar
 
 
 def write_call(w: FunctionWriter, op: Operation) -> None:
-    """Results are arguments since `bufferize`. An external function is `int32_t f(void *context, void **tensors)`:
-    what it returns, if not 0, is kept behind the table with its number, and ends the calls of the run."""
+    """Write a call. Results are arguments since `bufferize`. An external function is `int32_t f(void *context, void
+    **tensors)`: a nonzero status is stored behind the table of externals with the function's number, and later external
+    calls are skipped."""
     assert isinstance(op, CallOp)
     callee = op.callee.string_value()
     number = w.externals.get(callee)
@@ -54,9 +55,9 @@ def write_return(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_for(w: FunctionWriter, op: Operation) -> None:
-    """`scf.for` as a loop tested at its start; bounds are signed.
+    """Write an `scf.for` as a loop tested at its start; bounds are signed.
 
-    The phis stand at the start and name values of the end: their lines are kept free and filled last.
+    The phis at the start name values of the end: their lines are reserved and filled in last.
     """
     assert isinstance(op, ForOp)
     if SHARED in op.attributes and w.shared is None:
@@ -91,7 +92,7 @@ def write_for(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_while(w: FunctionWriter, op: Operation) -> None:
-    """Write an `scf.while`: a block that tests, and one for the rest; numbers that it carries are phis of the first."""
+    """Write an `scf.while`: a block that tests, and one for the body; carried values are phis of the first."""
     assert isinstance(op, WhileOp)
     first, second = op.before_region.block, op.after_region.block
     test, end = first.last_op, second.last_op

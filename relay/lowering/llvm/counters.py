@@ -1,5 +1,5 @@
-"""Writes `@main` so that it reads the processor's counter around each call of a kernel; the kernels stay as they
-are."""
+"""Writes a profiling `@main` that reads the processor's counter around each call of a kernel; the kernels are
+unchanged."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from relay.lowering.program import FunctionText
 
 CALL = re.compile(r"  call void (@[\w.$-]+|%\w+)\(")
 NOTES = "%notes"
-"""The counters: each grows by the ticks of one call, in order; behind them is the time at the end."""
+"""The argument that points to the counters: each is increased by the ticks of one call, in order; after them is the
+time at the end."""
 READ = {
     "x86_64": "call i64 @llvm.readcyclecounter()",
     "aarch64": 'call i64 asm sideeffect "mrs $0, cntvct_el0", "=r"()',
 }
-"""The instruction that reads a counter of constant rate, by the first word of the triple."""
+"""The instruction that reads a counter of constant rate, by the architecture in the target triple."""
 DECLARATION = "declare i64 @llvm.readcyclecounter()"
 
 
 def counted(main: FunctionText, kernels: Collection[str], triple: str) -> FunctionText:
-    """The function with the counters as a further argument. Raises Unsupported."""
+    """Return the function with the counters as an additional argument. Raises Unsupported for an unknown
+    architecture."""
     machine = triple.partition("-")[0]
     if machine not in READ:
         raise Unsupported("profile", f"no counter of {machine} is known", "profile on x86-64 or aarch64")

@@ -1,4 +1,4 @@
-"""`FunctionWriter`: the text of one function, line by line."""
+"""The class `FunctionWriter`, which writes the text of one function, line by line."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     from relay.dialects.gpu import FuncOp as GpuFuncOp
 
 EXTERNALS = "%externals"
-"""The name of the table of external functions in a public function."""
+"""The name of the argument of a public function that points to the table of external functions."""
 
 TEAM = "%team"
-"""The team of threads, or null, in a function that has parallel loops or calls one that has."""
+"""The argument with the team of threads, or null, of a function that has parallel loops or calls one that has."""
 
 ENDS = ("scf.yield", "scf.reduce", "scf.condition")
-"""Ops that end the body of a loop."""
+"""Ops that end the body of a loop or branch."""
 
 
 class FunctionWriter:
-    """Writes one function. Blocks are opened as loops need them; `label` is the current one, for phis.
+    """Writes one function. Basic blocks are opened as loops need them; `label` is the current one, for phis.
 
-    `writers` has what is no row of `rows`, by the operation's name. Declarations of intrinsics are collected in
-    `declarations`, which functions share. An index has `index_bits`. A public function gets the table of the
-    `externals`, which have these numbers in it, as one more argument. The functions named in `threaded` get the team
-    behind all other arguments. The bodies of parallel loops become functions of their own, in `tasks`.
+    `writers` maps operations that are not in `rows` to their writers, by name. Declarations of intrinsics are collected
+    in `declarations`, which functions share. An index has `index_bits`. A public function gets the table of
+    `externals`, which are numbered by their position in it, as an additional argument. The functions named in
+    `threaded` get the team as their last argument. The bodies of parallel loops become separate functions, in `tasks`.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class FunctionWriter:
         self.label = "entry"
 
     def write(self) -> FunctionText:
-        """Write the function."""
+        """Write the function and return its text."""
         block = self.function.body.block
         arguments: list[str] = []
         private = self.function.sym_visibility is not None
@@ -88,7 +88,7 @@ class FunctionWriter:
         return FunctionText(self.function.sym_name.data, tuple(arguments), private, "\n".join(self.tasks), body)
 
     def task_writer(self, shared: Operation) -> FunctionWriter:
-        """A writer for a part of this function that becomes a function of its own: some turns of a shared loop."""
+        """Return a writer for a range of iterations of a shared loop, which becomes a separate function."""
         inner = FunctionWriter(self.function, self.writers, self.declarations, self.externals, self.threaded)
         inner.shared = shared
         return inner
@@ -124,7 +124,7 @@ class FunctionWriter:
         self.lines.append(f"  {text}")
 
     def labels(self, *words: str) -> list[str]:
-        """Names for new basic blocks."""
+        """Return names for new basic blocks."""
         self.counter += 1
         return [f"{word}{self.counter}" for word in words]
 
@@ -151,27 +151,28 @@ class FunctionWriter:
         return name
 
     def on_stack(self, text: str) -> str:
-        """Allocate stack memory until the end of the current block; memory of blocks that have ended is reused."""
+        """Allocate stack memory until the end of the current block, reusing memory of blocks that have ended; return
+        its name."""
         free = self.spare.get(text)
         name = free.pop() if free else self.reserve(text)
         self.stack[-1].append((text, name))
         return name
 
     def fresh(self) -> str:
-        """An unused name."""
+        """Return an unused name."""
         self.counter += 1
         return f"%v{self.counter}"
 
     def of(self, value: SSAValue) -> str:
-        """The value's name, or its literal if it is a constant."""
+        """Return the value's name, or its literal if it is a constant."""
         return self.names[value]
 
     def typed(self, value: SSAValue) -> str:
-        """The value's type and name."""
+        """Return the value's type and name."""
         return f"{self.type(value)} {self.names[value]}"
 
     def type(self, value: SSAValue) -> str:
-        """The value's type in LLVM IR. Types are looked up by identity, which is faster than comparing them."""
+        """Return the value's type in LLVM IR. Types are looked up by identity, which is faster than comparing them."""
         type = value.type
         found = self.types.get(id(type))
         if found is None:
@@ -179,7 +180,7 @@ class FunctionWriter:
         return found
 
     def list(self, values: Sequence[SSAValue]) -> str:
-        """The values' types and names, with commas."""
+        """Return the values' types and names, separated by commas."""
         return ", ".join(self.typed(value) for value in values)
 
     # Intrinsics
@@ -189,7 +190,8 @@ class FunctionWriter:
         self.declarations[name] = f"declare {result} @{name}({arguments})"
 
     def intrinsic(self, result: SSAValue, name: str, operands: Sequence[SSAValue], flag: str = "") -> None:
-        """Call an intrinsic that is overloaded by its result's type; `flag` is one more argument, an `i1`."""
+        """Write a call of an intrinsic that is overloaded by its result's type; `flag`: the value of an additional
+        argument of type `i1`."""
         out = self.type(result)
         full = f"{name}.{out if result.type.__class__ is IndexType else suffix(result.type)}"
         types = [self.type(value) for value in operands]
@@ -200,7 +202,8 @@ class FunctionWriter:
     # Memory
 
     def address(self, buffer: SSAValue, indices: Sequence[SSAValue], inside: bool = True) -> str:
-        """A pointer to an element; LLVM folds the constant part of the index. `inside`: it is known to be in bounds."""
+        """Return a pointer to an element; LLVM folds the constant part of the index. `inside`: the element is known to
+        be in bounds."""
         strides, offset, element = self.memory(buffer_of(buffer))
         total = str(offset) if offset else None
         for index, stride in zip(indices, strides, strict=True):
@@ -218,7 +221,7 @@ class FunctionWriter:
         )
 
     def memory(self, type: Buffer) -> tuple[list[int], int, str]:
-        """Strides, offset, and the element type in memory, of a memref that is looked up by identity."""
+        """Return strides, offset, and the element type in memory of a memref type, which is looked up by identity."""
         found = self.layouts.get(id(type))
         if found is None:
             strides, offset = layout(type)
@@ -226,13 +229,13 @@ class FunctionWriter:
         return found
 
     def hints(self, loop: Operation) -> str:
-        """The metadata of the branch back to the start of a loop."""
+        """Return the metadata of the branch back to the start of a loop."""
         return f", !llvm.loop {ROLLED_LOOP}" if ROLLED in loop.attributes else ""
 
     def pointer(self, buffer: SSAValue) -> str:
-        """The pointer type for the memory of a buffer."""
+        """Return the pointer type for the memory of a buffer."""
         return "ptr"
 
 
 Writer = Callable[[FunctionWriter, Operation], None]
-"""Writes one op."""
+"""A function that writes one op."""

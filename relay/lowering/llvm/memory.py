@@ -1,4 +1,4 @@
-"""Writes loads, stores and views. A memref is a pointer; its static type turns every address into one GEP."""
+"""Writes loads, stores and views. A memref is a pointer; its static type makes every address a single GEP."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from relay.lowering.shaped import buffer_of, scalar_of
 
 
 def write_load(w: FunctionWriter, op: Operation) -> None:
-    """One element; a boolean is a byte in memory."""
+    """Write the load of one element; a boolean is a byte in memory."""
     assert isinstance(op, memref.LoadOp)
     element = type_name(op.res.type)
     at = w.address(op.memref, op.indices)
@@ -28,7 +28,7 @@ def write_load(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_store(w: FunctionWriter, op: Operation) -> None:
-    """One element; a boolean is a byte in memory."""
+    """Write the store of one element; a boolean is a byte in memory."""
     assert isinstance(op, memref.StoreOp)
     value = w.typed(op.value)
     at = w.address(op.memref, op.indices)
@@ -63,12 +63,12 @@ def write_alloca(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_alias(w: FunctionWriter, op: Operation) -> None:
-    """A reshape or static subview: the same base pointer, another type."""
+    """Write a reshape or static subview: the same base pointer, with another type."""
     w.names[op.results[0]] = w.of(op.operands[0])
 
 
 def alignment_of(op: Operation, vector: SSAValue) -> int:
-    """The alignment in bytes that an access to a vector may assume."""
+    """Return the alignment in bytes that an access to a vector may assume."""
     if not op.attributes:
         return alignment(vector.type)
     known = op.attributes.get("alignment")
@@ -76,7 +76,7 @@ def alignment_of(op: Operation, vector: SSAValue) -> int:
 
 
 def to_memory(w: FunctionWriter, vector: SSAValue) -> tuple[str, str, str]:
-    """The type, mangling and name of a vector as it is stored: booleans as bytes."""
+    """Return the type, mangled type and name of a vector as it is stored: booleans as bytes."""
     type = vector.type
     if type_name(scalar_of(type)) != "i1":
         return type_name(type), suffix(type), w.of(vector)
@@ -85,7 +85,7 @@ def to_memory(w: FunctionWriter, vector: SSAValue) -> tuple[str, str, str]:
 
 
 def write_vector_load(w: FunctionWriter, op: Operation) -> None:
-    """Consecutive elements, aligned as one or as the attribute `alignment` says."""
+    """Write the load of consecutive elements, aligned like one element or as the attribute `alignment` says."""
     (base, *indices), (result,) = op.operands, op.results
     at, kind = w.address(base, indices), w.type(result)
     where = f"{w.pointer(base)} {at}, align {alignment_of(op, result)}"
@@ -97,7 +97,7 @@ def write_vector_load(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_vector_store(w: FunctionWriter, op: Operation) -> None:
-    """Consecutive elements, aligned as one or as the attribute `alignment` says."""
+    """Write the store of consecutive elements, aligned like one element or as the attribute `alignment` says."""
     vector, base, *indices = op.operands
     at = w.address(base, indices)
     type, _, value = to_memory(w, vector)
@@ -105,7 +105,7 @@ def write_vector_store(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_masked_load(w: FunctionWriter, op: Operation) -> None:
-    """Lanes that are not in the mask come from `pass_thru`; their memory is not touched."""
+    """Write a masked load: lanes outside the mask come from `pass_thru`; their memory is not accessed."""
     assert isinstance(op, vector.MaskedLoadOp)
     at = w.address(op.base, op.indices, inside=False)
     type = op.result.type
@@ -120,7 +120,7 @@ def write_masked_load(w: FunctionWriter, op: Operation) -> None:
 
 
 def only_lane(mask: SSAValue) -> int | None:
-    """The lane of a constant mask with a single lane; None for other masks."""
+    """Return the lane of a constant mask with a single lane; None for other masks."""
     if not isinstance(mask.owner, arith.ConstantOp):
         return None
     chosen = to_numpy(mask.owner.value).reshape(-1).nonzero()[0]
@@ -128,9 +128,9 @@ def only_lane(mask: SSAValue) -> int | None:
 
 
 def write_masked_store(w: FunctionWriter, op: Operation) -> None:
-    """Lanes that are not in the mask leave their memory as it is.
+    """Write a masked store: the memory of lanes outside the mask is not changed.
 
-    A single lane is stored as a scalar: of codes narrowed from i32, LLVM 22 for AVX-512 stores four bytes otherwise.
+    A single lane is stored as a scalar: for codes narrowed from i32, LLVM 22 for AVX-512 would store four bytes.
     """
     assert isinstance(op, vector.MaskedStoreOp)
     at = w.address(op.base, op.indices)
@@ -146,7 +146,7 @@ def write_masked_store(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_prefetch(w: FunctionWriter, op: Operation) -> None:
-    """A hint that an element is read soon; it may be behind the buffer."""
+    """Write a prefetch of an element, which may be behind the end of the buffer."""
     assert isinstance(op, PrefetchOp)
     at = w.address(op.memref, op.indices, inside=False)
     w.declare("llvm.prefetch.p0", "void", "ptr, i32 immarg, i32 immarg, i32 immarg")

@@ -1,9 +1,10 @@
-"""`scf.parallel`: its body, or a loop around it that threads share, as a function of a range of turns, run in place, or
-by a team of threads.
+"""`scf.parallel`: its body, or a loop around it that threads share, as a function of a range of iterations, which is
+called directly, or by a team of threads.
 
 A team is memory whose first word is the address of a function `void fork(team, task, context, count)`, and its second
-that of `void begin(team)`, which every run calls first. `fork` has the ranges of `task(context, first, end)` cover
-`count` turns, in any order and on any threads, and returns when all are done. `relay.lowering.llvm.team` has one.
+that of `void begin(team)`, which is called first in every inference. `fork` calls `task(context, first, end)` with
+ranges that cover `count` iterations, in any order and on any threads, and returns when all are done.
+`relay.lowering.llvm.team` implements one.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ RANGE = "i64 %first, i64 %end"
 
 
 def names(ops: Iterable[Operation]) -> set[str]:
-    """The functions that contain the ops."""
+    """Return the names of the functions that contain the ops."""
     return {function.sym_name.data for op in ops if (function := function_of(op)) is not None}
 
 
 def threaded(module: ModuleOp) -> frozenset[str]:
-    """The functions that contain parallel loops, and the functions that call them."""
+    """Return the functions that contain parallel loops, and the functions that call them."""
     ops = walked(module)
     calls = CallGraph(ops).by_callee
     found: set[str] = set()
@@ -48,7 +49,8 @@ def threaded(module: ModuleOp) -> frozenset[str]:
 
 
 def write_parallel(w: FunctionWriter, op: Operation) -> None:
-    """The loop as a function, for a team if there is one; inside of another loop's function it is a loop like any."""
+    """Write the loop as a function, for a team if there is one; inside another loop's function, it is written as a
+    sequential loop."""
     assert isinstance(op, ParallelOp)
     if len(op.lowerBound) != 1 or op.initVals:
         raise Unsupported("llvm-ir: scf.parallel", "has more than one dimension, or reductions")
@@ -61,7 +63,7 @@ def write_parallel(w: FunctionWriter, op: Operation) -> None:
 
 
 def count_of(w: FunctionWriter, op: ParallelOp) -> str:
-    """The number of turns of the loop."""
+    """Return the number of iterations of the loop."""
     start, stop, step = (w.of(values[0]) for values in (op.lowerBound, op.upperBound, op.step))
     distance = w.emit(f"sub nsw i64 {stop}, {start}")
     rounded = w.emit(f"add nsw i64 {distance}, {w.emit(f'sub nsw i64 {step}, 1')}")
@@ -69,7 +71,7 @@ def count_of(w: FunctionWriter, op: ParallelOp) -> str:
 
 
 def parallel_in(loop: ForOp) -> ParallelOp:
-    """The one parallel loop inside. Raises Unsupported if it has bounds of its own in every turn."""
+    """Return the single parallel loop inside. Raises Unsupported if its bounds are not constant."""
     found = [op for op in inside(loop.body.blocks) if op.regions and isinstance(op, ParallelOp)]
     if len(found) != 1 or not all(
         isinstance(bounds[0].owner, ConstantOp) for bounds in (found[0].lowerBound, found[0].upperBound, found[0].step)
@@ -79,7 +81,8 @@ def parallel_in(loop: ForOp) -> ParallelOp:
 
 
 def write_shared(w: FunctionWriter, op: ParallelOp | ForOp, loop: ParallelOp) -> None:
-    """The operation as a function of a range of the loop's turns, called for all of them, or by a team."""
+    """Write the operation as a function of a range of the loop's iterations, and a call of it for all of them, or by a
+    team."""
     count = count_of(w, loop)
     name = f"{w.function.sym_name.data}.task{len(w.tasks)}"
     captured = captures(op)
@@ -104,15 +107,15 @@ def write_shared(w: FunctionWriter, op: ParallelOp | ForOp, loop: ParallelOp) ->
 
 @dataclass(frozen=True)
 class Captured:
-    """The values of the surrounding function that a loop reads: values, views of them in order, and constants."""
+    """The values of the surrounding function that a loop reads: `values`, `views` of them in order, and `constants`."""
 
     values: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
     views: dict[Operation, None] = field(default_factory=dict[Operation, None])
     constants: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
 
     def add(self, value: SSAValue) -> None:
-        """Capture a value. Views are made anew: of two pointers to the same memory, neither would be `noalias`. So are
-        vectors of one number: arguments would take a register each from the start on."""
+        """Capture a value. Views are recomputed, because of two pointers to the same memory neither could be `noalias`.
+        So are broadcasts, because as arguments they would occupy a register each from the start."""
         if value in self.constants or value in self.values:
             return
         owner = value.owner
@@ -127,16 +130,16 @@ class Captured:
 
     @property
     def fields(self) -> str:
-        """The struct type of the context."""
+        """The struct type of the context, in LLVM IR."""
         return f"{{ {', '.join(type_name(value.type) for value in self.values)} }}"
 
     def address(self, context: str, number: int) -> str:
-        """The instruction that computes the address of a value in the context."""
+        """Return the instruction that computes the address of a value in the context."""
         return f"getelementptr inbounds {self.fields}, ptr {context}, i32 0, i32 {number}"
 
 
 def captures(op: ParallelOp | ForOp) -> Captured:
-    """The values of the surrounding function that the loop reads."""
+    """Return the values of the surrounding function that the loop reads."""
     inner_ops = inside(op.body.blocks)
     blocks = [*op.body.blocks, *(block for inner in inner_ops for region in inner.regions for block in region.blocks)]
     made = {result for inner in inner_ops for result in inner.results} | {arg for block in blocks for arg in block.args}
@@ -148,7 +151,8 @@ def captures(op: ParallelOp | ForOp) -> Captured:
 
 
 def write_task(w: FunctionWriter, op: Operation, loop: ParallelOp, name: str, captured: Captured) -> str:
-    """The function of a range of turns, and one that reads what was captured from the context."""
+    """Return the text of the function of a range of iterations, and of its entry, which loads the captured values from
+    the context."""
     inner = w.task_writer(loop)
     parameters: list[str] = []
     for number, value in enumerate(captured.values):
@@ -174,7 +178,7 @@ def write_task(w: FunctionWriter, op: Operation, loop: ParallelOp, name: str, ca
 
 
 def write_turns(w: FunctionWriter, op: ParallelOp, first: str, end: str) -> None:
-    """Write the turns from number `first` to `end`, one after the other."""
+    """Write the iterations from number `first` to `end` as a sequential loop."""
     block = op.body.block
     start, step = w.of(op.lowerBound[0]), w.of(op.step[0])
     head, inside, after = w.labels("head", "body", "after")

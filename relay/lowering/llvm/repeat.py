@@ -1,17 +1,17 @@
-"""`@relay_repeat`: the entry point for a number of blocks that is known when it runs.
+"""`@relay_repeat`: the entry point for a number of batch elements that is known only at run time.
 
-Inputs and outputs of the blocks lie one behind the other, so that block i of a tensor is found at i times its bytes.
-The table that it takes; every number has 8 bytes:
+Inputs and outputs of the elements are contiguous, so that element i of a tensor is at i times its size in bytes. The
+function takes the address of a table of 8-byte words:
 
-    0    how many blocks there are
+    0    the number of batch elements
     1    the team of threads, or null
-    2    how many arenas there are, and the bytes from one to the next
-    4    the next block that no thread has taken, and where those end that threads take (written here)
+    2    the number of arenas, and the bytes from one to the next
+    4    the next element that no thread has taken, and the end of those that threads take (written by this function)
     6    addresses of inputs, outputs, the constants and the first arena, as `@relay_main` takes them
 
-With a team, as many threads as there are arenas take block after block, each with an arena of its own and alone in its
-block. What is left when all threads had as many, if it is at most half as many blocks as threads, is done with all
-threads in one block after the other; where `@main` has no parallel loops, in the same way as the others.
+With a team, as many threads as there are arenas take element after element, each with its own arena, and compute it
+alone. The elements that remain after an equal share for each thread, if they are at most half as many as threads, are
+computed one after the other by all threads; if `@main` has no parallel loops, threads take them like the others.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from collections.abc import Sequence
 
 REPEAT = "relay_repeat"
 TEAM, ARENAS, STRIDE, NEXT, END, TENSORS = range(1, 7)
-"""Indices of the words of the table."""
+"""The indices of the words of the table."""
 
 
 def repeat_text(entry: str, sizes: Sequence[int], forking: bool) -> str:
-    """The function for an `entry` whose inputs and outputs have these sizes in bytes; `forking`: it takes a team
-    behind the arena."""
+    """Return the text of `@relay_repeat` for an `entry` whose inputs and outputs have `sizes` in bytes; `forking`: the
+    entry takes a team after the arena."""
     arenas = TENSORS + len(sizes) + 1
     return f"{_block(entry, sizes, forking)}\n{_turns(arenas)}\n{_whole(arenas, forking)}"
 
 
 def _block(entry: str, sizes: Sequence[int], forking: bool) -> str:
-    """The function that runs the entry on one element of a batch: it moves the tensors' addresses by their sizes."""
+    """Return the function that calls the entry for one batch element: it offsets the tensors' addresses by their
+    sizes."""
     own = len(sizes) + 2 + forking
     block = [
         f"define internal void @{REPEAT}_block(ptr %table, i64 %i, ptr %arena, ptr %team) #0 {{",
@@ -55,7 +56,7 @@ def _block(entry: str, sizes: Sequence[int], forking: bool) -> str:
 
 
 def _turns(arenas: int) -> str:
-    """The function that each thread runs: it takes elements of the batch until none is left."""
+    """Return the function that each thread runs: it takes batch elements until none is left."""
     return f"""define internal void @{REPEAT}_turns(ptr %table, i64 %from, i64 %to) #0 {{
 entry:
   %pn = getelementptr i64, ptr %table, i64 {NEXT}
@@ -91,7 +92,7 @@ over:
 
 
 def _whole(arenas: int, forking: bool) -> str:
-    """The function that is called: it shares the batch among threads, and runs what is left by itself."""
+    """Return `@relay_repeat` itself: it divides the batch among threads, and computes the remaining elements itself."""
     shared = "select i1 %many, i64 %count, i64 %even" if forking else "add i64 %count, 0"
     return f"""define void @{REPEAT}(ptr %table) #0 {{
 entry:

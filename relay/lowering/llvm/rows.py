@@ -1,4 +1,4 @@
-"""Ops that become one instruction or one intrinsic: a row for each."""
+"""Ops that become one instruction or one intrinsic, a row for each."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ INTRINSICS: dict[str, str] = {
     "math.trunc": "llvm.trunc",
     "vector.fma": "llvm.fma",
 }
-"""Intrinsics, overloaded by the type of the result, of operands of that type."""
+"""Intrinsics that are overloaded by one type, which all operands and the result have."""
 
 LIBRARY: dict[str, str] = {
     "math.acosh": "acosh",
@@ -81,4 +81,4 @@ LIBRARY: dict[str, str] = {
     "math.erf": "erf",
     "math.expm1": "expm1",
 }
-"""Functions of libm that LLVM has no intrinsic for, by their names for doubles."""
+"""Functions of libm for which LLVM has no intrinsic, by their names for doubles."""

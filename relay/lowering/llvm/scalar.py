@@ -1,4 +1,4 @@
-"""Writes constants, comparisons, and ops on numbers and vectors that take several instructions."""
+"""Writes constants, comparisons, and ops on scalars and vectors that take several instructions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from relay.lowering.shaped import is_vector, scalar_of
 
 
 def write_constant(w: FunctionWriter, op: Operation) -> None:
-    """A literal; it takes no instruction."""
+    """Name a constant by its literal; no instruction is written."""
     assert isinstance(op, ConstantOp)
     type, element = op.result.type, scalar_of(op.result.type)
     numbers, name = to_numpy(op.value).reshape(-1), type_name(element)
@@ -31,12 +31,12 @@ def write_constant(w: FunctionWriter, op: Operation) -> None:
 
 
 def splat(number: str, element: str) -> str:
-    """A vector with one number in all lanes."""
+    """Return a vector literal with one number in all lanes."""
     return f"splat ({element} {number})"
 
 
 def write_compare(w: FunctionWriter, op: Operation) -> None:
-    """`icmp` or `fcmp`."""
+    """Write `icmp` or `fcmp`."""
     table, name = (INTEGER_PREDICATES, "icmp") if op.name == "arith.cmpi" else (FLOAT_PREDICATES, "fcmp")
     predicate = op.properties["predicate"]
     assert isinstance(predicate, IntegerAttr)
@@ -45,17 +45,17 @@ def write_compare(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_negate(w: FunctionWriter, op: Operation) -> None:
-    """`fneg`: the sign bit flipped, also of zeros."""
+    """Write `fneg`, which inverts the sign bit, also of zeros."""
     w.define(op.results[0], f"fneg {w.typed(op.operands[0])}")
 
 
 def write_select(w: FunctionWriter, op: Operation) -> None:
-    """`select`."""
+    """Write `select`."""
     w.define(op.results[0], f"select {w.list(op.operands)}")
 
 
 def write_index_cast(w: FunctionWriter, op: Operation) -> None:
-    """An integer as an index, or an index as an integer."""
+    """Write the conversion of an integer to an index, or of an index to an integer."""
     source, result = op.operands[0], op.results[0]
     before, after = w.type(source), w.type(result)
     if before == after:
@@ -66,7 +66,7 @@ def write_index_cast(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_rsqrt(w: FunctionWriter, op: Operation) -> None:
-    """`1 / sqrt(x)`, both correctly rounded."""
+    """Write `1 / sqrt(x)`, with both operations correctly rounded."""
     result = op.results[0]
     type, element = type_name(result.type), scalar_of(result.type)
     name = f"llvm.sqrt.{suffix(result.type)}"
@@ -79,7 +79,8 @@ def write_rsqrt(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_fptosi(w: FunctionWriter, op: Operation) -> None:
-    """Convert towards zero; of a number that was just rounded to even, one instruction rounds and converts."""
+    """Write a conversion towards zero; for a number that was just rounded to even, one instruction rounds and
+    converts."""
     source, result = op.operands[0], op.results[0]
     rounded = source.owner
     if isinstance(rounded, Operation) and rounded.name == "math.roundeven" and source.has_one_use():
@@ -92,17 +93,17 @@ def write_fptosi(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_ctlz(w: FunctionWriter, op: Operation) -> None:
-    """Count leading zeros; for 0 the result is the width."""
+    """Write a count of leading zeros; for 0 the result is the width."""
     w.intrinsic(op.results[0], "llvm.ctlz", op.operands, "false")
 
 
 def write_absi(w: FunctionWriter, op: Operation) -> None:
-    """The lowest number stays as it is."""
+    """Write an absolute value; the lowest number is unchanged."""
     w.intrinsic(op.results[0], "llvm.abs", op.operands, "false")
 
 
 def write_broadcast(w: FunctionWriter, op: Operation) -> None:
-    """A scalar, or a vector of one, in every lane."""
+    """Write a broadcast of a scalar, or of a vector of one element, to every lane."""
     assert isinstance(op, BroadcastOp)
     element = type_name(scalar_of(op.vector.type))
     name = w.of(op.source)
@@ -113,7 +114,7 @@ def write_broadcast(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_shuffle(w: FunctionWriter, op: Operation) -> None:
-    """Lanes of two vectors by number; -1 is any."""
+    """Write a shuffle: lanes of two vectors by number; -1 stands for any value."""
     assert isinstance(op, ShuffleOp)
     first, second = op.operands
     w.define(op.results[0], f"shufflevector {w.typed(first)}, {w.typed(second)}, {shuffle_mask(op.mask)}")
@@ -121,20 +122,21 @@ def write_shuffle(w: FunctionWriter, op: Operation) -> None:
 
 @lru_cache(maxsize=1024)
 def shuffle_mask(mask: DenseArrayBase[IntegerType]) -> str:
-    """A mask as text, `<2 x i32> <i32 0, i32 poison>`; cached, since a kernel uses few masks of up to 128 numbers."""
+    """Return a mask as text, `<2 x i32> <i32 0, i32 poison>`; cached, because a kernel uses few masks of up to 128
+    numbers."""
     lanes = ", ".join("i32 poison" if lane < 0 else f"i32 {lane}" for lane in mask.get_values())
     return f"<{len(mask)} x i32> <{lanes}>"
 
 
 def write_extract(w: FunctionWriter, op: Operation) -> None:
-    """A lane whose number is known."""
+    """Write the extraction of a lane with a constant number."""
     assert isinstance(op, ExtractOp)
     (lane,) = op.static_position.get_values()
     w.define(op.result, f"extractelement {w.typed(op.vector)}, i64 {lane}")
 
 
 def write_call_intrinsic(w: FunctionWriter, op: Operation) -> None:
-    """An intrinsic by its full name, as `llvm.x86.avx512.vpdpbusd.512`."""
+    """Write the call of an intrinsic by its full name, such as `llvm.x86.avx512.vpdpbusd.512`."""
     assert isinstance(op, CallIntrinsicOp)
     name, result = op.intrin.data, op.results[0]
     if name not in w.declarations:
@@ -143,7 +145,8 @@ def write_call_intrinsic(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_library(w: FunctionWriter, op: Operation) -> None:
-    """A function of libm, for a vector lane by lane; what is narrower than a float is computed as one."""
+    """Write a call of a libm function, for a vector lane by lane; types narrower than a float are computed as
+    floats."""
     result, element = op.results[0], type_name(scalar_of(op.results[0].type))
     name = LIBRARY[op.name] + ("" if element == "double" else "f")
     wide = "double" if element == "double" else "float"

@@ -1,44 +1,45 @@
-"""The functions of a team of threads, in LLVM IR: written into object code that has parallel loops.
+"""The functions of a team of threads, in LLVM IR: they are written into object code that has parallel loops.
 
-A team is memory of `TEAM` bytes and `MEMBER` more for each thread, the caller first; every number has 8 bytes:
+A team is memory of `TEAM` bytes and `MEMBER` more for each thread, the caller first, in words of 8 bytes:
 
     0    addresses of `fork` and `begin`, of libc's `syscall`, the numbers of the calls `futex` and `sched_yield`,
-         how many threads there are, how often one that has nothing to do looks again before it sleeps, and whether
-         workers shall end
-    128  turns done by workers
+         the number of threads, how often an idle thread checks for work before it sleeps, and whether workers shall end
+    128  the number of units that workers have completed
     256  whether a worker sleeps, or is about to
     384  (4 bytes) changes whenever sleepers are woken
 
-    and of each member:
-    0    the word, the task, its context, its number of turns, turns per unit: all in one cache line
+and of each member:
+
+    0    the word, the task, its context, its number of iterations, iterations per unit: all in one cache line
     64   the team, and the member's number
 
 The word is `generation << 32 | first << 16 | end`: units `first` to `end` of the member's own share are not claimed
-yet. Shares are neighbouring units, the same of every loop of as many turns, so that what a thread reads it often wrote
-itself. Who claims some by compare-and-exchange has seen the task of this generation, and the one who forked waits until
-they are done: nobody ever touches a task that is over. A member claims most of what is left of its share from the
-front; who has nothing left takes half of what another one has from the back. So hardly any claim meets one of another
-thread, and all end together. The caller's first claim is made as it forks. It never waits for a worker that did not
-claim anything.
+yet. Shares are contiguous units, the same in every loop with as many iterations, so that a thread often reads what it
+wrote itself. A thread that claims units by compare-and-exchange has seen the task of this generation, and the thread
+that forked waits until they are done: no thread ever accesses a task that is over. A member claims most of the rest of
+its share from the front; a thread whose share is used up takes half of another member's rest from the back. So hardly
+any claims collide, and all threads end together. The caller's first claim is made while it forks. The caller never
+waits for a worker that did not claim anything.
 """
 
 from __future__ import annotations
 
 TEAM_FUNCTIONS = "relay_team_2"
-"""Fills a table with the addresses of `fork`, `begin`, `work` and `pause`. The number is that of a team's form."""
+"""The function that fills a table with the addresses of `fork`, `begin`, `work` and `pause`. Its number is the version
+of the team's layout."""
 
 TEAM, MEMBER = 512, 128
-"""Bytes."""
+"""The sizes in bytes of a team's head, and of each member."""
 MOST_UNITS = 4096
 FUTEX_WAIT, FUTEX_WAKE = 128, 129
-"""Futex operations that are private to this process."""
+"""The futex operations for words that are private to this process."""
 
 PAUSES = {"x86_64": ("llvm.x86.sse2.pause", "", ""), "aarch64": ("llvm.aarch64.hint", "i32 1", "i32 immarg")}
-"""The intrinsic by which a waiting thread pauses, by machine, with its arguments and parameters."""
+"""The intrinsic by which a waiting thread pauses, by machine, with its arguments and parameter types."""
 
 
 def begin_text(team: str) -> list[str]:
-    """Instructions at the start of a run: wakes the team, if there is one."""
+    """Return the instructions at the start of an inference, which wake the team, if there is one."""
     return [
         f"  %alone = icmp eq ptr {team}, null",
         "  br i1 %alone, label %run, label %wake",
@@ -52,7 +53,7 @@ def begin_text(team: str) -> list[str]:
 
 
 def team_text(triple: str, declarations: dict[str, str]) -> str:
-    """The functions of a team, for a machine; what they use of LLVM is declared."""
+    """Return the functions of a team for a machine, and declare the LLVM intrinsics that they use."""
     declarations["llvm.prefetch.p0"] = "declare void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)"
     found = PAUSES.get(triple.split("-")[0])
     if found is None:

@@ -11,22 +11,22 @@ from relay.lowering.shaped import buffer_of
 
 LOAD, STORE = "llvm.x86.tileloadd64.internal", "llvm.x86.tilestored64.internal"
 PRODUCTS = {(False, False): "ssd", (False, True): "sud", (True, False): "usd", (True, True): "uud"}
-"""The intrinsic, by whether data and weights are unsigned."""
+"""The intrinsic's variant, by whether data and weights are unsigned."""
 
 
 def tile_of(value: SSAValue) -> TileType:
-    """The type of a tile."""
+    """Return the type of a tile value."""
     assert isinstance(value.type, TileType)
     return value.type
 
 
 def shape(type: TileType) -> str:
-    """The shape as arguments: rows, and bytes per row."""
+    """Return the shape as arguments: rows, and bytes per row."""
     return f"i16 {type.rows}, i16 {type.row_bytes}"
 
 
 def place(w: FunctionWriter, op: TileLoadOp | TileStoreOp) -> str:
-    """The place as arguments: address, and bytes between rows."""
+    """Return the location of a tile in memory as arguments: address, and bytes between rows."""
     assert op.stride is not None
     size, stride = dtype_of(buffer_of(op.base).element_type).itemsize, w.of(op.stride)
     if size != 1:
@@ -35,21 +35,21 @@ def place(w: FunctionWriter, op: TileLoadOp | TileStoreOp) -> str:
 
 
 def write_tile_load(w: FunctionWriter, op: Operation) -> None:
-    """Rows of a buffer as a tile."""
+    """Write the load of a tile from rows of a buffer."""
     assert isinstance(op, TileLoadOp)
     w.declare(LOAD, "x86_amx", "i16, i16, ptr, i64")
     w.define(op.res, f"call x86_amx @{LOAD}({shape(tile_of(op.res))}, {place(w, op)})")
 
 
 def write_tile_store(w: FunctionWriter, op: Operation) -> None:
-    """A tile as rows of a buffer."""
+    """Write the store of a tile to rows of a buffer."""
     assert isinstance(op, TileStoreOp)
     w.declare(STORE, "void", "i16, i16, ptr, i64, x86_amx")
     w.line(f"call void @{STORE}({shape(tile_of(op.val))}, {place(w, op)}, {w.typed(op.val)})")
 
 
 def write_tile_muli(w: FunctionWriter, op: Operation) -> None:
-    """Products of codes, added to sums."""
+    """Write the products of two tiles of codes, added to a tile of sums."""
     assert isinstance(op, TileMulIOp)
     name = f"llvm.x86.tdpb{PRODUCTS[op.isZextLhs is not None, op.isZextRhs is not None]}.internal"
     w.declare(name, "x86_amx", "i16, i16, i16, x86_amx, x86_amx, x86_amx")

@@ -19,12 +19,12 @@ FLOATS: dict[type[Attribute], tuple[str, str]] = {
     Float32Type: ("float", "f32"),
     Float64Type: ("double", "f64"),
 }
-"""A float type's name, and its name in intrinsics."""
+"""The name of each float type, and its name in mangled intrinsics."""
 
 
 def type_name(type: Attribute) -> str:
-    """The LLVM spelling of a type: `i32`, `float`, `<16 x i32>`, `ptr` for a memref, `i64` for an index,
-    `x86_amx` for a tile."""
+    """Return the LLVM spelling of a type: `i32`, `float`, `<16 x i32>`, `ptr` for a memref, `i64` for an index,
+    `x86_amx` for a tile. Raises Unsupported."""
     if is_vector(type):
         return f"<{lanes(type)} x {type_name(type.element_type)}>"
     if is_integer(type):
@@ -41,7 +41,7 @@ def type_name(type: Attribute) -> str:
 
 
 def lanes(type: Attribute) -> int:
-    """The length of a vector; 1 for a scalar. Raises Unsupported for a vector of another rank than 1."""
+    """Return the length of a vector; 1 for a scalar. Raises Unsupported for a vector of another rank than 1."""
     if not is_vector(type):
         return 1
     dims = type.get_shape()
@@ -51,14 +51,14 @@ def lanes(type: Attribute) -> int:
 
 
 def suffix(type: Attribute) -> str:
-    """The mangling of an overloaded intrinsic: `v16i32`, `f32`."""
+    """Return the mangling of a type in an overloaded intrinsic: `v16i32`, `f32`."""
     if is_vector(type):
         return f"v{lanes(type)}{suffix(type.element_type)}"
     return FLOATS[type.__class__][1] if type.__class__ in FLOATS else type_name(type)
 
 
 def literal(value: float | int | bool, type: Attribute) -> str:
-    """A number as LLVM writes it; floats by the bits of the double that they equal."""
+    """Return a number as a literal of LLVM IR; floats by the bits of the equal double."""
     if type.__class__ in FLOATS:
         number = struct.unpack("<f", struct.pack("<f", value))[0] if isinstance(type, Float32Type) else float(value)
         return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
@@ -68,10 +68,10 @@ def literal(value: float | int | bool, type: Attribute) -> str:
 
 
 def memory_type(element: str) -> str:
-    """The type of an element in memory: booleans take a byte."""
+    """Return the type of an element in memory: booleans are bytes."""
     return "i8" if element == "i1" else element
 
 
 def alignment(type: Attribute) -> int:
-    """The alignment that an access may assume, in bytes: that of one element."""
+    """Return the alignment in bytes that an access may assume: that of one element."""
     return dtype_of(scalar_of(type)).itemsize

@@ -1,1 +1,2 @@
-"""Functions of floats as arithmetic: additions, products, quotients, comparisons and bits, the same everywhere."""
+"""Functions of floats as arithmetic: additions, products, quotients, comparisons and bit operations, equal on all
+targets."""

@@ -19,23 +19,24 @@ TWO_BY_PI = 0xA2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBB
 """The first 240 fractional bits of 2 / pi."""
 Turned = Callable[[Arithmetic, SSAValue], tuple[SSAValue, SSAValue]]
 PIECE = 26
-"""The number of these bits whose product with an f32 is exact in f64."""
+"""The number of bits of 2 / pi in a piece whose product with an f32 is exact in f64."""
 STEPS = tuple(2.0 ** (51 + PIECE * n) for n in range(3))
-"""From such a number on, products with one more piece are whole turns."""
+"""The magnitudes from which on products with one more piece are whole turns."""
 QUARTER = (pi / 2, 6.123233995736766e-17)
-"""pi / 2 in two doubles."""
+"""pi / 2 as a sum of two doubles."""
 
 
 def pieces(first: int) -> list[float]:
-    """Four numbers that add up to 2 / pi without the bits of so many first pieces: all exact but the last."""
+    """Return four numbers that add up to 2 / pi without the bits of its first `first` pieces; all but the last are
+    exact."""
     words = [TWO_BY_PI >> (240 - PIECE * (n + 1)) & ((1 << PIECE) - 1) for n in range(first, first + 3)]
     rest = TWO_BY_PI & ((1 << (240 - PIECE * (first + 3))) - 1)
     return [word * 2.0 ** (-PIECE * (first + n + 1)) for n, word in enumerate(words)] + [rest * 2.0**-240]
 
 
 def turned_back(b: Arithmetic, x: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """r and the word of n of `x = n pi/2 + r`, |r| <= pi / 4, for any number of f32, as Payne and Hanek do it: of x
-    times 2 / pi, only the bits around the point are computed."""
+    """Return r and the word of n of `x = n pi/2 + r`, |r| <= pi / 4, for any f32, by Payne and Hanek's method: of x
+    times 2 / pi, only the bits around the binary point are computed."""
     size = b.add(math.AbsFOp(x))
     parts = [b.number(number, f64) for number in pieces(0)]
     for first, step in enumerate(STEPS, 1):
@@ -57,7 +58,7 @@ def turned_back(b: Arithmetic, x: SSAValue) -> tuple[SSAValue, SSAValue]:
 
 
 def turned_back_long(b: Arithmetic, x: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """The same for numbers of f64, whose size is below 2^30: a larger one loses digits."""
+    """Return r and the word of n of `x = n pi/2 + r` for an f64 of magnitude below 2^30; larger ones lose digits."""
     n = b.add(math.RoundEvenOp(b.times(x, b.number(2 / pi, f64))))
     r = b.fma(n, b.number(-QUARTER[1], f64), b.fma(n, b.number(-QUARTER[0], f64), x))
     limit = b.number(2.0**62, f64)
@@ -66,41 +67,41 @@ def turned_back_long(b: Arithmetic, x: SSAValue) -> tuple[SSAValue, SSAValue]:
 
 
 def sine_and_cosine(b: Arithmetic, r: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """Both, of |r| <= pi / 4."""
+    """Return the sine and the cosine of r, |r| <= pi / 4."""
     z = b.times(r, r)
     return b.plus(b.times(b.times(z, r), b.polynomial(z, SIN_LONG, f64)), r), b.polynomial(z, COS_LONG, f64)
 
 
 def bit(b: Arithmetic, n: SSAValue, number: int) -> SSAValue:
-    """One bit of a word."""
+    """Return one bit of a word."""
     return b.cast(wide.TruncIOp, b.add(arith.ShRUIOp(n, b.number(number, i64))) if number else n, i1)
 
 
 def after(b: Arithmetic, sine: SSAValue, cosine: SSAValue, n: SSAValue) -> SSAValue:
-    """The sine after a rotation by this number of quarter turns."""
+    """Return the sine of an angle rotated by n quarter turns, from the angle's sine and cosine."""
     found = b.select(bit(b, n, 0), cosine, sine)
     return b.select(bit(b, n, 1), b.minus(b.number(-0.0, f64), found), found)
 
 
 def sine_by(turned: Turned, b: Arithmetic, x: SSAValue) -> SSAValue:
-    """The sine, of an angle that is turned back so."""
+    """Return the sine of x, whose argument reduction is `turned`."""
     r, n = turned(b, x)
     return zero_itself(b, x, after(b, *sine_and_cosine(b, r), n))
 
 
 def cosine_by(turned: Turned, b: Arithmetic, x: SSAValue) -> SSAValue:
-    """The sine a quarter of a turn on."""
+    """Return the cosine of x: the sine a quarter turn later."""
     r, n = turned(b, x)
     return after(b, *sine_and_cosine(b, r), b.add(arith.AddiOp(n, b.number(1, i64))))
 
 
 sin, cos = partial(sine_by, turned_back), partial(cosine_by, turned_back)
 sin_long, cos_long = partial(sine_by, turned_back_long), partial(cosine_by, turned_back_long)
-"""Of numbers of f64."""
+"""Sine and cosine of f64."""
 
 
 def tan(b: Arithmetic, x: SSAValue) -> SSAValue:
-    """The sine by the cosine; a quarter of a turn on, the negative cosine by the sine."""
+    """Return the tangent: sine / cosine, or, for odd quarter turns, -cosine / sine."""
     r, n = turned_back(b, x)
     sine, cosine = sine_and_cosine(b, r)
     odd = bit(b, n, 0)
@@ -109,5 +110,5 @@ def tan(b: Arithmetic, x: SSAValue) -> SSAValue:
 
 
 def zero_itself(b: Arithmetic, x: SSAValue, found: SSAValue) -> SSAValue:
-    """The result; for a zero, that zero."""
+    """Return `found`, or x itself if it is a zero, so that zeros keep their signs."""
     return b.select(b.compare(x, "oeq", b.number(0.0, f64)), x, found)

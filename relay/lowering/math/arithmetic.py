@@ -1,4 +1,4 @@
-"""Emits arithmetic on scalars, or lane by lane on vectors, in place of an operation."""
+"""Emits arithmetic on scalars, or lane by lane on vectors, that replaces an operation."""
 
 from __future__ import annotations
 
@@ -16,73 +16,73 @@ from relay.lowering.shaped import scalar_of, vector_of
 from relay.target import Target
 
 SCALED = 16
-"""Lanes of floats that AVX-512 multiplies by powers of two, or inverts nearly."""
+"""The number of lanes of AVX-512's instructions that multiply floats by powers of two, or invert them approximately."""
 CURRENT_ROUNDING = 4
-"""The rounding mode of all other ops."""
+"""The immediate for the current rounding mode, which all other ops use."""
 
 
 class Arithmetic:
-    """Emits scalar ops, or ops on vectors of these lanes, before an op, for a target."""
+    """Emits scalar ops, or ops on vectors of `lanes` lanes, before an op, for a target."""
 
     def __init__(self, before: Operation, lanes: int, target: Target):
         self.b, self.lanes, self.target = Before(before), lanes, target
 
     def type(self, element: Attribute) -> Attribute:
-        """The type of a value."""
+        """Return the type of values with this element type."""
         return vector_of(element, self.lanes) if self.lanes else element
 
     def add(self, op: Operation) -> SSAValue:
-        """Emit an op."""
+        """Emit an op; return its result."""
         return self.b.add(op).results[0]
 
     def number(self, value: float, element: Attribute) -> SSAValue:
-        """A constant."""
+        """Return a constant, in every lane."""
         attr = dense_vector([value] * self.lanes, element) if self.lanes else scalar_attr(value, element)
         return self.add(created(arith.ConstantOp, (), [self.type(element)], {"value": attr}))
 
     def cast(self, kind: type[Operation], value: SSAValue, element: Attribute) -> SSAValue:
-        """A conversion."""
+        """Emit a conversion to an element type."""
         return self.add(created(kind, [value], [self.type(element)]))
 
     def compare(self, a: SSAValue, predicate: str, b: SSAValue) -> SSAValue:
-        """A comparison of floats."""
+        """Emit a comparison of floats."""
         return self.b.compare(a, predicate, b)
 
     def select(self, condition: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
-        """One of two values."""
+        """Emit a selection between two values."""
         return self.b.select(condition, a, b)
 
     def plus(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        """`a + b` of floats."""
+        """Emit `a + b` of floats."""
         return self.add(arith.AddfOp(a, b))
 
     def minus(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        """`a - b` of floats."""
+        """Emit `a - b` of floats."""
         return self.add(arith.SubfOp(a, b))
 
     def times(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        """`a * b` of floats."""
+        """Emit `a * b` of floats."""
         return self.add(arith.MulfOp(a, b))
 
     def over(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        """`a / b` of floats."""
+        """Emit `a / b` of floats."""
         return self.add(arith.DivfOp(a, b))
 
     @property
     def fuses(self) -> bool:
-        """Whether the target multiplies and adds by one instruction."""
+        """Whether the target has a fused multiply-add instruction."""
         return self.target.fuses
 
     def fma(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
-        """`a * b + c`, rounded once."""
+        """Emit `a * b + c`, rounded once."""
         return self.add(math.FmaOp(a, b, c))
 
     def fused(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
-        """`a * b + c`, rounded once where the target has an instruction for it, else twice."""
+        """Emit `a * b + c`, rounded once if the target has an instruction for it, else twice."""
         return self.fma(a, b, c) if self.fuses else self.plus(self.times(a, b), c)
 
     def scaled(self, x: SSAValue, power: SSAValue) -> SSAValue | None:
-        """`x * 2^power`, rounded once, of floats; None where no instruction does it."""
+        """Emit `x * 2^power` of floats, rounded once; return None if no instruction does it."""
         if not self.has_instructions(x):
             return None
         b = self.b
@@ -92,7 +92,7 @@ class Arithmetic:
         return b.joined([b.intrinsic(name, [a, n, a, *control], wide) for a, n in pairs])
 
     def about_one_over(self, x: SSAValue) -> SSAValue | None:
-        """`1 / x` with a relative error below 2^-14; None where no instruction does it."""
+        """Emit `1 / x` with a relative error below 2^-14; return None if no instruction does it."""
         if not self.has_instructions(x):
             return None
         b = self.b
@@ -100,15 +100,15 @@ class Arithmetic:
         return b.joined([b.intrinsic(name, [a, a, mask], wide) for a in self.parts(x)])
 
     def has_instructions(self, x: SSAValue) -> bool:
-        """Whether AVX-512 has more for such a value than other processors."""
+        """Whether the value is a vector for which AVX-512's special instructions can be used."""
         return self.target.whole_vectors and self.lanes > 0 and self.lanes % SCALED == 0 and scalar_of(x.type) == f32
 
     def parts(self, x: SSAValue) -> list[SSAValue]:
-        """A vector in such of 16 lanes."""
+        """Divide a vector into vectors of 16 lanes."""
         return [self.b.shuffle(x, x, range(first, first + SCALED)) for first in range(0, self.lanes, SCALED)]
 
     def polynomial(self, x: SSAValue, coefficients: Sequence[float], element: Attribute) -> SSAValue:
-        """`c0 + x * (c1 + x * ...)`."""
+        """Emit the polynomial `c0 + x * (c1 + x * ...)`."""
         total = self.number(coefficients[-1], element)
         for coefficient in reversed(coefficients[:-1]):
             total = self.fused(total, x, self.number(coefficient, element))
@@ -117,7 +117,8 @@ class Arithmetic:
     def polynomial_by_halves(
         self, x: SSAValue, square: SSAValue, coefficients: Sequence[float], element: Attribute
     ) -> SSAValue:
-        """The same by `(c0 + c1 x) + x^2 ((c2 + c3 x) + x^2 ...)`: half as many steps one after another."""
+        """Emit the polynomial `(c0 + c1 x) + x^2 ((c2 + c3 x) + x^2 ...)`, whose chain of dependent steps is half as
+        long."""
         pairs = [self.polynomial(x, coefficients[n : n + 2], element) for n in range(0, len(coefficients), 2)]
         total = pairs[-1]
         for pair in reversed(pairs[:-1]):

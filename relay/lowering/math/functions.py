@@ -1,4 +1,4 @@
-"""Exponential functions and logarithms. `e` is f32 or f64: the type of the operands and the result."""
+"""Exponential functions and logarithms. The parameter `e` is f32 or f64: the type of the operands and the result."""
 
 from __future__ import annotations
 
@@ -17,27 +17,29 @@ from relay.lowering.shaped import scalar_of
 
 LN2 = np.log(np.longdouble(2))
 SHORT_LN2 = (0.693359375, float(LN2 - np.longdouble(0.693359375)))
-"""ln(2) as a number of few digits, so that products with small integers are exact, and the rest."""
+"""ln(2) as a number of few digits, so that products with small integers are exact, and the remainder."""
 LONG_LN2 = (float.fromhex("0x1.62e42fefap-1"), float(LN2 - np.longdouble(float.fromhex("0x1.62e42fefap-1"))))
 SHORT_MAGIC, LONG_MAGIC = 1.5 * 2.0**23, 1.5 * 2.0**52
-"""Added to a small number, it leaves the nearest integer in the lowest bits: no processor needs an instruction more."""
+"""Constants that, added to a small number, leave the nearest integer in the lowest bits, so that no rounding
+instruction is needed."""
 
 
 def is_long(e: Attribute) -> bool:
-    """Whether it is f64."""
+    """Whether the type is f64."""
     return isinstance(e, Float64Type)
 
 
 def rounded(b: Arithmetic, x: SSAValue, e: Attribute, factor: float = 1.0) -> tuple[SSAValue, SSAValue]:
-    """The integer nearest to a number times a factor, to even ones from the middle: as a float, and in the lowest bits
-    of a word. Its size is less than 2^22, or 2^51 in f64."""
+    """Return the integer nearest to `x * factor`, halves to even, as a float, and in the lowest bits of a word. Its
+    magnitude must be less than 2^22, or 2^51 for f64."""
     scale, magic = b.number(factor, e), b.number(LONG_MAGIC if is_long(e) else SHORT_MAGIC, e)
     shifted = b.plus(x, magic) if factor == 1 else b.fused(x, scale, magic)
     return b.minus(shifted, magic), b.cast(arith.BitcastOp, shifted, i64 if is_long(e) else i32)
 
 
 def power_of_two(b: Arithmetic, e: Attribute, n: SSAValue, less: int = 0) -> SSAValue:
-    """`2^(n - less)` for an integer in the lowest bits of a word, from the exponents of normal numbers."""
+    """Return `2^(n - less)` for an integer n in the lowest bits of a word, built from the exponent bits of a normal
+    number."""
     bits, width, bias = (i64, 52, 1023) if is_long(e) else (i32, 23, 127)
     exponent = b.add(arith.ShLIOp(n, b.number(width, bits)))
     return b.cast(arith.BitcastOp, b.add(arith.AddiOp(exponent, b.number((bias - less) << width, bits))), e)
@@ -45,7 +47,8 @@ def power_of_two(b: Arithmetic, e: Attribute, n: SSAValue, less: int = 0) -> SSA
 
 @dataclass(frozen=True)
 class Reduced:
-    """`x = n ln(2) + r`, |r| <= ln(2) / 2: n as a float and in the lowest bits of a word, and `e^r = 1 + r + r^2 p`."""
+    """The argument reduction `x = n ln(2) + r`, |r| <= ln(2) / 2: n as a float and in the lowest bits of a word, and p
+    in `e^r = 1 + r + r^2 p`."""
 
     n: SSAValue
     word: SSAValue
@@ -54,8 +57,8 @@ class Reduced:
 
 
 def reduced(b: Arithmetic, x: SSAValue, e: Attribute, sign: int = 1) -> Reduced:
-    """What all exponential functions start with. With a sign of -1, of -x: n, and -r and -p in the places of r and p,
-    for the same bits."""
+    """Return the argument reduction of x for exponential functions. With a sign of -1, that of -x, with -r and -p in
+    place of r and p, and the same bits."""
     n, word = rounded(b, x, e, sign * float(1 / LN2))
     upper, lower = LONG_LN2 if is_long(e) else SHORT_LN2
     r = b.fused(n, b.number(-sign * lower, e), b.fused(n, b.number(-sign * upper, e), x))
@@ -64,38 +67,38 @@ def reduced(b: Arithmetic, x: SSAValue, e: Attribute, sign: int = 1) -> Reduced:
 
 
 def power_of_e(b: Arithmetic, e: Attribute, x: Reduced, sign: int = 1) -> SSAValue:
-    """`e^r = 1 + r (1 + r p)`."""
+    """Return `e^r = 1 + r (1 + r p)`."""
     one = b.number(1.0, e)
     rest = b.fused(x.p, x.r, one)
     return b.fused(rest if sign > 0 else b.add(arith.NegfOp(rest)), x.r, one)
 
 
 def less_one(b: Arithmetic, x: Reduced) -> SSAValue:
-    """`e^r - 1 = r + r (r p)`."""
+    """Return `e^r - 1 = r + r (r p)`."""
     return b.fused(b.times(x.p, x.r), x.r, x.r)
 
 
 def two_to(b: Arithmetic, e: Attribute, n: SSAValue, word: SSAValue, less: int) -> SSAValue:
-    """`2^(n - less)`, a normal number, of n as a float and in the lowest bits of a word."""
+    """Return `2^(n - less)`, a normal number, for n as a float and in the lowest bits of a word."""
     power = b.scaled(b.number(2.0**-less, e), n)
     return power_of_two(b, e, word, less) if power is None else power
 
 
 def at_most(b: Arithmetic, e: Attribute, x: SSAValue, bound: float) -> SSAValue:
-    """The number, or a lower bound; what is no number stays so."""
+    """Return the minimum of x and a bound; NaN stays NaN."""
     most = b.number(bound, e)
     return b.select(b.compare(x, "ogt", most), most, x)
 
 
 def at_least(b: Arithmetic, e: Attribute, x: SSAValue, bound: float) -> SSAValue:
-    """The number, or a higher bound; what is no number stays so."""
+    """Return the maximum of x and a bound; NaN stays NaN."""
     least = b.number(bound, e)
     return b.select(b.compare(x, "olt", least), least, x)
 
 
 def exp(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
-    """`e^x = 2^n e^r`. The power of two in two factors, so that denormals come out, unless an instruction does it. A
-    sign that is changed before is part of the constants."""
+    """Return `e^x = 2^n e^r`. The power of two is multiplied as two factors, so that denormal results are possible,
+    unless one instruction does it. A negation of the operand is folded into the constants."""
     low, high = (-800.0, 800.0) if is_long(e) else (-110.0, 100.0)
     sign = 1
     if isinstance(owner := x.owner, arith.NegfOp):
@@ -113,8 +116,8 @@ def exp(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
 
 
 def exp_below(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
-    """`e^x`, -25 < x < -0.6, of f32, where what counts is a number less this: a shorter polynomial and, where its
-    product is fused, one number for ln(2) are near enough. Nothing is a denormal number."""
+    """Return `e^x` of f32 for -25 < x < -0.6, where only a number minus it matters: a shorter polynomial and, with
+    fused products, a single constant for ln(2) are accurate enough. No intermediate result is denormal."""
     one, r = b.number(1.0, e), x
     n, word = rounded(b, x, e, float(1 / LN2))
     for part in (float(LN2),) if b.fuses else SHORT_LN2:
@@ -125,7 +128,8 @@ def exp_below(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
 
 
 def expm1(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
-    """`e^x - 1 = 2 (2^(n-1) - 1/2 + 2^(n-1) (e^r - 1))`: half of it, as 2^n may be too large; with x's sign."""
+    """Return `e^x - 1 = 2 (2^(n-1) - 1/2 + 2^(n-1) (e^r - 1))`: half of it is computed first, because 2^n may be too
+    large; it has x's sign."""
     low, high = (-50.0, 710.0) if is_long(e) else (-30.0, 89.0)
     parts = reduced(b, at_least(b, e, at_most(b, e, x, high), low), e)
     power = two_to(b, e, parts.n, parts.word, 1)
@@ -134,9 +138,9 @@ def expm1(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
 
 
 def inverse(b: Arithmetic, x: SSAValue, near: SSAValue) -> SSAValue:
-    """`1 / x` of floats from 2^-100 to 2^100, rounded as a division does, by a guess that is right where it is 0,
-    infinite or none: a step of Newton's iteration, then `y + y (e + e^2)`, `e = 1 - x y`, of an odd y: so it was equal
-    for every x of one exponent."""
+    """Return `1 / x` of floats from 2^-100 to 2^100, rounded as by a division, from an approximation that is exact
+    where the result is 0, infinite or NaN: a step of Newton's iteration, then `y + y (e + e^2)`, `e = 1 - x y`, for y
+    with an odd last bit; results were equal to a division's for every x of one exponent."""
     e = scalar_of(x.type)
     one, negative = b.number(1.0, e), b.add(arith.NegfOp(x))
     found = b.fused(near, b.fused(negative, near, one), near)
@@ -148,9 +152,9 @@ def inverse(b: Arithmetic, x: SSAValue, near: SSAValue) -> SSAValue:
 
 
 def over(b: Arithmetic, x: SSAValue, number: float) -> SSAValue:
-    """`x / number` of floats, of a number from 1 to 2^26, rounded as a division does, unless `x` is below 2^-100: the
-    product with the inverse, and what it lacks (Markstein). Where it lacks nothing it stands: zeros keep their signs,
-    and what is infinite or no number gives no number there."""
+    """Return `x / number` of floats, for a number from 1 to 2^26, rounded as by a division, unless `x` is below 2^-100:
+    the product with the inverse, plus its correction (Markstein). If the correction is zero or NaN, the product is
+    returned: zeros keep their signs, and infinity or NaN is passed on."""
     e, inverse = scalar_of(x.type), float(np.float32(1) / np.float32(number))
     near, one_over = b.times(x, b.number(inverse, e)), b.number(inverse, e)
     lacking = b.fma(near, b.number(-number, e), x)
@@ -158,7 +162,7 @@ def over(b: Arithmetic, x: SSAValue, number: float) -> SSAValue:
 
 
 def log(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
-    """`log(x) = k ln(2) + log(m)`, sqrt(1/2) <= m < sqrt(2)."""
+    """Return `log(x) = k ln(2) + log(m)`, sqrt(1/2) <= m < sqrt(2)."""
     bits, width, up = (i64, 52, 54) if is_long(e) else (i32, 23, 25)
     least = float(np.finfo(np.float64 if is_long(e) else np.float32).tiny)
     small = b.compare(x, "olt", b.number(least, e))
@@ -185,9 +189,10 @@ def log(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
 
 
 def tanh(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
-    """`(t - 1) / (t + 1)` of `t = e^-2|x| = 2^n - 2^(n+1) m`, `m = (e^-2h - 1) / -2`, `|x| = h - n ln(2) / 2`; with
-    x's sign. Near zero, n is 0 and m keeps the digits; farther away t is small, so that one number will do for ln(2)
-    where its product is fused. There m is computed by halves of its polynomial, with more roundings otherwise."""
+    """Return `(t - 1) / (t + 1)` with `t = e^-2|x| = 2^n - 2^(n+1) m`, `m = (e^-2h - 1) / -2`, `|x| = h - n ln(2) / 2`,
+    and x's sign. Near zero, n is 0 and m keeps the digits; farther away t is small, so that one number is enough for
+    ln(2) if its product is fused. In that case m is computed by halves of its polynomial; otherwise that would round
+    too often."""
     size, one = b.add(math.AbsFOp(x)), b.number(1.0, e)
     h, fused = at_most(b, e, size, 20.0), b.fuses and not is_long(e)
     n, word = rounded(b, h, e, float(-2 / LN2))
@@ -207,7 +212,8 @@ def tanh(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
 
 
 def erf(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
-    """A polynomial near zero, else 1 less the exponential function of one, with x's sign. For f32."""
+    """Return erf(x) of f32: a polynomial near zero, else 1 minus the exponential function of a polynomial, with x's
+    sign."""
     size, one, z = b.add(math.AbsFOp(x)), b.number(1.0, e), b.times(x, x)
     near = b.fused(x, b.polynomial(z, ERF, e), x)
     far = b.polynomial(at_most(b, e, size, 4.0), LOG_ERFC, e)
@@ -216,8 +222,8 @@ def erf(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
 
 
 def gelu(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
-    """`x (1 + erf(x / sqrt(2))) / 2` as `max(x, 0) - |x| q`, where q is what the normal distribution has beyond |x|,
-    the exponential function of a polynomial. For f32; from 6.5 on, |x| q is 3e-10."""
+    """Return `x (1 + erf(x / sqrt(2))) / 2` of f32 as `max(x, 0) - |x| q`, where q, the normal distribution's
+    probability beyond |x|, is the exponential function of a polynomial; from 6.5 on, |x| q is 3e-10."""
     size = at_most(b, e, b.add(math.AbsFOp(x)), 6.5)
     beyond = exp_below(b, b.polynomial(size, LOG_TAIL, e), e)
     return b.fused(b.add(arith.NegfOp(size)), beyond, at_least(b, e, x, 0.0))

@@ -1,14 +1,15 @@
-"""Coefficients, lowest first: least squares with weights on Chebyshev points, until relative errors were even."""
+"""Coefficients of polynomials, lowest first: weighted least squares on Chebyshev points, iterated until relative errors
+were even."""
 
 from __future__ import annotations
 
 from math import factorial
 
 EXP = (0.4999999403953552, 0.1666651964187622, 0.04166839271783829, 0.008368782699108124, 0.0013814455596730113)
-"""`(exp(r) - 1 - r) / r^2` for |r| <= ln(2) / 2; error 3.1e-9 of exp(r)."""
+"""`(exp(r) - 1 - r) / r^2` for |r| <= ln(2) / 2; error 3.1e-9 relative to exp(r)."""
 
 EXP_SHORT = (0.49999230309073944, 0.1666711538887188, 0.041890331574101713, 0.008312501288800183)
-"""As `EXP`; error 1.1e-7 of exp(r)."""
+"""A shorter polynomial for the function of `EXP`; error 1.1e-7 relative to exp(r)."""
 
 LOG = (
     0.3333331048488617,
@@ -21,7 +22,7 @@ LOG = (
     -0.11789451539516449,
     0.06914667040109634,
 )
-"""`(log(1 + f) - f + f^2 / 2) / f^3` for sqrt(1/2) <= 1 + f <= sqrt(2); error 7.3e-10 of f."""
+"""`(log(1 + f) - f + f^2 / 2) / f^3` for sqrt(1/2) <= 1 + f <= sqrt(2); error 7.3e-10 relative to f."""
 
 ERF = (
     0.128379165726691,
@@ -32,7 +33,7 @@ ERF = (
     -0.0008010192551669022,
     7.853857807684786e-05,
 )
-"""`erf(x) / x - 1` by z = x^2, |x| <= 1; error 1.3e-9 of erf(x)."""
+"""`erf(x) / x - 1` in powers of z = x^2, |x| <= 1; error 1.3e-9 relative to erf(x)."""
 
 LOG_ERFC = (
     -0.0026191692780300315,
@@ -42,7 +43,7 @@ LOG_ERFC = (
     0.01483184723413384,
     -0.0011572211466856787,
 )
-"""`log(1 - erf(x))` for 1 <= x <= 4; error 1.6e-8 of erf(x)."""
+"""`log(1 - erf(x))` for 1 <= x <= 4; error 1.6e-8 relative to erf(x)."""
 
 LOG_TAIL = (
     -0.6931471167553855,
@@ -57,19 +58,19 @@ LOG_TAIL = (
     3.0372685372355566e-07,
     -8.821825081389884e-09,
 )
-"""`log((1 - erf(x / sqrt(2))) / 2)` for 0 <= x <= 6.5; error 6.4e-8 of what this is the logarithm of, near 0."""
+"""`log((1 - erf(x / sqrt(2))) / 2)` for 0 <= x <= 6.5; error 6.4e-8 relative to the logarithm's argument, near 0."""
 
 EXP_LONG = tuple(1 / factorial(n + 2) for n in range(12))
-"""As `EXP`: Taylor's series, error below 1e-16."""
+"""The function of `EXP` by Taylor's series, for f64; error below 1e-16."""
 
 LOG_LONG = tuple(2 / (2 * n + 1) for n in range(12))
-"""`log((1 + s) / (1 - s)) / s` by s^2, for |s| <= 0.172: Taylor's series, error below 1e-18."""
+"""`log((1 + s) / (1 - s)) / s` in powers of s^2, for |s| <= 0.172: Taylor's series, error below 1e-18."""
 
 SIN_LONG = tuple((-1) ** (n + 1) / factorial(2 * n + 3) for n in range(7))
-"""`(sin(r) / r - 1) / r^2` by r^2, for |r| <= pi / 4: Taylor's series, error below 1e-16."""
+"""`(sin(r) / r - 1) / r^2` in powers of r^2, for |r| <= pi / 4: Taylor's series, error below 1e-16."""
 
 COS_LONG = tuple((-1) ** n / factorial(2 * n) for n in range(9))
-"""`cos(r)` by r^2, for |r| <= pi / 4: Taylor's series, error below 1e-17."""
+"""`cos(r)` in powers of r^2, for |r| <= pi / 4: Taylor's series, error below 1e-17."""
 
 ATAN = (
     -0.3333333223521781,
@@ -84,4 +85,4 @@ ATAN = (
     0.004999254354544164,
     -0.000711293492265275,
 )
-"""`(atan(x) / x - 1) / z` for z = x^2, |x| <= 1; error 5.7e-11 of atan(x): for results in f32."""
+"""`(atan(x) / x - 1) / z` for z = x^2, |x| <= 1; error 5.7e-11 relative to atan(x), for results in f32."""

@@ -1,1 +1,1 @@
-"""Rescaling in floating point, where it is proved to give the reference's integers."""
+"""Replacements of integer rescaling by cheaper arithmetic, which are proved to give the same integers."""

@@ -1,15 +1,15 @@
-"""The rescaled sum of two rescaled codes on NVIDIA's GPUs: codes become floats by the instructions that clip or extract
-them, and the sum is rounded, clipped and packed by one.
+"""The rescaled sum of two rescaled codes on NVIDIA GPUs: codes are converted to floats by the instructions that clip or
+extract them, and the sum is rounded, clipped and packed by one instruction.
 
     y = rint(fma(u, first, fma(v, second, offset)))        zero point of y in the offset
 
-u and v stand for the codes. One that was just clipped to low..high is `saturate(fma(x, 1 / (high - low), ...))`, 0 for
-low and 1 for high. Where nothing else needs x, the product that shifts the upper word of its wide product adds the bits
-of the float 2^23, less low: no conversion. Numbers too large for a float's 23 places give bits of floats on the same
-side of low and high, which saturate as they must. One from memory is in the upper bits of a float from 256 to 512, put
-there by a shift and a sum (an extraction of the byte does both: IDP.2A). As in `pairs`, the numbers are tried on the
-pairs of codes whose sums are closest to half-way, and what is found on all pairs, in the exact arithmetic of the
-instructions.
+u and v represent the codes. A code that was just clipped to low..high is `saturate(fma(x, 1 / (high - low), ...))`, 0
+for low and 1 for high. If nothing else needs x, the product that shifts the upper word of its wide product adds the
+bits of the float 2^23, minus low, so that no conversion is needed. Numbers that exceed the 23 fraction bits of a float
+yield bits of floats on the same side of low and high, which saturate correctly. A code from memory is moved to the
+upper bits of a float from 256 to 512 by a shift and an addition (an extraction of the byte does both: IDP.2A). As in
+`pairs`, the factors are tried on the pairs of codes whose sums are closest to half-way, and those that pass on all
+pairs, in the exact arithmetic of the instructions.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ from relay.target.record import NVVM_SATURATE, NVVM_TO_NEAREST
 from relay.transforms.dead_ops import erase_dead
 
 PLACE = 15
-"""Bits by which a code is shifted: a float from 256 on has as many places behind the point."""
+"""The bits by which a code is shifted: a float from 256 on has as many bits after the binary point."""
 BASE = 256.0
 FLOAT_PLACES = 23
 FLOAT_BITS = int(np.float32(1 << FLOAT_PLACES).view(np.int32))
-"""The bits of the least float whose unit in the last place is 1."""
+"""The bits of the smallest float whose unit in the last place is 1."""
 UNITS = np.array(sorted(product(range(-2, 3), range(-2, 3), range(-12, 13)), key=lambda units: sum(map(abs, units))))
-"""Units in the last place by which both factors and the offset are tried, least first."""
+"""Units in the last place by which both factors and the offset are varied, the smallest changes first."""
 CLIPS = arith.MaxSIOp | arith.MinSIOp
 NARROWED = arith.SubiOp | arith.ExtSIOp | arith.ExtUIOp | arith.TruncIOp | TruncIOp | CLIPS
-"""What clips numbers to codes, and makes integers of codes again."""
+"""Ops that clip numbers to codes, and convert codes back to integers."""
 
 
 @dataclass(frozen=True)
 class Code:
-    """A code as a float: `floats` for each value (the code less its zero point). `steps`: how many of the float's units
-    the codes are apart, `start`: the value of a float 0. `clip`: the innermost bound of a clipped number, with the
-    numbers of the multiply-add; None for a code from memory. `base`: the bits of a float to which the number is added;
-    0 where it is converted."""
+    """A code as a float: `floats` for each value (the code minus its zero point). `steps`: the distance of codes in
+    units of the float; `start`: the value for which the float is 0; `clip`: the innermost clip of a number that was
+    just clipped, with `scale` and `offset` of the multiply-add, None for a code from memory; `base`: the bits of a
+    float to which the number is added, 0 if it is converted instead."""
 
     floats: Array
     values: Array
@@ -69,7 +69,7 @@ class Code:
 
 @dataclass(frozen=True)
 class DeviceSum:
-    """Both codes, and the numbers of the form; the zero point that is added to the result."""
+    """Both codes, the factors and offset `numbers` of the form, and the zero point that is added to the result."""
 
     codes: tuple[Code, Code]
     operands: tuple[SSAValue, SSAValue]
@@ -78,7 +78,8 @@ class DeviceSum:
 
 
 def find_device_sum(op: ApplyScaleOp, calls: CallGraph) -> DeviceSum | None:
-    """`apply_scale(apply_scale(f(a)) +- apply_scale(g(b)))` of two codes a and b, with a form that is proved."""
+    """Return a proved form of `apply_scale(apply_scale(f(a)) +- apply_scale(g(b)))` of two codes a and b; None if there
+    is none."""
     parts = parts_of(op, calls)
     if parts is None:
         return None
@@ -86,7 +87,7 @@ def find_device_sum(op: ApplyScaleOp, calls: CallGraph) -> DeviceSum | None:
     first, second = (code_of(value, side, calls) for value, side in sides)
     if first is None or second is None:
         return None
-    if first[0].clip is None:  # the last multiply-add is of what is known last
+    if first[0].clip is None:  # the outer multiply-add takes the code that is available last
         first, second, sides = second, first, sides[::-1]
     zero_point, codes = added(op), (first[0], second[0])
     numbers = prove(codes, (first[1], second[1]), outer, bounds(op.output), zero_point)
@@ -94,7 +95,7 @@ def find_device_sum(op: ApplyScaleOp, calls: CallGraph) -> DeviceSum | None:
 
 
 def code_of(value: SSAValue, side: Side, calls: CallGraph) -> tuple[Code, Side] | None:
-    """The code behind a value as a float, and those of its sides that it can be."""
+    """Return the code behind a value as a float, and the part of its side that it can take; None if it is no code."""
     owner = value.owner
     if isinstance(owner, arith.SubiOp) and number(owner.rhs) is not None:
         owner = owner.lhs.owner
@@ -127,7 +128,8 @@ def code_of(value: SSAValue, side: Side, calls: CallGraph) -> tuple[Code, Side] 
 
 
 def is_shifted_by_product(value: SSAValue, clip: arith.MaxSIOp | arith.MinSIOp, calls: CallGraph) -> bool:
-    """Whether the clipped number is of a wide product whose shift can be one, and only the code of `value` needs it."""
+    """Whether the clipped number comes from a wide product whose shift can be a product, and is used for the code of
+    `value` only."""
     scale = rescale_before(clip.lhs)
     if scale is None or not all(each.has_one_use() for each in (scale.output, clip.lhs)):
         return False
@@ -141,7 +143,7 @@ def is_shifted_by_product(value: SSAValue, clip: arith.MaxSIOp | arith.MinSIOp, 
 
 
 def clipped(op: Operation) -> tuple[arith.MaxSIOp | arith.MinSIOp | None, float, float]:
-    """The innermost bound of a number that is clipped and narrowed, and the bounds."""
+    """Return the innermost clip of a number that is clipped and narrowed, or None, and the bounds."""
     low, high, found = -(2.0**31), 2.0**31, None
     value = op.operands[0] if op.name == "arith.trunci" else None
     while value is not None and isinstance(owner := value.owner, CLIPS) and (bound := number(owner.rhs)) is not None:
@@ -151,8 +153,8 @@ def clipped(op: Operation) -> tuple[arith.MaxSIOp | arith.MinSIOp | None, float,
 
 
 def fused(x: Array, y: Array | np.float32, z: Array | np.float32) -> Array:
-    """`x * y + z` rounded once, of float32 in float64: their products are exact, and a sum that float64 rounds becomes
-    odd in its last place, so that rounding it to float32 is right."""
+    """Return `x * y + z` rounded once, for float32 in float64: products are exact, and a sum that float64 rounds is
+    made odd in its last bit, so that rounding it to float32 is correct."""
     exact = np.asarray(x, np.float64) * np.asarray(y, np.float64)
     more = np.asarray(z, np.float64)
     total = exact + more
@@ -165,7 +167,8 @@ def fused(x: Array, y: Array | np.float32, z: Array | np.float32) -> Array:
 def prove(
     codes: tuple[Code, Code], sides: tuple[Side, Side], outer: Rescale, limits: tuple[int, int], zero_point: int
 ) -> Array | None:
-    """(first, second, offset) that are right for every pair, in float32; None if none is found."""
+    """Return (first, second, offset) with which the form is right for every pair, in float32; None if none are
+    found."""
     sums = sides[0].added[:, None] + sides[1].added[None, :]
     if bool((np.abs(sums) >= 2**31).any()):
         return None
@@ -183,7 +186,7 @@ def prove(
 
 
 def candidates(codes: tuple[Code, Code], factors: list[float], zero_point: int) -> Iterator[Array]:
-    """Numbers near the real ones; the offset goes with the factors."""
+    """Yield factors and offsets near the exact ones; the offset is adapted to the factors."""
     near = [np.float32(factor * code.steps) for factor, code in zip(factors, codes, strict=True)]
     for units in UNITS:
         first, second = (
@@ -195,14 +198,14 @@ def candidates(codes: tuple[Code, Code], factors: list[float], zero_point: int) 
 
 
 def evaluate(u: Array, v: Array, numbers: Array, limits: tuple[int, int], zero_point: int) -> Array:
-    """The form's results, less the zero point, clipped."""
+    """Return the form's results minus the zero point, clipped."""
     total = fused(u, numbers[0], fused(v, numbers[1], numbers[2]))
     return np.clip(np.rint(total) - zero_point, *limits)
 
 
 def rewrite_device_sum(op: ApplyScaleOp, found: DeviceSum, constants: Emitter, calls: CallGraph) -> int:
-    """the sum  =>  f2i.rn(fma(%u, first, fma(%v, second, offset))); returns how many channels of rescales before it
-    were rewritten, which know the bounds of their results no more."""
+    """Replace the sum by f2i.rn(fma(%u, first, fma(%v, second, offset))); return the number of channels of earlier
+    rescales that were rewritten with it, because afterwards the bounds of their results are no longer visible."""
     count = 0
     for code in found.codes:
         if code.clip is not None and (scale := rescale_before(code.clip.lhs)) is not None:
@@ -231,7 +234,7 @@ def rewrite_device_sum(op: ApplyScaleOp, found: DeviceSum, constants: Emitter, c
 
 
 def rescale_before(value: SSAValue) -> ApplyScaleOp | None:
-    """The rescale that gives a number, a zero point added to it or not."""
+    """Return the rescale that computes a number, to which a zero point may have been added; else None."""
     if isinstance(value.owner, arith.AddiOp) and number(value.owner.rhs) is not None:
         value = value.owner.lhs
     return value.owner if isinstance(value.owner, ApplyScaleOp) else None

@@ -1,11 +1,11 @@
-"""Products in float64 that are rounded to an integer and clamped, as integer arithmetic, where there is no unit for
-float64: `round(f64(x) * s)` calls four functions of a library there.
+"""Products in float64 that are rounded to an integer and clamped, as integer arithmetic, for targets without a float64
+unit: there `round(f64(x) * s)` calls four library functions.
 
-Both `round(f64(x) * s)`, halves away from zero, and `(x * M + 2^(n-1)) >> n`, with s close to M / 2^n, only grow with
-x. So they give the same integers where they reach each level at the same x, and nothing outside of the clamp matters.
-The least x of each level between the clamp's bounds is computed of both: of the product by trying the integers around
-the level's quotient as float64 rounds them, of the other by division of integers. Where one differs for every M of 31
-bits that is tried, and all scales are one, magnitudes have a form of their own (`Steps`); else the product stays.
+Both `round(f64(x) * s)`, halves away from zero, and `(x * M + 2^(n-1)) >> n`, with s close to M / 2^n, are monotone in
+x. So they give the same integers if they reach each level at the same x, and results beyond the clamp do not matter.
+The least x of each level between the clamp's bounds is computed for both: for the product by trying the integers around
+the level's quotient with float64 rounding, for the integer form by division of integers. If every tried M of 31 bits
+differs at some level, and all scales are equal, magnitudes get a special form (`Steps`); else the product is kept.
 """
 
 from __future__ import annotations
@@ -31,18 +31,19 @@ from relay.lowering.rescale.values import tensors
 from relay.transforms.dead_ops import erase_dead
 
 AROUND = 2
-"""Integers on each side of a level's quotient that are tried: float64 is off by a 2^-52 of numbers below 2^31."""
+"""The number of integers on each side of a level's quotient that are tried: float64's relative error is 2^-52, of
+numbers below 2^31."""
 UNITS = (0, 1, -1, 2, -2)
-"""Units of the last place by which multipliers are changed."""
+"""Units in the last place by which multipliers are varied."""
 WORD, FRACTION = 32, 22
 PARTS = arith.FPToSIOp | FPToSIOp | math.RoundOp | arith.MulfOp | arith.SIToFPOp | SIToFPOp
-"""What a product consists of. Parsed text has our classes of conversions, which take vectors, too."""
+"""The ops of which a product consists. Parsed text has relay's classes of conversions, which also take vectors."""
 
 
 @dataclass(frozen=True)
 class Product:
-    """`fptosi(round(sitofp(x) * s)) : i32`, and `(x * multiplier + 2^(shift - 1)) >> shift`; the multipliers of each
-    call of the function, of one channel or of all."""
+    """`fptosi(round(sitofp(x) * s)) : i32`, and its replacement `(x * multiplier + 2^(shift - 1)) >> shift`;
+    `multipliers` of each call of the function, one or one per channel."""
 
     op: arith.MulfOp
     end: Operation
@@ -55,13 +56,15 @@ class Product:
 @dataclass(frozen=True)
 class Steps:
     """`y = (u * multiplier + 2^(shift - 1)) >> shift` of the magnitude `u = min(|x|, top)`; `top` reaches the last
-    level that matters, and leaves the multiplier 62 bits less its own.
+    relevant level, and leaves 62 bits minus its own for the multiplier.
 
     Products with a decimal scale, 0.00015, can be exactly between two integers. The nearest float64 is a little less
-    than 0.00015, by a constant part of it; float64 rounds such a product to the half where that is at most half a unit
-    in the last place, and a unit is a smaller part of a product the larger its leading bits are. So where they are
-    above a `cut`, halves are missed: there `nudge` is taken from the sum. It is less than a multiplier, so that y only
-    grows with u still, and is right for every u if it is right where the product reaches each level, and one below."""
+    than 0.00015, by a constant relative error; float64 rounds such a product up to the half if the error is at most
+    half a unit in the last place, and relative to a product, a unit is smaller the larger the product's leading bits
+    are. So if these exceed a `cut`, halves are missed: then `nudge` is subtracted from the sum. It is less than a
+    multiplier, so that y is still monotone in u, and is right for every u if it is right where the product reaches each
+    level, and one below.
+    """
 
     multiplier: int
     shift: int
@@ -73,7 +76,7 @@ class Steps:
         return self.multiplier >> 3
 
     def leading(self, u: Array) -> Array:
-        """The product's bits from the first one that is set, of 32."""
+        """Return the product's 32 bits from the first set one on."""
         upper = (u * self.multiplier >> self.shift - FRACTION) | 1
         return upper << WORD - np.frexp(upper.astype(np.float64))[1]
 
@@ -83,7 +86,7 @@ class Steps:
 
 
 def round_products(function: FuncOp, calls: CallGraph) -> bool:
-    """Every product of the function that is found to be integer arithmetic; whether there are some."""
+    """Replace every product of the function for which an integer form is found; return whether there are any."""
     ops = [op for op in function.walk() if isinstance(op, arith.MulfOp)]
     if found := [product for op in ops if (product := find_product(op, calls)) is not None]:
         entry = function.body.blocks[0]
@@ -94,7 +97,8 @@ def round_products(function: FuncOp, calls: CallGraph) -> bool:
 
 
 def find_product(op: arith.MulfOp, calls: CallGraph) -> Product | None:
-    """The integers of a product; None if it is none of an i32 and constants below one, or they do not exist."""
+    """Return the integer form of a product of an i32 and constants below one; None if the op is no such product, or no
+    form is found."""
     converted, steps = op.lhs.owner, followers(op, ["math.round", "arith.fptosi"])
     if op.result.type != Float64Type() or steps is None or not isinstance(converted, arith.SIToFPOp | SIToFPOp):
         return None
@@ -115,7 +119,7 @@ def find_product(op: arith.MulfOp, calls: CallGraph) -> Product | None:
 
 
 def scales_of(value: SSAValue, calls: CallGraph) -> list[Array] | None:
-    """The float64 numbers that a scalar of a body is, one vector per call; None if they are not constants."""
+    """Return the float64 values of a scalar of a body, one vector per call; None if they are not constants."""
     if isinstance(constant := number(value), float):
         return [np.array([constant])]
     if not isinstance(value, BlockArgument) or not isinstance(generic := value.owner.parent_op(), GenericOp):
@@ -125,14 +129,14 @@ def scales_of(value: SSAValue, calls: CallGraph) -> list[Array] | None:
 
 
 def multiplier_of(scale: float, shift: int, levels: Array) -> int | None:
-    """The multiplier of a scale that reaches all levels where the product does; None if none is found."""
+    """Return the multiplier of a scale that reaches all levels where the product does; None if none is found."""
     nearest, wanted = int(np.rint(scale * 2.0**shift)), least_of_product(levels, scale)
     tried = (nearest + unit for unit in UNITS if 0 < nearest + unit < 2**31)
     return next((each for each in tried if least_of_integers(levels, each, shift) == wanted), None)
 
 
 def steps_of(scale: float, most: int) -> Steps | None:
-    """The integers of a scale for levels up to this one, and their negatives; None if none are found."""
+    """Return the form for a scale that is right for levels up to `most`, and their negatives; None if none is found."""
     levels = np.arange(1, most + 1)
     least = np.array(least_of_product(levels, scale))
     top = int(least[-1])
@@ -150,7 +154,7 @@ def steps_of(scale: float, most: int) -> Steps | None:
 
 
 def least_of_product(levels: Array, scale: float) -> list[int]:
-    """For each level the least integer whose product with the scale is rounded to it, or more."""
+    """Return, for each level, the least integer whose product with the scale is rounded to that level or more."""
     half = levels - 0.5
     tried = np.floor(half / scale)[:, None] + np.arange(-AROUND, AROUND + 1)
     products = tried * np.float64(scale)
@@ -160,7 +164,7 @@ def least_of_product(levels: Array, scale: float) -> list[int]:
 
 
 def least_of_integers(levels: Array, multiplier: int, shift: int) -> list[int]:
-    """The same of `(x * multiplier + 2^(shift - 1)) >> shift`."""
+    """Return, for each level, the least integer x for which `(x * multiplier + 2^(shift - 1)) >> shift` reaches it."""
     return [-((-(level << shift) + (1 << shift - 1)) // multiplier) for level in levels.tolist()]
 
 

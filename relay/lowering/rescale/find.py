@@ -1,4 +1,4 @@
-"""Which form a `tosa.apply_scale` can take: for every channel of every call of the function at once."""
+"""Finds the form that replaces a `tosa.apply_scale`, for every channel of every call of the function at once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Found:
-    """A form of one kind for every call of the function."""
+    """Forms of one kind, one for each call of the function."""
 
     forms: list[Form]
 
@@ -42,7 +42,8 @@ class Found:
 
 
 def bounds(value: SSAValue) -> tuple[int, int]:
-    """The range outside of which a rescaled value does not matter: what is added to it and clamped right after."""
+    """Return the range outside of which a rescaled value does not matter, because a constant is added to it and the sum
+    is clamped."""
     added, low, high = 0, *FULL
     while value.has_one_use():
         user = next(iter(value.uses)).operation
@@ -65,7 +66,7 @@ def bounds(value: SSAValue) -> tuple[int, int]:
 
 
 def find(op: ApplyScaleOp, calls: CallGraph, toward_zero: bool) -> Found | None:
-    """The cheapest float form that is proved for every channel of every call; None if there is none."""
+    """Return the cheapest float form that is proved for every channel of every call; None if there is none."""
     multipliers, shifts = scalars(op.multiplier, calls), scalars(op.shift, calls)
     if multipliers is None or shifts is None:
         return None
@@ -91,17 +92,17 @@ def find(op: ApplyScaleOp, calls: CallGraph, toward_zero: bool) -> Found | None:
 
 
 def paired(multipliers: Sequence[Array], shifts: Sequence[Array]) -> list[tuple[Array, ...]]:
-    """Multipliers and shifts of each call, as many of one as of the other."""
+    """Return the multipliers and shifts of each call, broadcast to the same size."""
     count = max(len(multipliers), len(shifts))
     return [np.broadcast_arrays(_at(multipliers, i), _at(shifts, i)) for i in range(count)]
 
 
 def ranges(op: ApplyScaleOp, calls: CallGraph, sizes: Sequence[int]) -> tuple[Array, Array]:
-    """The least and the greatest x for each channel of each call, one behind the other."""
+    """Return the least and the greatest x for each channel of each call, concatenated."""
     found = reach(op.value, calls)
     per_channel = all(goes_with_last(value) for value in (op.multiplier, op.shift))
     parts = [_spread(_at(found, i), size, per_channel) for i, size in enumerate(sizes)]
-    if len(found) > len(sizes):  # one multiplier for many calls
+    if len(found) > len(sizes):  # one multiplier for several calls
         every = [_spread(part, 1, False) for part in found]
         low, high = min(int(p[0][0]) for p in every), max(int(p[1][0]) for p in every)
         parts = [(np.full(size, low), np.full(size, high)) for size in sizes]
@@ -116,7 +117,7 @@ def _spread(found: Range, size: int, per_channel: bool) -> Range:
 
 
 def goes_with_last(value: SSAValue) -> bool:
-    """Whether the scalar depends on the innermost loop only."""
+    """Whether the scalar depends only on the innermost loop."""
     if isinstance(value, BlockArgument):
         generic = value.owner.parent_op()
         assert isinstance(generic, GenericOp)

@@ -1,4 +1,4 @@
-"""Writing a proved form: `tosa.apply_scale` becomes a fused multiply-add and a conversion."""
+"""Rewrites `tosa.apply_scale` to a proved form: a fused multiply-add and a conversion."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from relay.lowering.rescale.proof import Form
 from relay.transforms.dead_ops import erase_dead
 
 ROUNDING = 11
-"""The operand of x86's intrinsic: towards zero, no exceptions."""
+"""The rounding operand of x86's intrinsic: towards zero, no exceptions."""
 
 
 def rewrite(op: ApplyScaleOp, found: Found, constants: Emitter, calls: CallGraph, toward_zero: str | None) -> None:
-    """tosa.apply_scale %x, %m, %s  =>  fptosi(fma(f, scale, copysign(offset, f))), f = sitofp %x
+    """tosa.apply_scale %x, %m, %s => fptosi(fma(f, scale, copysign(offset, f))), f = sitofp %x
 
-    With a rest, `fma(f, rest, copysign(offset, f))` in place of the offset; without sign, without copysign.
-    `toward_zero`: the target's multiply-add that rounds so (an intrinsic of LLVM).
+    With a rest, `fma(f, rest, copysign(offset, f))` replaces the offset; an unsigned form has no copysign.
+    `toward_zero`: the target's multiply-add that rounds towards zero (an LLVM intrinsic).
     """
     form = found.forms[0]
     type = Float64Type() if form.name == "f64" else Float32Type()
@@ -52,7 +52,7 @@ def rewrite(op: ApplyScaleOp, found: Found, constants: Emitter, calls: CallGraph
 
 
 def line(e: Emitter, value: SSAValue, numbers: Sequence[SSAValue], form: Form, toward_zero: str | None) -> SSAValue:
-    """What a form truncates, of a float; `numbers`: its columns."""
+    """Return the float that a form truncates; `numbers`: the form's columns."""
     total = e(math.CopySignOp(numbers[1], value)) if form.signed else numbers[1]
     for scale in reversed([numbers[0], *numbers[2:]]):
         if scale is numbers[0] and form.toward_zero:
@@ -65,7 +65,8 @@ def line(e: Emitter, value: SSAValue, numbers: Sequence[SSAValue], form: Form, t
 
 
 def channel_operand(op: Operation, given: Sequence[SSAValue], column: Sequence[Array], calls: CallGraph) -> SSAValue:
-    """A new input of the operation's generic that reads per-channel numbers as one of those `given` is read."""
+    """Add an input to the operation's generic that reads per-channel numbers like one of those `given`; return the
+    body's argument."""
     generic = op.parent_op()
     assert isinstance(generic, GenericOp)
     source = channel_source(given, generic)
@@ -81,7 +82,7 @@ def channel_operand(op: Operation, given: Sequence[SSAValue], column: Sequence[A
 
 
 def channel_source(given: Sequence[SSAValue], generic: GenericOp) -> BlockArgument:
-    """The body's argument that one of the numbers is computed from."""
+    """Return the body's argument from which one of the numbers is computed. Raises ValueError."""
     stack = [*given]
     while stack:
         value = stack.pop(0)
@@ -93,7 +94,7 @@ def channel_source(given: Sequence[SSAValue], generic: GenericOp) -> BlockArgume
 
 
 def new_tensor(old: SSAValue, column: Sequence[Array], calls: CallGraph, op: Operation) -> SSAValue:
-    """The numbers as a tensor beside the old one: a constant, or a new argument that every caller gives."""
+    """Return the numbers as a tensor beside the old one: a constant, or a new argument that every caller passes."""
     if not isinstance(old, BlockArgument):
         constant = constant_before(column[0].reshape(dims(old)), old, op)
         owner = old.owner
@@ -117,7 +118,7 @@ def new_tensor(old: SSAValue, column: Sequence[Array], calls: CallGraph, op: Ope
 
 
 def constant_before(array: Array, beside: SSAValue, op: Operation) -> arith.ConstantOp:
-    """A constant of the numbers, named after the one it stands beside."""
+    """Return a constant of the numbers, named after the value `beside`."""
     name = f"{beside.name_hint or 'scale'}.{array.dtype.kind}{8 * array.itemsize}"
     attr = elements(np.ascontiguousarray(array), label=name).resource()
     constant = arith.ConstantOp.create(result_types=[attr.type], properties={"value": attr}, location=op.location)
@@ -126,13 +127,13 @@ def constant_before(array: Array, beside: SSAValue, op: Operation) -> arith.Cons
 
 
 def refresh(function: FuncOp) -> None:
-    """Make the function's type that of its block."""
+    """Set the function's type to that of its block and results."""
     outputs = list(function.function_type.outputs)
     function.properties["function_type"] = FunctionType.from_lists([a.type for a in function.body.block.args], outputs)
 
 
 def rebuild(generic: GenericOp, inputs: Sequence[SSAValue], maps: Sequence[AffineMapAttr]) -> None:
-    """Give the generic other inputs; its body has the arguments already."""
+    """Replace the generic by one with other inputs; its body has the arguments already."""
     region = Region()
     generic.body.move_blocks(region)
     new = GenericOp(
@@ -155,10 +156,11 @@ def rebuild(generic: GenericOp, inputs: Sequence[SSAValue], maps: Sequence[Affin
 
 
 def drop_unused(function: FuncOp, calls: Sequence[CallOp]) -> None:
-    """Remove what the forms left unread: inputs of generics, and arguments of a kernel with what callers pass."""
+    """Remove values that the forms no longer read: inputs of generics, and arguments of a kernel, which callers then no
+    longer pass."""
     for generic in [op for op in function.walk() if isinstance(op, GenericOp)]:
         if any(kind.data is not IteratorType.PARALLEL for kind in generic.iterator_types):
-            continue  # an input that is not read may give the size of a reduction
+            continue  # an unread input may determine the size of a reduction
         block = generic.body.block
         kept = [i for i in range(len(generic.inputs)) if any(block.args[i].uses)]
         if len(kept) < len(generic.inputs):
@@ -183,7 +185,8 @@ def drop_unused(function: FuncOp, calls: Sequence[CallOp]) -> None:
 
 
 def erase_arithmetic(values: Sequence[SSAValue]) -> None:
-    """Erase what computed multipliers and shifts, as far as nothing else uses it; not constants, which are shared."""
+    """Erase the ops that computed multipliers and shifts, if nothing else uses them, except constants, which are
+    shared."""
     owners = [value.owner for value in values]
-    kinds = arith.TruncIOp | TruncIOp | arith.SubiOp | arith.ShLIOp  # our `trunci` takes vectors, too; text has it
+    kinds = arith.TruncIOp | TruncIOp | arith.SubiOp | arith.ShLIOp  # `TruncIOp` takes vectors, too; parsed text has it
     erase_dead([op for op in owners if isinstance(op, Operation)], kinds)

@@ -1,12 +1,13 @@
-"""Rescaling by AArch64's integer instructions, which compute gemmlowp's two steps lane by lane, without any proof:
+"""Rescaling by AArch64's integer instructions, which compute gemmlowp's two steps lane by lane and need no proof:
 
     h = sqrdmulh(x, M) = (x * M + 2^30) >> 31        y = srshl(h + ((h & -n) >> 31), -n),  n = shift - 31
 
 SQRDMULH is the first rounding of DOUBLE_ROUND: halves up. SRSHL by a negative number shifts right and rounds halves up,
-so one is taken from a negative h before: `(h & -n) >> 31` is -1 where both are negative. Where results below
-zero do not matter that is left out: what is below zero stays so, or becomes zero.
-SINGLE_ROUND rounds `x * M / 2^shift` once, halves up: SQDMULH cuts off, and what it cuts off is below every half if
-n > 0; for n = 0 it is SQRDMULH alone. Two instructions of float32 (conversions there and back) are saved per vector,
+so one is subtracted from a negative h first: `(h & -n) >> 31` is -1 if both are negative. If results below zero do not
+matter, this is omitted: what is below zero stays so, or becomes zero.
+
+SINGLE_ROUND rounds `x * M / 2^shift` once, halves up: SQDMULH truncates, and the truncated part is less than every half
+if n > 0; for n = 0 it is SQRDMULH alone. This saves two float32 instructions per vector (conversions there and back),
 and float64, which is half as wide, is never needed. Source: Arm Architecture Reference Manual, C7 (A64 SIMD).
 """
 
@@ -26,11 +27,12 @@ from relay.lowering.rescale.forms import erase_arithmetic
 from relay.lowering.rescale.values import exponent_of, scalars
 
 ROUNDED, TRUNCATED, SHIFT = (f"llvm.aarch64.neon.{name}.i32" for name in ("sqrdmulh", "sqdmulh", "sqrshl"))
-"""Of scalars there is no SRSHL of 32 bits; SQRSHL saturates, which no shift to the right does."""
+"""The intrinsics' names. There is no SRSHL of 32-bit scalars; SQRSHL saturates, which a shift to the right never
+does."""
 
 
 def fits(op: ApplyScaleOp, calls: CallGraph) -> bool:
-    """Whether these instructions give the integers of every channel of every call."""
+    """Whether these instructions give the reference's integers for every channel of every call."""
     multipliers, shifts = scalars(op.multiplier, calls), scalars(op.shift, calls)
     if multipliers is None or shifts is None or op.value.type != i32 or op.multiplier.type != i32:
         return False

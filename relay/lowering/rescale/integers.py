@@ -1,6 +1,7 @@
-"""Floats to integers by additions: the lowest bits of a float32 from 2^23 on are an integer.
+"""Conversion of floats to integers by additions: the lowest bits of a float32 from 2^23 on are an integer.
 
-A processor of a GPU converts 16 numbers in a clock, and adds 128. All is exact for magnitudes below `SMALL`.
+A processor of a GPU converts 16 numbers in a clock cycle, and adds 128. The results are exact for magnitudes below
+`SMALL`.
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ from xdsl.ir import SSAValue
 from relay.lowering.linalg.emitter import Emitter
 
 SMALL = 2.0**22
-"""Sums stay between 2^22 and 2^24; from 2^23 on the unit is one."""
+"""The bound of magnitudes: sums stay between 2^22 and 2^24; from 2^23 on the unit in the last place is one."""
 MIDDLE = 1.5 * 2.0**23
 
 
 def nearest(e: Emitter, total: SSAValue) -> SSAValue:
-    """roundeven(total) as i32: total + 1.5 2^23 is rounded to an integer."""
+    """Return roundeven(total) as i32: total + 1.5 2^23 is rounded to an integer."""
     return lowest(e, e(arith.AddfOp(total, e.constant(MIDDLE, f32))), MIDDLE)
 
 
 def lowest(e: Emitter, number: SSAValue, base: float) -> SSAValue:
-    """A float between 2^22 and 2^24, less the base, as i32."""
+    """Return a float between 2^22 and 2^24, minus the base, as i32."""
     bits = int(np.float32(base).view(np.int32))
     return e(arith.SubiOp(e(arith.BitcastOp(number, i32)), e.constant(bits, i32)))

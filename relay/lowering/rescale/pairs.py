@@ -1,15 +1,15 @@
-"""The rescaled sum of two rescaled codes (TFLite ADD and SUB): all pairs of codes are tried.
+"""The rescaled sum of two rescaled codes (TFLite ADD and SUB), proved by trying all pairs of codes.
 
     y(a, b) = rescale(rescale(a * 2^k) +- rescale(b * 2^k)), clamped to low..high
 
-takes three double roundings, but a and b are 8-bit codes less a zero point: 65,536 pairs. In float32 it is
+takes three double roundings, but a and b are 8-bit codes minus a zero point: 65,536 pairs. In float32 it is
 
     rint(fma(a, first, fma(b, second, offset)))                                or, with t = fma(a, first, b * second),
     trunc(t + copysign(offset, t))
 
-where halves have to go away from zero; all to nearest, for numbers close to the real ones that are found by trying
-them on the pairs where the real sum is nearly half-way between two results. What is found is then compared on all
-pairs, in the exact arithmetic of the instructions.
+if halves have to be rounded away from zero, with float32 factors close to the exact ones that are found by trying them
+on the pairs whose exact sum is nearly half-way between two results. A form that is found is then compared on all pairs,
+in the exact arithmetic of the instructions.
 """
 
 from __future__ import annotations
@@ -23,22 +23,23 @@ from relay.dialects.attributes import Array
 from relay.lowering.rescale.steps import exact_scale, reference
 
 NEAREST = 256
-"""Pairs whose real sums are closest to half-way: candidates are tried on those first."""
+"""The number of pairs, whose exact sums are closest to half-way, on which candidates are tried first."""
 
 TRIED = np.array(sorted(product(range(-2, 3), range(-2, 3), range(-12, 13)), key=lambda units: sum(map(abs, units))))
-"""What is added to the real numbers, least first: units in the last place of both factors, 2^-20ths as offset."""
+"""Variations of the exact numbers, the smallest first: units in the last place of both factors, and 2^-20ths of the
+offset."""
 
 
 @dataclass(frozen=True)
 class Rescale:
-    """A multiplier and a shift, DOUBLE_ROUND or not."""
+    """The constants of an `apply_scale`: a multiplier, a shift, and whether it is DOUBLE_ROUND."""
 
     multiplier: int
     shift: int
     double: bool
 
     def of(self, x: Array) -> Array:
-        """The reference's integers."""
+        """Return the reference's integers."""
         return reference(x, np.array(self.multiplier), np.array(self.shift), self.double)
 
     @property
@@ -48,7 +49,7 @@ class Rescale:
 
 @dataclass(frozen=True)
 class Side:
-    """One operand: the integers it can be (as float32 holds them), and what the sum gets of each of them."""
+    """One operand: its possible integers (as float32 represents them), and what each contributes to the sum."""
 
     values: Array
     added: Array
@@ -58,7 +59,7 @@ class Side:
 @dataclass(frozen=True)
 class PairForm:
     """One of the two forms, `away` the second one; x is the first operand, or the second one if `swapped`. `largest`:
-    no sum is larger."""
+    an upper bound of the sums."""
 
     first: np.float32
     second: np.float32
@@ -69,7 +70,8 @@ class PairForm:
 
 
 def evaluate(x: Array, y: Array, numbers: Array, away: bool) -> Array:
-    """A form (first, second, offset) in float32; float64 holds every sum before it is rounded (see `_is_exact`)."""
+    """Return the results of a form (first, second, offset) in float32; float64 represents every sum before it is
+    rounded (see `_is_exact`)."""
     first, second, offset = numbers
     inner = y * second.astype(np.float64) + (0.0 if away else offset.astype(np.float64))
     total = (x * first.astype(np.float64) + inner.astype(np.float32)).astype(np.float32)
@@ -77,7 +79,7 @@ def evaluate(x: Array, y: Array, numbers: Array, away: bool) -> Array:
 
 
 def prove_pair(a: Side, b: Side, outer: Rescale, low: int, high: int) -> PairForm | None:
-    """A form that is right for every pair, or None if none is found."""
+    """Return a form that is right for every pair, or None if none is found."""
     sums = a.added[:, None] + b.added[None, :]
     first, second = a.factor * outer.scale, b.factor * outer.scale
     if bool((np.abs(sums) >= 2**31).any()) or not _is_exact(a, b, first, second):
@@ -99,7 +101,8 @@ def prove_pair(a: Side, b: Side, outer: Rescale, low: int, high: int) -> PairFor
 
 
 def _is_exact(a: Side, b: Side, first: float, second: float) -> bool:
-    """Whether float64 holds every sum of `evaluate`: all are multiples of the factors' last places (or 2^-20)."""
+    """Whether float64 represents every sum of `evaluate` exactly: all are multiples of the factors' last places (or
+    2^-20)."""
     unit = min(*(float(np.spacing(np.float32(abs(number)))) / 2 for number in (first, second)), 2.0**-20)
     return abs(first) * float(np.abs(a.values).max()) + abs(second) * float(np.abs(b.values).max()) + 1 < unit * 2.0**52
 
@@ -107,7 +110,8 @@ def _is_exact(a: Side, b: Side, first: float, second: float) -> bool:
 def _candidates(
     x: Array, y: Array, factors: tuple[float, float], want: Array, clamp: tuple[int, int], away: bool
 ) -> list[Array]:
-    """Numbers (first, second, offset) that are right for these pairs, those nearest to the real ones first."""
+    """Return factors and offsets (first, second, offset) that are right for these pairs, those closest to the exact
+    ones first."""
     numbers = np.empty((3, len(TRIED), 1), np.float32)
     for k, factor in enumerate(factors):
         numbers[k, :, 0] = (np.float32(factor).view(np.int32) + TRIED[:, k].astype(np.int32)).view(np.float32)

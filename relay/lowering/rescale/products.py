@@ -1,8 +1,9 @@
-"""Products in float64 that are added to something and rounded to float32: one multiply-add in float32 is the same.
+"""Products in float64 that are added to a float and rounded to float32, as one multiply-add in float32 with equal
+results.
 
-`f32(f64(x) * s + f64(y))` rounds twice, `fma(x, s, y)` once. They agree where the sum in float64 is exact, which the
-numbers' grids tell: x is an integer code, s and y are floats, so that the product and y are multiples of the least bits
-of s and y; a sum that is less than 2^53 of the finer ones is exact.
+`f32(f64(x) * s + f64(y))` rounds twice, `fma(x, s, y)` once. They agree if the sum in float64 is exact, which follows
+from the numbers' grids: x is an integer code, s and y are floats, so that the product and y are multiples of the lowest
+bits of s and y; a sum below 2^53 units of the finer grid is exact.
 """
 
 from __future__ import annotations
@@ -23,21 +24,22 @@ from relay.transforms.dead_ops import erase_dead
 CONVERSIONS = {"arith.sitofp": arith.SIToFPOp, "arith.uitofp": arith.UIToFPOp}
 PARTS = arith.AddfOp | arith.MulfOp | arith.ExtFOp | arith.SIToFPOp | arith.UIToFPOp | SIToFPOp | UIToFPOp
 DIGITS = 53
-"""Bits of a float64."""
+"""The number of significant bits of a float64."""
 LEAST = -140
-"""The exponent of a grid, at least: multiples of it are floats of all digits, or exact."""
+"""The lowest exponent of a grid: floats that are multiples of it have all their significant bits, or are exact."""
 
 
 @dataclass(frozen=True)
 class Extent:
-    """A float is a multiple of `2^grid`, and smaller than `bound`."""
+    """The grid of a float: it is a multiple of `2^grid`, and smaller than `bound`."""
 
     grid: int
     bound: float
 
 
 def fuse_products(function: FuncOp) -> None:
-    """Every sum of a product in float64 that is rounded to float32, where one multiply-add is the same."""
+    """Replace every sum of a product in float64 that is rounded to float32, if one multiply-add gives the same
+    result."""
     known = dict[SSAValue, Extent]()
     if found := [op for op in function.walk() if isinstance(op, arith.TruncFOp)]:
         entry = function.body.blocks[0]
@@ -76,7 +78,7 @@ def fuse(op: arith.TruncFOp, known: dict[SSAValue, Extent], constants: Emitter) 
 
 
 def extent_of_sum(bits: int, scale: float, added: Extent | None) -> Extent | None:
-    """That of a code of so many bits times a scale, and what is added; None where float64 might round the sum."""
+    """Return the extent of a code of `bits` bits times a scale, plus a number; None if float64 might round the sum."""
     factor = extent_of_number(scale)
     if factor is None or added is None or bits > 16:
         return None
@@ -85,14 +87,14 @@ def extent_of_sum(bits: int, scale: float, added: Extent | None) -> Extent | Non
 
 
 def extent_of_addend(value: SSAValue, known: dict[SSAValue, Extent]) -> Extent | None:
-    """That of a constant, or of a float of which it is known."""
+    """Return the extent of a constant, or of a float for which it is known; else None."""
     if (given := number(value)) is not None:
         return extent_of_number(given)
     return known.get(value.owner.input) if isinstance(value.owner, arith.ExtFOp) else None
 
 
 def extent_of_number(value: float) -> Extent | None:
-    """That of a number of float32; None for another one."""
+    """Return the extent of a float32 number; None for any other number."""
     if not np.isfinite(value) or float(np.float32(value)) != value:
         return None
     mantissa, exponent = frexp(abs(value))

@@ -1,16 +1,16 @@
 """The proof that a floating-point rescale equals the reference's integers, channel by channel.
 
-Every form truncates a line through the numbers: `trunc(x * scale + copysign(offset, x))`, without the copysign where
-results below zero do not matter. Truncation towards zero is what the conversion to integers does by itself, so the
-offset is about a half, and a double rounding's bias is part of it. `steps` says what has to hold; here the scale is
-rounded to what the form can hold, the conditions leave an interval of offsets, and the form is proved if its offset
-lies inside by more than its arithmetic can be off:
+Every form truncates a linear function: `trunc(x * scale + copysign(offset, x))`, without the copysign if results below
+zero do not matter. The conversion to integers truncates towards zero, so the offset is about a half, and the bias of a
+double rounding is part of it. `steps` states the conditions; here the scale is rounded to a representable one, the
+conditions leave an interval of offsets, and the form is proved if its offset is inside by more than the error of its
+arithmetic:
 
 - `f32`: one multiply-add. Towards zero (AVX-512), it truncates the exact sum: no error. To nearest, a sum may be
-  rounded up to a level: that happens exactly from half a unit below it on, so the levels are lowered by that.
-- `f32x2`: the scale is the sum of two numbers, that is exact; the multiply-add of the smaller one and the offset may be
-  off by half a unit of a number below two, that of the larger one is towards zero.
-- `f64`: one multiply-add of the exact scale; off by half a unit of float64.
+  rounded up to a level: that happens exactly from half a unit below the level on, so the levels are lowered by that.
+- `f32x2`: the scale is the exact sum of two numbers; the multiply-add of the smaller one and the offset has an error of
+  at most half a unit of a number below two, that of the larger one rounds towards zero.
+- `f64`: one multiply-add with the exact scale; its error is at most half a unit of float64.
 """
 
 from __future__ import annotations
@@ -23,21 +23,20 @@ from relay.dialects.attributes import Array
 from relay.lowering.rescale.steps import Conditions
 
 SAMPLE = 8
-"""Channels with the narrowest intervals, tried first: if a form fails on one of them, it is not tried on all."""
+"""The number of channels with the narrowest intervals that are tried first: a form that fails on one of them is not
+tried on all."""
 
 UNITS = (0, 1, -1, 2, -2, 3, -3, 4, -4)
-"""Units in the last place by which scales are tried."""
+"""Units in the last place by which scales are varied."""
 
 NUDGES = (0.0, *(sign * units * 2.0**-30 for units in range(1, 17) for sign in (1, -1)))
-"""Shares by which scales of two terms are changed in turn."""
+"""Relative changes by which scales of two terms are varied in turn."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """`trunc(x * scale + copysign(offset, x))` per channel; with `rest`, the scale is `scale + rest`.
-
-    `signed`: with the copysign. `toward_zero`: the (last) multiply-add rounds so, else to nearest.
-    """
+    """`trunc(x * scale + copysign(offset, x))` per channel; with `rest`, the scale is `scale + rest`. `signed`: whether
+    it has the copysign. `toward_zero`: the (last) multiply-add rounds towards zero, else to nearest."""
 
     scale: Array
     offset: Array
@@ -47,22 +46,22 @@ class Form:
 
     @property
     def name(self) -> str:
-        """`f32`, `f32x2` or `f64`."""
+        """The name of the form: `f32`, `f32x2` or `f64`."""
         return "f64" if self.scale.dtype == np.float64 else "f32" if self.rest is None else "f32x2"
 
     @property
     def columns(self) -> list[Array]:
-        """The numbers per channel."""
+        """The form's numbers, an array with one per channel each."""
         return [self.scale, self.offset] if self.rest is None else [self.scale, self.offset, self.rest]
 
     def rows(self, which: slice) -> Form:
-        """The form of some channels."""
+        """Return the form for some of the channels."""
         rest = None if self.rest is None else self.rest[which]
         return Form(self.scale[which], self.offset[which], rest, self.signed, self.toward_zero)
 
 
 def prove(scale: Array, where: Conditions, toward_zero: bool) -> Form | None:
-    """The cheapest form that is proved for all channels; None if there is none. `scale`: the exact ones.
+    """Return the cheapest form that is proved for all channels; None if there is none. `scale`: the exact scales.
 
     `toward_zero`: whether float32 multiply-adds that round towards zero may be used.
     """
@@ -81,7 +80,7 @@ def prove(scale: Array, where: Conditions, toward_zero: bool) -> Form | None:
 
 
 def in_float32(where: Conditions) -> Conditions:
-    """The conditions on magnitudes as float32 holds them, rounded to nearest."""
+    """Return the conditions on magnitudes as represented in float32, rounded to nearest."""
     if bool((where.largest <= 2**24).all()):
         return where
     least, most = (a.astype(np.float32).astype(np.float64) for a in (where.least, where.most))
@@ -89,7 +88,8 @@ def in_float32(where: Conditions) -> Conditions:
 
 
 def interval(scale: Array, where: Conditions) -> tuple[Array, Array]:
-    """The offsets, from the first to below the second, for which exact lines of these scales are right."""
+    """Return the interval of offsets, first and excluded end, for which exact linear functions with these scales
+    satisfy the conditions."""
     slope = -scale[:, None]
     room = slope * where.least
     room += where.level
@@ -100,7 +100,8 @@ def interval(scale: Array, where: Conditions) -> tuple[Array, Array]:
 
 
 def _guard(where: Conditions) -> float:
-    """More than the float64 arithmetic of `interval` can be off: a few half units of the largest finite term."""
+    """Return an upper bound of the error of `interval`'s float64 arithmetic: a few half units of the largest finite
+    term."""
     finite = where.above[np.isfinite(where.above)]
     return float(np.max(finite, initial=1.0)) * 2.0**-50
 
@@ -110,7 +111,8 @@ def _inside(offset: Array, first: Array, end: Array, error: Array | float) -> Ar
 
 
 def prove32(scale: Array, where: Conditions, toward_zero: bool) -> Form | None:
-    """One float32 multiply-add; scales a few units in the last place off are tried. `where`: in float32."""
+    """Return a form with one float32 multiply-add, or None; scales a few units in the last place off are tried.
+    `where`: in float32."""
     if not toward_zero:
         where = _lowered(where)
     nearest = scale.astype(np.float32)
@@ -130,8 +132,8 @@ def prove32(scale: Array, where: Conditions, toward_zero: bool) -> Form | None:
 
 
 def _lowered(where: Conditions) -> Conditions:
-    """The conditions on the exact sum such that rounded to nearest it satisfies them: a sum is rounded up to a level
-    from half a unit below it on, that included since a level's significand is even."""
+    """Return the conditions on an exact sum under which the sum rounded to nearest satisfies the original ones: a sum
+    is rounded up to a level from half a unit below it on, inclusive since a level's significand is even."""
     return Conditions(where.least, _below(where.level), where.most, _below(where.above), where.signed, where.largest)
 
 
@@ -142,7 +144,8 @@ def _below(level: Array) -> Array:
 
 
 def prove32x2(scale: Array, where: Conditions) -> Form | None:
-    """Two float32 multiply-adds, the last towards zero; `where`: in float32."""
+    """Return a form with two float32 multiply-adds, the last of which rounds towards zero, or None; `where`: in
+    float32."""
     large, rest, offsets = (np.zeros(scale.size, np.float32) for _ in range(3))
     left = np.arange(scale.size)
     for nudge in NUDGES:
@@ -163,7 +166,7 @@ def prove32x2(scale: Array, where: Conditions) -> Form | None:
 
 
 def prove64(scale: Array, where: Conditions) -> Form | None:
-    """One float64 multiply-add of the exact scale."""
+    """Return a form with one float64 multiply-add of the exact scale, or None."""
     first, end = interval(scale, where)
     offset = (first + end) / 2
     if not _inside(offset, first, end, 2 * _guard(where)).all():

@@ -1,16 +1,16 @@
-"""Floats that are divided by a scale and rounded: two multiply-adds give the same integers, a division takes longer.
+"""Divisions of floats by a scale whose quotients are rounded: two multiply-adds give the same integers, and are faster.
 
-`round(x / s)`, the quotient rounded to float32 and its halves away from zero, reaches the level j at the least x with
-`float32(x / s) >= j - 1/2`. The form `trunc(fma(x, scale, fma(x, rest, copysign(offset, x))))` is odd as well, and its
-last sum is rounded up to j from as far below as the quotient is to j - 1/2. So it is tried on the floats around each
-level, exactly, until some scale, rest and offset give the same on all of them. Two floats farther, the line is farther
-from the level than the rounding of the first sum, at most 2^-25, can move it. Numbers are clipped before instead of
-after: all are finite.
+`round(x / s)`, the quotient rounded to float32 and halves away from zero, reaches the level j at the least x with
+`float32(x / s) >= j - 1/2`. The form `trunc(fma(x, scale, fma(x, rest, copysign(offset, x))))` is an odd function, too,
+and its last sum is rounded up to j from as far below as the quotient is to j - 1/2. So it is tried on the floats around
+each level, exactly, until some scale, rest and offset give the same results on all of them. Two floats farther, the sum
+is farther from the level than the rounding of the inner sum, at most 2^-25, can move it. Numbers are clipped before the
+division instead of after it, so that all are finite.
 
-`roundeven(x / s)` is `roundeven(fma(x, scale, x * rest))`, of two numbers whose sum is nearly the inverse of s. Before
-its last rounding the sum is off by at most 2^-46 of itself, and from one float x to the next it grows by 2^-24 of
-itself: it is monotone, as the quotient is, and tried on the floats around each level as well. Neither number is
-negative, so that infinite x stay what they are, and are clipped afterwards.
+`roundeven(x / s)` is `roundeven(fma(x, scale, x * rest))`, with two numbers whose sum is nearly the inverse of s.
+Before its last rounding the sum has a relative error of at most 2^-46, and from one float x to the next it grows by a
+relative 2^-24: it is monotone, like the quotient, and is tried on the floats around each level as well. Neither number
+is negative, so that infinite x stay infinite, and are clipped afterwards.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ from relay.lowering.rescale.integers import MIDDLE, SMALL
 from relay.lowering.rescale.proof import Form
 
 LEVELS = 1 << 16
-"""More results than these are not looked at."""
+"""The largest number of different results for which a form is searched."""
 SCALES = (2.0**-80, 2.0**80)
-"""Nothing overflows or loses digits on the way, with scales between these."""
+"""The range of scales for which nothing overflows or loses digits on the way."""
 FAR = 4
-"""Floats on each side of where a level should be reached."""
+"""The number of floats on each side of the point at which a level should be reached that are tried."""
 FIRST = 16
-"""Levels that are tried before all: few forms pass them."""
+"""The number of levels that are tried before all others, because few wrong forms pass them."""
 UNITS = (0, *(sign * units for units in range(1, 9) for sign in (1, -1)))
-"""Units in the last place by which the inverse of a scale is changed; the rest makes up for it."""
+"""Units in the last place by which the inverse of a scale is varied; the rest compensates for the change."""
 NUDGES = tuple(count * 2.0**-29 for count in (0, 1, -1, 2, -2))
 OFFSETS = tuple(0.5 - count * 2.0**-25 for count in range(4))
 
 
 @dataclass(frozen=True)
 class Quotient:
-    """`fptosi(min(r > low ? r : low, high)) : i32` of `r = round(x / scale)`, and what is found of it: the floats
-    nearest to zero that give the lowest and the highest result, and the form."""
+    """`fptosi(min(r > low ? r : low, high)) : i32` with `r = round(x / scale)`, and its replacement: the floats `least`
+    and `most` nearest to zero that give the lowest and the highest result, and the form."""
 
     x: SSAValue
     ops: list[Operation]
@@ -61,7 +61,8 @@ class Quotient:
 
 
 def find_quotient(op: arith.DivfOp) -> Quotient | None:
-    """The form of a division that is rounded and clipped to integers, if it is one and a form is found."""
+    """Return the form of a division that is rounded and clipped to integers; None if the op is no such division, or no
+    form is found."""
     scale, ops = number(op.rhs), steps(op)
     if op.result.type != Float32Type() or scale is None or not SCALES[0] <= scale <= SCALES[1]:
         return None
@@ -80,7 +81,8 @@ def find_quotient(op: arith.DivfOp) -> Quotient | None:
 
 
 def steps(op: arith.DivfOp) -> list[Operation] | None:
-    """What follows the division: round, compare with the lower bound, choose, minimum, conversion."""
+    """Return the ops that follow the division: round, comparison with the lower bound, select, minimum, conversion;
+    else None."""
     rounded = followers(op, ["math.round"])
     clip = None if rounded is None else clipped(rounded[0])
     if rounded is None or clip is None or (end := followers(clip[-1], ["arith.fptosi"])) is None:
@@ -89,7 +91,8 @@ def steps(op: arith.DivfOp) -> list[Operation] | None:
 
 
 def clipped(op: Operation) -> list[Operation] | None:
-    """What alone uses a float: compare with the lower bound, choose, minimum."""
+    """Return the ops that clip a float, if nothing else uses it: comparison with the lower bound, select, minimum; else
+    None."""
     uses = [use.operation for use in op.results[0].uses]
     compared = next((use for use in uses if use.name == "arith.cmpf"), None)
     chosen = next((use for use in uses if use.name == "arith.select"), None)
@@ -103,8 +106,8 @@ def clipped(op: Operation) -> list[Operation] | None:
 
 
 def find_inverse(op: arith.DivfOp) -> tuple[float, float] | None:
-    """Scale and rest in place of a division that is clipped and then rounded to integers, halves to even ones; None if
-    it is not, or some integer would differ."""
+    """Return the scale and rest that replace a division which is clipped and then rounded to integers, halves to even;
+    None if the op is no such division, or some integer would differ."""
     divisor, clip = number(op.rhs), clipped(op)
     if op.result.type != Float32Type() or divisor is None or not SCALES[0] <= divisor <= SCALES[1] or clip is None:
         return None
@@ -118,8 +121,8 @@ def find_inverse(op: arith.DivfOp) -> tuple[float, float] | None:
 
 
 def round_at_once(function: FuncOp) -> None:
-    """fptosi (x + m - m)  =>  fptosi (roundeven x), with m of 1.5 2^23, of x clipped to what is not above 2^22: x86
-    rounds to even and converts in one instruction."""
+    """fptosi (x + m - m)  =>  fptosi (roundeven x), with m = 1.5 2^23, if x is clipped to magnitudes of at most 2^22:
+    x86 rounds to even and converts in one instruction."""
     for op in [op for op in function.walk() if isinstance(op, arith.MinimumfOp)]:
         end, clip = followers(op, ["arith.addf", "arith.subf", "arith.fptosi"]), clip_of(op)
         if end is None or clip is None or any(number(each.operands[1]) != MIDDLE for each in end[:2]):
@@ -134,7 +137,7 @@ def round_at_once(function: FuncOp) -> None:
 
 
 def inverse_of(divisor: float, levels: int) -> tuple[float, float] | None:
-    """Scale and rest of a divisor; None if they give another integer up to so many levels."""
+    """Return the scale and rest of a divisor; None if they give another integer for some level up to `levels`."""
     inverse = 1 / divisor
     scale = np.float32(inverse)
     scale = np.nextafter(scale, np.float32(0)) if float(scale) > inverse else scale
@@ -145,7 +148,8 @@ def inverse_of(divisor: float, levels: int) -> tuple[float, float] | None:
 
 
 def quotients(x: Array, scale: float, rest: float) -> tuple[Array, Array]:
-    """`fma(x, scale, x * rest)` in float32: two bounds, which differ where float64 does not tell which it is."""
+    """Return two bounds of `fma(x, scale, x * rest)` in float32, which differ where float64 cannot decide the
+    rounding."""
     x = x.astype(np.float64)
     total = x * scale + (x * rest).astype(np.float32).astype(np.float64)
     below, above = (np.nextafter(total, end).astype(np.float32) for end in (-np.inf, np.inf))
@@ -166,7 +170,8 @@ def rewrite_inverse(op: arith.DivfOp, found: tuple[float, float], constants: Emi
 
 
 def followers(op: Operation, names: Sequence[str]) -> list[Operation] | None:
-    """Operations of these names, each of which alone uses, as its first operand, the result of the one before."""
+    """Return operations with these names, each of which is the only user of the previous one's result, as its first
+    operand; else None."""
     found: list[Operation] = []
     for name in names:
         result = op.results[0]
@@ -181,7 +186,7 @@ def followers(op: Operation, names: Sequence[str]) -> list[Operation] | None:
 
 
 def levels_of(scale: float, count: int) -> tuple[Array, Array]:
-    """For each level from 1 on, floats around the least one that reaches it, and which of them do."""
+    """Return, for each level from 1 on, the floats around the least one that reaches it, and whether each does."""
     half = np.arange(1, count + 1)[:, None] - 0.5
     near = (half * scale).astype(np.float32).view(np.int32)
     around = (near + np.arange(-FAR, FAR + 1, dtype=np.int32)).view(np.float32)
@@ -189,7 +194,7 @@ def levels_of(scale: float, count: int) -> tuple[Array, Array]:
 
 
 def find_form(scale: float, around: Array, reached: Array, *, signed: bool) -> Form | None:
-    """The first form that reaches all levels where the quotient does."""
+    """Return the first form that reaches all levels where the quotient does; None if none is found."""
     if reached[:, :2].any() or not reached[:, -2:].all():
         return None
     for large, rest, offset in tried(1 / scale):
@@ -202,7 +207,7 @@ def find_form(scale: float, around: Array, reached: Array, *, signed: bool) -> F
 
 
 def tried(inverse: float) -> Iterator[tuple[float, float, float]]:
-    """Scales, rests and offsets, all of them numbers of float32."""
+    """Yield scales, rests and offsets to try, all of which are float32 numbers."""
     nearest = np.array(inverse, np.float32).view(np.int32)
     for units, nudge, offset in product(UNITS, NUDGES, OFFSETS):
         large = float((nearest + np.int32(units)).view(np.float32))
@@ -210,8 +215,9 @@ def tried(inverse: float) -> Iterator[tuple[float, float, float]]:
 
 
 def reaches(x: Array, large: float, rest: float, offset: float) -> Array:
-    """Whether `trunc(fma(x, large, fma(x, rest, offset)))` is the number of the row, counted from 1, or more; all wrong
-    where float64 does not tell. Products of floats are exact in it, and so is a sum with what it leaves."""
+    """Return whether `trunc(fma(x, large, fma(x, rest, offset)))` is at least the number of the row, counted from 1;
+    all False if float64 cannot decide it. Products of floats are exact in float64, and so is a sum together with its
+    rounding error."""
     level = np.arange(1, len(x) + 1)[:, None]
     below = (level + np.nextafter(level.astype(np.float32), np.float32(0)).astype(np.float64)) / 2
     x = x.astype(np.float64)
@@ -227,10 +233,11 @@ def reaches(x: Array, large: float, rest: float, offset: float) -> Array:
 
 
 def rewrite_quotient(found: Quotient, constants: Emitter) -> None:
-    """fptosi(min(r > low ? r : low, high)), r = round(%x / s)  =>  fptosi(fma(f, scale, fma(f, rest, copysign(offset,
+    """fptosi(min(r > low ? r : low, high)), r = round(%x / s) => fptosi(fma(f, scale, fma(f, rest, copysign(offset,
     f)))), f = min(%x > least ? %x : least, most)
 
-    The integer, with what is added to it, is clamped as well: that says which codes come out, and narrows them.
+    The integer, including a zero point that is added to it, is clamped as well: later passes derive the range of codes
+    from it.
     """
     end, f32 = found.ops[-1], Float32Type()
     block = end.parent_block()
@@ -251,7 +258,7 @@ def rewrite_quotient(found: Quotient, constants: Emitter) -> None:
 
 
 def clamp(op: Operation, low: int, high: int, constants: Emitter) -> None:
-    """Clamp the sum, for all who use it."""
+    """Clamp the result of an op, for all its users."""
     block, result = op.parent_block(), op.results[0]
     assert block is not None
     e, uses = Emitter(block, op.location, constants, op.next_op), list(result.uses)

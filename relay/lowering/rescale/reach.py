@@ -1,4 +1,4 @@
-"""The range of the integers that a rescale may meet, from codes, weights and biases, channel by channel."""
+"""The range of the integers that a rescale may receive, derived from codes, weights and biases, channel by channel."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ from relay.lowering.scheduling.contraction import match_product
 FULL = (np.array([-(2**31)]), np.array([2**31 - 1]))
 
 Range = tuple[Array, Array]
-"""Least and greatest number, both of one element or of one per channel: int64, without wrapping."""
+"""The least and the greatest number, each of one element or one per channel: int64, without wrap-around."""
 
 
 def reach(value: SSAValue, calls: CallGraph) -> list[Range]:
-    """What an i32 inside of a `linalg.generic` can be, per call of the function; one entry if all calls are alike."""
+    """Return the range of an i32 inside a `linalg.generic`, per call of the function; a single entry if all calls are
+    alike."""
     if isinstance(value.owner, arith.ConstantOp):
         number = to_numpy(value.owner.value).reshape(1).astype(np.int64)
         return [(number, number)]
@@ -44,7 +45,7 @@ def reach(value: SSAValue, calls: CallGraph) -> list[Range]:
 
 
 def codes(unsigned: bool, bits: int = 8) -> Range:
-    """All codes of so many bits."""
+    """Return the range of codes of `bits` bits."""
     low, high = (0, (1 << bits) - 1) if unsigned else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
     return np.array([low]), np.array([high])
 
@@ -82,18 +83,18 @@ RULES: dict[str, Callable[..., Range]] = {
 
 
 def _fitting(found: Range) -> Range:
-    """All of i32 where the sum could wrap."""
+    """Return the range, or all of i32 if the sum could wrap."""
     low, high = found
     return found if int(low.min()) >= -(2**31) and int(high.max()) < 2**31 else FULL
 
 
 def _argument(argument: BlockArgument, calls: CallGraph) -> list[Range]:
-    """An element of the tensor that the generic reads there."""
+    """Return the range of an element of the tensor that the generic reads as this argument."""
     generic = argument.owner.parent_op()
     if not isinstance(generic, GenericOp) or argument.index >= len(generic.inputs) or argument.type != i32:
         return [FULL]
     value, map = generic.inputs[argument.index], generic.indexing_maps.data[argument.index].data
-    if not isinstance(value.type, TensorType):  # a buffer: what is written there is not followed
+    if not isinstance(value.type, TensorType):  # a buffer: writes to it are not tracked
         return [FULL]
     if is_identity(map, map.num_dims) and (found := accumulators(value, calls)) is not None:
         return found if dims(value) else [FULL]
@@ -109,7 +110,8 @@ def _of_array(array: Array, per_channel: bool) -> Range:
 
 
 def accumulators(value: SSAValue, calls: CallGraph) -> list[Range] | None:
-    """Sums of products of codes and constant weights, per channel (the innermost index of the tensor)."""
+    """Return the range of sums of products of codes and constant weights, per channel (the tensor's innermost index);
+    None for other values."""
     last = dims(value)[-1] if dims(value) else 1
     while isinstance(value.owner, tensor.CollapseShapeOp | tensor.ExpandShapeOp):
         value = value.owner.operands[0]
@@ -144,7 +146,8 @@ def _starts_at_zero(value: SSAValue) -> bool:
 
 
 def channel_axes(kernel: AffineMap, out: AffineMap) -> list[int] | None:
-    """The kernel's axes that are the result's last ones, in their order; None if the result is indexed otherwise."""
+    """Return the kernel's axes that index the result's last axes, in their order; None if the result is indexed
+    otherwise."""
     positions, results = dims_of(kernel), dims_of(out)
     if None in positions or not results or not is_identity(out, len(results)):
         return None
@@ -155,7 +158,7 @@ def channel_axes(kernel: AffineMap, out: AffineMap) -> list[int] | None:
 
 
 def _sums(kernel: Array, zero_point: int, axes: Sequence[int]) -> tuple[Array, Array]:
-    """Per channel, the sum of the weights above the zero point and that of those below, less the zero point."""
+    """Return, per channel, the sum of the weights above the zero point and of those below it, minus the zero point."""
     rest = tuple(axis for axis in range(kernel.ndim) if axis not in axes)
     count = prod(kernel.shape[axis] for axis in rest)
     order = [sorted(axes).index(axis) for axis in axes]
@@ -168,7 +171,8 @@ def _sums(kernel: Array, zero_point: int, axes: Sequence[int]) -> tuple[Array, A
 
 
 def constant_kernels(value: SSAValue, calls: CallGraph) -> list[Array] | None:
-    """The constant weights of every call, in the shape in which they are read."""
+    """Return the constant weights of every call, in the shape in which they are read; None if they are not
+    constants."""
     shape = dims(value)
     while isinstance(value.owner, tensor.CollapseShapeOp | tensor.ExpandShapeOp):
         value = value.owner.operands[0]

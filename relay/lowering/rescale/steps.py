@@ -1,14 +1,14 @@
-"""What a rescale has to do, as conditions on a line: exact, in integers.
+"""The conditions under which a linear function gives a rescale's results, computed exactly, in integers.
 
 `tosa.apply_scale` of an i32 x, a multiplier M and a shift S is
 
     y(x) = floor((x * M + 2^(S-1) + n) / 2^S),  n = copysign(2^30, x) for DOUBLE_ROUND with S > 31, else 0
 
-a step function that never falls, and `y(0) = 0`. On both sides of zero it rises (falls) by one at certain magnitudes:
+a monotone step function with `y(0) = 0`. On both sides of zero it rises (falls) by one at certain magnitudes:
 `y(u) >= j` from `u = P_j` on, `y(-u) <= -j` from `u = N_j` on. With `q, r = divmod(j * 2^S - 2^(S-1) - n, M)`:
 `P_j = q + (r > 0)` and `N_j = q + 1`: they differ only where a number is exactly between two results.
 
-A form that truncates `line(u) = scale * u + offset` and gives the result x's sign is monotone too. It is right for
+A form that truncates `line(u) = scale * u + offset` and gives the result x's sign is monotone, too. It is right for
 every x, after clamping to low..high, if and only if for every level j that is inside of low..high on a side,
 
     line(P_j) >= j > line(P_j - 1)        line(N_j) >= j > line(N_j - 1)
@@ -23,23 +23,22 @@ import numpy as np
 from relay.dialects.attributes import Array
 
 LIMIT = 2**31
-"""No magnitude is larger."""
+"""An upper bound of all magnitudes."""
 
 SHIFTS = range(31, 63)
 NEVER = 2.0**100
-"""A magnitude that no x has: a condition that always holds."""
+"""A magnitude that no x has; a condition on it always holds."""
 
 CELLS = 1 << 22
-"""Conditions (channels x levels) that a proof may have to look at."""
+"""The most conditions (channels x levels) that a proof may have to check."""
 
 
 @dataclass(frozen=True)
 class Conditions:
     """`line(least) >= level` and `line(most) < above` per channel (rows); magnitudes are integers in float64.
 
-    `signed`: whether the form has to give its result x's sign; else x below zero only has to stay below level 1, which
-    `line(0)` does.
-    `largest`: per channel, no magnitude is larger.
+    `signed`: whether the form has to give its result x's sign; otherwise x below zero only has to stay below level 1,
+    which `line(0)` ensures. `largest`: an upper bound of the magnitudes, per channel.
     """
 
     least: Array
@@ -50,19 +49,20 @@ class Conditions:
     largest: Array
 
     def rows(self, which: Array) -> Conditions:
-        """Those of some channels."""
+        """Return the conditions of some channels."""
         level, above = (a[which] if len(a) > 1 else a for a in (self.level, self.above))
         return Conditions(self.least[which], level, self.most[which], above, self.signed, self.largest[which])
 
 
 def reference(x: Array, multiplier: Array, shift: Array, double: bool = True) -> Array:
-    """`tosa.apply_scale` in int64, for shifts up to 62."""
+    """Return `tosa.apply_scale` computed in int64, for shifts up to 62."""
     nudge = np.where(shift > 31, np.where(x >= 0, 1 << 30, -(1 << 30)), 0) if double else 0
     return (x * multiplier + (np.int64(1) << (shift - 1)) + nudge) >> shift
 
 
 def exact_scale(multiplier: Array, shift: Array) -> Array:
-    """`M / 2^S`, exact in float64; something smaller than any for M = 0, so that every line rises."""
+    """Return `M / 2^S`, exact in float64; for M = 0 a number smaller than any other scale, so that every linear
+    function rises."""
     return np.where(multiplier == 0, 2.0**-64, np.ldexp(multiplier.astype(np.float64), -shift.astype(np.int32)))
 
 
@@ -75,9 +75,9 @@ def conditions(
     highest: Array,
     double: bool = True,
 ) -> Conditions | None:
-    """The conditions for every x in lowest..highest (per channel), the result clamped to low..high.
+    """Return the conditions for every x in lowest..highest (per channel), with the result clamped to low..high.
 
-    None where there are too many, or where the arithmetic here would not be exact.
+    None if there are too many, or if their computation would not be exact.
     """
     if not bool(((multiplier >= 0) & (multiplier < LIMIT) & (shift >= SHIFTS.start) & (shift < SHIFTS.stop)).all()):
         return None
@@ -103,7 +103,8 @@ def conditions(
 
 
 def _side(first: Array, count: int, greatest: Array, smallest: Array) -> tuple[Array, Array]:
-    """(least, most) of the conditions for magnitudes in smallest..greatest; levels 1..count are reached at `first`."""
+    """Return (least, most) of the conditions for magnitudes in smallest..greatest; levels 1..count are reached at
+    `first`."""
     least, most = np.full_like(first, NEVER), np.full_like(first, -NEVER)
     first, upper, lower = first[:, :count], greatest[:, None], smallest[:, None]
     np.maximum(first, lower, out=least[:, :count])
@@ -116,10 +117,10 @@ def _side(first: Array, count: int, greatest: Array, smallest: Array) -> tuple[A
 def _rises(
     level: Array, multiplier: Array, shift: Array, scale: Array, double: bool
 ) -> tuple[Array, tuple[Array, Array]]:
-    """`P_j` for each channel and level, and where `N_j` is one more: where nothing remains of the division.
+    """Return `P_j` for each channel and level, and where `N_j` is one more: where the division has no remainder.
 
-    Float64 tells the quotient, except within 2^-16 of an integer: there, int64 (wrapping) does. Above 2^32 any number
-    above it will do.
+    Float64 determines the quotient, except within 2^-16 of an integer, where int64 (wrapping) is used. Above 2^32 any
+    number above 2^32 is sufficient.
     """
     nudge = np.where(shift > 31, np.int64(1) << 30, 0) if double else np.zeros_like(shift)
     half = np.ldexp(nudge.astype(np.float64), -shift.astype(np.int32)) + 0.5
@@ -138,7 +139,7 @@ def _rises(
 def conditions_of_values(
     values: Array, multiplier: Array, shift: Array, low: int, high: int, double: bool = True
 ) -> Conditions | None:
-    """The conditions where x is one of these numbers only."""
+    """Return the conditions for an x that is one of `values` only; None if there are too many."""
     if not bool(((multiplier >= 0) & (multiplier < LIMIT) & (shift >= SHIFTS.start) & (shift < SHIFTS.stop)).all()):
         return None
     if values.size * multiplier.size > CELLS:

@@ -1,4 +1,4 @@
-"""Finding and writing the rescaled sum of two rescaled codes; `pairs` has the proof."""
+"""Finds and rewrites the rescaled sum of two rescaled codes; `pairs` contains the proof."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from relay.lowering.rescale.steps import LIMIT, SHIFTS
 from relay.lowering.rescale.values import enumerate_codes, scalars
 
 SMALL = 2**16
-"""Integers that a proof takes as operands are below it."""
+"""The bound of the integers that a proof takes as operands."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,8 @@ class FoundSum:
 
 
 def find_sum(op: ApplyScaleOp, calls: CallGraph) -> FoundSum | None:
-    """`apply_scale(apply_scale(f(a)) +- apply_scale(g(b)))` of two codes a and b, with a form that is proved."""
+    """Return a proved form of `apply_scale(apply_scale(f(a)) +- apply_scale(g(b)))` of two codes a and b; None if there
+    is none."""
     parts = parts_of(op, calls)
     if parts is None:
         return None
@@ -47,8 +48,8 @@ def find_sum(op: ApplyScaleOp, calls: CallGraph) -> FoundSum | None:
 def parts_of(
     op: ApplyScaleOp, calls: CallGraph
 ) -> tuple[Rescale, tuple[tuple[SSAValue, Side], tuple[SSAValue, Side]], tuple[ApplyScaleOp, ApplyScaleOp]] | None:
-    """The last rescale of a rescaled sum of two rescaled codes, both codes with what the sum gets of them, and their
-    rescales."""
+    """Return the constants of the last rescale of a rescaled sum of two rescaled codes, both codes with their
+    contributions to the sum, and their rescales; None for any other op."""
     total = op.value.owner
     if not isinstance(total, arith.AddiOp | arith.SubiOp) or not op.value.has_one_use():
         return None
@@ -65,7 +66,7 @@ def parts_of(
 
 
 def _rescale(op: ApplyScaleOp, calls: CallGraph) -> Rescale | None:
-    """The op's constants, if they are numbers that are the same in every call and every channel."""
+    """Return the op's constants, if they are equal in every call and every channel; else None."""
     numbers: list[int] = []
     for value in (op.multiplier, op.shift):
         found = scalars(value, calls)
@@ -78,7 +79,7 @@ def _rescale(op: ApplyScaleOp, calls: CallGraph) -> Rescale | None:
 
 
 def _side(op: ApplyScaleOp, sign: int, calls: CallGraph) -> tuple[SSAValue, Side] | None:
-    """What the operand is before a shift to the left, and what comes of each code."""
+    """Return the operand before a shift to the left, and the contribution of each code; None if it is no code."""
     rescale = _rescale(op, calls)
     shifted = enumerate_codes(op.value)
     if rescale is None or shifted is None:
@@ -94,8 +95,8 @@ def _side(op: ApplyScaleOp, sign: int, calls: CallGraph) -> tuple[SSAValue, Side
 
 
 def rewrite_sum(op: ApplyScaleOp, found: FoundSum, constants: Emitter, by_addition: bool) -> None:
-    """the sum  =>  fptosi(roundeven(fma(sitofp %a, first, fma(sitofp %b, second, offset)))), or
-    fptosi(t + copysign(offset, t)), t = fma(sitofp %a, first, sitofp %b * second). `by_addition`: small numbers become
+    """Replace the sum by fptosi(roundeven(fma(sitofp %a, first, fma(sitofp %b, second, offset)))), or by fptosi(t +
+    copysign(offset, t)), t = fma(sitofp %a, first, sitofp %b * second). `by_addition`: small numbers are converted to
     integers by additions."""
     block = op.parent_block()
     assert block is not None

@@ -1,4 +1,4 @@
-"""Where the numbers of a rescale come from: constants of every caller, and the few values that a code can give."""
+"""Finds the constants of a rescale in every caller, and enumerates the values of scalars that depend on one code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from relay.lowering.linalg.emitter import number
 
 
 def tensors(value: SSAValue, calls: CallGraph) -> list[Array] | None:
-    """The constant tensor that the value is, once per call of the function it is an argument of; None if unknown."""
+    """Return the constant tensor that the value is, once per call of the function of which it is an argument; None if
+    unknown."""
     if isinstance(value.owner, arith.ConstantOp):
         return [to_numpy(value.owner.value)]
     if not isinstance(value, BlockArgument):
@@ -27,7 +28,8 @@ def tensors(value: SSAValue, calls: CallGraph) -> list[Array] | None:
 
 
 def scalars(value: SSAValue, calls: CallGraph) -> list[Array] | None:
-    """The numbers a scalar inside a `linalg.generic` takes, as one vector per call; None if they are not constants."""
+    """Return the numbers of a scalar inside a `linalg.generic`, as one vector per call; None if they are not
+    constants."""
     if isinstance(value.owner, arith.ConstantOp):
         return [to_numpy(value.owner.value).reshape(1).astype(np.int64)]
     if isinstance(value, BlockArgument) and isinstance(generic := value.owner.parent_op(), GenericOp):
@@ -48,7 +50,7 @@ def scalars(value: SSAValue, calls: CallGraph) -> list[Array] | None:
 
 
 def exponent_of(shift: SSAValue) -> SSAValue | None:
-    """The i32 `e` of a shift that is `trunci(31 - e)`."""
+    """Return the i32 `e` of a shift that is `trunci(31 - e)`; else None."""
     owner = shift.owner
     source = owner.operands[0].owner if isinstance(owner, Operation) and owner.name == "arith.trunci" else None
     if isinstance(source, arith.SubiOp) and number(source.lhs) == 31 and source.rhs.type == i32:
@@ -73,11 +75,11 @@ SIMPLE: dict[str, Callable[..., Array]] = {
     "arith.muli": operator.mul,
     "arith.shli": shift_left,
 }
-"""Integer operations in int64; right where nothing wraps, which `enumerate_codes` checks."""
+"""Integer operations in int64; correct where nothing wraps, which `enumerate_codes` checks."""
 
 
 def enumerate_codes(value: SSAValue) -> Array | None:
-    """Every number the scalar can be, if it is computed from one 8-bit code and constants; None otherwise."""
+    """Return every value that the scalar can have, if it is computed from one 8-bit code and constants; else None."""
     codes: set[SSAValue] = set()
     unsigned: set[bool] = set()
 

@@ -1,17 +1,18 @@
-"""Rescaling by a GPU's multiply-add of 32 x 32 + 64 bits, whose upper half is the result: no proof, and no floats.
+"""Rescaling by a GPU's multiply-add of 32 x 32 + 64 bits, whose upper half is the result, with no proof and no floats.
 
-For x without sign, or where results below zero do not matter, and for SINGLE_ROUND (n = 0), with n = 2^30:
+For x without sign, or if results below zero do not matter, and for SINGLE_ROUND (n = 0), with n = 2^30:
 
     y = (x * M + C) >> 32 >> (S - 32)        C = 2^(S-1) + n
 
-With both signs DOUBLE_ROUND adds n = 2^30 or takes it. Twice the multiplier moves that by one unit of the upper half,
-so the sign is added there. The factors are unsigned, u = x + 2^31, of which what sums start from can have the 2^31:
+With both signs, DOUBLE_ROUND adds or subtracts n = 2^30. With twice the multiplier that is one unit of the upper half,
+so the sign bit is added there. The factors are unsigned, u = x + 2^31, where the 2^31 can be part of the initial sums:
 
     y = ((u * 2 M + C) >> 32) + (u >> 31) >> (S - 31)        C = 2^32 (2^(S-32) - M - 1) + 2^31
 
 since x * 2 M + 2^S +- 2^31 = u * 2 M - 2^32 M + 2^S + 2^31 - (x < 0) 2^32. A zero point added to y is part of C.
-NVIDIA's IMAD.HI is the product and the sum; LEA.HI shifts and adds. Float forms take conversions, of which a processor
-does 16 in a clock, and proofs. Source: the specification of `tosa.apply_scale`, as in `steps`.
+
+NVIDIA's IMAD.HI is the product and the sum; LEA.HI shifts and adds. Float forms need conversions, of which a processor
+executes 16 in a clock cycle, and proofs. Source: the specification of `tosa.apply_scale`, as in `steps`.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ LOWEST = -(2**31)
 
 @dataclass(frozen=True)
 class Wide:
-    """The numbers of each call: factors, C, and shifts of the upper half. `signed`: by the second formula. `added`: the
-    zero point that C has."""
+    """The numbers of each call: factors, C, and shifts of the upper half. `signed`: the second formula is used;
+    `added`: the zero point that is part of C."""
 
     factors: list[Array]
     constants: list[Array]
@@ -50,7 +51,8 @@ class Wide:
 
 
 def find_wide(op: ApplyScaleOp, calls: CallGraph) -> Wide | None:
-    """The numbers of the op's channels; None where multipliers are not known, or words of 32 bits would not do."""
+    """Return the numbers of the op's channels; None if multipliers are not constants, or words of 32 bits could
+    overflow."""
     multipliers, shifts = scalars(op.multiplier, calls), scalars(op.shift, calls)
     if multipliers is None or shifts is None or op.value.type != i32:
         return None
@@ -81,7 +83,7 @@ def find_wide(op: ApplyScaleOp, calls: CallGraph) -> Wide | None:
 
 
 def added(op: ApplyScaleOp) -> int:
-    """The constant that is all that the result is used for: it is added to that; 0 if there is none."""
+    """Return the constant that is added to the op's result, if that is the result's only use; else 0."""
     if op.output.has_one_use():
         user = next(iter(op.output.uses)).operation
         if isinstance(user, arith.AddiOp):
@@ -90,14 +92,13 @@ def added(op: ApplyScaleOp) -> int:
 
 
 def number_of(value: SSAValue) -> int:
-    """A constant's number, 0 for another value."""
+    """Return a constant's value, 0 for any other value."""
     return int(number(value) or 0)
 
 
 def rewrite_wide(op: ApplyScaleOp, found: Wide, constants: Emitter, calls: CallGraph, base: int = 0) -> None:
-    """tosa.apply_scale %x, %m, %s  =>  trunci(%x * %factor + %constant >> 32) >> %shift; plus %u >> 31 where signed
-
-    With a base, that is added in the instruction that shifts: `... * 2^(32 - shift) + base * 2^32 >> 32`."""
+    """tosa.apply_scale %x, %m, %s  =>  trunci(%x * %factor + %constant >> 32) >> %shift; plus %u >> 31 if signed. With
+    a base, the instruction that shifts adds it: `... * 2^(32 - shift) + base * 2^32 >> 32`."""
     block = op.parent_block()
     assert block is not None
     e = Emitter(block, op.location, constants, op)
@@ -133,13 +134,13 @@ def rewrite_wide(op: ApplyScaleOp, found: Wide, constants: Emitter, calls: CallG
 def upper_word(
     e: Emitter, x: SSAValue, y: SSAValue, addend: SSAValue, widened: type[arith.ExtUIOp | arith.ExtSIOp]
 ) -> SSAValue:
-    """The upper word of `x * y + addend`."""
+    """Return the upper word of `x * y + addend`."""
     total = e(arith.AddiOp(e(arith.MuliOp(e(widened(x, i64)), e(widened(y, i64)))), addend))
     return e(TruncIOp.create(operands=[e(arith.ShRUIOp(total, e.constant(32, i64)))], result_types=[i32]))
 
 
 def unsigned(op: ApplyScaleOp, e: Emitter, calls: CallGraph) -> SSAValue:
-    """%x + 2^31. Where %x is a sum of a number and a constant of its channel, that constant is another one."""
+    """Return %x + 2^31. If %x is the sum of a number and a per-channel constant, the constant is changed instead."""
     total = op.value.owner
     if isinstance(total, arith.AddiOp) and op.value.has_one_use():
         for value, bias in ((total.lhs, total.rhs), (total.rhs, total.lhs)):

@@ -1,4 +1,4 @@
-"""Kernels whose threads wait for each other: each thread is a coroutine of LLVM's, which stops where it waits."""
+"""Kernels whose threads synchronise: each thread is an LLVM coroutine, which suspends where it waits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from relay.lowering.gpu.emulator.warp import CONTEXT, COPIES, COPY_BYTES, GROUP_
 
 SHARED = re.compile(r"@shared\b")
 TOGETHER = re.compile(r"@llvm\.nvvm\.(barrier|cp\.async|ldmatrix|mma|shfl)|addrspace\(3\)| asm sideeffect ")
-"""What only threads that run at once do."""
+"""Matches operations for which the threads of a kernel must run concurrently."""
 LABEL = re.compile(r"([\w.]+):$")
 BARRIER = re.compile(r"  call void @llvm\.nvvm\.barrier\.cta\.sync\.aligned\.all\(i32 0\)")
 MATRICES = re.compile(
@@ -25,7 +25,7 @@ SHAPES = {
     "m16n8k16": {"bf16": "bf16", "f32.f32": "f16"},
     "m16n8k32": {n: n for n in PRODUCTS},
 }
-"""Products that are known: names of their types in those of intrinsics, and here."""
+"""The supported products: for each shape, the types in the intrinsic's name, and the name used here."""
 SHUFFLE = re.compile(
     r"  (%\w+) = call (i32|float) @llvm\.nvvm\.shfl\.sync\.(bfly|idx)\.(?:i32|f32)"
     r"\(i32 -1, (?:i32|float) (\S+), i32 (\d+), i32 31\)"
@@ -38,9 +38,9 @@ ZERO = re.compile(r'  (%\w+) = call i64 asm sideeffect "mov\.b64 \$0, 0;", "=l"\
 COMMIT = re.compile(r"  call void @llvm\.nvvm\.cp\.async\.commit\.group\(\)")
 WAIT = re.compile(r"  call void @llvm\.nvvm\.cp\.async\.wait\.group\(i32 (\d+)\)")
 WARP, BLOCK, FOUR_WARPS, MEMORY = 1, 2, 4, 5
-"""What threads wait for."""
+"""The kinds of waits, as stored in a context's status."""
 PLACE_BIT = 8
-"""Of a status, the first bit of the place that waits."""
+"""The first bit of a status that stores the number of the waiting place."""
 
 BEGIN = """  %co.id = call token @llvm.coro.id(i32 0, ptr null, ptr null, ptr null)
   %co.size = call i64 @llvm.coro.size.i64()
@@ -72,18 +72,19 @@ co.suspend:
 }"""
 
 Checked = Callable[[str, str, str, str], str]
-"""A line that checks an access: what it does, its size, its pointer, its alignment; gives the pointer's new name."""
+"""A function that emits the check of an access, given its verb, size, pointer and alignment, and returns the pointer's
+new name."""
 
 
 def waits(lines: Sequence[str]) -> bool:
-    """Whether threads of the kernel do something together."""
+    """Whether threads of the kernel must run concurrently."""
     return any(TOGETHER.search(line) for line in lines)
 
 
 @dataclass
 class Coroutine:
-    """Writes the text of one kernel's threads. `sites` has the source of each place where threads wait, `places` what
-    groups of warps do."""
+    """Writes the text of one kernel's threads. `sites`: the source of each place where threads wait; `places`: the
+    inline assembly of groups of warps."""
 
     kernel: str
     sites: list[str]
@@ -91,17 +92,17 @@ class Coroutine:
     lines: list[str] = field(default_factory=list[str])
     label: str = "entry"
     ends: dict[str, str] = field(default_factory=dict[str, str])
-    """The block in which what began at a label ends: a place where threads wait begins another."""
+    """For each label, the basic block in which the code that began there ends: a wait begins a new block."""
     count: int = 0
 
     def begin(self, parameters: Sequence[str]) -> None:
-        """The start of the function: it stops before the kernel's first instruction."""
+        """Write the start of the function, which suspends before the kernel's first instruction."""
         head = ", ".join([*parameters, "ptr %report", "ptr %ctx"])
         self.lines += [f"define internal ptr @{self.kernel}({head}) presplitcoroutine {{", "entry:", BEGIN]
         self.stop(0, 0)
 
     def stop(self, status: int, site: int) -> None:
-        """Wait here."""
+        """Write a suspension with a status and the number of a site."""
         self.count += 1
         self.lines += [
             f"  call void @emulator.stop(ptr %ctx, i32 {status}, i32 {site})",
@@ -113,12 +114,12 @@ class Coroutine:
         self.ends[self.label] = f"co.r{self.count}"
 
     def wait(self, status: int, what: str) -> None:
-        """Wait for the warp or the block."""
+        """Write a wait for the warp or the block."""
         self.sites.append(f"kernel {self.kernel}: {what}")
         self.stop(status, len(self.sites))
 
     def begins(self, line: str) -> bool:
-        """Whether the line is a label, which is written."""
+        """If the line is a label, write it and return True."""
         if (label := LABEL.match(line)) is None:
             return False
         if label[1] != "entry":
@@ -128,7 +129,7 @@ class Coroutine:
         return True
 
     def together(self, line: str, checked: Checked) -> bool:
-        """Whether the line is something that threads do together, which is written."""
+        """If the line is an operation of several threads, write its translation and return True."""
         source = line.strip()
         if BARRIER.match(line):
             self.lines.append("  call void @emulator.show(ptr %ctx)")
@@ -179,7 +180,7 @@ class Coroutine:
         return True
 
     def assembly(self, place: Assembly) -> None:
-        """Instructions that LLVM has no names for: the first thread of a group says that all have come there."""
+        """Write inline assembly: the first thread of a group reports to the listener that all threads have arrived."""
         if place.instructions == (VISIBLE,):
             self.lines.append("  call void @emulator.visible(ptr %ctx)")
             return
@@ -213,7 +214,7 @@ class Coroutine:
             before = now
 
     def finish(self) -> list[str]:
-        """The function's lines; phis name the blocks in which their sources end."""
+        """Return the function's lines; phis name the blocks in which their sources end."""
 
         def renamed(line: str) -> str:
             if " = phi " not in line:
@@ -224,18 +225,18 @@ class Coroutine:
 
 
 WORK = ("contexts", "handles", "words", "memory", "written", "copies", "stamps", "registers", "listener")
-"""What a launch works with."""
+"""The memory of a launch, in the order of its table of pointers."""
 
 
 def pointers(table: str, names: Sequence[str]) -> list[str]:
-    """Loads of the pointers in a table."""
+    """Return the loads of the pointers in a table."""
     places = [f"  %{name}.at = getelementptr ptr, ptr %{table}, i64 {n}" for n, name in enumerate(names)]
     return places + [f"  %{name} = load ptr, ptr %{name}.at" for name in names]
 
 
 def work_of(threads: int, shared: int) -> list[int]:
-    """Bytes of what a block needs: contexts, handles, words of warps, shared memory, which of it is written, copies,
-    stamps, registers that groups of warps see."""
+    """Return the sizes in bytes of a block's memory: contexts, handles, words of warps, shared memory, its written
+    flags, copies, stamps, and registers of groups of warps."""
     warps = -(-threads // 32)
     copies = threads * COPIES * (COPY_BYTES + 4)
     bytes, registers = shared + 16, 4 * GROUP_WORDS * threads
@@ -243,8 +244,9 @@ def work_of(threads: int, shared: int) -> list[int]:
 
 
 def launcher(symbol: str, kernel: str, parameters: int, threads: int, heard: bool) -> str:
-    """`SYMBOL(pointers, blocks, report, work, shared)`: the threads of each block at once, block by block. `heard`:
-    what hears of groups of warps hears of the end of a block, too."""
+    """Return the text of `SYMBOL(pointers, blocks, report, work, shared)`: it runs the threads of each block
+    concurrently, block by block. `heard`: the listener for groups of warps is also notified at the end of each
+    block."""
     lines = [f"define void @{symbol}(ptr %table, i32 %nctaid, ptr %report, ptr %work, i64 %shared) {{", "entry:"]
     names = [f"p{number}" for number in range(parameters)]
     lines += pointers("table", names) + pointers("work", WORK)

@@ -1,9 +1,10 @@
-"""What threads do together, as LLVM IR: the order in which they run, copies that land late, products of a warp.
+"""Operations of several threads, as LLVM IR: the order in which threads run, delayed copies, and a context for each
+thread.
 
-A status is 0 of a thread that may go on, 1 of one that waits for its warp, 2 for its block, 3 done, 4 for its group of
-warps, 5 for a barrier in memory, at the place whose number is in the bits from 8 on. A stamp is of four bytes: the
-thread that wrote them, and its epoch then, which ends when it makes them visible to matrix units. What a copy will
-write is as if not written.
+A status is 0 for a thread that can continue, 1 if it waits for its warp, 2 for its block, 3 if it is done, 4 if it
+waits for its group of warps, 5 for a barrier in memory, at the place whose number is in the bits from 8 on. A stamp
+belongs to four bytes: the thread that wrote them, and its epoch then, which ends when the thread makes its writes
+visible to matrix units. The destination of a copy in progress counts as not written.
 """
 
 from __future__ import annotations
@@ -17,34 +18,34 @@ FIELDS = {
     **dict.fromkeys("words shared written queue ends stamps registers listener".split(), "ptr"),
     "size": "i64",
 }
-"""A thread's context, fields and their types. `words` are those of its warp, `shared` the block's memory of `size`
-bytes, of which some are `written`; `queue`: copies under way, from `head` to `tail`, whose groups, from `first` to
-`groups`, end at `ends`; `stamps` are of shared memory, `registers` what the thread's group of warps sees, `listener`
-what hears of groups; `shown`: the epoch at the last barrier, `passed`: how many there were."""
+"""A thread's context: fields and their types. `words`: exchanged words of its warp; `shared`: the block's memory of
+`size` bytes, with flags in `written`; `queue`: copies in progress, from `head` to `tail`, whose groups, from `first` to
+`groups`, end at `ends`; `stamps` of shared memory; `registers` that the thread's group of warps sees; `listener`: the
+callback for groups; `shown`: the epoch at the last barrier; `passed`: the number of barriers passed."""
 CONTEXT = np.dtype([(name, "i4" if type == "i32" else "i8") for name, type in FIELDS.items()])
-"""The same of arrays."""
+"""The context as a numpy record type."""
 FIELD = re.compile(r"  (?:(%\S+) = )?(%\w+)->(\w+)(?: = (\S+))?$", re.MULTILINE)
-"""`%x = %ctx->field` reads a field of a context, `%ctx->field = %x` writes it."""
+"""Matches field accesses: `%x = %ctx->field` reads a field of a context, `%ctx->field = %x` writes it."""
 THREAD_BITS = 10
-"""Bits of a stamp that are the thread's number."""
+"""The number of bits of a stamp that store the thread's number."""
 GROUP_SUMS, GROUP_WORDS = 128, 256
-"""Registers of a thread that products of its group change, and all that the group sees, in words."""
+"""The number of words for a thread's registers that products of its group change, and for all that the group sees."""
 HEARD = -(1 << 61)
-"""The number of the report that something else knows what is wrong."""
+"""The report number for an error whose description the listener has."""
 COPIES = 256
-"""Copies that a thread may have under way, and groups of them."""
+"""The most copies that a thread may have in progress, and the most groups of them."""
 COPY_BYTES = 24
 WARP_WORDS = 2 * 32 * 8
-"""What lanes tell each other: 8 words each, of two calls in turn."""
+"""The number of words that lanes of a warp exchange: 8 for each, for two alternating calls."""
 
 
 def accesses(text: str) -> str:
-    """LLVM IR with what reads and writes fields of contexts written out."""
+    """Return LLVM IR in which field accesses are replaced by loads and stores."""
     return FIELD.sub(access, text)
 
 
 def access(found: re.Match[str]) -> str:
-    """A field's address, and the load or store."""
+    """Return the address computation of a field, and the load or store."""
     result, context, name, value = found.groups()
     at, type = f"{result or context}.{name}.at", FIELDS[name]
     place = f"  {at} = getelementptr %emulator.context, ptr {context}, i32 0, i32 {[*FIELDS].index(name)}\n"
@@ -336,5 +337,5 @@ done:
 }
 """
 )
-"""Threads of a warp run one after the other up to where they wait for each other, and must all wait at the same place.
-Copies to shared memory land when they are waited for, not before."""
+"""Functions for all kernels. Threads of a warp run one after the other up to where they synchronise, and must all wait
+at the same place. Copies to shared memory are done when they are waited for, not before."""

@@ -1,8 +1,9 @@
-"""Products of groups of four warps: what `wgmma` reads from shared memory, and when its sums are known.
+"""Products of groups of four warps: the operands of `wgmma` in shared memory, and when the sums become available.
 
-A product reads its factors when it is started and again when it is waited for: both must be the same bytes, written,
-and made visible to matrix units by the threads that wrote them, before a barrier. Until it is waited for, its threads
-have words that mean nothing.
+A product reads its factors when it is started and again when it is waited for: both must be the same bytes, which were
+written, and made visible to matrix units by the threads that wrote them, before a barrier. Until the product is waited
+for, its threads' registers contain a meaningless token.
+
 Sources: PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions" (descriptors, fragments) and "Async proxy".
 """
 
@@ -29,20 +30,20 @@ from relay.lowering.gpu.emulator.faults import Wrong
 from relay.lowering.gpu.emulator.warp import CONTEXT, GROUP_SUMS, GROUP_WORDS, THREAD_BITS
 
 GROUP, WARP = 128, 32
-"""Threads of a group, and of a warp."""
+"""The number of threads of a group, and of a warp."""
 WAITS = 2
-"""The answer to a warp that cannot go on yet."""
+"""The listener's answer for a warp that cannot continue yet."""
 ROWS, DEPTH = 64, 32
-"""Rows of a product, and bytes of each."""
+"""The number of rows of a product, and of bytes of each."""
 LINES = {1: LINE, 2: LINE // 2, 3: LINE // 4}
-"""Bytes of a row, by a descriptor's number of its swizzle."""
+"""The number of bytes of a row, by a descriptor's number of its swizzle."""
 TOKEN = -0x5A5A5A5B
-"""What threads have in registers that products under way change."""
+"""The value of registers that products in progress change."""
 
 
 @dataclass(frozen=True)
 class Factor:
-    """What a product read: chunks of shared memory, their bytes, and who wrote them when."""
+    """The data that a product read: chunks of shared memory, their bytes, and the stamps of their writers."""
 
     chunks: Array
     bytes: Array
@@ -51,7 +52,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class Product:
-    """A product under way."""
+    """A product in progress."""
 
     what: Multiply
     factors: tuple[Factor, Factor]
@@ -59,7 +60,8 @@ class Product:
 
 @dataclass
 class Group:
-    """What a group of warps has under way. `sums`: those of all threads, while the threads' own mean nothing."""
+    """The products in progress of a group of warps. `sums`: the sums of all threads, while the threads' registers
+    contain tokens."""
 
     fenced: bool = False
     sums: Array | None = None
@@ -69,7 +71,7 @@ class Group:
 
 class Warpgroups:
     """All groups of a block. `work`: the memory of a launch, in the order of `work_of`; `maps`: matrices by the
-    addresses of their maps."""
+    addresses of their tensor maps."""
 
     def __init__(
         self,
@@ -92,8 +94,9 @@ class Warpgroups:
         self.error: Exception | None = None
 
     def hear(self, place: int, thread: int) -> int:
-        """A group has come to a place, by number, and `thread` is its first; 0: the block is at its end, -1: no warp
-        can go on. Returns 0, or 2 if a warp must wait, or 1 if something is wrong, which `error` then has."""
+        """Handle a notification: a group whose first thread is `thread` has arrived at a place, by number; 0: the block
+        is at its end, -1: no warp can continue. Return 0, 2 if a warp must wait, or 1 for an error, which is stored in
+        `error`."""
         try:
             if place > 0:
                 return 0 if self.execute(self.places[place - 1], thread) else WAITS
@@ -105,14 +108,14 @@ class Warpgroups:
         return int(self.error is not None)
 
     def end(self) -> None:
-        """The end of a block."""
+        """Reset the state at the end of a block; products in progress raise Wrong."""
         if any(group.started or group.committed for group in self.groups.values()):
             raise Wrong("the block ends with products under way")
         self.groups.clear()
         self.copies.end()
 
     def execute(self, place: Assembly, thread: int) -> bool:
-        """All instructions of a place. Whether the threads go on."""
+        """Execute all instructions of a place; return whether the threads continue."""
         if len(place.instructions) == 1 and isinstance(what := place.instructions[0], Bulk):
             count = WARP if what.together else 1
             return self.copies.execute(place, what, thread, self.registers[thread : thread + count, GROUP_SUMS:])
@@ -150,14 +153,15 @@ class Warpgroups:
         return True
 
     def multiply(self, group: Group, what: Multiply, descriptors: Sequence[int]) -> None:
-        """Start a product."""
+        """Start a product. Raises Wrong."""
         if not group.fenced:
             raise Wrong(f"a product is started without {FENCE} after its registers were written")
         left, right = (self.read(d, rows) for d, rows in zip(descriptors, (ROWS, what.columns), strict=True))
         group.started.append(Product(what, (left, right)))
 
     def read(self, descriptor: int, rows: int) -> Factor:
-        """The factor that a descriptor tells of: swizzled rows, one beside the other."""
+        """Return the factor that a descriptor describes: swizzled rows, one after the other. Raises Wrong for data that
+        is missing or not visible."""
         start, stride = (descriptor & 0x3FFF) * CHUNK, (descriptor >> 32 & 0x3FFF) * CHUNK
         line = LINES.get(descriptor >> 62 & 3)
         if line is None or descriptor >> 49 & 7:
@@ -180,7 +184,8 @@ class Warpgroups:
         return Factor(chunks, self.memory[chunks], stamps)
 
     def finish(self, group: Group, products: Sequence[Product], thread: int) -> None:
-        """The sums of a group of products; `thread`: the first of those that have waited."""
+        """Add a group of products to the sums; `thread`: the first thread of the group, which has waited. Raises Wrong
+        if a factor was overwritten."""
         assert group.sums is not None
         for product in products:
             for factor in product.factors:
