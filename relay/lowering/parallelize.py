@@ -28,18 +28,18 @@ them."""
 
 @dataclass(frozen=True)
 class Parallelize(Pass):
-    """Turn loops that are marked `relay.independent` into `scf.parallel`, at most one of each nest.
+    """Turn loops that are marked `relay.independent` into `scf.parallel`, one of each nest.
 
-    It is the loop with which two threads should finish first, by an estimate of cycles. `fork`: the cycles for starting
-    threads on a loop, and for waiting for them. A mark may contain the traffic between cores: `{weights = 512}`, bytes
-    that each core reads, or `{data = 4096, pixels = 49, pixel = 16}`, bytes that another core wrote, and how often
-    cores write to one cache line alternately unless `pixel` bytes are whole lines; or a number of cycles. Then the loop
-    around the one that is shared can get the mark `relay.shared`: threads share the inner loop once, for all iterations
-    of the outer one. If all loops together, including the cost for unshared kernels of reading what several cores
-    wrote, would save less than `least` cycles, nothing is changed, because waking up threads takes longer. All other
-    marks are removed. `threads` in a kernel's `relay.schedule` records the choice: the loops that are shared, by their
-    numbers among the marked loops of the kernel, in the order of the text. If it is there already, it determines the
-    choice.
+    Of a nest's marked loops, that is the one with which two threads should finish first, by an estimate of cycles.
+    `fork`: the cycles for starting threads on a loop, and for waiting for them. A mark may contain the traffic between
+    cores: `{weights = 512}`, bytes that each core reads, or `{data = 4096, pixels = 49, pixel = 16}`, bytes that
+    another core wrote, and how often cores write to one cache line alternately unless `pixel` bytes are whole lines; or
+    a number of cycles. Then the loop around the one that is shared can get the mark `relay.shared`: threads share the
+    inner loop once, for all iterations of the outer one. If all loops together, including the cost for unshared kernels
+    of reading what several cores wrote, would save less than `least` cycles, nothing is changed, because waking up
+    threads takes longer. All other marks are removed. `threads` in a kernel's `relay.schedule` records the choice: the
+    loops that are shared, by their numbers among the marked loops of the kernel, in the order of the text. If it is
+    there already, it determines the choice.
     """
 
     name = "parallelize"
