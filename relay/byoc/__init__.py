@@ -1,7 +1,7 @@
-"""External compilers ("bring your own codegen"): what a plug-in derives from, how it is found, and how a module is
-divided. May import `frontend`, `lowering`, the rooms below, and `runtime`.
+"""External compilers ("bring your own codegen"): the base class of plug-ins, their registry, and the partitioning of a
+module. May import `frontend`, `lowering`, the layers below them, and `runtime`.
 
-Every name is imported when it is first used: loaders live below this package and run without the compiler.
+Every name is imported when it is first used, since loaders are modules of this package and run without the compiler.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""How far a partition may be off: from how far each of its ops may be (`Compiler.off_by`) and what others make of that.
+"""Error bounds of partitioned functions, from the error of each op (`Compiler.off_by`) and its propagation through
+later ops.
 
-An op that is at most `own` codes off its formula gives, from operands that are `e` off, results that are at most
-`floor(gain * e) + 1 + own` off, the 1 where it rounds. Gains are upper bounds: of a convolution the sum of its weights'
-magnitudes, times its multiplier. No result is further off than its clamp is wide, so that after some convolutions the
-bound often says nothing; `relay.byoc.differences` then measures.
+All errors are in quantization steps (units of a value). If an op's result is at most `own` steps off its formula, then
+with operands that are `e` off it is at most `floor(gain * e) + 1 + own` off, where the 1 stands for its rounding. Gains
+are upper bounds: for a convolution the sum of its weights' magnitudes times its multiplier. No error exceeds the width
+of the op's clamp, so after some convolutions the bound often says nothing; `relay.byoc.differences` measures the error
+instead.
 """
 
 from __future__ import annotations
@@ -28,20 +30,21 @@ from relay.interpreters.arithmetic import code_range
 from relay.partition_report import EXACT
 
 DIFFERENCE = "byoc.difference"
-"""On a declaration: how far the function may be off, in words."""
+"""The attribute of a declaration that states how far the function's results may be off, as text."""
 FLOATS = "integers are exact; floats may be rounded in another way"
 SLACK = 0.01
-"""Codes: by how much less than a half the formulas' own rounding may be more."""
+"""The amount, in quantization steps, by which the rounding error of the formulas themselves may exceed one half."""
 
 Off = Array
-"""How far off a value may be, in its own units: one number, or one for each index of the last axis."""
+"""The error bound of a value in quantization steps: one number, or one for each index of the last axis."""
 Gain = Callable[[Any, Sequence[Off]], Off]
-"""From how far the operands are off, how far the result is before it is rounded."""
+"""A function from the error bounds of the operands to that of the result before rounding."""
 
 
 def declared(compiler: Compiler, function: FuncOp) -> tuple[int | None, list[int | None]]:
-    """How many codes any op of a partitioned function may be off its formula, given the same operands, and how many
-    its results, given the same arguments; None where nothing is said, as of floats computed by an inexact compiler."""
+    """The largest error of any single op of a partitioned function given exact operands, and the error bound of each
+    result given exact arguments, in quantization steps. None if nothing is known, as for floats of an inexact
+    compiler."""
     region = Region(function)
     with asked(compiler.name, "off_by"):
         answers: list[object] = [compiler.off_by(kernel.ops) for kernel in region.kernels]
@@ -57,7 +60,8 @@ def declared(compiler: Compiler, function: FuncOp) -> tuple[int | None, list[int
 
 
 def stated(compiler: Compiler, function: FuncOp) -> str:
-    """The same in words: "exact", or "an op is at most 1 code off, result 0 at most 7 codes"."""
+    """The bounds of `declared` as text: "exact", or for example "an op is off by at most 1 code; with all of them
+    result 0 at most 7 codes"."""
     each, results = declared(compiler, function)
     if each == 0 and not any(results):
         return EXACT if compiler.exact or None not in results else FLOATS
@@ -72,7 +76,7 @@ def most(number: int) -> str:
 
 
 def keep(compiler: Compiler, function: FuncOp) -> None:
-    """Write on a partitioned function, whose body is about to go, what is said of it."""
+    """Store the error bounds of a partitioned function as an attribute, before its body is removed."""
     function.attributes[DIFFERENCE] = StringAttr(stated(compiler, function))
 
 
@@ -81,7 +85,7 @@ def is_whole(value: SSAValue) -> bool:
 
 
 def propagate(region: Region, own: Sequence[float]) -> dict[SSAValue, Off]:
-    """How far every value may be off."""
+    """The error bounds of all values of a region; `own` are the errors of its kernels."""
     offs: dict[SSAValue, Off] = {}
 
     def of(value: SSAValue) -> Off:
@@ -96,7 +100,8 @@ def propagate(region: Region, own: Sequence[float]) -> dict[SSAValue, Off]:
 
 
 def computed(kernel: Kernel, of: Callable[[SSAValue], Off]) -> Sequence[tuple[Operation, Off]]:
-    """The ops that give values of a kernel, and how far off these are; a product's sums are no values."""
+    """The ops of a kernel that define values, each with the error bound of its result before its own error is added;
+    the sums of a product are no values."""
     root = kernel.root
     if isinstance(kernel.ops[0], PRODUCTS):
         product = read_product(kernel.ops)
@@ -113,7 +118,7 @@ def computed(kernel: Kernel, of: Callable[[SSAValue], Off]) -> Sequence[tuple[Op
 
 
 def through(op: Operation, offs: Sequence[Off]) -> Off:
-    """How far off an op's result is, itself computed as its formula says."""
+    """The error bound of an op's result if the op itself is computed exactly."""
     if not any(off.any() for off in offs) and any(map(is_whole, op.results)):
         return np.zeros(())
     if isinstance(op, relay.ReshapeOp):
@@ -130,7 +135,8 @@ def through(op: Operation, offs: Sequence[Off]) -> Off:
 
 
 def picked(op: TensorOp, offs: Sequence[Off]) -> Off:
-    """Of an op whose results are elements of its data: in place along the last axis, or of any index."""
+    """The error bound of an op whose results are elements of its data: elementwise if the last axis is kept, else the
+    maximum."""
     data = op.data_operands()
     parameters = [off for value, off in zip(op.operands, offs, strict=True) if value not in data]
     if any(off.any() for off in parameters):
@@ -140,7 +146,7 @@ def picked(op: TensorOp, offs: Sequence[Off]) -> Off:
 
 
 def unknown(offs: Sequence[Off]) -> Off:
-    """Of an op whose gain is not known."""
+    """The (infinite) error bound of an op whose gain is unknown."""
     return np.array(inf)
 
 
@@ -152,17 +158,17 @@ def largest(offs: Sequence[Off]) -> Off:
 
 
 def widest(offs: Sequence[Off]) -> Off:
-    """One number for all."""
+    """The maximum of all error bounds, as one number."""
     return np.array(max(float(np.max(off)) for off in offs))
 
 
 def rounded(off: Off) -> Off:
-    """How far codes are off that are rounded from numbers that are."""
+    """The error bound of values after rounding to integers."""
     return np.where(off > 0, np.floor(off + 1 + SLACK), 0.0)
 
 
 def limited(op: Operation, result: SSAValue, off: Off) -> Off:
-    """No further than the clamp, or the type of codes, is wide."""
+    """The error bound limited to the width of the op's clamp or of the quantized type."""
     dtype = dtype_of(tensor(result).element_type)
     if dtype not in CODE_TYPES:
         return off
@@ -174,7 +180,7 @@ def limited(op: Operation, result: SSAValue, off: Off) -> Off:
 
 
 def product_gain(product: Product, quantization: Quantization, off: Off) -> Off:
-    """Of each output channel."""
+    """The error bound of each output channel of a product before rounding."""
     weights = np.abs(product.kernel.astype(np.float64) - quantization.kernel_zero_point)
     if product.depthwise:
         taps = weights.sum((0, 1))
@@ -212,7 +218,8 @@ def concatenation_gain(op: qnn.ConcatenateOp, offs: Sequence[Off]) -> Off:
 
 
 def softmax_gain(op: qnn.SoftmaxOp, offs: Sequence[Off]) -> Off:
-    """`p (1 - p) <= 1/4`, the other inputs move as far the other way, and a code is 1/256."""
+    """The error bound of a softmax: `p (1 - p) <= 1/4`, the other inputs move as far the other way, and a step of the
+    result is 1/256."""
     return 128 * op.input_scale.value.data * op.beta.value.data * widest(offs)
 
 

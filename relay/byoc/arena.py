@@ -1,4 +1,5 @@
-"""Memory for tensors that a compiler keeps between its steps: what lives at once does not overlap."""
+"""Assignment of memory to tensors that a compiler keeps between its steps: tensors that are live at the same time do
+not overlap."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Protocol
 
 
 class Placed(Protocol):
-    """What `place` gives an offset."""
+    """An object to which `place` assigns an offset."""
 
     offset: int
 
@@ -22,7 +23,7 @@ class Placed(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Buffer:
-    """`size` bytes that hold something from step `first` to step `last`, both included, and lie at `offset`."""
+    """`size` bytes that are live from step `first` to step `last`, both included, at `offset`."""
 
     size: int
     first: int
@@ -31,11 +32,11 @@ class Buffer:
 
 
 def place(buffers: Iterable[Placed]) -> int:
-    """Give every buffer an offset so that no two that live at once overlap; returns the bytes that takes. Offsets are
-    multiples of whatever all sizes are multiples of.
+    """Assign an offset to every buffer so that no two that are live at the same time overlap. Returns the total size in
+    bytes. Offsets are multiples of any common divisor of all sizes.
 
-    Largest first, each in the lowest gap that fits. Source: Pisarchyk and Lee, "Efficient Memory Management for Deep
-    Neural Net Inference" (greedy by size).
+    Buffers are placed largest first, each in the lowest gap in which it fits. Source: Pisarchyk and Lee, "Efficient
+    Memory Management for Deep Neural Net Inference" (greedy by size).
     """
     placed: list[Placed] = []
     for buffer in sorted(buffers, key=lambda b: (-b.size, b.first)):

@@ -1,4 +1,4 @@
-"""The tensors at the edges of partitions, for vendors that calibrate."""
+"""Recording of the tensors at the boundaries of partitions, for vendors whose compilers calibrate."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from relay.module import IRModule
 
 @dataclass(frozen=True)
 class Edges:
-    """What went into a partition and came out of it, in one run of it."""
+    """The inputs and outputs of a partition in one run."""
 
     compiler: str
     inputs: tuple[Array, ...]
@@ -31,12 +31,12 @@ class Edges:
 def calibration(
     mod: IRModule | ModuleOp, inputs: Sequence[Array] | Mapping[str, Array], function: str = "main"
 ) -> dict[str, list[Edges]]:
-    """The tensors at the edges of each partition when the module's function runs on these inputs, in the interpreter.
+    """Run a function of the module in the interpreter, and record the inputs and outputs of each partition.
 
-    By name of the partitioned function, or `FUNCTION region K` before `partition-graph`; one `Edges` for each time it
-    ran, in order. A partition that did not run is there with none.
+    The result is keyed by the name of the partitioned function, or `FUNCTION region K` before `partition-graph`, and
+    has one `Edges` per run of the partition, in order; none for a partition that did not run.
 
-    Raises InvalidArgument if the module is annotated but its regions are not formed, and as the interpreter does.
+    Raises InvalidArgument if the module is annotated but its regions are not formed, and any error of the interpreter.
     """
     module = mod.op if isinstance(mod, IRModule) else mod
     recorder = Recorder(IRModule(module))
@@ -48,7 +48,7 @@ def calibration(
 
 
 class Recorder(Machine):
-    """The interpreter, writing down what passes the edges."""
+    """An interpreter that records the inputs and outputs of regions and external functions."""
 
     def __init__(self, mod: IRModule):
         super().__init__(mod.functions, MEANINGS)

@@ -1,4 +1,4 @@
-"""Partitioning in one call, made of the public passes."""
+"""Partitioning a module for external compilers in one call, composed of the public passes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from relay.passes.info import as_module
 from relay.passes.runner import Runner
 
 Targets = str | Sequence[str] | Mapping[str, Mapping[str, object]]
-"""Compilers by name, the first preferred; a mapping gives each its options."""
+"""Compilers by name, the first one preferred; in a mapping, with the options of each."""
 
 
 def external_pipeline(
@@ -30,8 +30,8 @@ def external_pipeline(
     choose: str = "order",
     prune: PruneRegions | None = None,
 ) -> Pipeline:
-    """The passes of `build_external_compiler`, to be listed and edited: `annotate-external-compiler`,
-    `merge-compiler-regions`, `prune-regions`, `partition-graph`. Raises as `relay.byoc.find` does."""
+    """The passes that `build_external_compiler` runs, to be listed and edited: `annotate-external-compiler`,
+    `merge-compiler-regions`, `prune-regions`, `partition-graph`. Raises the errors of `relay.byoc.find`."""
     options = options_of(target)
     for name, given in options.items():
         registry.find(name, given)
@@ -54,19 +54,20 @@ def build_external_compiler(
     choose: str = "order",
     prune: PruneRegions | None = None,
 ) -> IRModule:
-    """Give external compilers what they take: a new module in which each region of theirs is a function with the
-    attribute `compiler`, called by the host's. `relay.build` then has them compile it.
+    """Partition a module for external compilers: returns a new module in which each region that a compiler takes is a
+    function with the attribute `compiler`, called by the host's functions. `relay.build` then has the compilers compile
+    these.
 
-    `target` names the compilers: "x", ["x", "y"], or with options {"x": {"threads": 2}}. Where several take an op the
-    first gets it. With `choose="cost"` the cheapest plan is taken of several, the host alone among them, by what the
-    compilers say and the host's schedules are estimated at; with `choose="measured"` regions are built and run on both
-    here, once. `exact=True` takes nothing whose integers could be others than the reference's. `mod_name` begins the
-    functions' names. Constants that a region uses are inside its function (`constants="bind"`), its arguments
-    ("hoist"), or must become part of what its compiler makes ("vendor"). `prune` says which regions go back to the
-    host; by default those only whose cost the compiler calls infinite.
+    `target` names the compilers: "x", ["x", "y"], or with options {"x": {"threads": 2}}. If several take an op, the
+    first gets it. With `choose="cost"` the cheapest of several plans is used, the host alone among them, by the
+    compilers' own estimates and the estimated cost of the host's schedules; with `choose="measured"` regions are built
+    and timed on both, once on this machine. `exact=True` takes no op whose integers might differ from the reference's.
+    `mod_name` is the prefix of the functions' names. The constants of a region are inside its function
+    (`constants="bind"`), its arguments ("hoist"), or must become part of the compiler's artifact ("vendor"). `prune`
+    decides which regions return to the host; by default only those whose cost the compiler calls infinite.
 
-    Raises InvalidArgument for a compiler or option that is not known, Unsupported for one that is not installed. What
-    a compiler refuses is no error: `partition_report()` of the new module tells why.
+    Raises InvalidArgument for an unknown compiler or option, Unsupported for a compiler that is not installed. A
+    compiler's refusal is no error: `partition_report()` of the new module gives the reason.
     """
     module = as_module(mod).clone()
     settings.write(module.op, options_of(target), exact)
@@ -76,7 +77,7 @@ def build_external_compiler(
 
 
 def options_of(target: Targets) -> dict[str, dict[str, object]]:
-    """The compilers' options by name, in the order of the names."""
+    """The options of each compiler by name, in the order of the names. Raises InvalidArgument."""
     if isinstance(target, str):
         target = target.split(",")
     try:

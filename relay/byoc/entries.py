@@ -1,6 +1,7 @@
-"""Entries of pattern tables that most compilers want: products with what follows them, means, clamps.
+"""Pattern table entries that most compilers need: products with the ops that follow them, means, clamps.
 
-Each function takes the compiler's own `check` of ops: why it does not take them together, None if it does.
+Each function takes the compiler's own `check` of a list of ops: it returns why the compiler does not take them
+together, or None if it does.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from relay.byoc.quantized import PRODUCTS
 from relay.dialects import qnn, relay
 
 FOLLOWING = (relay.BiasAddOp, qnn.RequantizeOp, relay.ClipOp)
-"""What `products` has behind an anchor; another op with operands of codes is no part of these patterns."""
+"""The ops that may follow a convolution or product in the entries of `products`."""
 
 OpsCheck = Callable[[Sequence[Operation]], str | None]
 
 
 def checked(check: OpsCheck) -> Callable[[Match], bool | Refusal]:
-    """A check of ops as one of a match."""
+    """Make the check of an entry from a check of ops."""
 
     def checked_match(match: Match) -> bool | Refusal:
         return taken(check(match.ops))
@@ -30,7 +31,8 @@ def checked(check: OpsCheck) -> Callable[[Match], bool | Refusal]:
 
 
 def supported(check: OpsCheck, op: Operation) -> bool | Refusal:
-    """Whether a single op is taken. A part of a product that no entry took has the reason why the product is not."""
+    """Whether a compiler takes a single op. For a part of a product that no entry took, the reason is why the product
+    is not taken."""
     reason = check([op])
     if reason is not None:
         reason = check(product_around(op)) or reason
@@ -38,12 +40,13 @@ def supported(check: OpsCheck, op: Operation) -> bool | Refusal:
 
 
 def taken(reason: str | None) -> bool | Refusal:
-    """True, or the Refusal of this reason."""
+    """True, or a Refusal with this reason."""
     return True if reason is None else Refusal(reason)
 
 
 def product_around(op: Operation) -> list[Operation]:
-    """The product that the op is a part of, from its anchor on; the op alone if it is of none."""
+    """The ops of the product that the op is part of, beginning with the convolution or product; only the op if it is
+    part of none."""
     first = op
     while not isinstance(first, PRODUCTS):
         owner = first.operands[0].owner if isinstance(first, FOLLOWING) else None
@@ -67,7 +70,8 @@ def _clamped(value: Pattern) -> Pattern:
 
 
 def products(check: OpsCheck) -> list[Entry]:
-    """`conv2d` and `dense` with constant kernels: of codes with their requantisation, of floats with their clamp."""
+    """Entries for `conv2d` and `dense` with constant kernels: quantized ones with their requantization, float ones with
+    their clamp."""
     found: list[Entry] = []
     for kind in ("conv2d", "dense"):
         codes = is_op("qnn.requantize")(_biased(is_op(f"qnn.{kind}")(wildcard(), is_constant())))
@@ -77,12 +81,12 @@ def products(check: OpsCheck) -> list[Entry]:
 
 
 def means(check: OpsCheck) -> list[Entry]:
-    """`mean`: a sum of floats divided by a constant."""
+    """An entry `mean` for a sum of floats divided by a constant."""
     return [Entry("mean", is_op("relay.divide")(is_op("relay.sum")(wildcard()), is_constant()), checked(check))]
 
 
 def clamps(check: OpsCheck, *names: str) -> list[Entry]:
-    """`NAME_clip` of each of these ops: it and the clip behind it."""
+    """An entry `NAME_clip` for each of these ops: the op and the clip that follows it."""
     return [
         Entry(f"{name.rpartition('.')[2]}_clip", is_op("relay.clip")(is_op(name)(None)), checked(check))
         for name in names

@@ -1,4 +1,5 @@
-"""What a plug-in is asked: whatever it raises, or gives that is no answer, is one clear error that names it."""
+"""Checks of the answers of plug-ins: an exception that they raise, or an invalid answer, becomes one error that names
+the plug-in."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ AUTHORS = "tell the compiler's authors"
 
 @contextmanager
 def asked(name: str, what: str) -> Generator[None]:
-    """While the compiler `name` is asked for `what`. Raises RelayErrors, naming it, for all else Unsupported."""
+    """A context for calling `what` of the compiler `name`: a RelayError gets the compiler's name, any other exception
+    becomes Unsupported."""
     try:
         yield
     except RelayError as error:
@@ -28,21 +30,21 @@ def asked(name: str, what: str) -> Generator[None]:
 
 
 def blame(error: RelayError, name: str) -> None:
-    """Have the error name the compiler that it is about, if it does not."""
+    """Add the name of the compiler to the error's place, if it is not there."""
     compiler = f"compiler {name}"
     if compiler not in error.where:
         error.where = f"{compiler}, {error.where}"
 
 
 def verdict(name: str, what: str, answer: object) -> bool | Refusal:
-    """The answer, if it is True, False or a Refusal. Raises Unsupported."""
+    """The answer, if it is True, False or a Refusal. Raises Unsupported otherwise."""
     if isinstance(answer, bool | Refusal):
         return answer
     raise Unsupported(f"compiler {name}", f"{what} gave {answer!r}", f"it gives True, False or a Refusal; {AUTHORS}")
 
 
 def estimate(name: str, answer: object) -> float | None:
-    """The answer, if it is a number of microseconds or None. Raises Unsupported."""
+    """The answer, if it is a number of microseconds or None. Raises Unsupported otherwise."""
     if answer is None:
         return None
     if isinstance(answer, int | float) and not isinstance(answer, bool) and not isnan(answer) and answer >= 0:
@@ -51,7 +53,8 @@ def estimate(name: str, answer: object) -> float | None:
 
 
 def parts(name: str, ops: Sequence[Operation], answer: object) -> list[list[Operation]] | Refusal:
-    """The answer, if it is a Refusal, or lists of these ops, each in one of them at most. Raises Unsupported."""
+    """The answer, if it is a Refusal, or lists of these ops with each op in at most one. Raises Unsupported
+    otherwise."""
     if isinstance(answer, Refusal):
         return answer
     found = [list(part) for part in cast(Sequence[Sequence[Operation]], answer)]
@@ -62,7 +65,7 @@ def parts(name: str, ops: Sequence[Operation], answer: object) -> list[list[Oper
 
 
 def codes(name: str, answer: object) -> int | None:
-    """The answer, if it is a number of codes or None. Raises Unsupported."""
+    """The answer, if it is a number of quantization steps or None. Raises Unsupported otherwise."""
     if answer is None or (isinstance(answer, int) and not isinstance(answer, bool) and answer >= 0):
         return answer
     raise Unsupported(f"compiler {name}", f"off_by gave {answer!r}", f"it gives a number of codes or None; {AUTHORS}")

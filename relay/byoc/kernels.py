@@ -1,4 +1,4 @@
-"""`Kernels`: what a compiler writes: single ops by a table, composites by what they consist of."""
+"""`Kernels`: a compiler's table of code generators for single ops, products and composites."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ W = TypeVar("W")
 
 @dataclass(frozen=True)
 class Row(Generic[W]):
-    """How what is of one kind (an op, a product, several ops) is written, and why some are not (None if one is)."""
+    """The code generator of one kind of kernel (an op, a product, several ops): `refusal` returns why a kernel is not
+    supported (None if it is), `write` generates code."""
 
     refusal: Callable[[Any], str | None]
     write: Callable[[W, Any], None]
@@ -26,28 +27,28 @@ class Row(Generic[W]):
 
 @dataclass(frozen=True)
 class Kernels(Generic[W]):
-    """The kernels that are written; `what` a row gives, as "ONNX operator", is what errors miss."""
+    """The code generators of a compiler; `what` is the generated unit, such as "ONNX operator", for error messages."""
 
     what: str
     rows: Mapping[type[Operation], Row[W]]
     product: Row[W]
-    """Of a `Product`."""
+    """The generator of a `Product`."""
     together: Callable[[Sequence[Operation]], Row[W]]
-    """Of other ops that are one kernel."""
+    """Returns the generator of several other ops that form one kernel."""
 
     def refusal(self, ops: Sequence[Operation]) -> str | None:
-        """Why these ops, without constants, are not written as one kernel; None if they are."""
+        """The reason why these ops (constants excluded) are not supported as one kernel; None if they are."""
         return next(filter(None, map(static_refusal, ops)), None) or self._chosen(ops)[0]
 
     def write(self, writer: W, kernel: Kernel) -> None:
-        """Write a kernel. Raises Unsupported, naming the op's place, for what is refused."""
+        """Generate code for a kernel. Raises Unsupported, naming the op's location, for a kernel that is refused."""
         if (found := self.refusal(kernel.ops)) is not None:
             raise Unsupported(kernel.place, f"is not compiled: {found}", "leave it to the host")
         _, write, what = self._chosen(kernel.ops)
         write(writer, what)
 
     def _chosen(self, ops: Sequence[Operation]) -> tuple[str | None, Callable[[W, Any], None], Any]:
-        """Why the ops are refused, what writes them, and of what."""
+        """The reason why the ops are refused (or None), the generator's `write`, and its argument."""
         what: object = ops
         if isinstance(ops[0], PRODUCTS):
             row, what = self.product, read_product(ops)
@@ -61,4 +62,4 @@ class Kernels(Generic[W]):
 
 
 def _nothing(writer: object, op: object) -> None:
-    """Nothing is written of what is refused."""
+    """Placeholder for the generator of a kernel that is refused, which is never called."""

@@ -1,4 +1,4 @@
-"""`LibraryCompiler`: the base of compilers that hand whole regions to a library of kernels in this process."""
+"""`LibraryCompiler`: the base of compilers that pass whole regions to a library of kernels in this process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def rounds(op: Operation) -> bool:
-    """Whether the op rounds reals to codes: a library that rounds in another way gives a code beside its."""
+    """Whether the op rounds reals to quantized values, so that a library with other rounding may be one step off."""
     if not isinstance(op, TensorOp) or op.origin in (Origin.MOVED, Origin.SELECTED):
         return False
     return op.origin is Origin.AVERAGED or (
@@ -33,12 +33,13 @@ def rounds(op: Operation) -> bool:
 
 
 def computes_nothing(op: Operation) -> bool:
-    """Whether an op alone is not worth a call."""
+    """Whether an op alone is not worth a library call: a constant, or an op that only moves elements."""
     return isinstance(op, relay.ConstantOp) or (isinstance(op, TensorOp) and op.origin is Origin.MOVED)
 
 
 def unknown_type(ops: Sequence[Operation]) -> str | None:
-    """Why tensors of these ops cannot be given to a library, if their numbers are of no kind that numpy has."""
+    """The reason why tensors of these ops cannot be passed to a library, if their element type has no numpy dtype; else
+    None."""
     for op in ops:
         for value in (*op.operands, *op.results):
             try:
@@ -51,9 +52,9 @@ def unknown_type(ops: Sequence[Operation]) -> str | None:
 
 @dataclass(frozen=True)
 class LibraryCompiler(Compiler, ABC):
-    """A subclass says in `reason` what it does not take; entries and single ops follow from that.
+    """A subclass says in `reason` what it does not take; pattern entries and single ops are derived from that.
 
-    `only` names ops, as in `("nn.conv2d", "qnn.conv2d")`: kernels without one of these are left to others.
+    `only` names ops, as in `("nn.conv2d", "qnn.conv2d")`: kernels without any of these are left to others.
     """
 
     only: tuple[str, ...] = ()
@@ -67,10 +68,10 @@ class LibraryCompiler(Compiler, ABC):
 
     @abstractmethod
     def reason(self, ops: Sequence[Operation]) -> str | None:
-        """Why these ops, without constants, are not taken as one kernel; None if they are."""
+        """The reason why these ops (constants excluded) are not taken as one kernel; None if they are."""
 
     def check(self, ops: Sequence[Operation]) -> str | None:
-        """The same, with `only`."""
+        """The reason why these ops are not taken, also considering `only`; None if they are."""
         if self.only and not any(op.name in self.only for op in ops):
             names = ", ".join(name.removeprefix("relay.") for name in self.only)
             return f"{self.name} takes {names} only, as its option says"
@@ -91,7 +92,7 @@ class LibraryCompiler(Compiler, ABC):
 
 @dataclass(frozen=True)
 class ThreadedCompiler(LibraryCompiler, ABC):
-    """One whose kernels run on `threads` threads; the loader finds the number in its params."""
+    """A library compiler whose kernels use `threads` threads; the loader gets the number as a parameter."""
 
     threads: int = 1
 
@@ -101,5 +102,5 @@ class ThreadedCompiler(LibraryCompiler, ABC):
             raise InvalidArgument(f"compiler {self.name}", f"threads is {self.threads}", "it must be at least 1")
 
     def params(self) -> dict[str, Array]:
-        """What the loader is given."""
+        """The parameters that the loader gets."""
         return {"threads": np.array(self.threads, np.int32)}

@@ -1,4 +1,4 @@
-"""A mean of floats: the sum over some axes, divided by the number of elements."""
+"""Recognition of float means: a sum over some axes, divided by the number of elements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from relay.dialects.op import rank, shape, tensor
 
 
 def refusal(ops: Sequence[Operation]) -> str | None:
-    """Why these two ops are no such mean; None if they are."""
+    """The reason why these two ops are not a sum and a division that compute a mean; None if they are."""
     total, quotient = ops
     if not isinstance(total, relay.SumOp) or not isinstance(quotient, relay.DivideOp):
         return "it is no mean"

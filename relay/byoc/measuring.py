@@ -1,4 +1,4 @@
-"""What partitions compute, beside what the interpreter computes from the same tensors: `relay.byoc.differences`."""
+"""`relay.byoc.differences`: the results of partitions compared with the interpreter's on the same tensors."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ from relay.target import target_of
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One result of a partition, in all its runs."""
+    """The error of one result of a partition, over all its runs."""
 
     function: str
     compiler: str
     result: int
     each: int | None
-    """How many codes each op may be off, as its compiler says; None if it does not."""
+    """The error of each op in quantization steps, as its compiler states it; None if it does not."""
     declared: int | None
-    """How many the result then may be off at most; None if that is not known."""
+    """The resulting error bound of the result in quantization steps; None if unknown."""
     largest: float
-    """How many it is off at most, where it is furthest off; floats: of the largest magnitude, as a fraction."""
+    """The largest measured error in quantization steps; for floats, as a fraction of the largest magnitude."""
     mean: float
-    """The same on average."""
+    """The mean measured error, in the unit of `largest`."""
     elements: int
-    """Of how many."""
+    """The number of elements compared."""
 
     @property
     def holds(self) -> bool:
-        """Whether it is no further off than was said."""
+        """Whether the measured error is within the stated bound."""
         return self.declared is None or self.largest <= self.declared
 
     def __str__(self) -> str:
@@ -60,10 +60,11 @@ class Difference:
 def differences(
     mod: IRModule | ModuleOp, inputs: Sequence[Array] | Mapping[str, Array], function: str = "main"
 ) -> list[Difference]:
-    """How far each partition is off on the tensors that reach it when the interpreter runs the module on these inputs:
-    every partitioned function is compiled, loaded, and run by itself. A row for each result, in the module's order.
+    """Measure the error of each partition on the tensors that reach it when the interpreter runs the module on these
+    inputs: every partitioned function is compiled, loaded, and run alone. Returns a row for each result, in the
+    module's order.
 
-    Raises InvalidArgument if nothing is partitioned, and as the compilers, their loaders and the interpreter do.
+    Raises InvalidArgument if nothing is partitioned, and errors of the compilers, their loaders and the interpreter.
     """
     module = mod.op if isinstance(mod, IRModule) else mod
     functions = [f for f in IRModule(module).functions.values() if partitioned(f) and f.body.blocks]
@@ -74,7 +75,7 @@ def differences(
 
 
 def rows(module: ModuleOp, function: FuncOp, edges: Sequence[Edges]) -> list[Difference]:
-    """The rows of a function's results; none if it did not run."""
+    """The rows of a function's results; none if the function did not run."""
     if not edges:
         return []
     name = edges[0].compiler
@@ -93,7 +94,7 @@ def rows(module: ModuleOp, function: FuncOp, edges: Sequence[Edges]) -> list[Dif
 
 
 def apart(got: Array, wanted: Array) -> Array:
-    """How far each number is off; floats as fractions of the largest magnitude."""
+    """The absolute error of each element; for floats as a fraction of the largest magnitude."""
     if wanted.dtype.kind != "f":
         return np.abs(got.astype(np.float64) - wanted.astype(np.float64)).reshape(-1)
     same = (got == wanted) | (np.isnan(got) & np.isnan(wanted))
@@ -102,7 +103,7 @@ def apart(got: Array, wanted: Array) -> Array:
 
 
 class Loaded:
-    """A function by itself, called with arrays."""
+    """A compiled function that can be called with arrays."""
 
     def __init__(self, external: External) -> None:
         self.external = external
@@ -111,7 +112,7 @@ class Loaded:
         given = [placed(array.shape, array.dtype) for array in inputs]
         for place, array in zip(given, inputs, strict=True):
             place[...] = array
-        results = [placed(*form) for form in self.external.outputs]  # a workspace among them
+        results = [placed(*form) for form in self.external.outputs]  # a workspace is one of the outputs
         if isinstance(native := self.external.loaded, loaders.Native):
             table = (c_uint64 * (len(given) + len(results)))(*map(address, (*given, *results)))
             if status := SIGNATURE(native.address)(native.context, addressof(table)):
@@ -122,13 +123,13 @@ class Loaded:
 
 
 def placed(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> Array:
-    """An array that starts where native code wants one."""
+    """An array with the alignment that native code requires."""
     form = (tuple(shape), np.dtype(dtype))
     return aligned_bytes(bytes_of(form)).view(dtype).reshape(shape)
 
 
 def loaded(module: ModuleOp, function: FuncOp, name: str) -> Loaded:
-    """The function, compiled and loaded."""
+    """Compile and load a function. Raises Unsupported if the compiler refuses it."""
     compiler = compiler_of(module, name)
     (final,) = prepared(compiler, [function])
     made = compiled(compiler, final, BuildInfo(target_of(module), requires_exact(module)))

@@ -1,7 +1,7 @@
-"""What external compilers want to know of the ops a pattern matched, read once: windows, scales, bounds, constants.
+"""Facts about matched ops that external compilers need: windows, scales, bounds, constants.
 
-`read_product` reads conv2d and dense with their bias, requantisation or clamp, of codes and of floats alike; `Codes` is
-how a tensor of codes stands for reals. Nothing here is rounded or rescaled: numbers are those of the ops.
+`read_product` reads conv2d and dense with their bias, requantization or clamp, quantized and float alike; `Codes` has
+the parameters of a quantized tensor. Numbers are those of the ops, without rounding or rescaling.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ FLOAT = np.dtype(np.float32)
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """A code q stands for `scale * (q - zero_point)`; the scale has the exact value of a float32."""
+    """Quantization parameters: the value q stands for the real `scale * (q - zero_point)`; the scale is exactly a
+    float32."""
 
     scale: float
     zero_point: int
@@ -35,7 +36,7 @@ class Codes:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """How a convolution or pool moves over its image; `padding` is top, left, bottom, right."""
+    """The window of a convolution or pool; `padding` is top, left, bottom, right."""
 
     size: tuple[int, int]
     strides: tuple[int, int] = (1, 1)
@@ -45,15 +46,15 @@ class Window:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Quantization:
-    """What makes a product one of codes: `output code = clamp(rescale(sum + bias) + output.zero_point, low, high)`."""
+    """The quantization of a product: `output code = clamp(rescale(sum + bias) + output.zero_point, low, high)`."""
 
     input: Codes
     kernel_scale: Array
-    """float32, one or one per output channel."""
+    """The kernel's scales in float32, one or one per output channel."""
     kernel_zero_point: int
     output: Codes
     requantize: qnn.RequantizeOp
-    """`multiplier`, `shift`, `real_multiplier` and `rounding` say how exactly it rescales."""
+    """The op whose `multiplier`, `shift`, `real_multiplier` and `rounding` define the rescaling exactly."""
 
     @property
     def per_channel(self) -> bool:
@@ -61,35 +62,36 @@ class Quantization:
 
     @property
     def real_multipliers(self) -> Array:
-        """`input scale * kernel scale / output scale` in float64."""
+        """`input scale * kernel scale / output scale` in float64, one or one per output channel."""
         return np.float64(self.input.scale) * self.kernel_scale.astype(np.float64) / np.float64(self.output.scale)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Product:
-    """A convolution (NHWC) or a product with a matrix, its bias, and what makes codes or a clamped float of the sum."""
+    """A convolution (NHWC) or matrix product, with its bias and its requantization or float clamp."""
 
     anchor: relay.Conv2dBase | relay.DenseBase
     data: SSAValue
     kernel: Array
-    """As in the IR: [out, h, w, in / groups], [h, w, in, multiplier] if depthwise, [units, inputs] of a dense."""
+    """The kernel as in the IR: [out, h, w, in / groups], [h, w, in, multiplier] if depthwise, [units, inputs] for
+    dense."""
     bias: Array | None
-    """int32, or float32; one per output channel."""
+    """The bias in int32 or float32, one element per output channel."""
     result: SSAValue
     low: float | None
-    """Smallest code or float that the clamp lets through; None where that is the type's own."""
+    """The smallest integer or float that the clamp lets through; None if that is the type's own lowest."""
     high: float | None
     window: Window | None
-    """None of a dense."""
+    """The window of a convolution; None for dense."""
     groups: int
     depthwise: bool
     """Whether the kernel is [h, w, in, multiplier]."""
     quantization: Quantization | None
-    """None of floats."""
+    """The quantization; None for float products."""
 
     @property
     def channels(self) -> int:
-        """Output channels or units."""
+        """The number of output channels or units."""
         if self.depthwise:
             return self.kernel.shape[2] * self.kernel.shape[3]
         return self.kernel.shape[0]
@@ -99,10 +101,10 @@ PRODUCTS = (qnn.Conv2dOp, qnn.DenseOp, relay.Conv2dOp, relay.DenseOp)
 
 
 def read_product(ops: Sequence[Operation]) -> Product | Refusal:
-    """The product of these ops: an anchor; perhaps a bias; of codes then a requantisation, of floats perhaps a clamp.
+    """The product that these ops form: a convolution or dense, an optional bias, then a requantization if quantized, or
+    an optional clamp for floats.
 
-    A Refusal says what is missing or in the way: a kernel or bias that is computed, 16-bit codes, sums that are used
-    as such.
+    A Refusal says why they form none: a kernel or bias that is computed, 16-bit values, sums without requantization.
     """
     anchor, bias, last = None, None, None
     for op in ops:
@@ -162,8 +164,8 @@ def conv_window(op: relay.Conv2dBase, kernel: Array) -> Window:
 
 
 def form_refusal(op: Operation) -> str | None:
-    """Why a compiler that supports only TFLite's variants refuses an op; None if it has such a variant: pools without
-    dilation or counted padding, resizing by TFLite's rules, softmax along the last axis."""
+    """The reason why a compiler that only supports TFLite's variants of ops refuses an op; None if it does not. Such
+    variants are pools without dilation or counted padding, resizing by TFLite's rules, softmax along the last axis."""
     if isinstance(op, relay.SoftmaxOp) and not op.along_last:
         return "it is along another axis than the last"
     if isinstance(op, relay.Pool2dOp) and not op.plain:
@@ -210,7 +212,7 @@ def _quantization(anchor: Operation, last: Operation | None) -> Quantization | R
 
 
 def codes(scale: Attribute, zero_point: Attribute) -> Codes:
-    """Of a scale and a zero point that are one number each."""
+    """The quantization parameters of a scalar scale and zero point."""
     return Codes(float(to_numpy(scale).astype(np.float32).reshape(())), int(to_numpy(zero_point).reshape(())))
 
 
@@ -218,14 +220,14 @@ Bounds = tuple[float | None, float | None]
 
 
 def code_bounds(op: qnn.RequantizeOp | qnn.QnnBinaryOp) -> Bounds:
-    """The clamp of a result of codes, None where it is the type's own range."""
+    """The clamp of a quantized result; None where it is the type's own range."""
     low, high = code_range(dtype_of(tensor(op.result).element_type))
     least, most = (None if bound is None else bound.value.data for bound in (op.min, op.max))
     return (None if least is None or least <= low else least), (None if most is None or most >= high else most)
 
 
 def clip_bounds(op: relay.ClipOp) -> Bounds:
-    """The clamp; None where it lets every number of the type through (for floats, every finite one)."""
+    """The clamp; None where it lets every value of the type through (for floats, every finite one)."""
     dtype = dtype_of(tensor(op.input).element_type)
     low, high = (float(np.finfo(dtype).min), float(np.finfo(dtype).max)) if dtype.kind == "f" else code_range(dtype)
     least, most = (_scalar(bound) for bound in (op.a_min, op.a_max))

@@ -1,6 +1,6 @@
 """A partitioned function as a compiler reads it: kernels in order, each the ops of a composite or a single op.
 
-Composites are seen through: a value inside one and the value it stands for outside are one, which `Region.of` gives.
+Composites are transparent: `Region.of` maps a value inside one and the corresponding value outside to the same value.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """The ops that are computed together, in order, constants left out."""
+    """The ops that are computed together, in order, without constants."""
 
     ops: tuple[Operation, ...]
     entry: str = ""
-    """The entry of the pattern table, without the compiler's name; empty for an op that no pattern took."""
+    """The name of the pattern table's entry, without the compiler's name; empty for a single op."""
 
     @property
     def root(self) -> Operation:
-        """The op that gives the result."""
+        """The op whose result is the kernel's."""
         return self.ops[-1]
 
     @property
     def place(self) -> str:
-        """Where it comes from, for errors: the name of the root's location, else the root's own."""
+        """The kernel's origin, for errors: the name of the root's location, or else the root's op name."""
         location = self.root.location
         return location.desc.data if isinstance(location, NameLoc) else self.root.name
 
@@ -64,14 +64,14 @@ class Region:
         self.outputs = tuple(self.of(value) for value in end.arguments)
 
     def of(self, value: SSAValue) -> SSAValue:
-        """The one value that stands for this one: never a result of a composite, nor an argument of its body."""
+        """The representative of a value: never a result of a composite, nor an argument of its body."""
         while value in self._aliases:
             value = self._aliases[value]
         return value
 
     @property
     def ops(self) -> Iterator[Operation]:
-        """Every op, those of composites where these stand."""
+        """Every op of the function, with composites replaced by their ops."""
         for kernel in self.kernels:
             yield from kernel.ops
 
@@ -94,8 +94,9 @@ class Region:
 
 
 class Values(Generic[T]):
-    """What a compiler keeps for each value of a region: a number, a name, an address. A value inside of a composite and
-    the one that it stands for outside are one; for a constant, `constant` is asked when it is first read."""
+    """A table with an entry of the compiler's own (an index, a name, an address) for each value of a region. A value
+    inside a composite and the corresponding one outside share the entry; for a constant, `constant` makes it when it is
+    first read."""
 
     def __init__(self, region: Region, constant: Callable[[Array], T]) -> None:
         self._region, self._constant = region, constant
@@ -105,7 +106,7 @@ class Values(Generic[T]):
         self._kept[self._region.of(value)] = kept
 
     def __getitem__(self, value: SSAValue) -> T:
-        """Raises KeyError for a value that is neither set nor constant."""
+        """The entry of a value. Raises KeyError for a value that is neither set nor constant."""
         value = self._region.of(value)
         if value not in self._kept and (array := constant_of(value)) is not None:
             self._kept[value] = self._constant(array)
@@ -113,13 +114,13 @@ class Values(Generic[T]):
 
 
 def constant_of(value: SSAValue) -> Array | None:
-    """The numbers of a constant; None of what is computed."""
+    """The elements of a constant; None for other values."""
     owner = value.owner
     return to_numpy(owner.value) if isinstance(owner, ConstantOp) else None
 
 
 def static_refusal(op: Operation) -> str | None:
-    """Why an op is not taken whose shapes are not all known, or have no elements."""
+    """The reason why an op with unknown sizes or empty tensors is not supported; None for other ops."""
     for value in (*op.operands, *op.results):
         if (found := unknown_size(value)) is not None:
             return found
@@ -129,7 +130,7 @@ def static_refusal(op: Operation) -> str | None:
 
 
 def unknown_size(value: SSAValue) -> str | None:
-    """Why the size of a tensor is not known."""
+    """The reason why the shape of a value is not known; None if it is."""
     try:
         return "a size is known only at run time" if DYNAMIC in shape(value) else None
     except VerifyException:

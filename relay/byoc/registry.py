@@ -1,4 +1,4 @@
-"""External compilers by name: ours, those of installed packages, and those that a program registers."""
+"""The registry of external compilers: relay's own, those of installed packages, and those registered at run time."""
 
 from __future__ import annotations
 
@@ -23,18 +23,17 @@ OURS: dict[str, str] = {
     "systolic": "relay.byoc.systolic.compiler:SystolicCompiler",
     "xnnpack": "relay.byoc.xnnpack.compiler:XnnpackCompiler",
 }
-"""Compilers of this package, there without being installed; each is imported when it is asked for."""
+"""The compilers of this package, which work without entry points; each is imported when it is used."""
 
 COMPILERS: PlugIns[type[Compiler]] = PlugIns("compiler", "relay.byoc", OURS)
-"""The known compilers; a package names its own by an entry point: `name = "package.module:Class"`."""
+"""All known compilers; a package registers its own by an entry point: `name = "package.module:Class"`."""
 
 Class = TypeVar("Class", bound="type[Compiler]")
 
 
 def register(compiler: Class) -> Class:
-    """Make a compiler known to this process, as a function or as a class decorator. Packages use an entry point.
-
-    Warns where it hides another of its name; a class that is defined again, as notebooks do, takes the old one's place.
+    """Register a compiler in this process; usable as a class decorator. Packages use an entry point instead. Warns if
+    it hides another compiler of that name; redefining the same class, as in notebooks, replaces it silently.
 
     Raises InvalidArgument if it is no `Compiler` or has no name.
     """
@@ -47,21 +46,21 @@ def register(compiler: Class) -> Class:
 
 
 def check_version(compiler: type[Compiler]) -> None:
-    """Raise InvalidArgument for a version that is no text: executables keep it as one, and loaders compare it."""
+    """Raise InvalidArgument if the version is no text, as which executables store it and loaders compare it."""
     version: object = getattr(compiler, "version", None)
     if not isinstance(version, str):
         raise InvalidArgument(f"compiler {compiler.__name__}", f"has the version {version!r}", "give it a text")
 
 
 def is_compiler(value: object) -> TypeGuard[type[Compiler]]:
-    """Whether this is a class of compilers that can be made."""
+    """Whether the value is a concrete class of compilers."""
     from relay.byoc.compiler import Compiler
 
     return isinstance(value, type) and issubclass(value, Compiler) and not inspect.isabstract(value)
 
 
 def name_of(compiler: type[Compiler]) -> str:
-    """The compiler's name, which must be one word: it becomes part of symbols."""
+    """The compiler's name. Raises InvalidArgument if it is no identifier, since it becomes part of symbols."""
     name = getattr(compiler, "name", None)
     if not isinstance(name, str) or not name.isidentifier():
         raise InvalidArgument(f"compiler {compiler.__name__}", f"has the name {name!r}", "give it one word as `name`")
@@ -69,15 +68,15 @@ def name_of(compiler: type[Compiler]) -> str:
 
 
 def names() -> list[str]:
-    """Every known compiler, sorted; nothing is imported."""
+    """The names of all known compilers, sorted; nothing is imported."""
     return COMPILERS.names()
 
 
 def find(name: str, options: Mapping[str, object] | None = None, where: str = "external compiler") -> Compiler:
-    """The compiler of this name, made with these options.
+    """Instantiate the compiler of this name with these options.
 
-    Raises InvalidArgument for a name or option that it does not know, naming the nearest, and Unsupported if the
-    plug-in cannot be loaded or something that it needs is not installed, naming what to install.
+    Raises InvalidArgument for an unknown name or option, naming similar ones, and Unsupported if the plug-in cannot be
+    loaded or a requirement is not installed, naming what to install.
     """
     from relay.byoc.guard import blame
 
@@ -103,8 +102,8 @@ def find(name: str, options: Mapping[str, object] | None = None, where: str = "e
 
 
 def load(name: str, where: str = "external compiler") -> type[Compiler]:
-    """The class of this name: the last one registered, else ours, else a package's. Warns where it hides another's
-    of this name. Raises as `find` does."""
+    """The compiler class of this name: the last one registered, or else relay's own, or else a package's. Warns if it
+    hides another of this name. Raises the errors of `find`."""
     if name in COMPILERS.registered:
         return COMPILERS.registered[name]
     if point := COMPILERS.chosen(name):
@@ -137,8 +136,8 @@ def _loaded(point: EntryPoint, ours: bool) -> type[Compiler]:
 
 
 def requirement(name: str) -> str:
-    """What pip would install a compiler of this name with: an extra of this distribution, or a package; "" for one
-    that no package brings."""
+    """The pip requirement that installs a compiler of this name: an extra of this distribution, or a package; "" if no
+    package provides it."""
     if name in COMPILERS.registered or name in OURS:
         extra = load(name).extra
         return f"relay-mlir[{extra}]" if extra else ""

@@ -1,6 +1,7 @@
-"""What went where, and why not elsewhere: `mod.partition_report()`.
+"""`mod.partition_report()`: which compiler takes which op, and why others do not.
 
-It reads a module at any step: with composites and annotations, with regions, with functions, with declarations.
+The report reads a module at any stage of partitioning: with composites and annotations, regions, functions, or
+declarations.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ from relay.partition_report import PartitionReport
 def partition_report(
     mod: IRModule | ModuleOp, inputs: Sequence[Array] | Mapping[str, Array] | None = None
 ) -> PartitionReport:
-    """What external compilers take of the module, and why they do not take the rest. Inputs of `@main` have every
-    function compiled and run on what then reaches it: beside how far it may be off stands how far it is."""
+    """A report of which ops external compilers take, and why they do not take the others. With inputs for `@main`,
+    every partitioned function is also compiled and run on the data that reach it, and the report adds its measured
+    error."""
     module = mod.op if isinstance(mod, IRModule) else mod
     rows = records.rows(module)
     if all(row.line >= 0 for row in rows):
@@ -44,8 +46,8 @@ def partition_report(
 
 
 def accuracy_of(module: ModuleOp, function: FuncOp) -> str:
-    """How far a partitioned function may be off: what its declaration keeps, else what its compiler says of its body;
-    empty where that cannot be asked."""
+    """The possible error of a partitioned function as text, from its declaration or from its compiler; empty if
+    unknown."""
     kept = function.attributes.get(DIFFERENCE)
     if isinstance(kept, StringAttr):
         return kept.data

@@ -1,4 +1,4 @@
-"""Whether the multipliers that ops carry are those of their scales: formats that keep only the scales lose the rest."""
+"""Checks that the multipliers of ops agree with their scales, which formats that store only scales require."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from relay.dialects import qnn
 from relay.dialects.attributes import Array, to_numpy
 
 TOLERANCE = 1e-5
-"""Relative: a factor that far off moves a result of at most 256 codes by 1/390 of one."""
+"""The accepted relative difference of a factor; it changes a result of at most 256 steps by less than 1/390 of a
+step."""
 
 
 def effective(multiplier: npt.ArrayLike, shift: npt.ArrayLike) -> Array:
-    """`multiplier * 2^(shift - 31)` in float64."""
+    """The factor of a multiplier and shift, `multiplier * 2^(shift - 31)`, in float64."""
     return np.ldexp(np.asarray(multiplier, np.float64), np.asarray(shift, np.int64) - 31)
 
 
 def near(real: npt.ArrayLike, found: npt.ArrayLike) -> bool:
-    """Whether the factors are the same up to `TOLERANCE`, or too small to give any code but 0."""
+    """Whether the factors are equal up to `TOLERANCE`, or too small to affect the result."""
     wanted, given = np.asarray(real, np.float64), np.asarray(found, np.float64)
     return bool((np.abs(wanted - given) <= np.maximum(TOLERANCE * wanted, 2.0**-32)).all())
 
@@ -29,7 +30,7 @@ def _off(what: str) -> str:
 
 
 def product_refusal(quantization: Quantization) -> str | None:
-    """Why a product is not what its scales say."""
+    """The reason why a product's multipliers differ from its scales; None if they agree."""
     op = quantization.requantize
     if op.real_multiplier is not None and op.rounding.data in ("f64_away", "f32_even"):
         found = to_numpy(op.real_multiplier)
@@ -41,7 +42,7 @@ def product_refusal(quantization: Quantization) -> str | None:
 
 
 def requantize_refusal(op: qnn.RequantizeOp) -> str | None:
-    """The same of a requantisation of codes."""
+    """The reason why the multiplier of a requantization differs from its scales; None if they agree."""
     if to_numpy(op.input_scale).size != 1 or to_numpy(op.multiplier).size != 1:
         return "it has a scale per channel"
     source, target = codes(op.input_scale, op.input_zero_point), codes(op.output_scale, op.output_zero_point)
@@ -50,7 +51,7 @@ def requantize_refusal(op: qnn.RequantizeOp) -> str | None:
 
 
 def binary_refusal(op: qnn.QnnBinaryOp) -> str | None:
-    """The same of qnn.add, qnn.subtract and qnn.mul."""
+    """The reason why a multiplier of qnn.add, qnn.subtract or qnn.mul differs from its scales; None if they agree."""
     lhs, rhs, out = (attr.value.data for attr in (op.lhs_scale, op.rhs_scale, op.output_scale))
     last = effective(op.multiplier.value.data, op.shift.value.data)
     if isinstance(op, qnn.QnnAddBase):
@@ -65,18 +66,19 @@ def binary_refusal(op: qnn.QnnBinaryOp) -> str | None:
 
 
 def mean_refusal(op: qnn.MeanOp, count: int) -> str | None:
-    """The same of a mean of that many codes."""
+    """The reason why the multiplier of a mean of `count` elements differs from its scales; None if they agree."""
     real = op.input_scale.value.data / op.output_scale.value.data / count
     found = effective(op.multiplier.value.data, op.shift.value.data)
     return None if near(real, found) else _off("its multiplier")
 
 
 def softmax_refusal(op: qnn.SoftmaxOp) -> str | None:
-    """The same of a softmax, whose multiplier has 26 fraction bits and saturates at 2^31 - 1."""
+    """The reason why the multiplier of a softmax, which has 26 fraction bits and saturates at 2^31 - 1, differs from
+    its scales; None if they agree."""
     real = min(op.beta.value.data * op.input_scale.value.data * 2.0**26, 2.0**31 - 1)
     return None if near(real, effective(op.multiplier.value.data, op.shift.value.data)) else _off("its multiplier")
 
 
 def curve_refusal(op: qnn.QnnUnaryOp) -> str | None:
-    """Why a library's function of codes is another one."""
+    """The reason why a library computes a quantized function otherwise than this op; None if it does not."""
     return None if op.numerics.data == "litert" else f"its function is computed as {op.numerics.data} does"

@@ -1,7 +1,9 @@
-"""The scale of every tensor of codes in a region, where the IR has scales only on the ops that compute with them.
+"""Infers the scale of every quantized tensor in a region, since in the IR only the ops that compute with them have
+scales.
 
-Formats such as .tflite have one scale and zero point per tensor. An op that only moves or compares codes (reshape, pad,
-max_pool2d, ...) says none: its result has what its operand has, and its operand what a reader of its result wants.
+Formats such as .tflite have one scale and zero point per tensor. An op that only moves or compares elements (reshape,
+pad, max_pool2d, ...) has none: its result has the scale of its operand, and its operand that which a reader of its
+result requires.
 """
 
 from __future__ import annotations
@@ -19,11 +21,11 @@ from relay.dialects.attributes import dtype_of, to_numpy
 from relay.dialects.op import Origin, TensorOp, is_tensor
 
 UNKNOWN = Codes(1.0, 0)
-"""Of codes that no op computes with: any scale would do."""
+"""The parameters of quantized tensors whose scale no op needs."""
 
 
 def declared(op: Operation) -> Mapping[SSAValue, Codes]:
-    """The scales that an op itself says, of its operands and results."""
+    """The quantization parameters that an op's properties give for its operands and results."""
     match op:
         case qnn.Conv2dOp() | qnn.DenseOp():
             return {op.data: codes(op.input_scale, op.input_zero_point)}
@@ -65,7 +67,8 @@ def is_codes(value: SSAValue) -> bool:
 
 
 def find_scales(region: Region) -> dict[SSAValue, Codes]:
-    """The scale of each tensor of codes: what computes it says, else what it is made from, else what reads it."""
+    """The quantization parameters of each quantized tensor: those given by the op that computes it, else those of its
+    operands, else those required by its readers."""
     found: dict[SSAValue, Codes] = {}
     ops = list(region.ops)
 
@@ -103,10 +106,10 @@ def find_scales(region: Region) -> dict[SSAValue, Codes]:
 
 
 def kept(op: Operation) -> list[tuple[SSAValue, SSAValue]]:
-    """The operands and results of an op that are of one scale, in pairs."""
+    """The pairs of an operand and a result of an op that share one scale."""
     if not isinstance(op, TensorOp) or op.origin is Origin.COMPUTED:
         return []
     data = op.data_operands()
-    if len(data) > 1 < len(op.results):  # of a meshgrid, result k comes from operand k alone
+    if len(data) > 1 < len(op.results):  # result k of a meshgrid comes from operand k alone
         return []
     return list(product(data, op.results))

@@ -1,7 +1,7 @@
-"""What a module says of its external compilers: their options, and whether their integers must be exact.
+"""The settings of a module for external compilers: their options, and whether integers must be exact.
 
-Both are attributes of the module, so that every later step, and a text of the module, has them:
-`byoc.options = {c = {unroll = true}}` and `byoc.exact = true`.
+Both are attributes of the module, so that later passes and the module's text have them: `byoc.options = {c = {unroll =
+true}}` and `byoc.exact = true`.
 """
 
 from __future__ import annotations
@@ -28,16 +28,14 @@ EXACT = "byoc.exact"
 
 
 def compiler_of(module: ModuleOp, name: str, where: str = "external compiler") -> Compiler:
-    """The compiler of this name with the module's options; it refuses what is not exact if the module requires that.
-
-    Raises as `relay.byoc.find` does.
-    """
+    """The compiler of this name with the module's options; if the module requires exactness, it refuses ops that are
+    not exact. Raises the errors of `relay.byoc.find`."""
     compiler = registry.find(name, read(module).get(name), where)
     return exact_part(compiler) if requires_exact(module) else compiler
 
 
 def write(module: ModuleOp, options: Mapping[str, Mapping[str, object]], exact: bool | None = None) -> None:
-    """Keep options by compiler, and whether integers must be exact, on the module; options of others stay."""
+    """Store options by compiler, and whether integers must be exact, on the module; options of other compilers stay."""
     if exact is not None:
         if type(exact) is not bool:
             raise InvalidArgument("exact", f"is {exact!r}", "it is True or False")
@@ -48,7 +46,7 @@ def write(module: ModuleOp, options: Mapping[str, Mapping[str, object]], exact: 
 
 
 def read(module: ModuleOp) -> dict[str, dict[str, object]]:
-    """The options by compiler."""
+    """The options of each compiler that the module stores. Raises Malformed."""
     attr = module.attributes.get(OPTIONS)
     if attr is None:
         return {}
@@ -63,7 +61,7 @@ def read(module: ModuleOp) -> dict[str, dict[str, object]]:
 
 
 def requires_exact(module: ModuleOp) -> bool:
-    """Whether every integer must be that of the ops' formulas."""
+    """Whether the module requires that every integer equals that of the ops' formulas. Raises Malformed."""
     attr = module.attributes.get(EXACT)
     found = False if attr is None else from_attribute(attr, f"module attribute {EXACT}")
     if not isinstance(found, bool):
@@ -72,7 +70,7 @@ def requires_exact(module: ModuleOp) -> bool:
 
 
 class _ExactPart(Compiler):
-    """Takes only what a compiler computes exactly."""
+    """A wrapper of a compiler that takes only what the compiler computes exactly."""
 
     def __init__(self, compiler: Compiler):
         self.compiler = compiler
@@ -116,10 +114,10 @@ class _ExactPart(Compiler):
 
 
 FACTS = ("name", "version", "exact", "difference", "extra", "layouts", "kernel_layouts", "hoists", "faults")
-"""What a class of compilers says of itself."""
+"""The class attributes of a compiler that its wrapper copies."""
 
 
 def exact_part(compiler: Compiler) -> Compiler:
-    """The compiler, refusing every entry and op that is not exact."""
+    """The compiler, wrapped to refuse every entry and op that is not exact."""
     facts = {key: getattr(compiler, key) for key in FACTS}
     return type("ExactPart", (_ExactPart,), facts)(compiler)

@@ -1,7 +1,7 @@
 """`c`: an external compiler to readable C99, and the export of whole models as C for any machine (docs/c_compiler.md).
 
-`emit` is the table of ops, `rows` what each becomes, `kernels` the C they call; `compiler` and `loader` are the two
-plug-in halves, `export` writes a model as files.
+`emit` lowers a function to a C program, `source` prints it; `compiler` and `loader` are the two halves of the plug-in,
+`export` writes a model as files.
 """
 
 from __future__ import annotations

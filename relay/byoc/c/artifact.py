@@ -1,4 +1,4 @@
-"""The artifact of compiler `c`: one line of JSON about a shared object, then the shared object."""
+"""The artifact of compiler `c`: one line of JSON that describes a shared object, followed by the shared object."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ MAGIC = b"relay-c 2\n"
 
 
 MACHINES = {3: "x86", 40: "arm", 62: "x86_64", 183: "aarch64", 243: "riscv"}
-"""Processors by the number that ELF has for them: `e_machine`. Source: the gABI's registry."""
+"""The names of processors by ELF machine number (`e_machine`). Source: the registry of the System V gABI."""
 
 
 def machine_of(code: bytes) -> str:
-    """The processor that an ELF file is for."""
+    """The name of the processor that an ELF file is for."""
     number = int.from_bytes(code[18:20], "little")
     return MACHINES.get(number, f"ELF machine {number}") if code[:4] == b"\x7fELF" else "no ELF file"
 
 
 def machine_named(architecture: str) -> str:
-    """The same for the first part of a triple."""
+    """The name of the processor for the architecture of a target triple."""
     known = sorted(MACHINES.values(), key=len, reverse=True)
     architecture = "arm" if architecture.startswith("thumb") else architecture
     return next((name for name in known if architecture.startswith(name)), architecture)
@@ -30,24 +30,24 @@ def machine_named(architecture: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What the loader needs to know of a shared object."""
+    """The description of a shared object that the loader reads."""
 
     symbol: str
     arena: int
-    """Bytes of the arena that the function works in."""
+    """The size in bytes of the arena that the function works in."""
     constants: list[str]
-    """The names of the constants that it gets from outside, in order."""
+    """The names of the constants that the caller passes to the function, in order."""
     features: list[str]
-    """The CPU features it may use beyond those of every such machine."""
+    """The CPU features that the code may use beyond the baseline of its architecture."""
 
 
 def write(header: Header, code: bytes) -> bytes:
-    """The artifact."""
+    """The bytes of the artifact."""
     return MAGIC + json.dumps(asdict(header) | {"sha256": sha256(code).hexdigest()}).encode() + b"\n" + code
 
 
 def read(artifact: bytes, where: str) -> tuple[Header, bytes]:
-    """The header and the shared object. Raises Malformed."""
+    """Parse an artifact into its header and the shared object. Raises Malformed."""
     line, _, code = artifact.removeprefix(MAGIC).partition(b"\n")
     if not artifact.startswith(MAGIC):
         raise Malformed(where, "is no artifact of compiler c", "build the module again")
@@ -56,6 +56,7 @@ def read(artifact: bytes, where: str) -> tuple[Header, bytes]:
         digest, header = fields.pop("sha256", None), Header(**fields)
     except (ValueError, TypeError, AttributeError) as error:
         raise Malformed(where, f"is damaged: {error}") from None
-    if digest != sha256(code).hexdigest():  # the system's loader would map it, and the process die at its first use
+    # the system's loader would map damaged code, and the process would crash at its first use
+    if digest != sha256(code).hexdigest():
         raise Malformed(where, "is damaged: the shared object is not what was compiled", "build the module again")
     return header, code

@@ -1,4 +1,4 @@
-"""The plug-in `c`: a compiler to C99, compiled by the system's C compiler; exact for integers, on any machine."""
+"""The plug-in `c`: generates C99 and compiles it with the system's C compiler; integers are exact, on any machine."""
 
 from __future__ import annotations
 
@@ -20,19 +20,21 @@ from relay.errors import Unsupported
 
 @dataclass(frozen=True)
 class CCompiler(Compiler):
-    """Every op of `relay` and `qnn` with static shapes and integers, f32 or f64; integers are those of the formulas."""
+    """Compiles every op of `relay` and `qnn` with static shapes on integers, f32 or f64; integer results equal the
+    formulas."""
 
     name: ClassVar[str] = "c"
 
     cc: str = ""
-    """The C compiler's command; default: `RELAY_CC`, else cc, gcc or clang."""
+    """The command of the C compiler; by default `RELAY_CC`, or else cc, gcc or clang."""
     flags: str = "-O3"
-    """Its flags. The default makes code for every machine of this kind."""
+    """The flags of the C compiler. The default generates code for every machine of the architecture."""
     native: bool = False
-    """Make code for this very CPU (`-march=native`); the executable then runs on CPUs that have its features."""
+    """Generate code for the CPU of this machine (`-march=native`); the executable then only runs on CPUs with its
+    features."""
     embed: bool = False
-    """Put all weights into the code instead of the executable's constants, as `constants="vendor"` has it do. C
-    compilers take long for that."""
+    """Put all weights into the C code instead of the executable's constants, as `constants="vendor"` does. C compilers
+    are slow on such code."""
 
     def missing(self) -> str | None:
         return None if toolchain.find(self.cc) else f"{toolchain.missing(self.cc)}; set RELAY_CC or the option cc"
@@ -56,13 +58,13 @@ class CCompiler(Compiler):
 
 
 def symbol_of(function: FuncOp) -> str:
-    """The name that native code calls the function by."""
+    """The name of the C function."""
     symbol = function.attributes.get("global_symbol")
     return symbol.data if isinstance(symbol, StringAttr) else function.sym_name.data
 
 
 def cpu_features() -> frozenset[str]:
-    """What this machine's CPU can do, by LLVM's names."""
+    """The features of this machine's CPU, under LLVM's names."""
     from relay.target import host as here
 
     return here().features

@@ -1,4 +1,4 @@
-"""What numpy's types are in C: the type, and its literals."""
+"""The C types of numpy dtypes, and literals of these types."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from relay.lowering.c.types import float_literal, integer_literal
 
 @dataclass(frozen=True, slots=True)
 class CType:
-    """A scalar type of C."""
+    """A scalar C type."""
 
     name: str
-    """`int8_t`."""
+    """The type's name in C, such as `int8_t`."""
     dtype: np.dtype[Any]
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """The size in bytes."""
         return self.dtype.itemsize
 
     @property
     def kind(self) -> str:
-        """numpy's: "i" signed, "u" unsigned, "f" float, "b" boolean."""
+        """numpy's kind of the type: "i" signed, "u" unsigned, "f" float, "b" boolean."""
         return self.dtype.kind
 
     def literal(self, value: Any) -> str:
@@ -45,5 +45,5 @@ TYPES: dict[np.dtype[Any], CType] = {
     )
 }
 NAMED = {type.name: type for type in TYPES.values() if type.kind != "b"}
-"""By their names."""
+"""The types by their names in C."""
 F32 = TYPES[np.dtype("float32")]

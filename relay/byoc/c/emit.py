@@ -1,4 +1,5 @@
-"""From a function of `relay` and `qnn` ops to a `Program`: lowered for a processor without vectors, a step a kernel."""
+"""Lowers a function of `relay` and `qnn` ops to a C `Program`, with schedules for a processor without vectors and a
+step per kernel."""
 
 from __future__ import annotations
 
@@ -34,21 +35,21 @@ from relay.target import CpuTarget, attach
 from relay.transforms.location import place, words
 
 MACHINE = CpuTarget("c", "cortex-m3", frozenset())
-"""What C is made for: any processor, taken to cost what a Cortex-M3 does."""
+"""The target for which C is scheduled: a processor with the costs of a Cortex-M3."""
 LARGEST = (1 << 31) - 1
-"""Elements of a tensor: indices are `int32_t`."""
+"""The maximum number of elements of a tensor, since indices are `int32_t`."""
 OPERATIONS = frozenset((*relay.Relay.operations, *qnn.Qnn.operations))
 
 
 def refusal(op: Operation) -> str | None:
-    """Why an op cannot become C; None if it can."""
+    """The reason why an op cannot be compiled to C; None if it can."""
     if type(op) not in OPERATIONS or op.regions:
         return f"{op.name} is not supported by c"
     return next(filter(None, map(refusal_of, (*op.operands, *op.results))), None)
 
 
 def refusal_of(value: SSAValue) -> str | None:
-    """Why a value cannot be an array of C; None if it can."""
+    """The reason why a value cannot be a C array; None if it can."""
     if not is_tensor(value.type):
         return f"a value of type {value.type} is not supported by c"
     shape = value.type.get_shape()
@@ -64,10 +65,10 @@ def refusal_of(value: SSAValue) -> str | None:
 
 
 def emit(function: FuncOp, regions: Regions | None = None, around: ModuleOp | None = None) -> Program:
-    """The program of a function, which may call the external functions of `regions`, declared in the module `around`
-    it. Neither changes.
+    """The C program of a function, which may call the external functions of `regions`, declared in the module `around`
+    it. Neither module is changed.
 
-    Raises Unsupported, naming the op and its source, for what C does not get from us.
+    Raises Unsupported, naming the op and its source, for an op that cannot be compiled to C.
     """
     for value in function.body.block.args:
         if (reason := refusal_of(value)) is not None:
@@ -94,7 +95,7 @@ def emit(function: FuncOp, regions: Regions | None = None, around: ModuleOp | No
 
 @dataclass
 class Lowered:
-    """A module whose memory is planned, as it becomes a program. Values of `@main` are known by what C calls them."""
+    """Converts a module with planned memory to a program. `names` has the C expression for each value of `@main`."""
 
     module: IRModule
     regions: Regions | None
@@ -102,7 +103,7 @@ class Lowered:
     tensors: dict[SSAValue, Tensor] = field(default_factory=dict[SSAValue, Tensor])
 
     def program(self, inputs: Sequence[signature.TensorInfo], outputs: Sequence[signature.TensorInfo]) -> Program:
-        """All of it."""
+        """The whole program."""
         block = self.module["main"].body.block
         *given, constants, arena = block.args
         made = Program(max(buffer_of(arena).get_shape()[0], 1))
@@ -140,7 +141,7 @@ class Lowered:
         return made
 
     def view(self, made: Program, op: memref.ViewOp, offset: int, rows: Mapping[int, DictionaryAttr] | None) -> None:
-        """A constant, of the array at this offset of all constants, or a tensor of the arena."""
+        """Declare the tensor of a view: the constant at this offset of the constants, or a tensor in the arena."""
         type = buffer_of(op.result)
         element = NAMED[memory_name(type.element_type)]
         if rows is None:
@@ -157,7 +158,8 @@ class Lowered:
         self.names[op.result] = name
 
     def statements(self, op: Operation, writer: FunctionWriter) -> str:
-        """What copies results that are others, too, or were given; empty of what is a part of later statements."""
+        """C statements for an op other than a call, such as a copy; empty for an op that only contributes to later
+        statements."""
         for value, name in self.names.items():
             pointer = f"({name})" if name.startswith("(") else name
             writer.pointers[value] = pointer, pointer
@@ -170,7 +172,8 @@ class Lowered:
         return "\n".join(writer.lines)
 
     def call(self, op: func.CallOp, number: int) -> Step:
-        """A call of a kernel, or of an external function; the model ends with its number where that fails."""
+        """The call of a kernel or of an external function; for the latter, `number` is the step's index, at which the
+        model returns if the function fails."""
         for value in op.arguments:
             if value in self.tensors:
                 self.tensors[value].used = True
@@ -182,7 +185,7 @@ class Lowered:
 
 
 def constants_of(module: ModuleOp) -> dict[int, DictionaryAttr]:
-    """The constants of a planned module by their offsets."""
+    """The constants of a module with planned memory, by offset."""
     rows = module.attributes["relay.constants"]
     assert isa(rows, ArrayAttr[DictionaryAttr])
     offsets = [row.data["offset"] for row in rows]
@@ -192,11 +195,11 @@ def constants_of(module: ModuleOp) -> dict[int, DictionaryAttr]:
 
 
 def constant(name: str, type: CType, row: DictionaryAttr, label: str) -> Constant:
-    """An array of the plan, as elements of this type."""
+    """A planned constant as an array of this element type."""
     array = np.ascontiguousarray(to_numpy(row.data["value"]))
     return Constant(name, type, array.reshape(-1).view(type.dtype).reshape(array.shape), label)
 
 
 def identifier(name: str) -> str:
-    """The name as an identifier of C: other characters are underscores."""
+    """The name as a C identifier, with other characters replaced by underscores."""
     return re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "constant"

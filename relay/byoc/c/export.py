@@ -1,4 +1,4 @@
-"""`export_c`: a whole model as C files, for any machine that has a C compiler."""
+"""`export_c`: writes a whole model as C files, for any machine that has a C compiler."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from relay.passes.info import as_module
 from relay.signature import TensorInfo
 
 BASE_ALIGNMENT = 8
-"""Of the arena, in bytes: that of the widest type."""
+"""The alignment of the arena in bytes, that of the widest type."""
 
 
 def export_c(
@@ -58,7 +58,8 @@ def export_c(
 
 
 def read(mod: IRModule | ModuleOp, name: str, function: str) -> Model:
-    """The model behind the files."""
+    """Lower the function and collect everything that the files contain. Raises InvalidArgument if the name is no C
+    identifier."""
     if not name.isascii() or not name.isidentifier() or identifier(name) != name:
         raise InvalidArgument("export_c", f"the name {name!r} is no identifier of C", "use letters, digits and _")
     module = as_module(mod)
@@ -69,7 +70,7 @@ def read(mod: IRModule | ModuleOp, name: str, function: str) -> Model:
 
 
 def header(model: Model) -> str:
-    """`name.h`."""
+    """The text of `name.h`."""
     name, macro = model.name, model.macro
     tensors = "".join(
         f"/* {tensor.name}: {source.plain(meaning(tensor, info))} */\n"
@@ -130,7 +131,7 @@ int {name}_run({model.parameters});
 
 
 def stream_parameters(model: Model) -> list[Parameter]:
-    """Inputs and outputs, as the functions of a stream need them."""
+    """The inputs and outputs as parameters of the streaming functions."""
     return [
         Parameter(
             tensor.name,
@@ -144,14 +145,14 @@ def stream_parameters(model: Model) -> list[Parameter]:
 
 
 def meaning(tensor: Tensor, info: TensorInfo) -> str:
-    """A tensor in words."""
+    """The description of a tensor in a comment: kind, name, type, shape and quantization."""
     shape = "x".join(map(str, tensor.shape)) or "scalar"
     scale = "" if info.scale is None else f", real = {np.float32(info.scale)} * (code - {info.zero_point})"
     return f"{info.kind} {info.name}, {tensor.type.name} {shape}{scale}"
 
 
 def code(model: Model, declarations: str) -> str:
-    """`name.c`; the declarations are those of `header`, or an include of it."""
+    """The text of `name.c`; `declarations` is the header's text, or an #include of it."""
     parts = (
         "/* A neural network in C99, made by relay. */\n",
         source.includes(model.program) + "\n" + declarations,
@@ -165,7 +166,7 @@ def code(model: Model, declarations: str) -> str:
 
 
 def tables(model: Model) -> str:
-    """What the header declares: the tensors, and the initial states."""
+    """Definitions of the tables that the header declares: tensor descriptions and initial states."""
     name, lines = model.name, list[str]()
     for group, tensors, infos in (
         ("inputs", model.program.inputs, model.inputs),
@@ -190,7 +191,7 @@ def tables(model: Model) -> str:
 
 
 def functions(model: Model) -> str:
-    """The entry points."""
+    """The C functions that run the model."""
     name = model.name
     arguments = ", ".join(tensor.name for tensor, _ in model.rows)
     unused = "".join(f"    (void){tensor.name};\n" for tensor, _ in model.rows if not tensor.used)
@@ -218,6 +219,6 @@ int {name}_run({model.parameters})
 
 
 def quoted(text: str) -> str:
-    """A string literal: what is no printable ASCII becomes `?`."""
+    """A C string literal; characters other than printable ASCII become `?`."""
     plain = "".join(c if " " <= c <= "~" else "?" for c in text)
     return '"' + plain.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?") + '"'

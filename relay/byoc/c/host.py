@@ -1,4 +1,4 @@
-"""The C file behind an artifact: a program as a function that `relay.build`'s code calls."""
+"""The C file of an artifact: a program as a function that code built by `relay.build` calls."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from relay.byoc.c import source
 from relay.byoc.c.program import Constant, Program, Tensor
 
 OUTSIDE_BYTES = 1024
-"""Weights above this size lie outside of the code: a C compiler takes seconds for a megabyte of numbers."""
+"""Weights larger than this number of bytes are kept out of the C code, since a C compiler takes seconds per megabyte of
+numbers."""
 
 CONTEXT = """/* What the loader hands to a function: an arena, and the constants that lie outside of the code. The first
    caller takes the arena; who comes while it runs makes one of its own, or waits where there is no memory for one. */
@@ -40,12 +41,12 @@ static void relay_give_arena(relay_context *context, void *own)
 
 
 def outside(program: Program) -> list[Constant]:
-    """The constants that the executable keeps."""
+    """The constants that the executable stores instead of the C code."""
     return [c for c in program.constants.values() if c.array.nbytes > OUTSIDE_BYTES]
 
 
 def text(program: Program, symbol: str, elsewhere: Sequence[Constant]) -> str:
-    """The file."""
+    """The text of the C file; `elsewhere` are the constants that it takes from its context."""
     constants = "".join(
         f"    const {c.type.name} *const {c.name} = (const {c.type.name} *)context->constants[{number}]; /* "
         f"{source.plain(c.label)} */\n"
@@ -75,6 +76,6 @@ def text(program: Program, symbol: str, elsewhere: Sequence[Constant]) -> str:
 
 
 def pointer(tensor: Tensor, number: int) -> str:
-    """A local variable for an argument."""
+    """The declaration of a local variable for an argument of the function."""
     type = f"{'const ' if tensor.place == 'input' else ''}{tensor.type.name}"
     return f"{type} *const {tensor.name} = ({type} *)tensors[{number}];"

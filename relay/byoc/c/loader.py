@@ -1,6 +1,6 @@
-"""Runs what `c` compiled: the shared object, loaded into this process. Imports nothing of the compiler.
+"""Loads and runs functions compiled by `c` as shared objects of this process. Imports nothing of the compiler.
 
-Native code: trust an executable with such an artifact like a program.
+Artifacts are native code: trust an executable that has one like a program.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from relay.runtime.memory import Array, Form, address, aligned_bytes
 
 
 class Context(ctypes.Structure):
-    """`relay_context` of the C file."""
+    """The structure `relay_context` of the C file."""
 
     _fields_ = [("busy", ctypes.c_int32), ("arena", ctypes.c_void_p), ("constants", ctypes.c_void_p)]
 
@@ -27,7 +27,7 @@ class Context(ctypes.Structure):
 def load(
     artifact: bytes, symbol: str, params: Mapping[str, Array], inputs: Sequence[Form], outputs: Sequence[Form]
 ) -> Native:
-    """The entry point `relay.byoc.runtime`. Several threads may call the function at once.
+    """Load a function: the entry point `relay.byoc.runtime`. Several threads may call the function at once.
 
     Raises Malformed for bytes that are no artifact, InvalidArgument if this machine cannot run it.
     """
@@ -52,7 +52,7 @@ def load(
 
 
 def check_machine(header: Header, code: bytes, where: str) -> None:
-    """Raise InvalidArgument if the code is for another kind of machine, or for a CPU that can do more."""
+    """Raise InvalidArgument if the code is for another architecture, or for CPU features that this machine lacks."""
     with open("/proc/self/exe", "rb") as process:
         here = machine_of(process.read(20))
     if machine_of(code) != here:
@@ -66,7 +66,7 @@ def check_machine(header: Header, code: bytes, where: str) -> None:
 
 
 def opened(code: bytes, where: str) -> ctypes.CDLL:
-    """The shared object, mapped into this process until it ends."""
+    """Load the shared object into this process, where it stays until the process ends. Raises Malformed."""
     with NamedTemporaryFile(prefix="relay-c-", suffix=".so") as file:
         file.write(code)
         file.flush()

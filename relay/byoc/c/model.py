@@ -1,4 +1,4 @@
-"""A whole model as C files describe it."""
+"""The data of a whole model from which its C files are written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from relay.signature import TensorInfo
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A program with what its arguments and results stand for."""
+    """A program with descriptions of its inputs and outputs and its external functions."""
 
     name: str
     program: Program
@@ -23,26 +23,26 @@ class Model:
 
     @property
     def arena(self) -> int:
-        """Bytes."""
+        """The size of the arena in bytes."""
         return self.program.arena
 
     @property
     def macro(self) -> str:
-        """The start of its macros."""
+        """The prefix of the macros in the header."""
         return self.name.upper()
 
     @property
     def rows(self) -> list[tuple[Tensor, TensorInfo]]:
-        """Inputs, then outputs."""
+        """The inputs, then the outputs, each with its description."""
         tensors = [*self.program.inputs, *self.program.outputs]
         return list(zip(tensors, [*self.inputs, *self.outputs], strict=True))
 
     @property
     def weights(self) -> int:
-        """Bytes of all constants."""
+        """The total size of the constants in bytes."""
         return sum(constant.array.nbytes for constant in self.program.constants.values())
 
     @property
     def parameters(self) -> str:
-        """Of the function that runs it, without the arena."""
+        """The parameter list of the C function that runs the model, without the arena."""
         return ", ".join(source.parameter(tensor) for tensor, _ in self.rows)

@@ -1,4 +1,4 @@
-"""A function as C: kernels, constants, steps, and where every tensor lies."""
+"""A function as a C program: kernels, constants, steps, and the memory of every tensor."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from relay.dialects.attributes import Array
 
 @dataclass(slots=True, eq=False)
 class Tensor:
-    """A piece of memory: of the caller or of the arena."""
+    """A tensor in memory that the caller passes, or in the arena."""
 
     name: str
     type: CType
@@ -19,19 +19,19 @@ class Tensor:
     place: str
     """"input", "output" or "arena"."""
     offset: int = 0
-    """In the arena, in bytes."""
+    """The offset in the arena, in bytes."""
     used: bool = False
-    """Whether any step takes it."""
+    """Whether any step uses the tensor."""
 
     @property
     def count(self) -> int:
-        """Elements."""
+        """The number of elements."""
         return prod(self.shape)
 
 
 @dataclass(slots=True)
 class Step:
-    """One call, and what it is for."""
+    """Statements of the program, such as a call of a kernel, with a comment."""
 
     comment: str
     text: str
@@ -39,7 +39,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """An array of numbers, and the comment, `label`, printed beside it."""
+    """A constant array; `label` is printed as a comment beside it."""
 
     name: str
     type: CType
@@ -49,14 +49,14 @@ class Constant:
 
 @dataclass(slots=True)
 class Program:
-    """One function."""
+    """The parts of one C function."""
 
     arena: int
-    """Bytes, at least 1."""
+    """The size of the arena in bytes, at least 1."""
     inputs: list[Tensor] = field(default_factory=list[Tensor])
     outputs: list[Tensor] = field(default_factory=list[Tensor])
     temporaries: list[Tensor] = field(default_factory=list[Tensor])
     constants: dict[str, Constant] = field(default_factory=dict[str, Constant])
     kernels: dict[str, str] = field(default_factory=dict[str, str])
-    """C text by name, each after what it uses."""
+    """The C text of functions by name, each after the functions that it calls."""
     steps: list[Step] = field(default_factory=list[Step])

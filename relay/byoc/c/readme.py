@@ -1,4 +1,4 @@
-"""`name.md`, the README beside an exported model."""
+"""Writes `name.md`, the README beside an exported model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from relay.lowering.exported_texts import example
 
 
 def text(model: Model, parameters: Sequence[Parameter]) -> str:
-    """What the files are, what the machine must be, how to compile and call them."""
+    """The text of the readme: the files, requirements of the machine, and how to compile and call them."""
     name, macro = model.name, model.macro
     rows = "\n".join(
         f"| `{tensor.name}` | {info.kind} | `{info.name}` | `{tensor.type.name}` | {list(tensor.shape)} "

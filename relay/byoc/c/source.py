@@ -1,4 +1,4 @@
-"""A `Program` as the text of one C file."""
+"""Prints a `Program` as one C file."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from relay.dialects.attributes import Array
 from relay.lowering.c.expressions import LIBRARY
 
 MATH = re.compile(rf"\b({'|'.join(LIBRARY.values())})f?\(|\b(INFINITY|NAN|signbit)\b")
-"""What needs math.h."""
+"""Matches code that needs math.h."""
 
 PRELUDE = """/* Two things that C99 leaves to the compiler: both hold on every two's complement machine in use. */
 typedef char relay_shifts_right_arithmetically[(-1 >> 1) == -1 ? 1 : -1];
 typedef char relay_converts_modulo_a_power_of_two[(int32_t)0xFFFFFFFFu == -1 ? 1 : -1];
 """
-"""What is assumed of the compiler, checked by it."""
+"""Compile-time checks of properties of the C compiler that the code relies on."""
 
 SMALL = 64
-"""Numbers of a constant that is defined where it is declared; longer ones are defined at the end of the file."""
+"""The maximum number of elements of a constant that is defined at its declaration; longer ones are defined at the end
+of the file."""
 
 BYTES = [str(code) for code in range(256)], [str(code - 256 if code > 127 else code) for code in range(256)]
-"""Unsigned and signed codes in decimal."""
+"""The decimal texts of unsigned and of signed bytes, by unsigned value."""
 
 
 def includes(program: Program, *more: str) -> str:
-    """The headers that the program needs: no more than memcpy of the library, and math.h where it computes floats."""
+    """The #include lines that the program needs: of the C library only memcpy and, if floats are computed, math.h."""
     code = "\n".join(program.kernels.values())
     finite = all(np.isfinite(constant.array).all() for constant in program.constants.values())
     wanted = ["stddef.h", "stdint.h", "string.h", *more] + ["math.h"] * (not finite or bool(MATH.search(code)))
@@ -38,7 +39,7 @@ def includes(program: Program, *more: str) -> str:
 
 
 def definitions(program: Program, outside: Sequence[Constant] = ()) -> str:
-    """Kernels, constants but those `outside`, and tables."""
+    """The kernels, and the constants except those in `outside`, which the executable stores."""
     constants = [constant for constant in program.constants.values() if constant not in outside]
     declared = "".join(f"{declaration(c)};\n" if is_long(c) else definition(c) for c in constants)
     parts = [PRELUDE, *map(tidy, program.kernels.values()), declared]
@@ -51,17 +52,17 @@ def long_constants(program: Program, outside: Sequence[Constant] = ()) -> str:
 
 
 def is_long(constant: Constant) -> bool:
-    """Whether its numbers would stand in the way of who reads the code."""
+    """Whether a constant is defined at the end of the file, so that it does not hinder reading the code."""
     return constant.array.size > SMALL
 
 
 def declaration(constant: Constant) -> str:
-    """`static const int8_t name[count]`."""
+    """The declaration of a constant, such as `static const int8_t name[count]`."""
     return f"static const {constant.type.name} {constant.name}[{constant.array.size}]"
 
 
 def definition(constant: Constant) -> str:
-    """The declaration with its numbers, and what it is."""
+    """The definition of a constant, with its shape and label in a comment."""
     dims = "x".join(map(str, constant.array.shape))
     values = numbers(constant.array.reshape(-1), constant.type)
     label = shorten(plain(constant.label), 100, placeholder="...")
@@ -69,7 +70,7 @@ def definition(constant: Constant) -> str:
 
 
 def numbers(array: Array, type: CType) -> str:
-    """The numbers of a flat array, in lines."""
+    """The elements of a flat array as initializers, in lines."""
     if type.size == 1:
         words: Iterable[str] = map(BYTES[type.kind == "i"].__getitem__, array.view(np.uint8).tolist())
     else:
@@ -80,12 +81,12 @@ def numbers(array: Array, type: CType) -> str:
 
 
 def float32(value: float) -> str:
-    """A literal of `float`."""
+    """A literal of type `float`."""
     return F32.literal(value)
 
 
 def body(program: Program) -> str:
-    """The steps, after the places of the temporary tensors in `arena`."""
+    """The body of the function: pointers to the tensors in `arena`, then the steps."""
     places = "".join(
         f"    {tensor.type.name} *const {tensor.name} = ({tensor.type.name} *)(void *)(arena + {tensor.offset});\n"
         for tensor in program.temporaries
@@ -98,21 +99,21 @@ def body(program: Program) -> str:
 
 
 def plain(text: str) -> str:
-    """Text that ends no comment, and no line."""
+    """The text made safe for a C comment on one line."""
     return text.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/").replace("\n", " ")
 
 
 def statements(text: str) -> str:
-    """Statements, one a line."""
+    """The statements with one on each line, long ones folded."""
     return "".join("\n".join(folded(line, "    ")) + "\n" for line in text.splitlines())
 
 
 SIGNATURE = re.compile(r"^static [^\n{;]*\([^{};]*\)$", re.M)
-"""The head of a function."""
+"""Matches the head of a function definition."""
 
 
 def tidy(code: str) -> str:
-    """Code with its long lines folded, the heads of functions between parameters."""
+    """The code with long lines folded, and heads of functions broken between parameters."""
     lines: list[str] = []
     for line in SIGNATURE.sub(head, code).splitlines():
         margin = " " * (len(line) - len(line.lstrip()))
@@ -122,22 +123,22 @@ def tidy(code: str) -> str:
 
 
 def head(match: re.Match[str]) -> str:
-    """The head of a function in lines."""
+    """The head of a function, folded into lines."""
     name, _, parameters = " ".join(match[0].split()).partition("(")
     unbroken = ", ".join(parameter.replace(" ", "\xa0") for parameter in parameters.split(", "))
     return "\n".join(folded(f"{name}({unbroken}", "    ")).replace("\xa0", " ")
 
 
 def folded(text: str, margin: str) -> list[str]:
-    """A text in lines of at most 110 characters, all but the first behind a margin."""
+    """The text in lines of at most 110 characters, all but the first indented by `margin`."""
     return wrap(text, 110, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False)
 
 
 def comment(text: str) -> str:
-    """A comment, in lines of at most 110 characters."""
+    """A C comment in lines of at most 110 characters."""
     return "\n".join(folded(f"/* {plain(text)} */", "   ")) + "\n"
 
 
 def parameter(tensor: Tensor) -> str:
-    """An input or output as a parameter of a function."""
+    """An input or output as a parameter declaration."""
     return f"{'const ' if tensor.place == 'input' else ''}{tensor.type.name} *{tensor.name}"

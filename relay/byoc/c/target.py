@@ -14,7 +14,7 @@ from relay.byoc.c.export import code, header, read
 
 @dataclass(frozen=True)
 class CTarget(Target):
-    """Write `@main` (stage 0 or 1: `relay` and `qnn` ops) as one C99 file with its header at the start."""
+    """Write `@main` (of `relay` and `qnn` ops) as one C99 file that begins with its header."""
 
     name = "c"
 

@@ -1,4 +1,4 @@
-"""The system's C compiler: where it is, and how it is called."""
+"""Finds and runs the system's C compiler."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from relay.errors import Unsupported
 
 CANDIDATES = ("cc", "gcc", "clang")
 STANDARD = ("-std=c99", "-ffp-contract=off")
-"""What the code is written in: no product and sum may become one rounding."""
+"""The flags that every compilation needs: C99, and no contraction of a product and a sum to one rounding."""
 STRICT = ("-Wall", "-Wextra", "-Werror", "-Wconversion", "-pedantic")
-"""The warnings that it is free of."""
+"""Flags with the warnings of which the generated code is free."""
 
 
 def find(chosen: str = "", triple: str = "") -> list[str] | None:
-    """The compiler's command: the one chosen, that of `RELAY_CC`, or the first there is of cc, gcc and clang; for a
-    machine of another kind `TRIPLE-gcc`, as "aarch64-linux-gnu-gcc"."""
+    """The compiler's command as a list: the chosen one, that of `RELAY_CC`, or the first installed of cc, gcc and
+    clang; for another architecture `TRIPLE-gcc`, such as "aarch64-linux-gnu-gcc". None if it is not installed."""
     wanted = shlex.split(chosen or os.environ.get("RELAY_CC", ""))
     if wanted:
         return wanted if shutil.which(wanted[0]) else None
@@ -32,15 +32,15 @@ def find(chosen: str = "", triple: str = "") -> list[str] | None:
 
 
 def is_here(triple: str) -> bool:
-    """Whether the machine is one of this kind, or not known."""
+    """Whether the triple names this machine's architecture, or is empty."""
     return not triple or triple.partition("-")[0] == platform.machine()
 
 
 def shared_object(text: str, flags: Sequence[str], chosen: str = "", triple: str = "") -> bytes:
-    """The shared object of one C file. Raises Unsupported if there is no compiler, it refuses, or makes code for
-    another machine than that of the triple.
+    """Compile a C file to a shared object. Raises Unsupported if there is no compiler, it fails, or it generates code
+    for another machine than that of the triple.
 
-    The same text and flags give the same bytes: no path is part of them.
+    The same text and flags give the same bytes, since no path is part of them.
     """
     command = find(chosen, triple)
     if command is None:
@@ -63,7 +63,7 @@ def shared_object(text: str, flags: Sequence[str], chosen: str = "", triple: str
 
 
 def missing(chosen: str = "", triple: str = "") -> str:
-    """What is not there, in words."""
+    """A message that no C compiler is installed."""
     wanted = chosen or os.environ.get("RELAY_CC", "")
     return f"the C compiler {wanted} is not installed" if wanted else f"no C compiler{for_machine(triple)} is installed"
 

@@ -1,1 +1,1 @@
-"""External compiler `onednn`: regions as lists of oneDNN primitives, run by calling its C library."""
+"""External compiler `onednn`: regions become lists of oneDNN primitives, run through its C library."""

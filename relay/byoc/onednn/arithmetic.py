@@ -1,4 +1,4 @@
-"""Steps that compute on each element, or along axes."""
+"""Code generators of `onednn` for elementwise ops, reductions and softmax."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ def binary_refusal(op: relay.BinaryOp) -> str | None:
 
 
 def broadcast_refusal(lhs: SSAValue, rhs: SSAValue, result: SSAValue) -> str | None:
-    """oneDNN broadcasts the second operand only; where it can, sides are exchanged."""
+    """The reason why operands cannot be broadcast, if both are: oneDNN broadcasts the second one only, and operands may
+    be exchanged."""
     if shape(result) not in (shape(lhs), shape(rhs)):
         return "both operands are broadcast"
     return None
 
 
 def pair(lhs: Tensor, rhs: Tensor, result: Tensor) -> tuple[Tensor, Tensor, bool]:
-    """Both operands with the rank of the result, the one that is broadcast last; whether they are exchanged."""
+    """Both operands with the rank of the result, the broadcast one last, and whether they were exchanged."""
     width = len(result.shape)
     if lhs.shape != result.shape:
         return rhs.expanded(width), lhs.expanded(width), True
@@ -42,7 +43,7 @@ def pair(lhs: Tensor, rhs: Tensor, result: Tensor) -> tuple[Tensor, Tensor, bool
 
 
 def binary(algorithm: str) -> Row[Writer]:
-    """A difference whose sides are exchanged is negated."""
+    """A generator of an elementwise binary primitive; a difference whose operands are exchanged is negated."""
 
     def write(writer: Writer, op: relay.BinaryOp) -> None:
         result = writer.define(op.result)
@@ -82,7 +83,7 @@ def limits(bounds: Bounds) -> tuple[float, float]:
 
 
 def write_clip(writer: Writer, op: relay.ClipOp) -> None:
-    """Codes by way of floats."""
+    """Generate a clip; quantized values are clipped as floats."""
     source, bounds = writer.read(op.input), limits(clip_bounds(op))
     if dtype(op.input) not in CODE_TYPES:
         eltwise(writer, "clip", source, writer.define(op.result), *bounds)
@@ -111,7 +112,8 @@ def clipped(bounds: Bounds) -> Post:
 
 
 def write_sum(writer: Writer, op: qnn.AddOp | qnn.SubtractOp) -> None:
-    """`scale * lhs +- scale * rhs` of the codes as they are; zero points are one number, added afterwards."""
+    """Generate `lhs_scale * lhs +- rhs_scale * rhs` of the quantized values; the zero points are one offset that is
+    added afterwards."""
     left, right, target = sides(op)
     result = writer.define(op.result)
     sign, algorithm = (-1.0, "sub") if isinstance(op, qnn.SubtractOp) else (1.0, "add")
@@ -126,7 +128,7 @@ def write_sum(writer: Writer, op: qnn.AddOp | qnn.SubtractOp) -> None:
 
 
 def write_product(writer: Writer, op: qnn.MulOp) -> None:
-    """By way of floats."""
+    """Generate a quantized product, computed in floats."""
     left, right, target = sides(op)
     result = writer.temporary(shape(op.result), FLOAT)
     first, second, _ = pair(writer.real(op.lhs, left), writer.real(op.rhs, right), result)
@@ -177,7 +179,7 @@ def code_curve(algorithm: str) -> Row[Writer]:
 
 
 def write_softmax(writer: Writer, op: qnn.SoftmaxOp) -> None:
-    """beta scales the input."""
+    """Generate a quantized softmax; beta is multiplied into the input's scale."""
     real = writer.real(op.input, Codes(op.input_scale.value.data * op.beta.value.data, 0))
     result = writer.temporary(shape(op.input), FLOAT)
     writer.emit(Step("softmax", (real,), result, "softmax"))
@@ -199,7 +201,7 @@ def kept(source: Tensor, axes: Sequence[int]) -> tuple[int, ...]:
 
 
 def reduce(writer: Writer, algorithm: str, source: Tensor, axes: Sequence[int], result: Tensor) -> None:
-    """The mean over height and width is a pool, which is faster."""
+    """Generate a reduction; the mean over height and width is generated as a pool, which is faster."""
     view = Tensor.whole(result.buffer, kept(source, axes), result.dtype)
     if view.shape == source.shape:
         writer.reorder(source, view)

@@ -1,4 +1,4 @@
-"""The compiler `onednn`: a region becomes a list of oneDNN primitives."""
+"""The compiler `onednn`: compiles a region to a list of oneDNN primitives."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from relay.errors import Unsupported
 
 @dataclass(frozen=True)
 class OneDnnCompiler(ThreadedCompiler):
-    """oneDNN's primitives on the CPU, called through its C API.
+    """Runs oneDNN's primitives on the CPU through its C API.
 
-    Its convolutions of codes are not exact on x86 processors without VNNI: there, they are computed in float32.
+    oneDNN's quantized convolutions are not exact on x86 processors without VNNI: there, they are computed in float32.
     """
 
     name: ClassVar[str] = "onednn"

@@ -1,4 +1,4 @@
-"""Pools, resized images, and steps that move numbers."""
+"""Code generators of `onednn` for pools, resized images, and ops that move elements."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def write_resize(writer: Writer, op: relay.Resize2dOp) -> None:
 
 
 def write_reshape(writer: Writer, op: relay.ReshapeOp) -> None:
-    """The same buffer."""
+    """Generate nothing: the result is a view of the same buffer."""
     source = writer.read(op.input)
     writer.values[op.result] = Tensor.whole(source.buffer, shape(op.result), source.dtype)
 
@@ -70,7 +70,7 @@ def write_slice(writer: Writer, op: relay.StridedSliceOp) -> None:
 
 
 def write_pad(writer: Writer, op: relay.PadOp) -> None:
-    """The filler everywhere, then the input inside."""
+    """Generate a copy of the filler to the whole result, then of the input to its inside."""
     result, source = writer.define(op.result), writer.read(op.input)
     filler = writer.constant(np.full(result.shape, to_numpy(op.pad_value)))
     writer.reorder(filler, result)

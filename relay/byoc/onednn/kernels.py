@@ -1,4 +1,4 @@
-"""Every kind of kernel that is written."""
+"""The table of all code generators of `onednn`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ KERNELS = Kernels(
 
 
 def program(region: Region, saturates: bool = False) -> Program:
-    """The program of a region; `saturates`: for a processor whose convolutions of codes are not exact. Raises
-    Unsupported, naming the op's place, for what is refused."""
+    """The oneDNN program of a region. `saturates` says that quantized convolutions are not exact on the target, so that
+    they are computed in float32. Raises Unsupported, naming the op's location, for an op that is not supported."""
     writer = Writer(region, saturates)
     for kernel in region.kernels:
         KERNELS.write(writer, kernel)

@@ -1,4 +1,4 @@
-"""oneDNN's C library (API 3) by ctypes: what is used of it, with its statuses as errors.
+"""oneDNN's C library (API 3), called through ctypes, with error statuses raised as exceptions.
 
 Source: oneDNN's `dnnl.h` and `dnnl_types.h`, whose numbers stay the same within version 3.
 """
@@ -18,7 +18,7 @@ from relay.errors import Unsupported
 from relay.plug_ins import installation
 
 VARIABLE = "RELAY_ONEDNN"
-"""The environment variable that names the library's file, where it is not found by itself."""
+"""The environment variable with the path of the library, if it is not found otherwise."""
 NAMES = ("libdnnl.so.3", "libdnnl.3.dylib", "dnnl.dll")
 MAJOR = 3
 
@@ -60,7 +60,7 @@ Dims = c_int64 * MOST_AXES
 
 
 class Argument(Structure):
-    """`dnnl_exec_arg_t`."""
+    """The structure `dnnl_exec_arg_t`."""
 
     _fields_ = (("arg", c_int), ("memory", c_void_p))
 
@@ -70,7 +70,7 @@ class Version(Structure):
 
 
 def candidates() -> list[str]:
-    """Where the library may be: named by the environment, installed by pip, known to the system."""
+    """Possible paths of the library: from the environment, installed by pip, known to the system."""
     named = os.environ.get(VARIABLE)
     folders = (Path(sys.prefix) / "lib", Path(sys.prefix) / "Library" / "bin")
     installed = [str(folder / name) for folder in folders for name in NAMES if (folder / name).exists()]
@@ -80,7 +80,7 @@ def candidates() -> list[str]:
 
 @cache
 def open_library() -> ctypes.CDLL:
-    """The library. Raises Unsupported if there is none of version 3."""
+    """Load the library. Raises Unsupported if none of version 3 is found."""
     for name in candidates():
         try:
             found = ctypes.CDLL(name)
@@ -105,20 +105,21 @@ class Library:
         self.call("stream_create", byref(self.stream), self.engine, c_uint(IN_ORDER))
 
     def call(self, name: str, *arguments: object) -> None:
-        """A function that gives a status."""
+        """Call a function that returns a status. Raises Unsupported for an error."""
         status = int(getattr(self.library, f"dnnl_{name}")(*arguments))
         if status:
             what = STATUSES[status] if status < len(STATUSES) else f"status {status}"
             raise Unsupported(f"oneDNN: dnnl_{name}", what, "leave the op to the host, or install another version")
 
     def make(self, name: str, *arguments: object) -> c_void_p:
-        """A function that makes an object."""
+        """Call a function that creates an object, and return the object."""
         made = c_void_p()
         self.call(name, byref(made), *arguments)
         return made
 
     def description(self, shape: Sequence[int], dtype: str, strides: Sequence[int] | None) -> c_void_p:
-        """A memory descriptor; without strides the primitive may choose the format. Rank 0 is a vector of one."""
+        """A memory descriptor; without strides the primitive may choose the format. Rank 0 becomes a vector of one
+        element."""
         dims, type = list(shape) or [1], c_int(TYPES[dtype])
         if strides is None:
             return self.make("memory_desc_create_with_tag", c_int(len(dims)), Dims(*dims), type, c_int(ANY_FORMAT))
@@ -131,7 +132,8 @@ class Library:
     def attributes(
         self, scales: Sequence[tuple[int, int]], zero_points: Sequence[int], post: Sequence[tuple[str, float, float]]
     ) -> c_void_p:
-        """Attributes: arguments that have scales (with their masks), those with zero points, and what follows."""
+        """Primitive attributes: arguments with scales (and their masks), arguments with zero points, and elementwise
+        post-ops."""
         made = self.make("primitive_attr_create")
         for argument, mask in scales:
             self.call("primitive_attr_set_scales_mask", made, c_int(argument), c_int(mask))
@@ -151,7 +153,8 @@ class Library:
         self.call("stream_wait", self.stream)
 
     def limit(self, threads: int) -> int:
-        """Set how many threads OpenMP takes for what this thread calls; what it was, 0 where it cannot be known."""
+        """Set the number of threads that OpenMP uses for calls of this thread. Returns the former number, or 0 if
+        unknown."""
         try:
             former = int(self.library.omp_get_max_threads())
             self.library.omp_set_num_threads(c_int(threads))

@@ -1,4 +1,4 @@
-"""Runs programs of `onednn` by the C library. Imports nothing of the compiler."""
+"""Runs programs of `onednn` through the C library. Imports nothing of the compiler."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from relay.runtime.memory import Array, aligned_bytes
 
 
 class Session(programs.ProgramLoader):
-    """A program with its primitives. It computes on the tensors given, none is copied; threads wait for each other,
-    as primitives write intermediate results to the memory of the session."""
+    """A program with its primitives, which work on the caller's tensors without copies. Concurrent calls are
+    serialized, since primitives write intermediate results to the session's memory."""
 
     kind: ClassVar[str] = KIND
 

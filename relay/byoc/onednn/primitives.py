@@ -1,4 +1,4 @@
-"""A step of a program as a primitive of the library: its descriptor by kind, its attributes and arguments."""
+"""Creates the library's primitive for a step of a program, with its attributes and arguments."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ITEM = {"float32": 4, "int32": 4, "int8": 1, "uint8": 1}
 
 
 class Memories:
-    """The library's memory objects, by tensor; those of a buffer can be moved to another address."""
+    """The library's memory objects by tensor; those of a buffer can be moved to another address."""
 
     def __init__(self, library: Library, addresses: Sequence[int]) -> None:
         self.library = library
@@ -52,13 +52,13 @@ class Memories:
         return self._made[tensor]
 
     def array(self, array: Array) -> c_void_p:
-        """Numbers that the memories keep."""
+        """A memory object for an array, which is kept alive."""
         self.kept.append(np.require(array, requirements=["C"]))
         whole = Tensor.whole(0, array.shape, array.dtype.name)
         return self.library.memory(self.description(whole), self.kept[-1].ctypes.data)
 
     def move(self, buffer: int, address: int) -> None:
-        """From here on the buffer lies there."""
+        """Move the memory objects of a buffer to another address."""
         if self.addresses[buffer] != address:
             self.addresses[buffer] = address
             for memory, offset in self._of_buffer.get(buffer, ()):
@@ -170,12 +170,12 @@ KINDS: dict[str, Describe] = {
 
 
 def mask(scaling: Scaling) -> int:
-    """A bit for each axis along which the scale changes."""
+    """The mask of a scale: a bit for each axis along which it varies."""
     return 0 if len(scaling.scale) == 1 else sum(1 << axis for axis in scaling.axes)
 
 
 def build(library: Library, memories: Memories, step: Step) -> Primitive:
-    """The primitive of a step; constant weights are brought into the format that it wants."""
+    """Create the primitive of a step; constant weights are reordered to the format that it prefers."""
     scales = [(ARGUMENTS[name], mask(scaling)) for name, scaling in step.scalings.items()]
     zero_points = [ARGUMENTS[name] for name, scaling in step.scalings.items() if scaling.zero_point]
     description = KINDS[step.kind](library, memories, step, library.attributes(scales, zero_points, step.post))
@@ -198,7 +198,7 @@ def build(library: Library, memories: Memories, step: Step) -> Primitive:
 
 
 def weights_of(library: Library, memories: Memories, description: c_void_p, weights: Tensor) -> c_void_p:
-    """The weights in the primitive's own format."""
+    """The weights, reordered to the primitive's preferred format."""
     query = library.library.dnnl_primitive_desc_query_md
     wanted = c_void_p(query(description, c_int(WEIGHTS_QUERY), c_int(0)))
     size = int(library.library.dnnl_memory_desc_get_size(wanted))

@@ -1,4 +1,4 @@
-"""Convolutions and products with matrices."""
+"""Code generators of `onednn` for convolutions and matrix products."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LARGEST = float(np.finfo(np.float32).max)
 
 
 def refusal(product: Product) -> str | None:
-    """Why a product is not written, None if it is."""
+    """The reason why a product is not supported; None if it is."""
     if product.window is None and rank(product.data) < 2:
         return "its input is a vector"
     if dtype(product.result).name not in (FLOAT, *CODES):
@@ -66,7 +66,8 @@ def _convolution(writer: Writer, product: Product, window: Window) -> None:
 def _wide_convolution(
     writer: Writer, product: Product, found: Quantization, options: Mapping[str, Sequence[int]]
 ) -> None:
-    """Of codes, as floats that are integers: sums below 2^24 are exact. Then scales and the bias of each channel."""
+    """Generate a quantized convolution in floats, which is exact for sums below 2^24; then apply the scales and the
+    bias of each channel."""
     source = writer.real(product.data, Codes(1.0, found.input.zero_point))
     sums, result = (writer.temporary(shape(product.result), FLOAT) for _ in range(2))
     weights = writer.constant(_channels_first(product).astype(np.float32))
@@ -85,7 +86,7 @@ def _wide_convolution(
 
 
 def _channels_first(product: Product) -> Numbers:
-    """[out, in, h, w], with groups [group, out, in, h, w]."""
+    """The kernel as [out, in, h, w]; with groups as [group, out, in, h, w]."""
     kernel, groups = product.kernel, product.groups
     if product.depthwise:
         height, width, channels, multiplier = kernel.shape
@@ -95,7 +96,7 @@ def _channels_first(product: Product) -> Numbers:
 
 
 def _dense(writer: Writer, product: Product) -> None:
-    """Two axes; others are folded into the first."""
+    """Generate a matrix product; further axes of the data are folded into the first."""
     source, result = writer.read(product.data), writer.define(product.result)
     weights = writer.constant(product.kernel).permuted((1, 0))
     writer.emit(
@@ -117,7 +118,7 @@ def _folded(found: Tensor) -> Tensor:
 
 
 def _bias(writer: Writer, product: Product, dims: Sequence[int]) -> Tensor | None:
-    """In real units: oneDNN adds it to scaled sums."""
+    """The bias in real units, since oneDNN adds it to scaled sums."""
     if product.bias is None:
         return None
     bias: Array = product.bias
@@ -128,7 +129,7 @@ def _bias(writer: Writer, product: Product, dims: Sequence[int]) -> Tensor | Non
 
 
 def _scalings(product: Product, axes: tuple[int, ...]) -> dict[str, Scaling]:
-    """Scales of the kernel lie along these axes."""
+    """The scales and zero points of the arguments; the kernel's scales vary along these axes."""
     if product.quantization is None:
         return {}
     found = product.quantization
@@ -140,7 +141,7 @@ def _scalings(product: Product, axes: tuple[int, ...]) -> dict[str, Scaling]:
 
 
 def _clamp(product: Product) -> tuple[tuple[str, float, float], ...]:
-    """In real units, before the result is scaled."""
+    """The clamp as a post-op, in real units, since it precedes the scaling of the result."""
     low, high = product.low, product.high
     if low is None and high is None:
         return ()

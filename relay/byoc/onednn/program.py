@@ -1,6 +1,6 @@
-"""`Program`: what a region is for oneDNN: tensors, constants, and steps that each become one primitive.
+"""`Program`: a region as oneDNN runs it: tensors, constants, and steps that each become one primitive.
 
-Compiler and loader share this format; it needs numpy only.
+Compiler and loader share this format; it only needs numpy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ KIND = "onednn 1"
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A view of a buffer: `strides` in elements, `offset` in elements."""
+    """A view of a buffer, with `strides` and `offset` in elements."""
 
     buffer: int
     shape: tuple[int, ...]
@@ -30,7 +30,7 @@ class Tensor:
 
     @staticmethod
     def whole(buffer: int, shape: Sequence[int], dtype: str) -> Tensor:
-        """All of a buffer, in row-major order."""
+        """The tensor that covers a whole buffer in row-major order."""
         strides: list[int] = []
         step = 1
         for size in reversed(shape):
@@ -39,7 +39,7 @@ class Tensor:
         return Tensor(buffer, tuple(shape), dtype, tuple(reversed(strides)))
 
     def permuted(self, axes: Sequence[int]) -> Tensor:
-        """The same numbers with their axes in another order."""
+        """The tensor with its axes in another order."""
         return Tensor(
             self.buffer,
             tuple(self.shape[axis] for axis in axes),
@@ -49,20 +49,20 @@ class Tensor:
         )
 
     def sliced(self, begin: Sequence[int], steps: Sequence[int], shape: Sequence[int]) -> Tensor:
-        """Every `steps`-th element from `begin`."""
+        """The tensor of every `steps`-th element from `begin` on."""
         offset = self.offset + sum(b * s for b, s in zip(begin, self.strides, strict=True))
         strides = tuple(s * step for s, step in zip(self.strides, steps, strict=True))
         return Tensor(self.buffer, tuple(shape), self.dtype, strides, offset)
 
     def expanded(self, rank: int) -> Tensor:
-        """With axes of size 1 in front."""
+        """The tensor with axes of size 1 added in front."""
         more = rank - len(self.shape)
         return Tensor(self.buffer, (1,) * more + self.shape, self.dtype, (0,) * more + self.strides, self.offset)
 
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """How a tensor of codes is read or written: `scale * (code - zero_point)`; several scales lie along `axes`."""
+    """The quantization of a tensor, `scale * (code - zero_point)`; several scales vary along `axes`."""
 
     scale: tuple[float, ...] = (1.0,)
     zero_point: int = 0
@@ -76,7 +76,8 @@ class Scaling:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One primitive. `kind` is the primitive's; `algorithm` the name of one of its algorithms, `options` its numbers.
+    """One primitive: `kind` is its kind, `algorithm` the name of an algorithm of that kind, `options` its numeric
+    parameters.
 
     `post` are elementwise functions of the result in float32, before it is scaled: name, alpha, beta.
     """
@@ -89,7 +90,7 @@ class Step:
     bias: Tensor | None = None
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     scalings: Mapping[str, Scaling] = field(default_factory=dict[str, Scaling])
-    """By argument: "src", "src1", "weights", "dst"."""
+    """The scalings by argument: "src", "src1", "weights", "dst"."""
     post: tuple[tuple[str, float, float], ...] = ()
 
     def __str__(self) -> str:
@@ -103,7 +104,8 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Buffers by number: their bytes; constants by buffer; the buffers of inputs and outputs."""
+    """A program: the sizes of its buffers in bytes, constants by buffer index, the buffers of inputs and outputs, and
+    the steps."""
 
     sizes: list[int]
     constants: dict[int, Array]
@@ -113,18 +115,18 @@ class Program:
 
     @property
     def listing(self) -> str:
-        """The steps as text, one a line."""
+        """The steps as text, one per line."""
         return "".join(f"{step}\n" for step in self.steps)
 
     def pack(self) -> bytes:
-        """The artifact: constants by the number of their buffer."""
+        """The bytes of the artifact, with constants named by buffer index."""
         rest = {name: getattr(self, name) for name in ("sizes", "inputs", "outputs")}
         steps = [asdict(step) for step in self.steps]
         return pack(KIND, {**rest, "steps": steps}, {str(number): array for number, array in self.constants.items()})
 
     @staticmethod
     def of(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Program:
-        """The program of an artifact, as `unpack` gives it."""
+        """The program of an artifact's header and arrays, as `unpack` returns them."""
         constants = {int(number): array for number, array in arrays.items()}
         steps = [_step(row) for row in header["steps"]]
         return Program(header["sizes"], constants, header["inputs"], header["outputs"], steps)

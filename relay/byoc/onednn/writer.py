@@ -1,4 +1,4 @@
-"""`Writer`: a region's values as tensors of a oneDNN program, and the steps between them."""
+"""`Writer`: builds a oneDNN program from a region's values and ops."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from relay.dialects.op import rank, shape, tensor
 FLOAT = "float32"
 CODES = ("int8", "uint8")
 TO_FIRST = (0, 3, 1, 2)
-"""oneDNN's images have their channels first in the order of axes; in memory they stay last."""
+"""The permutation of NHWC images: oneDNN's logical order of axes is NCHW; in memory channels stay last."""
 MOST_AXES = 6
-"""Of elementwise primitives; reorders take more."""
+"""The maximum rank of elementwise primitives; reorders support more."""
 
 
 def dtype(value: SSAValue) -> np.dtype[Any]:
@@ -27,7 +27,8 @@ def dtype(value: SSAValue) -> np.dtype[Any]:
 
 
 def type_refusal(op: Operation, *allowed: str) -> str | None:
-    """Why an op is not written whose operands and results are not all of these types, or have too many axes."""
+    """The reason why an op is not supported, if an operand or result has none of the allowed types or too many axes;
+    else None."""
     for value in (*op.operands, *op.results):
         if dtype(value).name not in allowed:
             return f"it computes with {dtype(value)}"
@@ -41,12 +42,12 @@ def scaling(codes: Codes) -> Scaling:
 
 
 class Writer:
-    """The program of one region."""
+    """Builds the program of one region."""
 
     def __init__(self, region: Region, saturates: bool = False) -> None:
         self.region = region
         self.saturates = saturates
-        """Whether convolutions of codes are computed in float32."""
+        """Whether quantized convolutions are computed in float32."""
         self._sizes: list[int] = []
         self._constants: dict[int, Array] = {}
         self.values: Values[Tensor] = Values(region, self.constant)
@@ -54,7 +55,7 @@ class Writer:
         self._inputs = [self.define(value).buffer for value in region.inputs]
 
     def finish(self) -> Program:
-        """The program; outputs that are not a buffer of their own are copied to one."""
+        """The finished program; outputs that are not a whole buffer of their own are copied to one."""
         outputs: list[int] = []
         for value in self.region.outputs:
             found = self.read(value)
@@ -71,7 +72,7 @@ class Writer:
         return len(self._sizes) - 1
 
     def temporary(self, dims: Sequence[int], type: str) -> Tensor:
-        """A tensor in a buffer of its own."""
+        """A new tensor in a buffer of its own."""
         size = int(np.prod(dims, dtype=np.int64)) * np.dtype(type).itemsize
         return Tensor.whole(self._buffer(size), dims, type)
 
@@ -81,7 +82,7 @@ class Writer:
         return made
 
     def define(self, value: SSAValue) -> Tensor:
-        """The tensor of a result or of an argument of the function."""
+        """The new tensor of a result or of an argument of the function."""
         made = self.temporary(shape(value), dtype(value).name)
         self.values[value] = made
         return made
@@ -91,7 +92,7 @@ class Writer:
         return self.values[value]
 
     def image(self, found: Tensor) -> Tensor:
-        """An NHWC tensor as oneDNN sees it."""
+        """An NHWC tensor in oneDNN's logical order of axes."""
         return found.permuted(TO_FIRST)
 
     def emit(self, step: Step) -> None:
@@ -101,11 +102,11 @@ class Writer:
         self.emit(Step("reorder", (source,), result, scalings=scalings or {}))
 
     def real(self, value: SSAValue, codes: Codes) -> Tensor:
-        """Codes as floats."""
+        """The quantized value dequantized to floats, in a new tensor."""
         made = self.temporary(shape(value), FLOAT)
         self.reorder(self.read(value), made, {"src": scaling(codes)})
         return made
 
     def coded(self, source: Tensor, value: SSAValue, codes: Codes) -> None:
-        """The value: these floats as codes."""
+        """Define the value by quantizing a tensor of floats."""
         self.reorder(source, self.define(value), {"dst": scaling(codes)})

@@ -1,1 +1,1 @@
-"""External compiler `onnxruntime`: regions as ONNX models, run by ONNX Runtime."""
+"""External compiler `onnxruntime`: regions become ONNX models, run by ONNX Runtime."""

@@ -1,4 +1,4 @@
-"""Nodes that compute on each element, or along axes."""
+"""Code generators of `onnxruntime` for elementwise ops, reductions and softmax."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NUMBERS = (FLOAT, "int32", "int64")
 
 
 def type_refusal(op: Operation, *allowed: str) -> str | None:
-    """Why an op is not written whose operands and results are not all of these types."""
+    """The reason why an op is not supported, if an operand or result has none of these types; else None."""
     for value in (*op.operands, *op.results):
         if dtype(value).name not in allowed:
             return f"it computes with {dtype(value)}"
@@ -34,7 +34,7 @@ def type_refusal(op: Operation, *allowed: str) -> str | None:
 
 
 def layout_refusal(op: Operation) -> str | None:
-    """Operands that are computed have the rank of the result, or are of lower rank than images."""
+    """The reason why an op on images is not supported, if another computed operand has a lower rank; else None."""
     ranks = {rank(value) for value in op.operands if constant_of(value) is None}
     return "an image is computed with a tensor of lower rank" if 4 in ranks and len(ranks) > 1 else None
 
@@ -42,7 +42,8 @@ def layout_refusal(op: Operation) -> str | None:
 def each(
     kind: str | Callable[[Graph, list[str]], str], *types: str, check: Callable[[Any], str | None] | None = None
 ) -> Row[Graph]:
-    """A node, or what the function makes of the operands' names, on each element of tensors of these types."""
+    """A generator for an elementwise op on these types: it appends a node of this kind, or calls a function with the
+    names of the operands."""
 
     def refusal(op: Operation) -> str | None:
         found = type_refusal(op, *types) or layout_refusal(op)
@@ -69,7 +70,8 @@ def compared(kind: str) -> Row[Graph]:
 
 
 def nonzero(op: relay.DivideOp | relay.FloorDivideOp) -> str | None:
-    """Dividing integers by 0 stops the process; relay gives 0."""
+    """The reason why an integer division is not supported: ONNX Runtime stops the process at a divisor of 0, relay
+    gives 0."""
     if dtype(op.rhs).kind == "f":
         return None
     if isinstance(op, relay.FloorDivideOp):
@@ -79,7 +81,8 @@ def nonzero(op: relay.DivideOp | relay.FloorDivideOp) -> str | None:
 
 
 def extreme(kind: str) -> Callable[[Graph, relay.BinaryOp], None]:
-    """Codes by way of int32: ONNX Runtime's Max and Min take none."""
+    """A generator of Max or Min; quantized values are computed in int32, since ONNX Runtime's kernels take no 8-bit
+    types."""
 
     def write(graph: Graph, op: relay.BinaryOp) -> None:
         first = graph.layout(op.lhs, op.rhs)
@@ -99,12 +102,12 @@ def cast(graph: Graph, name: str, type: np.dtype[Any]) -> str:
 
 
 def real(graph: Graph, name: str, source: Codes, type: np.dtype[Any]) -> str:
-    """Codes as floats."""
+    """Append a DequantizeLinear node; returns the name of its result."""
     return graph.node("DequantizeLinear", [name, *graph.quantization(source, type)])
 
 
 def coded(graph: Graph, name: str, target: Codes, type: np.dtype[Any], bounds: Bounds = (None, None)) -> str:
-    """Floats as codes."""
+    """Append a QuantizeLinear node and a clamp; returns the name of the result."""
     return clamped(graph, graph.node("QuantizeLinear", [name, *graph.quantization(target, type)]), *bounds, type)
 
 
@@ -113,13 +116,13 @@ def binary_refusal(op: qnn.QnnBinaryOp) -> str | None:
 
 
 def operands(op: qnn.QnnBinaryOp) -> tuple[tuple[SSAValue, Codes], tuple[SSAValue, Codes], Codes]:
-    """Both sides, and the scale of the result."""
+    """Both operands with their quantization, and the quantization of the result."""
     left, right = codes(op.lhs_scale, op.lhs_zero_point), codes(op.rhs_scale, op.rhs_zero_point)
     return (op.lhs, left), (op.rhs, right), codes(op.output_scale, op.output_zero_point)
 
 
 def binary(kind: str) -> Row[Graph]:
-    """QLinearAdd and QLinearMul."""
+    """A generator of QLinearAdd or QLinearMul."""
 
     def write(graph: Graph, op: qnn.QnnBinaryOp) -> None:
         *sides, target = operands(op)
@@ -161,7 +164,7 @@ def softmax_refusal(op: qnn.SoftmaxOp) -> str | None:
 
 
 def write_softmax(graph: Graph, op: qnn.SoftmaxOp) -> None:
-    """beta scales the input."""
+    """Generate a quantized softmax; beta is multiplied into the input's scale."""
     type = dtype(op.input)
     source = Codes(float(np.float32(op.input_scale.value.data * op.beta.value.data)), 0)
     target = Codes(1 / 256, 0 if type == np.uint8 else -128)
@@ -215,7 +218,7 @@ def mean_refusal(op: qnn.MeanOp) -> str | None:
 
 
 def write_mean(graph: Graph, op: qnn.MeanOp) -> None:
-    """Over height and width QLinearGlobalAveragePool, else by way of floats."""
+    """Generate a quantized mean: QLinearGlobalAveragePool over height and width, else a mean in floats."""
     type, source = dtype(op.input), codes(op.input_scale, op.input_zero_point)
     target = codes(op.output_scale, op.output_zero_point)
     if op.axes() == (1, 2) and rank(op.input) == 4:
@@ -250,7 +253,7 @@ def reduction(kind: str, *types: str) -> Row[Graph]:
 
 
 def position(kind: str) -> Row[Graph]:
-    """ArgMax and ArgMin, which count in int64."""
+    """A generator of ArgMax or ArgMin, whose results are int64 and are cast."""
 
     def write(graph: Graph, op: relay.ArgOp) -> None:
         (axis,) = op.axes()
@@ -301,7 +304,7 @@ def floor_quotient(graph: Graph, names: list[str]) -> str:
 
 
 def never(reason: str) -> Row[Graph]:
-    """An op that is not written."""
+    """The row of an op that is never supported, for this reason."""
 
     def write(graph: Graph, op: Operation) -> None:
         raise AssertionError(f"{op.name} is refused")

@@ -1,4 +1,4 @@
-"""The compiler `onnxruntime`: a region becomes an ONNX model, which ONNX Runtime runs on the CPU."""
+"""The compiler `onnxruntime`: compiles a region to an ONNX model, which ONNX Runtime runs on the CPU."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ PACKAGES = ("onnx", "onnxruntime")
 
 @dataclass(frozen=True)
 class OnnxRuntimeCompiler(ThreadedCompiler):
-    """ONNX Runtime's CPU kernels; int8 is computed as uint8, 128 higher.
+    """Runs ONNX Runtime's CPU kernels; int8 values are computed as uint8, increased by 128.
 
-    Its kernels for int8 weights add two products in 16 bits, saturating, on x86 processors without VNNI: there, weights
-    are uint8, and sums exact. `unsigned_weights` decides otherwise: with VNNI, True takes several times longer.
+    On x86 processors without VNNI its kernels for int8 weights add two products in 16 bits with saturation; there,
+    weights are uint8, so that sums are exact. `unsigned_weights` overrides this choice; True takes several times longer
+    on processors with VNNI.
     """
 
     name: ClassVar[str] = "onnxruntime"

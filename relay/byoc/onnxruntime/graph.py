@@ -1,7 +1,7 @@
 """An ONNX model under construction: the values of a region by name and layout, and the nodes between them.
 
 Images are NHWC in relay and NCHW in ONNX. A value of rank 4 may be there in either layout or in both: a transposition
-is made when a node wants the layout that is not there, at most once for each value.
+is inserted when a node needs the missing layout, at most once for each value.
 
 int8 values are uint8 in the model, 128 higher, and so are their zero points: ONNX Runtime multiplies int8 with int8
 many times slower than uint8 with int8 on x86. Only the model's own inputs and outputs are int8.
@@ -25,7 +25,7 @@ from relay.dialects.op import shape, tensor
 from relay.errors import Unsupported
 
 CONTRIB = "com.microsoft"
-"""The domain of ONNX Runtime's own operators, among them those on codes that ONNX has no name for."""
+"""The domain of ONNX Runtime's own operators, among them operators on quantized values that ONNX itself lacks."""
 OPSET, IR_VERSION = 18, 9
 TO_FIRST, TO_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
 MOST_BYTES = (1 << 31) - 1
@@ -36,12 +36,12 @@ SIGN = 128
 
 
 def stored(type: np.dtype[Any]) -> np.dtype[Any]:
-    """The type that the model has for tensors of this type."""
+    """The type that tensors of this type have in the model: uint8 for int8."""
     return np.dtype(np.uint8) if type == INT8 else type
 
 
 def moved(array: Array) -> Array:
-    """Numbers as the model has them."""
+    """An array as the model stores it: int8 as uint8, increased by 128."""
     return (array.astype(np.int16) + SIGN).astype(np.uint8) if array.dtype == INT8 else array
 
 
@@ -50,12 +50,12 @@ def dtype(value: SSAValue) -> np.dtype[Any]:
 
 
 class Graph:
-    """The model of one region. `first` says everywhere that a layout has the channels first."""
+    """Builds the ONNX model of one region. In all methods `first` says that a value has its channels first (NCHW)."""
 
     def __init__(self, region: Region, unsigned_weights: bool = False) -> None:
         self.region = region
         self.weights = np.dtype(np.uint8) if unsigned_weights else INT8
-        """The type of the kernels of products of codes."""
+        """The type of the quantized kernels of products."""
         self.scales = find_scales(region)
         self._nodes: list[NodeProto] = []
         self._constants: list[TensorProto] = []
@@ -74,7 +74,7 @@ class Graph:
 
     @property
     def listing(self) -> str:
-        """The nodes as text, one a line: result = Kind operands attributes."""
+        """The nodes as text, one per line: result = Kind operands attributes."""
         lines: list[str] = []
         for node in self._nodes:
             attributes = "".join(f" {a.name}={helper.get_attribute_value(a)}" for a in node.attribute)
@@ -82,7 +82,7 @@ class Graph:
         return "".join(lines)
 
     def finish(self) -> bytes:
-        """The model's bytes. Raises Unsupported where they exceed the 2 GiB of a protocol buffer."""
+        """The model's bytes. Raises Unsupported if they exceed 2 GiB, the limit of protocol buffers."""
         outputs: list[ValueInfoProto] = []
         for index, value in enumerate(self.region.outputs):
             name = self.signed(self.read(value)) if dtype(value) == INT8 else self.read(value)
@@ -96,7 +96,7 @@ class Graph:
         return model.SerializeToString()
 
     def node(self, kind: str, inputs: Sequence[str], domain: str = "", **attributes: Any) -> str:
-        """Append a node of one output; the output's name. An absent input is ""."""
+        """Append a node with one output, and return the output's name. The name of an absent input is ""."""
         name = self._fresh(kind)
         self._nodes.append(helper.make_node(kind, list(inputs), [name], name=f"n_{name}", domain=domain, **attributes))
         return name
@@ -106,7 +106,7 @@ class Graph:
         return f"{hint}_{self._count}"
 
     def constant(self, value: npt.ArrayLike, type: np.dtype[Any] | None = None) -> str:
-        """A constant; small ones that are equal are one."""
+        """The name of a constant; small equal constants are shared."""
         array = np.asarray(value, type)
         key = array.dtype.str, array.shape, array.tobytes() if array.nbytes <= 1024 else b""
         if array.nbytes > 1024 or key not in self._shared:
@@ -118,36 +118,36 @@ class Graph:
         return self._shared[key]
 
     def number(self, value: npt.ArrayLike, type: np.dtype[Any]) -> str:
-        """A constant that is computed with tensors of this type."""
+        """The name of a constant that is combined with tensors of this type."""
         return self.constant(moved(np.asarray(value, type)))
 
     def unsigned(self, name: str) -> str:
-        """An int8 tensor as the model has it: the bits, with the highest flipped."""
+        """Append nodes that convert an int8 tensor to the model's uint8 form, by flipping the highest bit."""
         bits = self.node("Cast", [name], to=TensorProto.UINT8)
         return self.node("BitwiseXor", [bits, self.constant(np.uint8(SIGN))])
 
     def signed(self, name: str) -> str:
-        """The reverse."""
+        """Append nodes that convert the model's uint8 form back to int8."""
         bits = self.node("BitwiseXor", [name, self.constant(np.uint8(SIGN))])
         return self.node("Cast", [bits], to=TensorProto.INT8)
 
     def integers(self, values: Sequence[int]) -> str:
-        """A constant such as axes or a shape."""
+        """The name of an int64 constant, such as axes or a shape."""
         return self.constant(np.array(values, np.int64))
 
     def quantization(self, codes: Codes, type: np.dtype[Any]) -> tuple[str, str]:
-        """Scale and zero point of tensors of this type."""
+        """The names of the scale and the zero point for tensors of this type."""
         return self.constant(np.float32(codes.scale)), self.number(codes.zero_point, type)
 
     def is_first(self, value: SSAValue) -> bool:
-        """Whether the value is there with its channels first."""
+        """Whether the value is available with its channels first."""
         return (self.region.of(value), True) in self._names
 
     def define(self, value: SSAValue, name: str, first: bool = False) -> None:
         self._names[self.region.of(value), first] = name
 
     def read(self, value: SSAValue, first: bool = False) -> str:
-        """The name of an operand in this layout."""
+        """The name of an operand in this layout, appending a transposition if necessary."""
         value = self.region.of(value)
         key = value, first
         if key not in self._names:
@@ -159,7 +159,8 @@ class Graph:
         return self._names[key]
 
     def _transposed(self, value: SSAValue, first: bool) -> str:
-        """A reshape where one pixel, or one channel, makes the order of the numbers the same."""
+        """Append a transposition to the layout; a reshape, if the image has one pixel or one channel and the order of
+        elements is the same."""
         name, dims = self._names[value, not first], shape(value)
         axes = TO_FIRST if first else TO_LAST
         if dims[3] == 1 or dims[1] * dims[2] == 1:
@@ -168,7 +169,7 @@ class Graph:
         return self.node("Transpose", [name], perm=axes)
 
     def broadcast(self, value: SSAValue, rank: int, first: bool) -> str:
-        """An operand of numpy's broadcasting against this rank, in this layout."""
+        """The name of an operand broadcast to this rank, in this layout."""
         array = constant_of(value)
         if not first or len(shape(value)) == 4:
             return self.read(value, first)
@@ -179,7 +180,7 @@ class Graph:
         return self.constant(moved(array.reshape((1,) * (rank - array.ndim) + array.shape).transpose(TO_FIRST)))
 
     def layout(self, *values: SSAValue) -> bool:
-        """The layout in which an op on each element of these is computed: channels first where an operand is there
-        in that layout, and no other operand stands in the way."""
+        """Whether an elementwise op on these values is computed with channels first: if an operand is available in that
+        layout, and all computed operands are images."""
         computed = [value for value in values if constant_of(value) is None]
         return any(map(self.is_first, computed)) and all(len(shape(value)) == 4 for value in computed)

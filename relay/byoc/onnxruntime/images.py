@@ -1,4 +1,4 @@
-"""Pools and resized images."""
+"""Code generators of `onnxruntime` for pools and resized images."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from relay.dialects.op import shape
 from relay.interpreters.image import ONE, fixed_coordinates, nearest_indices
 
 HEIGHT, WIDTH = 2, 3
-"""Axes of images with their channels first."""
+"""The axes of NCHW images."""
 
 
 def write_max_pool(graph: Graph, op: relay.MaxPool2dOp) -> None:
@@ -31,7 +31,7 @@ def pool_attributes(op: relay.Pool2dOp) -> dict[str, Any]:
 
 
 def write_average_pool(graph: Graph, op: relay.AvgPool2dOp) -> None:
-    """Of codes, the mean is the same under any scale."""
+    """Generate an average pool; for quantized values any scale gives the same mean."""
     data, attributes = graph.read(op.data, first=True), pool_attributes(op)
     if dtype(op.data) in CODE_TYPES:
         scales = graph.quantization(graph.scales.get(graph.region.of(op.data), UNKNOWN), dtype(op.data))
@@ -63,7 +63,7 @@ def write_resize(graph: Graph, op: relay.Resize2dOp) -> None:
 
 
 def interpolated(graph: Graph, data: str, coordinates: tuple[Array, Array, Array], axis: int) -> str:
-    """`(1024 - w) * lower neighbour + w * upper neighbour` along an axis, in int32."""
+    """Append nodes for `(1024 - w) * lower neighbour + w * upper neighbour` along an axis, in int32."""
     weight, lower, upper = coordinates
     dims = (-1, 1) if axis == HEIGHT else (-1,)
     parts: list[str] = []
@@ -74,7 +74,7 @@ def interpolated(graph: Graph, data: str, coordinates: tuple[Array, Array, Array
 
 
 def rounded(graph: Graph, total: str) -> str:
-    """`(total +- 2^19) / 2^20` towards zero, in int32."""
+    """Append nodes for `(total +- 2^19) / 2^20`, rounded towards zero, in int32."""
     zero, half = graph.constant(np.int32(0)), np.int32(1 << 19)
     halves = [graph.constant(half), graph.constant(-half)]
     moved = graph.node("Add", [total, graph.node("Where", [graph.node("Greater", [total, zero]), *halves])])

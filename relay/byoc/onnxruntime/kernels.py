@@ -1,4 +1,4 @@
-"""Every kind of kernel that is written."""
+"""The table of all code generators of `onnxruntime`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ KERNELS = Kernels(
 
 
 def model(region: Region, unsigned_weights: bool = False) -> tuple[bytes, str]:
-    """The ONNX model of a region and its nodes as text; int8 weights as they are, or as uint8.
+    """The ONNX model of a region and its nodes as text; int8 weights are stored as they are, or as uint8.
 
-    Raises Unsupported, naming the op's place, for what is refused.
+    Raises Unsupported, naming the op's location, for an op that is not supported.
     """
     graph = Graph(region, unsigned_weights)
     for kernel in region.kernels:

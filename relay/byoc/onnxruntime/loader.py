@@ -12,11 +12,11 @@ import onnxruntime
 Array = npt.NDArray[Any]
 Form = tuple[tuple[int, ...], np.dtype[Any]]
 ERRORS = 3
-"""Severity: warnings are not shown."""
+"""The log severity from which messages are shown: errors, but no warnings."""
 
 
 class Session:
-    """A session; several threads may call it at once. It computes on the tensors given, none is copied."""
+    """A session; several threads may call it at once. It works on the caller's tensors without copies."""
 
     def __init__(self, artifact: bytes, threads: int) -> None:
         options = onnxruntime.SessionOptions()
@@ -39,5 +39,5 @@ class Session:
 def load(
     artifact: bytes, symbol: str, params: Mapping[str, Array], inputs: Sequence[Form], outputs: Sequence[Form]
 ) -> Session:
-    """`params["threads"]`: how many threads compute; one if absent."""
+    """Load a model; `params["threads"]` is the number of threads, by default 1."""
     return Session(artifact, int(params["threads"]) if "threads" in params else 1)

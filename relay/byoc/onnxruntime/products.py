@@ -1,4 +1,4 @@
-"""QLinearConv and QGemm; Conv and Gemm of floats."""
+"""Code generators of `onnxruntime` for products: QLinearConv and QGemm, and Conv and Gemm for floats."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from relay.dialects.op import rank, shape
 
 
 def refusal(product: Product) -> str | None:
-    """Why a product is not written, None if it is."""
+    """The reason why a product is not supported; None if it is."""
     if product.window is None and rank(product.data) < 2:
         return "its input is a vector"
     if product.quantization is None:
@@ -51,21 +51,21 @@ def _convolution(graph: Graph, product: Product, window: Window) -> None:
 
 
 def moved(graph: Graph, kernel: Array) -> Array:
-    """The weights, those of codes in the graph's type for them: as many steps higher or lower as its zero point is."""
+    """The kernel as the graph stores it: quantized weights are shifted to the graph's type, like their zero point."""
     if kernel.dtype.kind == "f" or kernel.dtype == graph.weights:
         return kernel
     return (kernel.astype(np.int16) + step(graph, kernel)).astype(graph.weights)
 
 
 def step(graph: Graph, kernel: Array) -> int:
-    """How much higher weights are in the graph."""
+    """The amount by which quantized weights are increased in the graph."""
     if kernel.dtype == graph.weights:
         return 0
     return SIGN if graph.weights == np.uint8 else -SIGN
 
 
 def _channels_first(product: Product) -> Array:
-    """[out, in / groups, h, w]; of a depthwise kernel [in * multiplier, 1, h, w]."""
+    """The kernel as [out, in / groups, h, w]; a depthwise kernel as [in * multiplier, 1, h, w]."""
     if not product.depthwise:
         return product.kernel.transpose(0, 3, 1, 2)
     height, width, channels, multiplier = product.kernel.shape
@@ -73,7 +73,7 @@ def _channels_first(product: Product) -> Array:
 
 
 def _operands(graph: Graph, product: Product, quantization: Quantization, data: str, kernel: str) -> list[str]:
-    """Data and kernel, each with its scale and zero point."""
+    """The names of data and kernel, each with its scale and zero point."""
     scale = quantization.kernel_scale
     scales = graph.constant(scale if scale.size > 1 else scale.reshape(()))
     zero_point = quantization.kernel_zero_point + step(graph, product.kernel)
@@ -88,7 +88,7 @@ def _output(graph: Graph, product: Product) -> tuple[str, str]:
 
 
 def _dense(graph: Graph, product: Product) -> None:
-    """Two axes; others are folded into the first."""
+    """Generate a matrix product; further axes of the data are folded into the first."""
     dims = shape(product.data)
     data = graph.read(product.data)
     if len(dims) != 2:
@@ -107,7 +107,7 @@ def _dense(graph: Graph, product: Product) -> None:
 
 
 def clamped(graph: Graph, name: str, low: float | None, high: float | None, type: np.dtype[Any]) -> str:
-    """The tensor between these bounds; itself without any."""
+    """Append a clamp to these bounds; returns the name of the result, or `name` without bounds."""
     if low is None and high is None:
         return name
     if type.kind == "f" and low == 0 and high is None:

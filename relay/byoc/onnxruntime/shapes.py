@@ -1,4 +1,4 @@
-"""Nodes that move numbers."""
+"""Code generators of `onnxruntime` for ops that move elements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from relay.dialects.op import rank, shape
 
 MOVED = (*NUMBERS, *CODES)
 FIRST_AXIS = tuple(TO_FIRST.index(axis) for axis in range(4))
-"""Where an axis of NHWC lies in NCHW."""
+"""The position in NCHW of each axis of NHWC."""
 
 
 def type_check(op: Operation) -> str | None:
@@ -45,7 +45,7 @@ def write_pad(graph: Graph, op: relay.PadOp) -> None:
 
 
 def write_slice(graph: Graph, op: relay.StridedSliceOp) -> None:
-    """An end before the first element, -1 in relay, is the lowest number in ONNX."""
+    """Generate a slice. An end before the first element is -1 in relay and the lowest int64 in ONNX."""
     first, axes = graph.layout(op.input), list(range(rank(op.input)))
     ends = [
         np.iinfo(np.int64).min if stride < 0 and end == -1 else end
@@ -67,7 +67,7 @@ def indices_refusal(op: relay.TakeOp | relay.GatherNdOp) -> str | None:
 
 
 def write_take(graph: Graph, op: relay.TakeOp) -> None:
-    """Indices out of range, at which ONNX Runtime stops, are clamped first."""
+    """Generate a gather. Indices that may be out of range are clamped first, since ONNX Runtime fails on them."""
     dims, axis = op.lines()
     size, found = dims[axis], constant_of(op.indices)
     indices = graph.read(op.indices)

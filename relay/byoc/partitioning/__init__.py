@@ -1,1 +1,1 @@
-"""The passes from a module to functions that external compilers take, one file each."""
+"""The passes that partition a module into functions of external compilers, one module each."""

@@ -1,4 +1,4 @@
-"""The pass `annotate-external-compiler`."""
+"""The pass `annotate-external-compiler`: chooses the ops of external compilers."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ from relay.universe import prices
 
 @dataclass(frozen=True)
 class AnnotateExternalCompiler(AnnotateTarget):
-    """Annotate what external compilers take. Runs their own passes, `merge-composite` and `annotate-target`.
+    """Choose and annotate the ops that external compilers take. Runs their own passes, `merge-composite` and
+    `annotate-target`.
 
-    The compilers' `before_annotation` runs first, then for each in turn what its patterns match becomes composites and
-    is annotated with the single ops that it takes; the next gets what is left. `merge-compiler-regions` and
-    `partition-graph` make functions of what is annotated.
+    The compilers' `before_annotation` runs first. Then for each compiler in turn, matches of its patterns become
+    composites, and these and the single ops that it takes are annotated; the next compiler is offered the remaining
+    ops. `merge-compiler-regions` and `partition-graph` turn annotated ops into functions.
 
-    With `choose=cost` the compilers and the host compete by what they cost in all: the regions of the cheapest plan are
-    made at once, and `byoc.plan` on the module says what it costs, beside the host alone and each compiler alone. A
-    region costs what `Compiler.cost` returns, and an op on the host the cycles that its schedule is estimated at. A
-    region of unknown cost stays on the host; `choose=measured` builds and runs each region on both, and keeps the times
-    for builds to come.
+    With `choose=cost` compilers and host compete by total cost: the regions of the cheapest plan are formed at once,
+    and the module's attribute `byoc.plan` has its cost, that of the host alone and of each compiler alone. The cost of
+    a region is what `Compiler.cost` returns, that of an op on the host the estimated cycles of its schedule. A region
+    of unknown cost stays on the host. `choose=measured` builds and runs each region on both instead, and caches the
+    times for later builds.
     """
 
     name: ClassVar[str] = "annotate-external-compiler"

@@ -1,4 +1,4 @@
-"""The pass `annotate-target`."""
+"""The pass `annotate-target`: marks ops for external compilers."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from relay.passes import Pass
 class AnnotateTarget(Pass):
     """Put `byoc.compiler_begin` and `byoc.compiler_end` around ops that a compiler takes.
 
-    A compiler takes its own composites (by the name before "."), and the ops of which its `supports` says so. Every
-    operand that is no constant gets a begin, every result in use an end. Ops on constants alone are left to constant
-    folding. Ops that are annotated already stay so: one run for `a` and one for `b` is a run for `a,b`. Ops in the
-    bodies of control flow are annotated there.
+    A compiler takes its own composites (recognized by the name before "."), and the ops that its `supports` accepts.
+    Every operand that is no constant gets a begin, every used result an end. Ops on constants alone are left to
+    constant folding. Ops that are already annotated stay so: running the pass for `a` and then for `b` equals running
+    it for `a,b`. Ops in the bodies of control flow are annotated there.
 
     Of the compilers in `targets` the first that takes an op gets it. Without `targets`, each function is offered to the
-    compiler that its attribute `compiler` names, which it loses. `exact=true` refuses compilers, and composites of
-    entries, whose integers are not those of the ops' formulas.
+    compiler that its attribute `compiler` names; the attribute is removed. `exact=true` refuses compilers and
+    composites whose integers do not equal those of the ops' formulas.
     """
 
     name: ClassVar[str] = "annotate-target"
@@ -61,7 +61,7 @@ class AnnotateTarget(Pass):
 
 
 def annotate(block: Block, offers: Sequence[Offer]) -> None:
-    """Annotate the ops of a block."""
+    """Annotate the ops of a block for the first compiler that takes each."""
     for op in list(block.ops):
         if eligible(op) and used(op) and variables(op) and not annotated(op):
             offer = choose(op, offers)
@@ -70,7 +70,7 @@ def annotate(block: Block, offers: Sequence[Offer]) -> None:
 
 
 def choose(op: Operation, offers: Sequence[Offer]) -> Offer | None:
-    """The first compiler that takes the op; the reasons of those that refuse stay with it."""
+    """The first compiler that takes the op, or None; the reasons of compilers that refuse it are recorded on the op."""
     for offer in offers:
         answer = offered(op, offer.compiler.name) and offer.takes(op)
         if answer:
@@ -81,7 +81,7 @@ def choose(op: Operation, offers: Sequence[Offer]) -> Offer | None:
 
 
 def surround(op: Operation, compiler: StringAttr) -> None:
-    """A begin for every operand that is no constant, an end for every result in use."""
+    """Insert a begin for every operand that is no constant, and an end for every used result."""
     block = op.parent
     assert block is not None
     operands: list[SSAValue] = []

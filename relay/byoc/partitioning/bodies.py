@@ -1,4 +1,4 @@
-"""Ops that hold ops (`byoc.region`, `byoc.composite`): made of ops of a block, and dissolved into it again."""
+"""Creating and dissolving ops that contain ops of a block (`byoc.region`, `byoc.composite`)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def enclose(
     members: Sequence[Operation],
     constants: Collection[Operation] | None,
 ) -> byoc.Body:
-    """A body of these ops of one block, in this order, which they leave; these constants (None: all that they use)
-    are copied into it.
+    """Move these ops of one block, in this order, into the body of a new op, with copies of the given constants (None:
+    of all that they use).
 
-    Its operands are the values from outside, in the order of their first use; its results, those used outside. It
-    takes the source of the last op, and is in no block yet: it belongs where the last op was.
+    The new op's operands are the values from outside, in the order of their first use; its results are those used
+    outside. It has the location of the last op, and is not yet inserted: it belongs where the last op was.
     """
     outputs = results_used_outside(members)
     known: dict[SSAValue, SSAValue] = {}
@@ -55,13 +55,13 @@ def enclose(
 
 
 def results_used_outside(members: Sequence[Operation]) -> list[OpResult]:
-    """The results of the ops that other ops use, in the ops' order."""
+    """The results of the ops that other ops use, in order."""
     inside = set(members)
     return [r for op in members for r in op.results if any(use.operation not in inside for use in r.uses)]
 
 
 def region(members: Sequence[Operation], compiler: Attribute) -> byoc.RegionOp:
-    """A region of these ops, with its own copy of every constant."""
+    """Enclose these ops in a `byoc.region`, with its own copy of every constant."""
 
     def make(inputs: Sequence[SSAValue], types: Sequence[Attribute], body: Region) -> byoc.Body:
         properties = {"compiler": compiler}
@@ -75,7 +75,7 @@ def region(members: Sequence[Operation], compiler: Attribute) -> byoc.RegionOp:
 def composite(
     members: Sequence[Operation], constants: Collection[Operation], properties: Mapping[str, Attribute]
 ) -> byoc.Body:
-    """A composite of these ops, with its own copy of these constants."""
+    """Enclose these ops in a `byoc.composite`, with its own copies of the given constants."""
 
     def make(inputs: Sequence[SSAValue], types: Sequence[Attribute], body: Region) -> byoc.Body:
         return byoc.CompositeOp.create(operands=inputs, result_types=types, properties=dict(properties), regions=[body])
@@ -84,7 +84,7 @@ def composite(
 
 
 def inline(body: byoc.Body) -> None:
-    """Put the ops of the body where it is; reasons that it keeps are theirs."""
+    """Replace an op with a body by the ops of the body, which take over its recorded reasons of refusal."""
     block = body.body.block
     for compiler, reason in reasons(body).items():
         for op in block.ops:
@@ -102,20 +102,20 @@ def inline(body: byoc.Body) -> None:
 
 
 def inline_composites(block: Block) -> None:
-    """Put the ops of every composite of the block where it is."""
+    """Replace every composite of the block by its ops."""
     for op in list(block.ops):
         if isinstance(op, byoc.CompositeOp):
             inline(op)
 
 
 def erase(op: Operation) -> None:
-    """Take an op that nothing uses out of its block."""
+    """Remove an op without uses from its block."""
     op.detach()
     op.erase()
 
 
 def drop_boundaries(block: Block) -> None:
-    """Forget every `compiler_begin` and `compiler_end` of the block."""
+    """Remove every `compiler_begin` and `compiler_end` of the block."""
     for op in list(block.ops):
         if isinstance(op, byoc.Boundary):
             op.result.replace_all_uses_with(op.input)

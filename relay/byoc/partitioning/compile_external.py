@@ -1,4 +1,4 @@
-"""The pass `compile-external`."""
+"""The pass `compile-external`: runs external compilers."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ HANDLE_BYTES = 8
 
 @dataclass(frozen=True)
 class CompileExternal(Pass):
-    """Let each external compiler compile the functions that `partition-graph` made for it. A declaration is left that
-    holds the artifact, and calls of it stay calls, down to native code.
+    """Have each external compiler compile the functions that `partition-graph` made for it. Each becomes a declaration
+    that holds the artifact, and calls of it stay calls down to native code.
 
-    A module that is only on the way there is partitioned first: annotations and regions become functions, composites
-    that no region holds are dissolved, and a function that only asks for a compiler (`compiler = "x"` without
-    `global_symbol`) is offered to it. What a compiler refuses when it sees a function whole, or gives back as other
-    ops, becomes the host's where it was called. Does nothing to any other module.
+    A module that is only partly partitioned is finished first: annotations and regions become functions, composites
+    outside of regions are dissolved, and a function that only requests a compiler (`compiler = "x"` without
+    `global_symbol`) is offered to it. A function that its compiler refuses as a whole, or returns as other ops, is
+    inlined into its callers on the host. Modules without any of these are not changed.
     """
 
     name: ClassVar[str] = "compile-external"
@@ -73,7 +73,7 @@ class CompileExternal(Pass):
             left = dict(zip(asking, prepared(compiler, asking), strict=True))
             made: dict[FuncOp, tuple[BuildInfo, CompiledFunction | Refusal | FuncOp]] = {}
             before = len(left) + 1
-            while len(left) < before:  # what one function gives back changes what the others are compiled for
+            while len(left) < before:  # repeated, since returning one function may change how the others are compiled
                 before = len(left)
                 for function, final in left.items():
                     info = build_info(op, function, left)
@@ -94,14 +94,14 @@ class CompileExternal(Pass):
 
 
 def is_external(function: FuncOp) -> bool:
-    """Whether an external compiler is to compile the function."""
+    """Whether an external compiler still has to compile the function."""
     return artifact.COMPILER in function.attributes and bool(function.body.blocks)
 
 
 def partition(ctx: Context, module: ModuleOp) -> None:
-    """Finish what was begun: no annotation, region or composite is left outside of external functions.
+    """Finish partitioning, so that no annotation, region or composite is left outside of external functions.
 
-    A function with the attribute `compiler` that no pass made (it has no `global_symbol`) asks for partitioning.
+    A function with the attribute `compiler` that no pass made (it has no `global_symbol`) requests partitioning.
     """
     functions = [f for f in module.body.block.ops if isinstance(f, FuncOp) and is_external(f)]
     if any(artifact.SYMBOL not in function.attributes for function in functions):
@@ -118,7 +118,8 @@ def partition(ctx: Context, module: ModuleOp) -> None:
 
 
 def prepared(compiler: Compiler, functions: Sequence[FuncOp]) -> list[FuncOp]:
-    """Copies of the functions after the compiler's own passes, which see them, and only them, as the host's."""
+    """Copies of the functions after the compiler's `on_functions` passes, which run on a module that contains only
+    them, as host functions."""
     clones = [function.clone() for function in functions]
     module = ModuleOp(list[Operation](clones))
     with asked(compiler.name, "on_functions"):
@@ -132,7 +133,8 @@ def prepared(compiler: Compiler, functions: Sequence[FuncOp]) -> list[FuncOp]:
 
 
 def checked(compiler: Compiler, old: FuncOp, new: FuncOp | None) -> FuncOp:
-    """The function after the passes, with the attributes it had, if it still is what its callers call."""
+    """The function after passes, with the attributes of the old one. Raises Unsupported if its type changed or it is
+    gone."""
     if new is None or new.function_type != old.function_type or len(new.body.blocks) != 1:
         what = "is gone" if new is None else f"is now {new.function_type}"
         where = f"compiler {compiler.name}: function {old.sym_name.data}"
@@ -142,7 +144,7 @@ def checked(compiler: Compiler, old: FuncOp, new: FuncOp | None) -> FuncOp:
 
 
 def build_info(module: ModuleOp, function: FuncOp, others: Collection[FuncOp]) -> BuildInfo:
-    """What the function of this module is compiled for, together with these of its compiler."""
+    """The circumstances for which a function is compiled, given the functions `others` of the same compiler."""
     calls = CallGraph(module.walk())
     ours = {other.sym_name.data for other in others}
 
@@ -161,14 +163,15 @@ def build_info(module: ModuleOp, function: FuncOp, others: Collection[FuncOp]) -
 
 
 def bytes_of(value: SSAValue) -> int:
-    """The size of a tensor; 0 where it is not known."""
+    """The size of a tensor in bytes; 0 if unknown."""
     if not is_tensor(value.type) or DYNAMIC_INDEX in value.type.get_shape():
         return 0
     return prod(value.type.get_shape()) * dtype_of(value.type.element_type).itemsize
 
 
 def give_back(module: ModuleOp, function: FuncOp, made: Refusal | FuncOp) -> None:
-    """Have the host compile the function's ops, or those that its compiler made of them, where it is called."""
+    """Inline the function into its callers on the host: its own ops (after a refusal), or those that its compiler
+    returned."""
     name = function.sym_name.data
     if isinstance(made, Refusal):
         for op in function.walk():
@@ -185,8 +188,8 @@ def give_back(module: ModuleOp, function: FuncOp, made: Refusal | FuncOp) -> Non
 
 
 def compiled(compiler: Compiler, function: FuncOp, build: BuildInfo) -> CompiledFunction | Refusal | FuncOp:
-    """What the compiler makes of the function, why it does not, or the function for the host to compile instead. Raises
-    RelayError, whatever it raises."""
+    """The compiled function, the compiler's refusal, or a function that the host compiles instead. Any exception of the
+    compiler is raised as RelayError."""
     source = words(function.location)
     where = f"{source}: " if source else ""
     where += f"compiler {compiler.name}: function {function.sym_name.data}"
@@ -213,7 +216,8 @@ def compiled(compiler: Compiler, function: FuncOp, build: BuildInfo) -> Compiled
 
 
 def provide(module: ModuleOp, function: FuncOp, types: FunctionType) -> None:
-    """Have calls of the function get a workspace from the memory plan, as a result that nothing reads."""
+    """Add a workspace to calls of the function, as an extra result that nothing reads, so that the memory plan
+    allocates it."""
     for call in CallGraph(module.walk()).of(function):
         made = CallOp(function.sym_name.data, call.arguments, types.outputs.data)
         made.location = call.location
@@ -222,8 +226,8 @@ def provide(module: ModuleOp, function: FuncOp, types: FunctionType) -> None:
 
 
 def left_out(function: FuncOp, made: Artifact) -> str:
-    """The name of a constant that is the compiler's alone and that it leaves to the executable; "" if there is none.
-    Single numbers may be anything: they pass."""
+    """The name of a constant that the compiler leaves to the executable although it must be in the artifact; "" if
+    there is none. Constants of one element are not checked."""
     if CONSTANTS not in function.attributes:
         return ""
     constants = [to_numpy(op.value) for op in function.walk() if isinstance(op, ConstantOp)]
@@ -239,7 +243,7 @@ def left_out(function: FuncOp, made: Artifact) -> str:
 
 
 def made_of(compiler: Compiler, function: FuncOp, made: Artifact) -> CompiledFunction:
-    """The artifact with what the module keeps of it. Raises whatever parts of wrong types raise."""
+    """The artifact as a CompiledFunction. Raises TypeError or ValueError for parts of wrong types."""
     types, byte = function.function_type, element_type(np.dtype(np.uint8))
     if (size := count_of(made.workspace)) > 0:
         types = FunctionType.from_lists(types.inputs.data, [*types.outputs.data, TensorType(byte, [size])])
@@ -264,7 +268,7 @@ def count_of(workspace: object) -> int:
 
 
 def as_text(text: object) -> str:
-    """The text. Raises TypeError if it is none."""
+    """The text. Raises TypeError for any other object."""
     if not isinstance(text, str):
         raise TypeError(f"a source is {type(text).__name__}, no text")
     return text
@@ -278,6 +282,6 @@ def as_prefix(text: object) -> str:
 
 
 def symbol_of(function: FuncOp) -> str:
-    """The name that the compiler gives the function in what it makes."""
+    """The name of the function in the compiled code."""
     symbol = function.attributes.get(artifact.SYMBOL)
     return symbol.data if isinstance(symbol, StringAttr) else function.sym_name.data

@@ -1,4 +1,5 @@
-"""Estimated prices: the host's from the loops that `schedule` makes of a module, a compiler's from `Compiler.cost`."""
+"""Estimated costs of regions: the host's from the loops that `schedule` generates, a compiler's from
+`Compiler.cost`."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ from relay.transforms.simplify import Simplify
 
 
 class Estimates:
-    """The prices of a module that is not partitioned, as it was when this was made."""
+    """Estimated costs of a module before partitioning, as it is when the object is created."""
 
     estimates = True
 
@@ -47,8 +48,9 @@ class Estimates:
 
 
 def host_microseconds(module: ModuleOp) -> dict[int, float] | None:
-    """What each numbered op takes the host: of a kernel of several, each has a part by its work. None where the host's
-    passes do not lower the module: it has sizes that are not known, or ops that only compilers have."""
+    """The estimated time in microseconds of each numbered op on the host; the time of a kernel of several ops is
+    divided by their work. None if the host's passes cannot lower the module, because of unknown sizes or ops of
+    external compilers."""
     copy = module.clone()
     work: dict[int, int] = {}
     for op in filter(eligible, copy.walk()):
@@ -67,7 +69,7 @@ def host_microseconds(module: ModuleOp) -> dict[int, float] | None:
     found = dict.fromkeys(work, 0.0)
     for kernel in [op for op in copy.walk() if isinstance(op, FuncOp) and op.body.blocks]:
         every = calls.of(kernel)
-        for call in every:  # of several calls, a kernel remembers one
+        for call in every:  # of several calls, a kernel has the location of only one
             inside = [node_of(op) for op in (call, *(kernel.walk() if len(every) == 1 else ()))]
             numbers = set(inside) & set(work)
             whole = sum(work[number] for number in numbers)

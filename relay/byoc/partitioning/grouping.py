@@ -1,4 +1,4 @@
-"""Which ops of a block become one region: groups of ops, merged along edges as long as none waits for itself."""
+"""Grouping the ops of a block into regions: groups are merged along edges as long as no group depends on itself."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from relay.transforms.location import place
 
 
 def labels(block: Block) -> dict[Operation, StringAttr]:
-    """The compiler of each annotated op of a block: those between begins and ends, whether one op or several.
+    """The compiler of each annotated op of a block, that is of all ops between begins and ends.
 
-    Raises InvalidArgument, naming the op, where one lies in the regions of two compilers.
+    Raises InvalidArgument, naming the op, if an op lies in the regions of two compilers.
     """
     found: dict[Operation, StringAttr] = {}
     work: list[tuple[Operation, StringAttr]] = []
@@ -46,16 +46,16 @@ def labels(block: Block) -> dict[Operation, StringAttr]:
 
 
 class Grouping:
-    """The ops of a block, each in a group; `merge` makes the groups of annotated ops larger.
+    """The ops of a block, partitioned into groups; `merge` enlarges the groups of annotated ops.
 
-    Groups are numbered by position. `reach[g]` has a bit for every group that needs a result of g, directly or not, and
-    `before[g]` one for every group of which g needs one. The bit of a group that another took stands for that one; the
-    bits of groups that still are, are always set.
+    Groups are identified by index. `reach[g]` has a bit for every group that depends on g, directly or not, and
+    `before[g]` one for every group on which g depends. After a merge, the bit of the absorbed group stands for the
+    merged one; bits of existing groups are always exact.
     """
 
     def __init__(self, block: Block, parts: Mapping[Operation, int] | None = None):
-        """`parts`: numbers of annotated ops; ops with different numbers get different groups, and an
-        annotated op without a number is grouped as if it had no annotation."""
+        """`parts` numbers annotated ops: ops with different numbers are not grouped together, and an annotated op
+        without a number is treated as not annotated."""
         self.block, self.parts = block, parts
         self.labels = {op: name for op, name in labels(block).items() if parts is None or op in parts}
         self.ops = [op for op in block.ops if not isinstance(op, byoc.Boundary) and not op.has_trait(IsTerminator)]
@@ -77,7 +77,7 @@ class Grouping:
                 self.before[i] |= 1 << j | self.before[j]
 
     def _connect(self) -> None:
-        """Edges from producers to users, and between ops with effects, whose order stays."""
+        """Add edges from producers to users, and between consecutive ops with side effects, whose order must stay."""
         last: int | None = None
         for user, op in enumerate(self.ops):
             for value in captured(op):
@@ -96,12 +96,12 @@ class Grouping:
                 last = user
 
     def together(self, a: Operation, b: Operation) -> bool:
-        """Whether the ops may be in one group."""
+        """Whether the two ops may be in one group."""
         part = self.parts or {}
         return self.labels.get(a) == self.labels.get(b) is not None and part.get(a) == part.get(b)
 
     def regions(self) -> list[list[Operation]]:
-        """The ops of each group of annotated ones, in program order."""
+        """The ops of each group of annotated ops, in program order."""
         found = [[self.ops[number] for number in sorted(members)] for members in self.members.values()]
         return [ops for ops in found if ops[0] in self.labels]
 
@@ -110,7 +110,7 @@ class Grouping:
         self.previous[user][producer] = None
 
     def merge(self, edges: list[tuple[int, int]]) -> None:
-        """Merge the groups at the ends of these edges, until none can be."""
+        """Merge the groups at the ends of these edges until no more can be merged."""
         changed = True
         while changed:
             changed = False
@@ -121,11 +121,11 @@ class Grouping:
                     changed = True
 
     def mergeable(self, a: int, b: int) -> bool:
-        """Whether no way leads from a, through another group, to b."""
+        """Whether there is no path from group a through another group to group b, so that merging makes no cycle."""
         return not any(self.reach[c] >> b & 1 for c in self.next[a] if c != b)
 
     def join(self, a: int, b: int) -> None:
-        """b, which uses a's results, becomes part of a."""
+        """Merge group b, which uses results of group a, into a."""
         for member in self.members[b]:
             self.group[member] = a
         self.members[a] += self.members.pop(b)
@@ -148,7 +148,7 @@ class Grouping:
         self.before[a] = (self.before[a] | self.before[b]) & ~(first | second)
 
     def groups(self, bits: int) -> list[int]:
-        """The groups that the bits stand for, each once."""
+        """The distinct groups that the bits stand for."""
         found: dict[int, None] = {}
         while bits:
             lowest = bits & -bits
@@ -157,7 +157,7 @@ class Grouping:
         return list(found)
 
     def emit(self) -> None:
-        """Make each group of annotated ops a region; the block's ops keep their order as far as they can."""
+        """Replace each group of annotated ops by a region; the block's ops keep their order as far as possible."""
         bodies.drop_boundaries(self.block)
         if not self.labels:
             return

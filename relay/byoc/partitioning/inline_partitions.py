@@ -1,4 +1,4 @@
-"""The pass `inline-partitions`."""
+"""The pass `inline-partitions`: undoes partitioning."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from relay.passes import Pass
 
 @dataclass(frozen=True)
 class InlinePartitions(Pass):
-    """Undo partitioning, from any step on. Functions of external compilers go back to where they are called, regions,
-    composites and annotations to plain ops, equal constants to one; what was kept for the report is forgotten.
+    """Undo partitioning, whichever of its passes have run. External functions are inlined where they are called,
+    regions, composites and annotations become plain ops, equal constants are merged, and the records for the report are
+    removed.
 
-    Ops go back to the order of their sources. So a module that a frontend made, or that was parsed, prints as it did
-    before it was partitioned, if its ops stood in the order of their sources, each constant of a model just before
-    the first op that uses it, no two constants were equal, and none was without use. What was set for the compilers
-    stays (`byoc.options`, `byoc.exact`); a function's attribute `compiler` that asked for one does not come back.
-
-    Raises InvalidArgument for a function that is compiled already: its ops are gone.
+    Ops return to the order of their sources. A module that a frontend made, or that was parsed, then prints as before
+    partitioning if its ops were in the order of their sources, each constant of a model just before its first use, no
+    two constants were equal, and none was unused. Settings for the compilers stay (`byoc.options`, `byoc.exact`); a
+    function's attribute `compiler` that requested one is not restored. Raises InvalidArgument for a function that is
+    already compiled, since its ops are gone.
     """
 
     name: ClassVar[str] = "inline-partitions"
@@ -60,7 +60,7 @@ class InlinePartitions(Pass):
 
 
 def inline_calls(block: Block, external: dict[str, FuncOp]) -> None:
-    """Put copies of the functions' ops where they are called."""
+    """Inline calls of external functions."""
     for call in list(block.ops):
         if not isinstance(call, CallOp) or call.callee.string_value() not in external:
             continue
@@ -78,14 +78,14 @@ def inline_calls(block: Block, external: dict[str, FuncOp]) -> None:
 
 
 def inline_regions(block: Block) -> None:
-    """Put the ops of regions where they are."""
+    """Replace regions by their ops."""
     for op in list(block.ops):
         if isinstance(op, byoc.RegionOp):
             bodies.inline(op)
 
 
 def share_constants(block: Block) -> None:
-    """Make one of the constants of equal numbers and label, the first."""
+    """Replace constants with equal value and label by the first one."""
     seen: dict[tuple[Attribute, Attribute | None], ConstantOp] = {}
     for op in list(block.ops):
         if isinstance(op, ConstantOp):

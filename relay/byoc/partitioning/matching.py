@@ -1,4 +1,4 @@
-"""Where the entries of a compiler's pattern table match in a block, and the composites that matches become."""
+"""Matching a compiler's pattern table in a block, and replacing matches by composites."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from relay.transforms.dead_ops import erase_dead
 
 
 def find(block: Block, offer: Offer) -> list[tuple[Entry, Match]]:
-    """What the entries match, no op twice: those of the first entry from the block's end to its start, then those of
-    the next. Ops that no entry takes keep the first reason why one was refused."""
+    """The matches of a compiler's entries in a block, without overlaps: entries are tried in order, each from the
+    block's end to its start. Ops that no entry takes get the first reason for which a match was refused."""
     every = {op: i for i, op in enumerate(block.ops) if matchable(op) and offered(op, offer.compiler.name)}
     other = {op: reason.reason for op in every if (reason := foreign(op, offer.compiler)) is not None}
     free = {op: i for op, i in every.items() if op not in other}
@@ -46,12 +46,12 @@ def find(block: Block, offer: Offer) -> list[tuple[Entry, Match]]:
 
 
 def matchable(op: Operation) -> bool:
-    """Whether a pattern may take the op: nothing has, and something needs it."""
+    """Whether a pattern may match the op: it is not taken yet, and its result is used."""
     return eligible(op) and not isinstance(op, byoc.Body) and used(op) and not annotated(op)
 
 
 def merge(block: Block, found: Sequence[tuple[Entry, Match]], compiler: str) -> None:
-    """Each match becomes one op of the compiler's, where its last op is."""
+    """Replace each match by a composite at the position of its last op."""
     for entry, match in found:
         following = match.root.next_op
         made = bodies.composite(

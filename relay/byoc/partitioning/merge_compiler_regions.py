@@ -1,4 +1,4 @@
-"""The pass `merge-compiler-regions`."""
+"""The pass `merge-compiler-regions`: forms regions of annotated ops."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from relay.passes import Pass
 
 @dataclass(frozen=True)
 class MergeCompilerRegions(Pass):
-    """Make `byoc.region`s of what is annotated, as large as they can be.
+    """Merge annotated ops into `byoc.region`s that are as large as possible.
 
-    Two regions of one compiler become one where one uses a result of the other, unless a way leads from the one to
-    the other through something else (an op of the host, a region): the merged region would then wait for itself.
-    Regions are maximal in this sense: no two of one compiler that an edge connects can be merged. Edges are taken in
-    program order, again and again until none is left, so the result is the same on every machine and in every run.
-    Constants are copied into the regions that use them. Regions stay within their block of control flow. A compiler is
-    shown each region whole, and may refuse it, leave ops out of it, or split it (`Compiler.regions`).
+    Two regions of one compiler are merged if one uses a result of the other, unless there is also a path between them
+    through something else (an op of the host, another region), because the merged region would then depend on itself.
+    Regions are maximal in this sense. Edges are processed in program order until none can be merged, so the result is
+    deterministic. Constants are copied into the regions that use them. Regions stay within one block of control flow.
+    Each region is presented to its compiler, which may refuse it, leave ops out of it, or split it
+    (`Compiler.regions`).
     """
 
     name: ClassVar[str] = "merge-compiler-regions"
@@ -53,7 +53,8 @@ class MergeCompilerRegions(Pass):
 def cut(
     grouping: Grouping, compilers: Compilers, parts: dict[Operation, int], shown: set[frozenset[Operation]]
 ) -> bool:
-    """Show each region that was not shown yet to its compiler; whether one is to be cut, as `parts` then says."""
+    """Present each new region to its compiler, and record in `parts` how it is split. Returns whether any region was
+    split or reduced."""
     changed = False
     for ops in grouping.regions():
         name = grouping.labels[ops[0]].data

@@ -1,4 +1,4 @@
-"""The pass `merge-composite`."""
+"""The pass `merge-composite`: matches the pattern tables of external compilers."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from relay.passes import Pass
 
 @dataclass(frozen=True)
 class MergeComposite(Pass):
-    """Make each subgraph that an external compiler's pattern table matches one op.
+    """Replace each subgraph that an external compiler's pattern table matches by one op.
 
-    `%y = qnn.requantize (nn.bias_add (qnn.conv2d %x, constant), constant)` becomes
-    `%y = byoc.composite "x.conv2d" from "qnn.conv2d_nn.bias_add_qnn.requantize_"(%x)`. Entries are tried in the order
-    of the table, each on the whole block before the next, from the results backwards. Constants that the pattern asked
-    for are copied inside. A match is refused where something outside needs what is inside, or where the entry's check
-    says so; the op then keeps the reason.
+    `%y = qnn.requantize (nn.bias_add (qnn.conv2d %x, constant), constant)` becomes `%y = byoc.composite "x.conv2d" from
+    "qnn.conv2d_nn.bias_add_qnn.requantize_"(%x)`. Entries are tried in the order of the table, each on the whole block
+    before the next, from the results backwards. Constants that the pattern matched are copied into the composite. A
+    match is refused if an op outside uses an inner result, or if the entry's check refuses it; the op then keeps the
+    reason.
 
-    `compiler` names the compilers; without it, each function is offered to the one that its attribute `compiler`
-    names. Of several the first takes what it can, then the next. `exact=true` refuses entries whose integers are not
-    those of the ops' formulas.
+    `compiler` names the compilers, which are tried in this order; without it, each function is offered to the compiler
+    that its attribute `compiler` names. `exact=true` refuses entries whose integers do not equal those of the ops'
+    formulas.
     """
 
     name: ClassVar[str] = "merge-composite"

@@ -1,4 +1,4 @@
-"""The compilers that a pass asks: which, with what options, whether they must be exact, and what they answer."""
+"""The external compilers that a pass consults, with their options and exactness, and their checked answers."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ Names = tuple[str, ...] | str
 
 
 def targets(names: Names, function: FuncOp, where: str) -> tuple[str, ...]:
-    """The compilers asked for a function: those of its attribute `compiler` if it has one, else those named.
+    """The names of the compilers to consult for a function: that of its attribute `compiler` if it has one, else
+    `names`.
 
-    Raises Malformed if that attribute is no name.
+    Raises Malformed if that attribute is no string.
     """
     attr = function.attributes.get(COMPILER)
     if attr is None:
@@ -39,7 +40,7 @@ def targets(names: Names, function: FuncOp, where: str) -> tuple[str, ...]:
 
 
 class Offer:
-    """What a compiler offers to take."""
+    """A compiler together with the requirement of exactness, as partitioning passes consult it."""
 
     def __init__(self, compiler: Compiler, require_exact: bool):
         self.compiler = settings.exact_part(compiler) if require_exact else compiler
@@ -55,7 +56,7 @@ class Offer:
         return table(self.compiler)
 
     def takes(self, op: Operation) -> bool | Refusal:
-        """Whether it takes an op that no pattern took, or its own composite."""
+        """Whether the compiler takes a single op that no pattern matched, or a composite of its own."""
         if dynamic(op):
             return Refusal("a size of it is not known")
         if (other := foreign(op, self.compiler)) is not None:
@@ -70,14 +71,15 @@ class Offer:
         return owner == self.compiler.name
 
     def cost_of(self, ops: Sequence[Operation]) -> float | None:
-        """The compiler's estimate for a region of these ops, composites opened; None if it has none."""
+        """The compiler's cost estimate in microseconds for a region of these ops, with composites replaced by their
+        ops; None if it has none."""
         with asked(self.compiler.name, "cost"):
             answer = self.compiler.cost(opened(ops))
         return estimate(self.compiler.name, answer)
 
 
 def table(compiler: Compiler) -> Sequence[Entry]:
-    """The compiler's pattern table, if it is one. Raises Unsupported."""
+    """The compiler's pattern table. Raises Unsupported if it contains anything else than entries."""
     from relay.byoc.patterns import Entry
 
     with asked(compiler.name, "patterns"):
@@ -89,7 +91,8 @@ def table(compiler: Compiler) -> Sequence[Entry]:
 
 
 def foreign(op: Operation, compiler: Compiler) -> Refusal | None:
-    """Why the compiler cannot read the op's layout, or its kernel's, if it cannot. A result's may be left out."""
+    """The refusal of an op whose layout, kernel layout or packed parameters the compiler cannot read; None if it
+    can."""
     for name in ("data_layout", "out_layout", "layout"):
         attr = op.properties.get(name)
         if isinstance(attr, StringAttr) and attr.data and attr.data not in compiler.layouts:
@@ -104,12 +107,13 @@ def foreign(op: Operation, compiler: Compiler) -> Refusal | None:
 
 
 def dynamic(op: Operation) -> bool:
-    """Whether a size of an operand or result is not known."""
+    """Whether a size of an operand or result is unknown."""
     return any(is_tensor(value.type) and DYNAMIC in value.type.get_shape() for value in (*op.operands, *op.results))
 
 
 class Compilers:
-    """The compilers that a pass asks, each made once, with the module's options, and exact if it requires that."""
+    """The compilers that a pass consults, each instantiated once with the module's options, and restricted to exact ops
+    if required."""
 
     def __init__(self, module: ModuleOp, where: str, exact: bool | None = None):
         self.options, self.where = settings.read(module), where
@@ -117,7 +121,7 @@ class Compilers:
         self.made: dict[str, Offer] = {}
 
     def of(self, names: Sequence[str]) -> list[Offer]:
-        """What the compilers of these names offer, each once. Raises as `relay.byoc.find` does."""
+        """The compilers of these names as offers, each once. Raises the errors of `relay.byoc.find`."""
         for name in names:
             if name not in self.made:
                 self.made[name] = Offer(registry.find(name, self.options.get(name), self.where), self.require_exact)

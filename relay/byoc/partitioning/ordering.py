@@ -1,4 +1,4 @@
-"""The order of a block's ops as it was before partitioning, as far as their sources tell it."""
+"""Restoring the order that a block's ops had before partitioning, as far as their locations tell it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from relay.dialects.relay import ConstantOp
 
 
 def restore_order(block: Block) -> None:
-    """Put the ops in the order of their places in the source: the operators of a model, lines and columns of a text.
+    """Sort the ops by their source locations: operators of a model, lines and columns of a text.
 
-    Ops of one place, and those that have none, stay behind those they were behind. A constant that has no place in a
-    text stands before the first op that uses it. Ops with effects keep their order.
+    Ops with equal or no locations stay after the ops that they followed. A constant without a text location is placed
+    before the first op that uses it. Ops with side effects keep their order.
     """
     *ops, end = block.ops
     if not end.has_trait(IsTerminator):
@@ -40,7 +40,7 @@ def restore_order(block: Block) -> None:
 
 
 def sorted_ops(block: Block, ops: list[Operation]) -> list[Operation]:
-    """The ops by place, each after those that it needs."""
+    """The ops sorted by location, each after the ops on which it depends."""
     keys: dict[Operation, tuple[int, int, int]] = {}
     line, column = -1, -1
     for number, op in enumerate(ops):
@@ -73,6 +73,6 @@ def sorted_ops(block: Block, ops: list[Operation]) -> list[Operation]:
 
 
 def place_of(op: Operation) -> tuple[int, int] | None:
-    """Line and column of the op's source; None if they are not known."""
+    """The line and column of the op's source; None if unknown."""
     location = op.location.location if isinstance(op.location, NameLoc) else op.location
     return (location.line.data, location.column.data) if isinstance(location, FileLineColLoc) else None

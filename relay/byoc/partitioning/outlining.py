@@ -1,4 +1,4 @@
-"""Regions as functions: what goes in and what comes out, each value once, and nothing that is not needed."""
+"""Outlining regions as functions, without duplicate or unneeded arguments and results."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from relay.transforms.dead_ops import erase_dead
 
 
 def outline(region: byoc.RegionOp, name: str, hoist: bool) -> FuncOp | None:
-    """The function of the region's ops, a call of which takes the region's place; None if nothing is left of it.
+    """Outline a region as a function, and replace the region by a call; None if nothing in it is needed.
 
-    Constants are bound: they are the function's own. If they are to be hoisted, they are arguments, equal ones one.
+    Constants are inside the function; with `hoist` they are arguments instead, one for equal constants.
     """
     body, holder = region.body, region.parent
     block, results = body.block, outputs(region)
@@ -50,8 +50,8 @@ def outline(region: byoc.RegionOp, name: str, hoist: bool) -> FuncOp | None:
 
 
 def outputs(region: byoc.RegionOp) -> dict[SSAValue, OpResult]:
-    """The values that the host needs, each with the first result that gives it; what the region only hands through,
-    and its constants, the host takes from elsewhere."""
+    """The values that the function has to return, each with the first region result that yields it. Results that are
+    arguments or constants of the region are replaced in the host."""
     end, holder = region.body.block.last_op, region.parent
     assert isinstance(end, byoc.YieldOp) and holder is not None
     kept: dict[SSAValue, OpResult] = {}
@@ -71,8 +71,8 @@ def outputs(region: byoc.RegionOp) -> dict[SSAValue, OpResult]:
 
 
 def inputs(region: byoc.RegionOp, hoist: bool) -> list[SSAValue]:
-    """The values that the region's block takes: its arguments become one for each, in the order of their first use as
-    an operand, then one for each hoisted constant."""
+    """The values to pass to the function, one for each distinct operand in the order of first use, then one for each
+    hoisted constant; the region's block arguments are changed accordingly."""
     block, holder = region.body.block, region.parent
     assert holder is not None
     known: dict[SSAValue, SSAValue] = {}
@@ -104,13 +104,13 @@ def inputs(region: byoc.RegionOp, hoist: bool) -> list[SSAValue]:
 
 
 def first(block: Block) -> Operation:
-    """The block's first op."""
+    """The block's first op, which must exist."""
     assert block.first_op is not None
     return block.first_op
 
 
 def lift(block: Block) -> None:
-    """Make the constants inside composites operands of these."""
+    """Move the constants inside composites out of them, as operands of the composites."""
     for composite in [op for op in block.ops if isinstance(op, byoc.CompositeOp)]:
         for op in list(composite.body.block.ops):
             if isinstance(op, ConstantOp):
@@ -122,7 +122,7 @@ def lift(block: Block) -> None:
 
 
 def composite_of(ops: Sequence[Operation]) -> dict[str, StringAttr]:
-    """What a function says of the one composite that it is; nothing if it is more."""
+    """The attributes of a function that consists of exactly one composite; empty for others."""
     match [op for op in ops if not isinstance(op, ConstantOp | ReturnOp)]:
         case [byoc.CompositeOp() as only]:
             return {"composite": only.composite, "partitioned_from_pattern": only.partitioned_from_pattern}

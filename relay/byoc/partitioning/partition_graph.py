@@ -1,4 +1,4 @@
-"""The pass `partition-graph`."""
+"""The pass `partition-graph`: outlines regions as functions."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ CHOICES = ("bind", "hoist", VENDOR)
 
 
 def said(names: Sequence[str]) -> str:
-    """The names in quotes, the last behind "or"."""
+    """The names in quotes, joined with commas and "or"."""
     *most, last = (f"'{name}'" for name in names)
     return f"{', '.join(most)} or {last}"
 
 
 def hoists(name: str) -> bool:
-    """Whether the compiler can take constants as arguments; one that is not known here is not asked."""
+    """Whether the compiler accepts constants as arguments; true for a compiler that is not registered here."""
     return name not in registry.names() or registry.load(name).hoists
 
 
 @dataclass(frozen=True)
 class PartitionGraph(Pass):
-    """Make each `byoc.region` a private function of its compiler, and a call of it.
+    """Outline each `byoc.region` as a private function of its compiler, and call it.
 
-    The function is named `<mod_name>_<compiler>_<function>_<k>`, k counting through the regions of a function in
-    program order, and has the attributes `compiler` and `global_symbol`; if it is exactly one composite, that one's
-    `composite` and `partitioned_from_pattern` too. Several outputs are several results; what comes out twice comes out
-    once, and what goes straight through stays with the host. Annotations that `merge-compiler-regions` has not made
-    regions of become a function each. Composites that no compiler was given are dissolved.
+    The function is named `<mod_name>_<compiler>_<function>_<k>`, with k counting the regions of a function in program
+    order, and has the attributes `compiler` and `global_symbol`; if it consists of exactly one composite, also that
+    one's `composite` and `partitioned_from_pattern`. Several outputs are several results; duplicate outputs are
+    returned once, and inputs that are passed through stay with the host. Annotated ops that `merge-compiler-regions`
+    has not put into regions become a function each. Composites that no compiler was given are dissolved.
 
     `constants=bind` gives each function its own copy of the constants it uses; with `constants=hoist` they are
-    arguments, equal ones once, but for compilers that need them bound (`Compiler.hoists`). With `constants=vendor` they
-    are bound and the compiler's alone: the function says so (`byoc.constants = "vendor"`), and `compile-external`
-    refuses an artifact that leaves one of them to the executable. Why ops stay with the host is kept as the module's
-    attribute `byoc.refusals`.
+    arguments, equal ones once, except for compilers that need them bound (`Compiler.hoists`). With `constants=vendor`
+    they are bound and must be in the artifact: the function gets `byoc.constants = "vendor"`, and `compile-external`
+    refuses an artifact that leaves one of them to the executable. The reasons why ops stay with the host are stored in
+    the module's attribute `byoc.refusals`.
     """
 
     name: ClassVar[str] = "partition-graph"
@@ -73,7 +73,7 @@ class PartitionGraph(Pass):
         records.keep_refusals(op)
 
     def partition(self, module: ModuleOp, function: FuncOp) -> None:
-        """Outline the regions of a function of the host."""
+        """Outline the regions of one function of the host."""
         for block in list(blocks(function)):
             grouping = Grouping(block)
             grouping.merge(grouping.direct)

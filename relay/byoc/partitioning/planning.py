@@ -1,9 +1,10 @@
-"""`choose=cost`: of several plans the one that costs least in all, where the host competes with the compilers.
+"""`choose=cost`: selects the cheapest of several partitioning plans, where the host competes with the compilers.
 
-A plan costs what the host needs for the whole module, less what each region saves: the host's price of its ops less the
-compiler's price of the region. Plans tried: all compilers in the order they are named, each of them alone, and the best
-runs of ops in program order, a run for one compiler. Of each plan the regions stay that save something, so none costs
-more than the host alone, nor than the same compiler alone with all that it takes.
+The cost of a plan is the host's cost of the whole module, less what each region saves: the host's cost of its ops less
+the compiler's cost of the region. The plans are: all compilers in the order in which they are named, each of them
+alone, and the best division of the ops, in program order, into runs with one compiler each. In each plan only the
+regions that save something are kept, so no plan costs more than the host alone, or than the same compiler alone with
+all ops that it takes.
 """
 
 from __future__ import annotations
@@ -24,45 +25,46 @@ from relay.dialects import byoc
 from relay.dialects.plain import to_attribute
 
 NUMBER = "byoc.number"
-"""On every op while plans are tried on copies of the module: which op it is."""
+"""The attribute that numbers the ops while plans are tried on copies of the module."""
 PLAN = "byoc.plan"
-"""On the module: microseconds of the plan, of the host alone, and of each compiler alone with all that it takes."""
+"""The module attribute with the cost in microseconds of the plan, of the host alone, and of each compiler alone with
+all ops that it takes."""
 UNKNOWN = "its cost is not known: choose=measured finds it"
 SEARCHED = 100
-"""Ops and composites of a block up to which every run of them is priced: their pairs are that number squared."""
+"""The number of ops and composites of a block up to which every run of them is priced; their number is squared."""
 
 
 class Prices(Protocol):
-    """What regions cost, in microseconds."""
+    """The costs of regions, in microseconds."""
 
     estimates: bool
-    """Whether a price is computed, so that thousands may be asked; a measured one takes seconds."""
+    """Whether costs are computed, so that thousands can be evaluated; measuring one takes seconds."""
 
     @property
     def whole(self) -> float:
-        """What the host alone needs for the module; infinite where that is not known."""
+        """The time that the host alone needs for the module; infinite if unknown."""
         ...
 
     def host(self, ops: Sequence[Operation]) -> float:
-        """What the host needs for these ops."""
+        """The time that the host needs for these ops."""
         ...
 
     def region(self, offer: Offer, ops: Sequence[Operation]) -> float | None:
-        """What a compiler needs for a region, transfers and the call included; None if that is not known."""
+        """The time that a compiler needs for a region, including transfers and the call; None if unknown."""
         ...
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A copy of the module with regions, and what they save."""
+    """A copy of the module with regions, and the time in microseconds that they save."""
 
     module: ModuleOp
     saved: float
-    """By the regions that stay."""
+    """The time saved by the regions that are kept."""
     unpruned: float
-    """By all that the compilers take."""
+    """The time saved if every region that the compilers take were kept."""
     units: Mapping[int, tuple[Operation, ...]]
-    """By the number of an op that a compiler takes, the ops of the copy that it takes as one."""
+    """By the number of an op that a compiler takes, the ops of the copy that it takes as one unit."""
 
 
 def plan(
@@ -72,7 +74,8 @@ def plan(
     pricing: Callable[[ModuleOp], Prices],
     annotate: Callable[[ModuleOp, Sequence[str]], None],
 ) -> None:
-    """Give the module the regions of the best plan; `annotate` makes regions of what compilers of these names take."""
+    """Replace the module's body by that of the best plan; `annotate` forms regions of the ops that these compilers
+    take."""
     every = [op for op in module.walk() if eligible(op)]
     for number, op in enumerate(every):
         op.attributes[NUMBER] = IntegerAttr(number, i64)
@@ -110,14 +113,15 @@ def plan(
 
 
 def number_of(op: Operation) -> int:
-    """Which op of the module it is."""
+    """The number of the op in the module."""
     attr = op.attributes[NUMBER]
     assert isinstance(attr, IntegerAttr)
     return attr.value.data
 
 
 def priced(module: ModuleOp, compilers: Compilers, prices: Prices) -> Plan:
-    """The plan of the module's regions, after those that save nothing went back to the host, each with the reason."""
+    """Evaluate a module with regions: regions that save nothing return to the host, with the reason recorded on their
+    ops."""
     saved = unpruned = 0.0
     units: dict[int, tuple[Operation, ...]] = {}
     for region in [op for op in module.walk() if isinstance(op, byoc.RegionOp)]:
@@ -142,7 +146,8 @@ def priced(module: ModuleOp, compilers: Compilers, prices: Prices) -> Plan:
 def best_runs(
     row: Sequence[int], alone: Mapping[str, Plan], compilers: Compilers, prices: Prices, host: Mapping[int, float]
 ) -> dict[int, str]:
-    """The compilers of ops by number such that runs of ops, in this order, cost least; the rest is the host's."""
+    """The compilers of ops, by op number, with which runs of the ops in this order cost least; ops not listed stay on
+    the host."""
     place = {number: at for at, number in enumerate(row)}
     ends: list[list[tuple[int, float, str]]] = [[] for _ in row]
     for name, plan in alone.items():

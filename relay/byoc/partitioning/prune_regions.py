@@ -1,4 +1,4 @@
-"""The pass `prune-regions`."""
+"""The pass `prune-regions`: returns regions to the host that are not worth a call."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ from relay.passes import Pass
 
 @dataclass(frozen=True)
 class PruneRegions(Pass):
-    """Give regions that do not pay back to the host, and say why. Their composites are dissolved:
+    """Return regions that are not worth offloading to the host, and record why. Their composites are dissolved. These
+    are:
 
-    - those of fewer than `min_ops` ops, the ops inside composites counted;
-    - those without a convolution, product, pooling or recurrent layer, unless `compute=false`;
-    - those whose `Compiler.cost` is infinite.
+    - regions of fewer than `min_ops` ops, counting the ops inside composites;
+    - regions without a convolution, product, pooling or recurrent layer, unless `compute=false`;
+    - regions whose `Compiler.cost` is infinite.
 
-    `targets` names the compilers whose regions are looked at; all if it names none.
+    `targets` names the compilers whose regions are examined; by default all.
     """
 
     name: ClassVar[str] = "prune-regions"
@@ -58,7 +59,7 @@ class PruneRegions(Pass):
                         release(region)
 
     def reason(self, ops: Sequence[Operation], compilers: Compilers, name: str) -> str | None:
-        """Why a region of these ops is not worth it; None if it is."""
+        """The reason why a region of these ops is not worth a call; None if it is."""
         if len(ops) < self.min_ops:
             return f"a region of {len(ops)} ops is smaller than min_ops = {self.min_ops}"
         if self.compute and not any(map(computes, ops)):
@@ -68,7 +69,7 @@ class PruneRegions(Pass):
 
 
 def release(region: byoc.RegionOp) -> None:
-    """Put the region's ops, those of composites too, where it is."""
+    """Replace a region by its ops, and its composites by theirs."""
     inner = list(region.body.block.ops)
     bodies.inline(region)
     for op in inner:

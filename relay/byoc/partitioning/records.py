@@ -1,8 +1,9 @@
-"""What went where, op by op: read from the IR, and kept by it when the ops themselves are gone.
+"""Records for the partition report: which compiler took or refused each op, read from the IR and stored in it when the
+ops themselves are removed.
 
-`partition-graph` writes `byoc.refusals` on the module: one dictionary for each compiler asked about each op that it did
-not get, `{compiler = "a", function = "main", op = "qnn.softmax", reason = "...", source = "operator 30 SOFTMAX 'p'"}`.
-`compile-external` writes `byoc.operators` on the declaration of a function: a dictionary for each op.
+`partition-graph` writes `byoc.refusals` on the module: a dictionary for each op and each compiler that was offered it
+and did not take it, `{compiler = "a", function = "main", op = "qnn.softmax", reason = "...", source = "operator 30
+SOFTMAX 'p'"}`. `compile-external` writes `byoc.operators` on the declaration of a function: a dictionary for each op.
 """
 
 from __future__ import annotations
@@ -37,17 +38,17 @@ OPERATORS = "byoc.operators"
 
 
 def source_of(op: Operation) -> str:
-    """The operator of the model that the op comes from, else its place in the text; empty if not known."""
+    """The model's operator from which the op comes, or its location in the text; empty if unknown."""
     return op.location.desc.data if isinstance(op.location, NameLoc) else words(op.location)
 
 
 def counts(op: Operation) -> bool:
-    """Whether the op is one of a model: not of the dialects it is lowered to."""
+    """Whether the op belongs to a model, and not to a dialect that models are lowered to."""
     return eligible(op) and op.name.partition(".")[0] not in (*UPSTREAM, *EXTENDED)
 
 
 def leaves(op: Operation) -> Iterator[tuple[Operation, dict[str, str]]]:
-    """The ops that compute: the op, or those inside of it, each with the reasons that were given."""
+    """The op, or the ops inside it, each with the reasons why compilers refused it."""
     if not isinstance(op, byoc.Body):
         yield op, reasons(op)
         return
@@ -58,7 +59,7 @@ def leaves(op: Operation) -> Iterator[tuple[Operation, dict[str, str]]]:
 
 
 def rows_of(op: Operation, function: str, targets: Sequence[str], compiler: str = "", place: str = "") -> list[Row]:
-    """The rows of an op. On the host, every compiler that was asked has a reason."""
+    """The report rows of an op. For an op on the host, every compiler that was consulted has a reason."""
     found: list[Row] = []
     for leaf, told in leaves(op):
         other = "" if compiler else presumed(leaf)
@@ -70,7 +71,7 @@ def rows_of(op: Operation, function: str, targets: Sequence[str], compiler: str 
 
 
 def rows_of_host(function: FuncOp) -> list[Row]:
-    """The rows of a function of the host, from its ops: annotated ones and regions are their compilers'."""
+    """The report rows of a host function's ops; annotated ops and regions belong to their compilers."""
     found: list[Row] = []
     name, targets, regions = function.sym_name.data, asked(function), 0
     for block in blocks(function):
@@ -85,7 +86,7 @@ def rows_of_host(function: FuncOp) -> list[Row]:
 
 
 def rows(module: ModuleOp) -> list[Row]:
-    """Every op of the module, in the order of its functions."""
+    """The report rows of all ops of the module, in the order of its functions."""
     kept = read(module)
     found: list[Row] = []
     for function in [op for op in module.body.block.ops if isinstance(op, FuncOp)]:
@@ -100,7 +101,7 @@ def rows(module: ModuleOp) -> list[Row]:
 
 
 def contents(function: FuncOp) -> list[Row]:
-    """The rows of a partitioned function, from its ops."""
+    """The report rows of a partitioned function, from its ops."""
     if not function.body.blocks:
         return []
     ops = [op for op in function.body.block.ops if counts(op)]
@@ -108,7 +109,7 @@ def contents(function: FuncOp) -> list[Row]:
 
 
 def describe(row: Row) -> dict[str, Attribute]:
-    """What an op is, as attributes."""
+    """The facts about an op as attributes."""
     found: dict[str, Attribute] = {"op": StringAttr(row.op)}
     if row.source:
         found["source"] = StringAttr(row.source)
@@ -120,7 +121,7 @@ def describe(row: Row) -> dict[str, Attribute]:
 
 
 def row_from(attr: DictionaryAttr, function: str) -> Row:
-    """The inverse of `describe`."""
+    """A row from the attributes that `describe` made."""
     macs, line = (attr.data.get(key) for key in ("macs", "line"))
     return Row(
         text(attr, "op"),
@@ -132,29 +133,30 @@ def row_from(attr: DictionaryAttr, function: str) -> Row:
 
 
 def text(attr: DictionaryAttr, key: str) -> str:
-    """A string of a dictionary, empty if it is not there."""
+    """A string entry of a dictionary, empty if it is missing."""
     found = attr.data.get(key)
     return found.data if isinstance(found, StringAttr) else ""
 
 
 def dictionaries(attr: Attribute | None) -> list[DictionaryAttr]:
-    """The dictionaries of an array."""
+    """The dictionaries in an array attribute."""
     return [item for item in attr.data if isinstance(item, DictionaryAttr)] if isa(attr, ArrayAttr[Attribute]) else []
 
 
 def keep_operators(function: FuncOp) -> None:
-    """Write on a partitioned function which ops it holds: its body is about to go."""
+    """Store the ops of a partitioned function as an attribute, before its body is removed."""
     function.attributes[OPERATORS] = ArrayAttr([DictionaryAttr(describe(row)) for row in contents(function)])
 
 
 def operators(function: FuncOp) -> list[Row]:
-    """What `keep_operators` wrote."""
+    """The rows that `keep_operators` stored."""
     found = dictionaries(function.attributes.get(OPERATORS))
     return [row_from(attr, function.sym_name.data) for attr in found]
 
 
 def write(holder: Operation, kept: Sequence[Row]) -> None:
-    """Write on a module the ops that stay with the host, and why; on a partitioned function, why others refused its."""
+    """Store rows in an attribute: on a module those of ops that stay with the host, with the reasons; on a partitioned
+    function those of its ops that other compilers refused."""
     found: list[Attribute] = []
     for row in kept:
         what = describe(row) | {"function": StringAttr(row.function)}
@@ -166,7 +168,7 @@ def write(holder: Operation, kept: Sequence[Row]) -> None:
 
 
 def read(holder: Operation) -> list[Row] | None:
-    """What `write` wrote; None if it has not."""
+    """The rows that `write` stored; None if there is no such attribute."""
     if REFUSALS not in holder.attributes:
         return None
     found: list[Row] = []
@@ -182,14 +184,14 @@ def read(holder: Operation) -> list[Row] | None:
 
 
 def keep_refusals(module: ModuleOp) -> None:
-    """Move the reasons from the host's ops to the module."""
+    """Move the recorded reasons from the host's ops to an attribute of the module."""
     write(module, [row for function in functions(module) for row in rows_of_host(function)])
     for function in functions(module):
         forget(function)
 
 
 def restore(module: ModuleOp) -> None:
-    """Give the reasons that the module keeps back to the host's ops: it is to be partitioned further."""
+    """Move the recorded reasons back from the module to the host's ops, before the module is partitioned further."""
     kept = read(module)
     if kept is None:
         return

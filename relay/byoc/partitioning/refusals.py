@@ -1,7 +1,7 @@
-"""Why compilers do not take ops, kept with the ops until the module is partitioned.
+"""The reasons why compilers refuse ops, stored on the ops until the module is partitioned.
 
-An op that a compiler refused for a reason of its own has the attribute `byoc.refused = {COMPILER = "reason"}`; the
-function lists the compilers asked, `byoc.targets = ["a", "b"]`.
+An op that a compiler refused for a stated reason has the attribute `byoc.refused = {COMPILER = "reason"}`; its function
+lists the compilers that were consulted, `byoc.targets = ["a", "b"]`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ TARGETS = "byoc.targets"
 
 
 def refuse(op: Operation, compiler: str, reason: str) -> None:
-    """Keep why a compiler does not take the op."""
+    """Record the reason why a compiler does not take the op."""
     told = reasons(op) | {compiler: reason}
     op.attributes[REFUSED] = DictionaryAttr({name: StringAttr(why) for name, why in told.items()})
 
 
 def reasons(op: Operation) -> dict[str, str]:
-    """Why compilers refused the op, where they said so."""
+    """The recorded reasons why compilers refused the op, by compiler."""
     attr = op.attributes.get(REFUSED)
     if not isinstance(attr, DictionaryAttr):
         return {}
@@ -35,7 +35,7 @@ def reasons(op: Operation) -> dict[str, str]:
 
 
 def presumed(op: Operation) -> str:
-    """Why a compiler did not take the op, where it did not say so."""
+    """The likely reason why a compiler that stated none did not take the op."""
     holder = op.parent_op()
     if isinstance(holder, byoc.CompositeOp):
         return f"{holder.composite.data} matches it, but was not annotated"
@@ -47,19 +47,19 @@ def presumed(op: Operation) -> str:
 
 
 def forget(op: Operation) -> None:
-    """Drop the reasons that the op and the ops inside keep."""
+    """Remove the recorded reasons from the op and the ops inside it."""
     for inner in op.walk():
         inner.attributes.pop(REFUSED, None)
 
 
 def asked(function: FuncOp) -> list[str]:
-    """The compilers that were asked for the function."""
+    """The compilers that were consulted for the function."""
     attr = function.attributes.get(TARGETS)
     return [name.data for name in attr.data if isinstance(name, StringAttr)] if isa(attr, ArrayAttr[Attribute]) else []
 
 
 def ask(function: FuncOp, names: Iterable[str]) -> None:
-    """Keep which compilers are asked for the function, besides those that were before."""
+    """Record further compilers that are consulted for the function."""
     every = dict.fromkeys([*asked(function), *names])
     if every:
         function.attributes[TARGETS] = ArrayAttr([StringAttr(name) for name in every])

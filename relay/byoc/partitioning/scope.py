@@ -1,4 +1,5 @@
-"""What partitioning looks at: the functions of the host, their blocks, the ops that a compiler may take."""
+"""The parts of a module that partitioning considers: functions of the host, their blocks, and ops that a compiler may
+take."""
 
 from __future__ import annotations
 
@@ -15,29 +16,31 @@ from relay.dialects.relay import ConstantOp
 COMPILER = "compiler"
 SYMBOL = "global_symbol"
 CHOICE = "byoc.choice"
-"""On an op that only the compiler of this name is to be asked for, while plans are tried: "x"; "" is the host."""
+"""While plans are tried, the attribute of an op with the name of the only compiler to which it is offered; "" is the
+host."""
 CONSTANTS = "byoc.constants"
-"""On a function whose constants are its compiler's alone: "vendor"."""
+"""The attribute of a function whose constants must all be in the artifact: "vendor"."""
 
 
 def partitioned(function: FuncOp) -> bool:
-    """Whether the function is an external compiler's, and not one whose ops a compiler is to be asked for."""
+    """Whether the function belongs to an external compiler, rather than only requesting that its ops are offered to
+    one."""
     return COMPILER in function.attributes and SYMBOL in function.attributes
 
 
 def functions(module: ModuleOp) -> list[FuncOp]:
-    """The functions with a body that are the host's, in the module's order."""
+    """The host's functions with a body, in the module's order."""
     found = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
     return [function for function in found if function.body.blocks and not partitioned(function)]
 
 
 def symbols(module: ModuleOp) -> dict[str, FuncOp]:
-    """Every function by name."""
+    """All functions of the module by name."""
     return {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
 
 
 def blocks(op: Operation) -> Iterator[Block]:
-    """Every block inside, those of control flow too, but not what a compiler has taken."""
+    """Every block inside the op, including those of control flow, but not those of regions and composites."""
     for region in op.regions:
         for block in region.blocks:
             yield block
@@ -47,7 +50,7 @@ def blocks(op: Operation) -> Iterator[Block]:
 
 
 def eligible(op: Operation) -> bool:
-    """Whether a compiler may be asked for the op: it computes something, and its results are all that it does."""
+    """Whether a compiler may be offered the op: it computes results and has no side effects."""
     return (
         not isinstance(op, ConstantOp | byoc.Boundary | byoc.RegionOp)
         and (isinstance(op, byoc.CompositeOp) or not op.regions)
@@ -58,36 +61,36 @@ def eligible(op: Operation) -> bool:
 
 
 def offered(op: Operation, compiler: str) -> bool:
-    """Whether the plan that is tried leaves the op to this compiler."""
+    """Whether the plan that is being tried offers the op to this compiler."""
     choice = op.attributes.get(CHOICE)
     return not isinstance(choice, StringAttr) or choice.data == compiler
 
 
 def used(op: Operation) -> bool:
-    """Whether anything needs the op."""
+    """Whether a result of the op is used."""
     return any(result.uses.get_length() for result in op.results)
 
 
 def variables(op: Operation) -> list[SSAValue]:
-    """The operands that are no constants."""
+    """The operands that are not constants."""
     return [value for value in op.operands if not isinstance(value.owner, ConstantOp)]
 
 
 def source(value: SSAValue) -> SSAValue:
-    """The value without the boundaries that it passes."""
+    """The value behind any `compiler_begin` and `compiler_end`."""
     while isinstance(value, OpResult) and isinstance(value.owner, byoc.Boundary):
         value = value.owner.input
     return value
 
 
 def captured(op: Operation) -> Iterator[SSAValue]:
-    """The operands of the op and of the ops inside it."""
+    """The operands of the op and of all ops inside it."""
     for inner in op.walk():
         yield from inner.operands
 
 
 def holder(op: Operation, block: Block) -> Operation | None:
-    """The op of the block that is this op or holds it; None if the block does not hold it."""
+    """The op of the block that is or contains this op; None if it is not in the block."""
     found: Operation | None = op
     while found is not None and found.parent is not block:
         found = found.parent_op()
@@ -95,14 +98,14 @@ def holder(op: Operation, block: Block) -> Operation | None:
 
 
 def annotated(op: Operation) -> bool:
-    """Whether the op is in a compiler's region already."""
+    """Whether the op is already annotated for a compiler."""
     return any(isinstance(value.owner, byoc.CompilerBeginOp) for value in op.operands) or any(
         isinstance(use.operation, byoc.CompilerEndOp) for result in op.results for use in result.uses
     )
 
 
 def opened(ops: Sequence[Operation]) -> list[Operation]:
-    """The ops, those of composites instead of these; constants are left out."""
+    """The ops, with composites and regions replaced by the ops inside them, without constants."""
     found: list[Operation] = []
     for op in ops:
         inner = op.body.block.ops if isinstance(op, byoc.Body) else ()

@@ -1,4 +1,4 @@
-"""How much an op has to compute: what makes a region worth a compiler's while."""
+"""The amount of computation of an op, from which partitioning decides whether a region is worthwhile."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from relay.dialects import qnn, relay
 from relay.dialects.op import shape
 
 COMPUTE = (relay.Conv2dBase, relay.DenseBase, relay.Pool2dOp, qnn.LstmOp, qnn.SvdfOp)
-"""Convolutions, products with matrices, pooling, recurrent layers."""
+"""Convolutions, matrix products, pooling and recurrent layers, which make a region worth offloading."""
 
 
 def computes(op: Operation) -> bool:
@@ -19,7 +19,8 @@ def computes(op: Operation) -> bool:
 
 
 def multiplications(op: Operation) -> int:
-    """Multiply-accumulates of a convolution or product; 0 of anything else, unknown sizes counted as 1."""
+    """The number of multiply-accumulates of a convolution, product or attention; 0 for other ops. Unknown sizes count
+    as 1."""
     match op:
         case relay.Conv2dBase():
             letters = dict(zip(op.kernel_layout.data, shape(op.kernel), strict=True))
@@ -40,5 +41,5 @@ def multiplications(op: Operation) -> int:
 
 
 def size(value: SSAValue) -> int:
-    """Number of elements, unknown sizes counted as 1."""
+    """The number of elements of a tensor; unknown sizes count as 1."""
     return prod(max(d, 1) for d in shape(value))

@@ -1,4 +1,4 @@
-"""The pattern language: which subgraphs a compiler takes as one.
+"""The pattern language, which describes subgraphs that a compiler takes as one op.
 
     conv = is_op("qnn.conv2d")(wildcard(), is_constant()).named("conv")
     biased = conv.optional(lambda x: is_op("nn.bias_add")(x, is_constant()))
@@ -18,40 +18,40 @@ from relay.byoc.patterns.nodes import Argument, Call, Constant, Exactly, Output,
 
 
 def is_op(*names: str) -> Call:
-    """The (first) result of an op of one of these names; call it with patterns of its operands.
+    """A pattern for the first result of an op with one of these names; call it with patterns of its operands.
 
-    Raises InvalidArgument if our dialects have no op of a name that has the look of ours.
+    Raises InvalidArgument if a name looks like that of a relay op, but there is none.
     """
     return Call(*names)
 
 
 def is_elementwise() -> Call:
-    """The result of any elementwise op."""
+    """A pattern for the result of any elementwise op."""
     return Call(elementwise=True)
 
 
 def wildcard() -> Wildcard:
-    """Any value, made outside of the match or by an op of it."""
+    """A pattern for any value, computed outside of the match or by an op in it."""
     return Wildcard()
 
 
 def is_constant() -> Pattern:
-    """A constant. The match gets its own copy; a constant that a `wildcard` matches stays outside."""
+    """A pattern for a constant, which is copied into the match; a constant matched by a `wildcard` stays outside."""
     return Constant()
 
 
 def is_var(name: str | None = None) -> Pattern:
-    """An argument of the function (of this name)."""
+    """A pattern for an argument of the function, with this name if one is given."""
     return Argument(name)
 
 
 def is_expr(wanted: SSAValue | Operation | npt.ArrayLike) -> Pattern:
-    """This very value, or a constant with these numbers."""
+    """A pattern for exactly this value, or a constant with these elements."""
     return Exactly(wanted)
 
 
 def is_output(pattern: Pattern, k: int | None = None) -> Pattern:
-    """The k-th result of the op that the pattern matches; any, if k is None."""
+    """A pattern for the k-th result (any, if k is None) of the op that `pattern` matches."""
     return Output(pattern, k)
 
 

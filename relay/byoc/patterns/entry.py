@@ -1,4 +1,4 @@
-"""`Entry`: a row of a compiler's pattern table, and where it matches."""
+"""`Entry`: a row of a compiler's pattern table, and how it is matched."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Check = Callable[[Match], bool | Refusal]
 
 @dataclass(frozen=True)
 class Entry:
-    """A pattern under a name, which is what `byoc.composite "COMPILER.NAME"` carries.
+    """A named pattern; its matches become `byoc.composite "COMPILER.NAME"`.
 
-    `check` says of a match whether the compiler takes it; a `Refusal` says why not. `exact` overrides the compiler's
-    own `exact` for what this entry takes: whether the integers are those of the ops' formulas, bit for bit.
+    `check` decides whether the compiler takes a match; a `Refusal` gives the reason why not. `exact` overrides the
+    compiler's `exact` for this entry: whether integers equal those of the ops' formulas, bit for bit.
     """
 
     name: str
@@ -32,8 +32,8 @@ class Entry:
     exact: bool | None = None
 
     def match(self, op: Operation, order: Mapping[Operation, int]) -> Match | Refusal | None:
-        """The first match that ends in this op and that the check takes; why the first was refused; None if there is
-        none. `order` numbers the ops of the block."""
+        """The first match that ends in this op and that the check accepts; or the reason why the first match was
+        refused; or None if nothing matches. `order` maps the ops of the block to their positions."""
         roots = self.pattern.roots()
         if roots is not None and op.name not in roots:
             return None
@@ -49,7 +49,7 @@ class Entry:
         return refusal
 
     def answer(self, check: Check, found: Match) -> bool | Refusal:
-        """What the check says. Raises Unsupported if it raises, or says neither yes nor no."""
+        """Call the check. Raises Unsupported if it raises an exception, or returns neither a bool nor a Refusal."""
         try:
             answer = cast(object, check(found))
         except RelayError:
@@ -68,7 +68,7 @@ class Entry:
 
 
 def complete(root: Operation, state: State, order: Mapping[Operation, int]) -> Match | Refusal:
-    """The match, unless something outside needs what is inside."""
+    """The complete match, or a Refusal if an op outside uses an inner result, or an op is already taken."""
     ops = state.take(root).ops
     for op in ops:
         if op not in order:
@@ -89,5 +89,5 @@ def complete(root: Operation, state: State, order: Mapping[Operation, int]) -> M
 
 
 def user_outside(value: SSAValue, ops: Mapping[Operation, None]) -> Operation | None:
-    """The first op outside that uses the value."""
+    """The first op outside the match that uses the value; None if there is none."""
     return next((use.operation for use in value.uses if use.operation not in ops), None)

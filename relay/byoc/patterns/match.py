@@ -1,4 +1,5 @@
-"""`Match`: what a pattern matched, as checks and compilers see it; `Refusal`: why a compiler does not take it."""
+"""`Match`: a match of a pattern, as checks and compilers see it; `Refusal`: the reason why a compiler does not take
+one."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from relay.module import is_constant
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a compiler does not take an operation: "no, because ..."; shown in the partition report."""
+    """The reason why a compiler does not take an operation, shown in the partition report; false as a boolean."""
 
     reason: str
 
@@ -24,40 +25,41 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """`ops` of one block that match a pattern, in program order; nothing outside uses any but `root`'s results."""
+    """The ops of one block that match a pattern, in program order; ops outside use no results but those of `root`."""
 
     root: Operation
     ops: tuple[Operation, ...]
     constants: tuple[Operation, ...]
-    """The constants that the pattern matched as such."""
+    """The constants that `is_constant` patterns matched."""
     inputs: tuple[SSAValue, ...]
     """The other values from outside, in the order of their first use."""
     values: Mapping[str, SSAValue]
-    """Those with names."""
+    """The values that patterns with names matched, by name."""
 
     def __contains__(self, name: object) -> bool:
         return name in self.values
 
     def __getitem__(self, name: str) -> Operation:
-        """The op of this name. Raises InvalidArgument if nothing has it, or it is an argument of the function."""
+        """The op that computes the value of this name. Raises InvalidArgument if the name is not bound, or is an
+        argument."""
         owner = self.value(name).owner
         if not isinstance(owner, Operation):
             raise InvalidArgument(f"match['{name}']", "is an argument of the function, no op", "ask match.value")
         return owner
 
     def get(self, name: str) -> Operation | None:
-        """The op of this name, None if the pattern matched without it."""
+        """The op that computes the value of this name; None if the match has no such name."""
         return self[name] if name in self.values else None
 
     def value(self, name: str) -> SSAValue:
-        """The value of this name."""
+        """The value of this name. Raises InvalidArgument if the name is not bound."""
         if name not in self.values:
             known = ", ".join(self.values) or "none"
             raise InvalidArgument(f"match['{name}']", "is not bound in this match", f"there are {known}")
         return self.values[name]
 
     def array(self, name: str) -> Array:
-        """The numbers of the constant of this name."""
+        """The elements of the constant of this name. Raises InvalidArgument if it is no constant."""
         owner = self.value(name).owner
         if not is_constant(owner):
             raise InvalidArgument(f"match.array('{name}')", "is no constant", "match it with is_constant()")

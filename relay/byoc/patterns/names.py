@@ -1,4 +1,4 @@
-"""Names of ops as patterns spell them, and which ops take their operands in either order."""
+"""Op names in patterns, and the ops that are commutative."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ COMMUTATIVE = frozenset(
         "qnn.mul",
     }
 )
-"""Ops whose two operands a pattern may match in either order."""
+"""The ops whose two operands a pattern may match in either order."""
 
 
 @cache
 def known() -> frozenset[str]:
-    """The ops of our dialects."""
+    """The names of all ops of relay's dialects."""
     from relay.dialects.byoc import Byoc
     from relay.dialects.qnn import Qnn
     from relay.dialects.relay import Relay
@@ -32,9 +32,9 @@ def known() -> frozenset[str]:
 
 
 def resolve(name: str) -> str:
-    """The full name of an op: `nn.conv2d` is `relay.nn.conv2d`.
+    """The full name of an op: `nn.conv2d` is `relay.nn.conv2d`. Names of other dialects are returned unchanged.
 
-    Raises InvalidArgument, naming the nearest, where no op of ours has that name. Names of other dialects stay.
+    Raises InvalidArgument, naming similar names, if relay's dialects have no such op.
     """
     for candidate in (name, f"relay.{name}"):
         if candidate in known():
@@ -49,5 +49,5 @@ def resolve(name: str) -> str:
 
 
 def short(name: str) -> str:
-    """The op's name as Relay spells it: `relay.` is left out."""
+    """The op's name as Relay spells it, without `relay.`."""
     return name.removeprefix("relay.")

@@ -1,4 +1,4 @@
-"""The patterns: each says of a value whether it matches, and in which ways."""
+"""The nodes of the pattern language: each enumerates the ways in which a value matches it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from relay.module import is_constant as at_hand
 
 
 class Pattern(ABC):
-    """A set of dataflow graphs. One pattern object stands for one value in a match, however often it is used."""
+    """A pattern of dataflow graphs. In a match, one pattern object stands for one value, however often it is used."""
 
     def match(self, value: SSAValue, state: State) -> Iterator[State]:
         """Every way in which the value matches, the preferred one first."""
@@ -35,10 +35,10 @@ class Pattern(ABC):
 
     @abstractmethod
     def ways(self, value: SSAValue, state: State) -> Iterator[State]:
-        """`match`, where the pattern does not stand for a value yet."""
+        """Every way in which the value matches, if the pattern is not bound to a value yet."""
 
     def roots(self) -> frozenset[str] | None:
-        """Names of the ops whose results can match; None: not known."""
+        """The names of the ops whose results can match; None if they are not known."""
         return None
 
     def __or__(self, other: Pattern) -> Pattern:
@@ -57,40 +57,42 @@ class Pattern(ABC):
         return Call("divide")(self, other)
 
     def has_attr(self, wanted: Mapping[str, object]) -> Where:
-        """The op that makes the value has these attributes: numbers, texts, lists, dtypes; None: it has none."""
+        """Require that the op which computes the value has these attributes (numbers, texts, lists, dtypes); None
+        requires that it has no such attribute."""
         return Where(self, lambda value: _has(value, wanted))
 
     def has_dtype(self, wanted: object) -> Where:
-        """The value's elements are of this dtype: `"int8"`, `"i8"`, `np.int8`, or an xDSL type.
+        """Require that the value's elements have this dtype: `"int8"`, `"i8"`, `np.int8`, or an xDSL type.
 
-        Raises InvalidArgument if it is none.
+        Raises InvalidArgument if it is no dtype.
         """
         if not isinstance(wanted, Attribute):
             dtype(wanted)
         return Where(self, lambda value: has_dtype(value.type, wanted))
 
     def has_shape(self, wanted: Sequence[int | None]) -> Where:
-        """The value has this shape, None standing for any size."""
+        """Require that the value has this shape; None stands for any size."""
         return Where(self, lambda value: has_shape(value.type, wanted))
 
     def has_type(self, wanted: Attribute | str) -> Where:
-        """The value has this type: an xDSL type, or its text, as `"tensor<1x4xi8>"`."""
+        """Require that the value has this type: an xDSL type, or its text, such as `"tensor<1x4xi8>"`."""
         return Where(self, lambda value: wanted in (value.type, str(value.type)))
 
     def where(self, holds: Callable[[SSAValue], bool]) -> Where:
-        """What else must hold of the value."""
+        """Require that a predicate holds for the value."""
         return Where(self, holds)
 
     def optional(self, wrap: Callable[[Pattern], Pattern]) -> Pattern:
-        """`wrap(self)` if that matches, else this."""
+        """A pattern for `wrap(self)` if that matches, or else for this pattern."""
         return Alternative(wrap(self), self)
 
     def dominates(self, parent: Pattern, path: Pattern) -> Pattern:
-        """This matches, and every way back from its op, through ops that match `path`, ends in one `parent`."""
+        """A pattern for this one, if every path backwards from its op leads, through ops that match `path`, to one
+        `parent`."""
         return Dominator(self, parent, path)
 
     def named(self, name: str) -> Pattern:
-        """`match[name]` is the op that makes the value, `match.value(name)` the value."""
+        """Bind the value to a name: `match[name]` is the op that computes it, `match.value(name)` the value."""
         return Named(self, name)
 
 
@@ -100,7 +102,7 @@ def _has(value: SSAValue, wanted: Mapping[str, object]) -> bool:
 
 
 class Wildcard(Pattern):
-    """Any value."""
+    """Matches any value."""
 
     def ways(self, value: SSAValue, state: State) -> Iterator[State]:
         yield state
@@ -110,7 +112,7 @@ class Wildcard(Pattern):
 
 
 class Argument(Pattern):
-    """An argument of a function or block, of this name if one is given."""
+    """Matches an argument of a function or block, with this name if one is given."""
 
     def __init__(self, name: str | None = None):
         self.name = name
@@ -121,7 +123,7 @@ class Argument(Pattern):
 
 
 class Constant(Pattern):
-    """A constant; it is copied into the match."""
+    """Matches a constant, which is copied into the match."""
 
     def ways(self, value: SSAValue, state: State) -> Iterator[State]:
         if isinstance(value.owner, ConstantOp):
@@ -129,7 +131,7 @@ class Constant(Pattern):
 
 
 class Exactly(Pattern):
-    """This value, or a constant of these numbers."""
+    """Matches exactly this value, or a constant with these elements."""
 
     def __init__(self, wanted: SSAValue | Operation | npt.ArrayLike):
         self.wanted = wanted.results[0] if isinstance(wanted, Operation) else wanted
@@ -143,7 +145,7 @@ class Exactly(Pattern):
 
 
 class Call(Pattern):
-    """The first result of an op of one of these names (any, if there is none), with operands that match."""
+    """Matches the first result of an op with one of these names (any name if none is given) whose operands match."""
 
     def __init__(self, *names: str, operands: Sequence[Pattern] | None = None, elementwise: bool = False):
         self.names = tuple(map(resolve, names))
@@ -151,7 +153,7 @@ class Call(Pattern):
         self.elementwise = elementwise
 
     def __call__(self, *operands: Pattern | None) -> Pattern:
-        """With these operands; `None` stands for whatever operands there are."""
+        """The pattern with patterns for the operands; if one is `None`, operands are not checked."""
         given = [operand for operand in operands if operand is not None]
         whatever = len(given) < len(operands)
         return Call(*self.names, operands=None if whatever else given, elementwise=self.elementwise)
@@ -160,7 +162,7 @@ class Call(Pattern):
         return frozenset(self.names) or None
 
     def takes(self, op: Operation) -> bool:
-        """Whether the op's kind is right. Constants and what compilers have taken are matched by their names only."""
+        """Whether the op is of the right kind. Constants and ops of compilers only match by name."""
         if self.names:
             return op.name in self.names
         if self.elementwise:
@@ -194,7 +196,7 @@ def together(patterns: Sequence[Pattern], values: Sequence[SSAValue], state: Sta
 
 
 class Output(Pattern):
-    """The k-th result (any, if k is None) of the op whose first result matches."""
+    """Matches the k-th result (any, if k is None) of the op whose first result matches."""
 
     def __init__(self, pattern: Pattern, k: int | None):
         self.pattern, self.k = pattern, k
@@ -208,7 +210,7 @@ class Output(Pattern):
 
 
 class Alternative(Pattern):
-    """One of several, the first that matches preferred."""
+    """Matches any one of several patterns, earlier ones preferred."""
 
     def __init__(self, *patterns: Pattern):
         self.patterns = patterns
@@ -224,7 +226,7 @@ class Alternative(Pattern):
 
 
 class Where(Pattern):
-    """A pattern of whose value something holds."""
+    """A pattern with a predicate on its value."""
 
     def __init__(self, pattern: Pattern, holds: Callable[[SSAValue], bool]):
         self.pattern, self.holds = pattern, holds
@@ -237,14 +239,14 @@ class Where(Pattern):
             yield from self.pattern.match(value, state)
 
     def __call__(self, *operands: Pattern | None) -> Pattern:
-        """`wildcard().has_attr({...})(x)`: the op has these operands too."""
+        """The pattern with patterns for the operands, as in `wildcard().has_attr({...})(x)`."""
         if not isinstance(self.pattern, Wildcard | Call | Where):
             raise TypeError("only patterns of ops take operands")
         return Where(self.pattern(*operands), self.holds)
 
 
 class Named(Pattern):
-    """A pattern whose value is kept under a name."""
+    """A pattern whose value is bound to a name."""
 
     def __init__(self, pattern: Pattern, name: str):
         self.pattern, self.label = pattern, name
@@ -258,7 +260,8 @@ class Named(Pattern):
 
 
 class Dominator(Pattern):
-    """`child`, from whose op every way back leads to `parent` through ops that match `path`, or to a constant."""
+    """Matches `child` if every path backwards from its op leads to `parent` through ops that match `path`, or to a
+    constant."""
 
     def __init__(self, child: Pattern, parent: Pattern, path: Pattern):
         self.child, self.parent, self.path = child, parent, path
@@ -273,7 +276,7 @@ class Dominator(Pattern):
                     yield all
 
     def back(self, op: object, state: State) -> Iterator[State]:
-        """Every way in which all operands of the op lead to the parent."""
+        """Every way in which all operands of the op that are no constants lead back to the parent."""
         if isinstance(op, Operation):
             yield from self.lead([value for value in op.operands if not isinstance(value.owner, ConstantOp)], state)
 

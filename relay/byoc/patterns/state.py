@@ -1,4 +1,4 @@
-"""What is known while a pattern is matched."""
+"""The immutable state of a pattern match in progress."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from xdsl.ir import Operation, SSAValue
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """One partial match: which value each pattern stands for, and what has been taken. It never changes."""
+    """A partial match: the values bound to patterns and to names, and the ops and constants that belong to the
+    match."""
 
     bound: dict[Hashable, SSAValue] = field(default_factory=dict[Hashable, SSAValue])
     ops: dict[Operation, None] = field(default_factory=dict[Operation, None])
@@ -18,17 +19,17 @@ class State:
     names: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
 
     def bind(self, pattern: Hashable, value: SSAValue) -> State:
-        """The pattern stands for the value."""
+        """The state with the pattern bound to the value."""
         return State(self.bound | {pattern: value}, self.ops, self.constants, self.names)
 
     def name(self, name: str, value: SSAValue) -> State:
-        """The name stands for the value."""
+        """The state with the name bound to the value."""
         return State(self.bound, self.ops, self.constants, self.names | {name: value})
 
     def take(self, op: Operation) -> State:
-        """The op is part of the match."""
+        """The state with the op added to the match."""
         return self if op in self.ops else State(self.bound, self.ops | {op: None}, self.constants, self.names)
 
     def copy(self, constant: Operation) -> State:
-        """The constant is copied into the match."""
+        """The state with the constant added to those that are copied into the match."""
         return State(self.bound, self.ops, self.constants | {constant: None}, self.names)

@@ -1,4 +1,4 @@
-"""Attributes and types compared with what people write: `groups=1`, `"int8"`, `(1, None, 4)`."""
+"""Comparison of attributes and types with Python values: `groups=1`, `"int8"`, `(1, None, 4)`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from relay.errors import InvalidArgument
 
 
 def attribute(op: Operation, name: str) -> Attribute | None:
-    """A property or an attribute of the op; a property's default where none is given."""
+    """A property or attribute of the op, with a property's default if it is not set; None if there is none."""
     found = op.properties.get(name, op.attributes.get(name))
     if found is None and isinstance(op, IRDLOperation):
         definition = op.get_irdl_definition().properties.get(name)
@@ -27,7 +27,7 @@ def attribute(op: Operation, name: str) -> Attribute | None:
 
 
 def equal(attr: Attribute | None, wanted: object) -> bool:
-    """Whether an attribute is the number, text, dtype or list that is wanted; None wants it absent."""
+    """Whether an attribute equals a number, text, dtype or list; None requires that it is absent."""
     if attr is None or wanted is None:
         return attr is wanted
     if isinstance(wanted, Attribute):
@@ -51,7 +51,7 @@ def equal(attr: Attribute | None, wanted: object) -> bool:
 
 
 def has_dtype(type: Attribute, wanted: object) -> bool:
-    """Whether a tensor's elements, or this element type itself, are of the dtype: `"int8"`, `"i8"`, `np.int8`."""
+    """Whether a tensor's element type, or the type itself, is the dtype: `"int8"`, `"i8"`, `np.int8`."""
     element = type.element_type if is_tensor(type) else type
     if isinstance(wanted, Attribute):
         return element == wanted
@@ -69,7 +69,7 @@ SPELLED = {"i1": "bool", "f16": "float16", "f32": "float32", "f64": "float64"} |
 
 
 def dtype(wanted: object) -> np.dtype[Any]:
-    """The numpy dtype of `"int8"`, `"i8"`, `np.int8`. Raises InvalidArgument for anything else."""
+    """The numpy dtype of `"int8"`, `"i8"` or `np.int8`. Raises InvalidArgument for any other value."""
     name = SPELLED.get(wanted, wanted) if isinstance(wanted, str) else wanted
     try:
         return np.dtype(cast(str, name))

@@ -1,4 +1,4 @@
-"""A program while it is written: instructions, constants, where each tensor lies."""
+"""Builds a program: its instructions, its constants, and the address of each tensor."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ PARAMETERS = WEIGHTS + WEIGHT_ROWS
 PARAMETER_ROWS = 256
 RESULTS = PARAMETERS + PARAMETER_ROWS
 RESULT_ROWS = 4096
-"""How the scratchpad is divided: rows of inputs, weights, parameters, results."""
+"""The division of the scratchpad: rows of inputs, weights, parameters, results."""
 
 
 class Assembler:
-    """Collects a program. `addresses` holds where each value of the region lies in memory."""
+    """Collects a program. `addresses` has the memory address of each value of the region."""
 
     def __init__(self, region: Region) -> None:
         self.code: list[Instruction] = []
@@ -32,14 +32,14 @@ class Assembler:
         self.code.append(step)
 
     def constant(self, array: Array) -> int:
-        """The address of these bytes among the constants, a multiple of 16."""
+        """Append the array to the constants, and return its address, a multiple of 16."""
         self.constants.extend(bytes(-len(self.constants) % LANES))
         start = len(self.constants)
         self.constants.extend(np.ascontiguousarray(array).tobytes())
         return address(CONSTANTS, start)
 
     def load(self, where: int, row: int, count: int) -> None:
-        """`count` bytes in a line, from memory to the scratchpad."""
+        """Load `count` contiguous bytes from memory to the scratchpad."""
         full, rest = divmod(count, LANES)
         if full:
             self.emit(Load(address=where, row=row, inner=full))
@@ -47,7 +47,7 @@ class Assembler:
             self.emit(Load(address=where + full * LANES, row=row + full, bytes=rest))
 
     def store(self, where: int, row: int, count: int) -> None:
-        """`count` bytes in a line, from the scratchpad to memory."""
+        """Store `count` contiguous bytes from the scratchpad to memory."""
         full, rest = divmod(count, LANES)
         if full:
             self.emit(Store(address=where, row=row, inner=full))
@@ -55,5 +55,5 @@ class Assembler:
             self.emit(Store(address=where + full * LANES, row=row + full, bytes=rest))
 
     def parameters(self, numbers: Array) -> None:
-        """Bring int32 numbers to the rows of parameters."""
+        """Load int32 numbers into the scratchpad's rows of parameters."""
         self.load(self.constant(numbers.astype("<i4")), PARAMETERS, numbers.size * 4)

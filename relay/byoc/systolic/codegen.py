@@ -1,4 +1,4 @@
-"""From a partitioned function to a program: where every tensor lies, then op by op."""
+"""Generates a program from a partitioned function: assigns memory to tensors, then generates code op by op."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True)
 class Program:
-    """What a function became."""
+    """The generated program of a function."""
 
     code: list[Instruction]
     constants: bytes
     workspace: int
-    """Bytes that the function computes in."""
+    """The size of the scratch memory that the function needs, in bytes."""
 
     def pack(self) -> bytes:
-        """The artifact's bytes."""
+        """The bytes of the artifact."""
         code = np.frombuffer(b"".join(step.encode() for step in self.code), np.uint8)
         return pack(KIND, self.workspace, {"code": code, "constants": np.frombuffer(self.constants, np.int8)})
 
 
 def generate(function: FuncOp) -> Program:
-    """The program of a function. Raises Unsupported, naming the op, for one that the accelerator does not run."""
+    """The program of a function. Raises Unsupported, naming the op, for an op that the accelerator does not run."""
     region = Region(function)
     program = Assembler(region)
     for number, argument in enumerate(region.inputs):
@@ -65,7 +65,7 @@ def generate(function: FuncOp) -> Program:
 
 
 def write_kernel(program: Assembler, kernel: Kernel, target: int) -> None:
-    """The instructions of a product or of a single op."""
+    """Generate the instructions of a product or a single op."""
     match op := kernel.ops[0]:
         case qnn.Conv2dOp() | qnn.DenseOp():
             found = parts(kernel.ops)
@@ -84,15 +84,15 @@ def write_kernel(program: Assembler, kernel: Kernel, target: int) -> None:
 
 
 def root(region: Region, value: SSAValue) -> SSAValue:
-    """The tensor of which this is a reshape."""
+    """The tensor of which the value is a reshape."""
     while isinstance(op := region.of(value).owner, relay.ReshapeOp):
         value = op.input
     return region.of(value)
 
 
 def planned(region: Region, targets: Collection[SSAValue]) -> tuple[dict[SSAValue, Buffer], int]:
-    """Places in the workspace for what is computed and lies neither in a tensor nor in one of `targets`; the bytes of
-    the workspace."""
+    """Workspace buffers for the computed values that are neither arguments nor in `targets`, and the workspace's size
+    in bytes."""
     found: dict[SSAValue, Buffer] = {}
     for number, kernel in enumerate(region.kernels):
         for value in (root(region, operand) for op in kernel.ops for operand in op.operands):

@@ -1,4 +1,4 @@
-"""The plug-in `systolic`: what the accelerator takes, and why not."""
+"""The plug-in `systolic`: which ops the accelerator takes, and why not others."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ from relay.transforms.signed_codes import SignedCodes
 
 
 def check(match: Match) -> bool | Refusal:
-    """Whether the product fits the array."""
+    """Whether the accelerator supports the matched product."""
     found = parts(match.ops)
     product = found if isinstance(found, Refusal) else product_of(*found)
     return product if isinstance(product, Refusal) else True
 
 
 def unless(refusal: Refusal | None) -> bool | Refusal:
-    """Yes, unless there is a reason not to."""
+    """True, or the refusal if there is one."""
     return True if refusal is None else refusal
 
 
 @dataclass(frozen=True)
 class SystolicCompiler(Compiler):
-    """int8 convolution and dense on a 16 x 16 array, residual sums, averages and softmax on a vector unit."""
+    """Compiles int8 convolution and dense for a 16 x 16 array, and residual sums, averages and softmax for a vector
+    unit."""
 
     name: ClassVar[str] = "systolic"
     version: ClassVar[str] = "2"
@@ -44,7 +45,7 @@ class SystolicCompiler(Compiler):
     faults: ClassVar[Sequence[Mapping[str, object]]] = ({"fault": True},)
 
     fault: bool = False
-    """Programs begin with a load from memory that is not there, to see what becomes of a device's fault."""
+    """Let programs begin with a load from an invalid address, to test how a device's fault is reported."""
 
     def patterns(self) -> Sequence[Entry]:
         entries: list[Entry] = []
@@ -68,7 +69,7 @@ class SystolicCompiler(Compiler):
             case qnn.SoftmaxOp():
                 return unless(vectors.softmax_refusal(op))
             case qnn.Conv2dOp() | qnn.DenseOp() | relay.BiasAddOp() | qnn.RequantizeOp():
-                return False  # parts of products: the pattern's check says why not
+                return False  # parts of products, for which the pattern's check gives the reason
             case _:
                 return Refusal(f"the accelerator has no instructions for {op.name}")
 

@@ -1,6 +1,6 @@
-"""How many cycles an op will take: estimated from shapes, without writing its program.
+"""Estimates the cycles of an op from shapes, without generating its program.
 
-Partitioning asks for it. It counts whole blocks of rows of equal size and ignores what is left over at the edges.
+Partitioning uses the estimates. They count whole blocks of rows of equal size and ignore remainders at the edges.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from relay.dialects import qnn, relay
 from relay.dialects.op import shape
 
 TRANSFER = 32
-"""Cycles before the first piece of a transfer."""
+"""The cycles before the first piece of a transfer."""
 
 
 def line(size: float) -> float:
-    """A line of bytes to or from the scratchpad: full rows, and what is left over by itself."""
+    """The cycles of transferring `size` contiguous bytes: full rows, and the remainder separately."""
     full, rest = divmod(size, LANES)
     return (TRANSFER + full if full else 0) + (TRANSFER + 1 if rest else 0)
 
 
 def picture(lines: float, columns: float, channels: int) -> float:
-    """Pixels to the scratchpad: at once if their channels fill rows, else a transfer for every 16 channels."""
+    """The cycles of loading pixels: one transfer if their channels fill rows, else one for every 16 channels."""
     blocks = -(-channels // LANES)
     return lines * columns * blocks + TRANSFER * (blocks if channels % LANES else 1)
 
 
 def op_cycles(op: Operation) -> float | None:
-    """The estimate for one op that `systolic` takes; None for any other."""
+    """The estimate for one op that `systolic` takes; None for any other op."""
     match op:
         case relay.ConstantOp() | relay.ReshapeOp():
             return 0.0
@@ -42,7 +42,7 @@ def op_cycles(op: Operation) -> float | None:
             product = geometry_of(op)
             return None if isinstance(product, Refusal) else product_cycles(product)
         case relay.BiasAddOp() | qnn.RequantizeOp():
-            return 0.0  # of a product
+            return 0.0  # included in the product
         case qnn.AddOp():
             size = prod(shape(op.result))
             chunks = size // CHUNK
@@ -61,7 +61,7 @@ def op_cycles(op: Operation) -> float | None:
 
 
 def product_cycles(product: Geometry) -> float:
-    """A convolution or dense layer."""
+    """The estimated cycles of a convolution or dense layer."""
     images, lines, width, _ = product.result
     count = -(-lines // product.height)
     pixels, needed = lines * width / count, product.lines(lines // count)

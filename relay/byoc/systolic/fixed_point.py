@@ -1,4 +1,4 @@
-"""The fixed-point arithmetic of the accelerator's vector unit: gemmlowp's, on int64 arrays that hold int32."""
+"""The fixed-point arithmetic of the accelerator's vector unit (gemmlowp's), on int64 arrays that hold int32 values."""
 
 from __future__ import annotations
 
@@ -10,35 +10,36 @@ HIGHEST = (1 << 31) - 1
 
 
 def wrap(x: Int64) -> Int64:
-    """Modulo 2^32, signed."""
+    """The value modulo 2^32, as a signed int32."""
     return x.astype(np.int32).astype(np.int64)
 
 
 def srdhm(a: Int64, b: int | Int64) -> Int64:
-    """`(a * b + 2^30) >> 31`, saturated: the high half of the doubled product, halves up."""
+    """`(a * b + 2^30) >> 31`, saturated: the high half of the doubled product, with halves rounded up."""
     return np.minimum((a * b + (1 << 30)) >> 31, HIGHEST)
 
 
 def rounding_shift(x: Int64, amount: int | Int64) -> Int64:
-    """`x / 2^amount`, halves away from zero."""
+    """`x / 2^amount`, with halves rounded away from zero."""
     whole = np.asarray(amount, np.int64)
     mask = (np.int64(1) << whole) - 1
     return (x >> whole) + ((x & mask) > (mask >> 1) + (x < 0))
 
 
 def rescale(x: Int64, multiplier: int | Int64, shift: int | Int64) -> Int64:
-    """`x * multiplier * 2^(shift - 31)`, rounded twice: `srdhm`, then `rounding_shift`."""
+    """`x * multiplier * 2^(shift - 31)`, rounded twice: by `srdhm`, then by `rounding_shift`."""
     exponent = np.asarray(shift, np.int64)
     return rounding_shift(srdhm(wrap(x << np.maximum(exponent, 0)), multiplier), np.maximum(-exponent, 0))
 
 
 def rescale_once(x: Int64, multiplier: int | Int64, shift: int | Int64) -> Int64:
-    """`x * multiplier * 2^(shift - 31)`, rounded once, halves away from zero."""
+    """`x * multiplier * 2^(shift - 31)`, rounded once, with halves away from zero."""
     return rounding_shift(x * multiplier, 31 - np.asarray(shift, np.int64))
 
 
 def reciprocal(x: int) -> tuple[int, int]:
-    """(mantissa, headroom) of a positive int32: `1 / x ~ mantissa * 2^(headroom - 62)`. Three Newton steps."""
+    """The reciprocal of a positive int32 as (mantissa, headroom), `1 / x ~ mantissa * 2^(headroom - 62)`, by three
+    Newton steps."""
     headroom = 32 - x.bit_length()
     fraction = int(wrap(np.asarray((x << headroom) - (1 << 31), np.int64)))
 
@@ -55,5 +56,5 @@ def reciprocal(x: int) -> tuple[int, int]:
 
 
 def clamp(x: int) -> int:
-    """Saturated to int32."""
+    """The value saturated to int32."""
     return max(-(1 << 31), min(x, HIGHEST))

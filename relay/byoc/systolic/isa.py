@@ -1,7 +1,7 @@
-"""The machine: memories, instructions, their encoding. Imports nothing but the standard library.
+"""The instruction set of the machine: memories, instructions, their encoding. Imports nothing but the standard library.
 
-- Memory is what the host gives: segment 0 the program's constants, segment 1 its workspace, then the tensors of the
-  function, inputs before outputs. An address is `segment << 40 | byte`.
+- Memory is provided by the host: segment 0 has the program's constants, segment 1 its workspace, the others the
+  tensors of the function, inputs before outputs. An address is `segment << 40 | byte`.
 - The scratchpad has `SCRATCHPAD` rows of `LANES` bytes, the accumulator `ACCUMULATOR` rows of `LANES` int32.
 - The array multiplies rows of the scratchpad by one stationary `LANES` x `LANES` matrix of int8.
 - Instructions run one after another, in order; none overlap. One clock is 1 / `CLOCK` microseconds.
@@ -17,19 +17,19 @@ from dataclasses import dataclass, fields
 from typing import ClassVar
 
 KIND = "systolic 2"
-"""The format of the artifacts: program `code` and `constants`."""
+"""The format of the artifacts, which have the arrays `code` and `constants`."""
 LANES = 16
 SCRATCHPAD = 1 << 14
 ACCUMULATOR = 1 << 12
 CLOCK = 500
-"""Cycles per microsecond."""
+"""The clock rate, in cycles per microsecond."""
 CODE = struct.Struct("<HH10iQ")
 SIZE = CODE.size
 CONSTANTS, WORKSPACE, TENSORS = 0, 1, 2
-"""Segments; tensor k of the function is segment `TENSORS + k`."""
+"""The segments of memory; tensor k of the function is segment `TENSORS + k`."""
 SEGMENT_BITS = 40
 DOUBLE, SINGLE = 0, 1
-"""Roundings of REQUANTIZE: `tflite` (twice), or once, halves away from zero."""
+"""The roundings of REQUANTIZE: twice, as `tflite`, or once, with halves away from zero."""
 
 
 def address(segment: int, byte: int = 0) -> int:
@@ -38,13 +38,14 @@ def address(segment: int, byte: int = 0) -> int:
 
 
 def place(where: int) -> tuple[int, int]:
-    """Segment and byte of an address."""
+    """The segment and byte of an address."""
     return where >> SEGMENT_BITS, where & ((1 << SEGMENT_BITS) - 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instruction:
-    """The fields of a subclass, in their order, are the encoding's; `address` and `flag` have their own places."""
+    """An instruction. The fields of a subclass are encoded in their order, except `address` and `flag`, which have
+    fixed positions."""
 
     opcode: ClassVar[int]
 
@@ -68,8 +69,8 @@ def _spelled(name: str, value: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transfer(Instruction):
-    """`outer` x `inner` pieces of `bytes` bytes (at most one row): piece (i, j) is at memory byte
-    `address + i * outer_bytes + j * inner_bytes` and scratchpad row `row + i * outer_rows + j * inner_rows`."""
+    """`outer` x `inner` pieces of `bytes` bytes (at most one row): piece (i, j) is at memory byte `address + i *
+    outer_bytes + j * inner_bytes` and scratchpad row `row + i * outer_rows + j * inner_rows`."""
 
     address: int
     row: int
@@ -84,21 +85,21 @@ class Transfer(Instruction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load(Transfer):
-    """Memory to scratchpad; lanes from `bytes` on become 0. 32 cycles and one for each piece."""
+    """Copy from memory to the scratchpad; lanes from `bytes` on become 0. Takes 32 cycles and one for each piece."""
 
     opcode: ClassVar[int] = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store(Transfer):
-    """Scratchpad to memory. 32 cycles and one for each piece."""
+    """Copy from the scratchpad to memory. Takes 32 cycles and one for each piece."""
 
     opcode: ClassVar[int] = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fill(Instruction):
-    """Rows `row` to `row + rows - 1` of the scratchpad take the byte `value`. One cycle a row."""
+    """Set scratchpad rows `row` to `row + rows - 1` to the byte `value`. Takes one cycle per row."""
 
     opcode: ClassVar[int] = 3
     row: int
@@ -108,8 +109,8 @@ class Fill(Instruction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights(Instruction):
-    """The array's matrix becomes rows `row` to `row + 15`: row k holds what input lane k gives to each output lane.
-    16 cycles."""
+    """Set the array's matrix to rows `row` to `row + 15`, where row k has the weights of input lane k for each output
+    lane. Takes 16 cycles."""
 
     opcode: ClassVar[int] = 4
     row: int
@@ -117,8 +118,8 @@ class Weights(Instruction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bias(Instruction):
-    """Every accumulator row from `target` to `target + rows - 1` becomes the 16 int32 of rows `row` to `row + 3`.
-    One cycle a row."""
+    """Set every accumulator row from `target` to `target + rows - 1` to the 16 int32 of rows `row` to `row + 3`. Takes
+    one cycle per row."""
 
     opcode: ClassVar[int] = 5
     row: int
@@ -128,8 +129,9 @@ class Bias(Instruction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Multiply(Instruction):
-    """Accumulator row `target + i * inner + j` += scratchpad row `row + i * outer_rows + j * inner_rows` (int8) times
-    the matrix, wrapping, for i < outer, j < inner. One cycle a row, and 31 to fill and drain the array."""
+    """Add to accumulator row `target + i * inner + j` the product of scratchpad row `row + i * outer_rows + j *
+    inner_rows` (int8) and the matrix, wrapping, for i < outer, j < inner. Takes one cycle per row, and 31 to fill and
+    drain the array."""
 
     opcode: ClassVar[int] = 6
     row: int
@@ -142,9 +144,9 @@ class Multiply(Instruction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requantize(Instruction):
-    """Scratchpad row `row + i` = clamp(rescale(accumulator row `source + i`) + zero_point, low, high) as int8. Rows
-    `parameters` to `parameters + 3` hold a multiplier (int32) for each lane, the next four a shift;
-    rescale(x) = x * multiplier * 2^(shift - 31), rounded as `flag` says: DOUBLE, or SINGLE. One cycle a row."""
+    """Set scratchpad row `row + i` to clamp(rescale(accumulator row `source + i`) + zero_point, low, high) as int8.
+    Rows `parameters` to `parameters + 3` hold a multiplier (int32) for each lane, the next four a shift; rescale(x) = x
+    * multiplier * 2^(shift - 31), rounded as `flag` says: DOUBLE or SINGLE. Takes one cycle per row."""
 
     opcode: ClassVar[int] = 7
     flag: int
@@ -159,9 +161,9 @@ class Requantize(Instruction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Add(Instruction):
-    """Scratchpad row `row + i` = the sum of the codes of rows `lhs + i` and `rhs + i`. Rows `parameters` to
-    `parameters + 2` hold 12 int32: left shift, zero point, multiplier, shift of lhs, the same three of rhs, multiplier
-    and shift of the sum, its zero point, low, high; rescaling rounds DOUBLE. Two cycles a row."""
+    """Set scratchpad row `row + i` to the sum of the quantized rows `lhs + i` and `rhs + i`. Rows `parameters` to
+    `parameters + 2` hold 12 int32: left shift; zero point, multiplier, shift of lhs; the same three of rhs; multiplier
+    and shift of the sum; its zero point, low, high. Rescaling rounds DOUBLE. Takes two cycles per row."""
 
     opcode: ClassVar[int] = 8
     lhs: int
@@ -173,8 +175,8 @@ class Add(Instruction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Average(Instruction):
-    """Scratchpad row `target` = sum of `rows` rows `row + i * stride` (int8) / `rows`, halves away from zero. One cycle
-    for each row read, and 16 to divide."""
+    """Set scratchpad row `target` to the sum of `rows` rows `row + i * stride` (int8) divided by `rows`, with halves
+    rounded away from zero. Takes one cycle for each row read, and 16 to divide."""
 
     opcode: ClassVar[int] = 9
     row: int
@@ -185,9 +187,10 @@ class Average(Instruction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Softmax(Instruction):
-    """The `count` codes from row `row` become, from row `target`, codes of their softmax in 1/256 with zero point -128.
-    The 64 rows from `table` hold 256 int32: e^d in Q0.31 for the differences d = -255..0 from the largest code; the
-    arithmetic is gemmlowp's fixed point. Four cycles a code, and 64 for the reciprocal."""
+    """Compute the softmax of the `count` int8 values from row `row` on, and write it from row `target` on, in units of
+    1/256 with zero point -128. The 64 rows from `table` hold 256 int32: e^d in Q0.31 for the differences d = -255..0
+    from the largest value; the arithmetic is gemmlowp's fixed point. Takes four cycles per value, and 64 for the
+    reciprocal."""
 
     opcode: ClassVar[int] = 10
     row: int
@@ -202,7 +205,7 @@ OPCODES: dict[int, type[Instruction]] = {
 
 
 def decode(code: bytes) -> Iterator[Instruction]:
-    """The instructions of a program. Raises ValueError for bytes that are none."""
+    """Decode the instructions of a program. Raises ValueError for invalid bytes."""
     if len(code) % SIZE:
         raise ValueError(f"a program of {len(code)} bytes is no multiple of {SIZE}")
     for opcode, flag, *numbers, where in CODE.iter_unpack(code):
@@ -215,7 +218,7 @@ def decode(code: bytes) -> Iterator[Instruction]:
 
 
 def cycles(step: Instruction) -> int:
-    """How long an instruction takes."""
+    """The number of cycles that an instruction takes."""
     match step:
         case Transfer():
             return 32 + step.inner * step.outer
@@ -236,5 +239,5 @@ def cycles(step: Instruction) -> int:
 
 
 def listing(code: Sequence[Instruction]) -> str:
-    """The program as text, a line an instruction."""
+    """The program as text, with one instruction per line."""
     return "".join(f"{number:5d}  {step}\n" for number, step in enumerate(code))

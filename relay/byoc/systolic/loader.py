@@ -1,4 +1,4 @@
-"""Runs what `systolic` compiled, on the simulator. Imports nothing of the compiler."""
+"""Runs programs of `systolic` on the simulator. Imports nothing of the compiler."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from relay.runtime.programs import ProgramLoader
 
 
 class Device(ProgramLoader):
-    """A program on a simulated accelerator: call it with the tensors. Each call has a machine of its own, so that
-    threads may call at the same time; `cycles` (by kind of instruction) and `microseconds` tell of the last call."""
+    """A program on a simulated accelerator; call it with the tensors. Each call has its own machine, so that threads
+    may call it at the same time; `cycles` (by kind of instruction) and `microseconds` refer to the last call."""
 
     kind: ClassVar[str] = KIND
 
@@ -25,7 +25,7 @@ class Device(ProgramLoader):
 
     @property
     def microseconds(self) -> float:
-        """How long the last call would have taken."""
+        """The simulated duration of the last call in microseconds."""
         return sum(self.cycles.values()) / CLOCK
 
     def __call__(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:

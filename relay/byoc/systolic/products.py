@@ -1,6 +1,6 @@
-"""Convolution and dense: products on the array, with bias and requantization.
+"""Generates convolution and dense for the array, with bias and requantization.
 
-A dense layer is a 1 x 1 convolution of an image of one column whose rows are the batch.
+A dense layer is a 1 x 1 convolution of an image with one column, whose rows are the batch.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ WIDTH = 1 << 31
 
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    """What a convolution of an NHWC image with a kernel of shape O, H, W, I moves and multiplies."""
+    """The shapes and data movement of a convolution of an NHWC image with a kernel of shape O, H, W, I."""
 
     image: tuple[int, int, int, int]
     result: tuple[int, int, int, int]
@@ -50,37 +50,38 @@ class Geometry:
 
     @cached_property
     def taps(self) -> int:
-        """Matrices that each block of inputs is multiplied by: those of the kernel, and as many of its zero point."""
+        """The number of matrices by which each block of inputs is multiplied: those of the kernel, and as many for its
+        zero point."""
         return self.kernel.shape[1] * self.kernel.shape[2] * (2 if self.kernel_zero_point else 1)
 
     @cached_property
     def blocks(self) -> int:
-        """Rows of the scratchpad that a pixel takes."""
+        """The number of scratchpad rows that a pixel takes."""
         return -(-self.image[3] // LANES)
 
     @cached_property
     def tiles(self) -> int:
-        """Tiles of 16 output channels."""
+        """The number of tiles of 16 output channels."""
         return -(-self.result[3] // LANES)
 
     @cached_property
     def reach(self) -> tuple[int, int]:
-        """Rows and columns of the image that one result needs."""
+        """The rows and columns of the image that one result needs."""
         _, height, width, _ = self.kernel.shape
         return (height - 1) * self.dilation[0] + 1, (width - 1) * self.dilation[1] + 1
 
     @cached_property
     def columns(self) -> int:
-        """Columns of the padded image that a row of results needs."""
+        """The columns of the padded image that a row of results needs."""
         return (self.result[2] - 1) * self.strides[1] + self.reach[1]
 
     def lines(self, count: int) -> int:
-        """Rows of the padded image that `count` rows of results need."""
+        """The rows of the padded image that `count` rows of results need."""
         return (count - 1) * self.strides[0] + self.reach[0]
 
     @cached_property
     def height(self) -> int:
-        """How many rows of results are computed at once; 0 if not even one fits."""
+        """The number of result rows that are computed at once; 0 if not even one fits."""
         pitch, width = self.columns * self.blocks, self.result[2]
         fits = (INPUT_ROWS // pitch - self.reach[0]) // self.strides[0] + 1
         return max(0, min(self.result[1], fits, RESULT_ROWS // width))
@@ -88,10 +89,10 @@ class Geometry:
 
 @dataclass(frozen=True, eq=False)
 class Product(Geometry):
-    """One convolution, per channel rescaled."""
+    """A convolution with bias and requantization per channel."""
 
     bias: Array
-    """int32 a channel; the input's zero point is in it."""
+    """The bias per channel in int32, with the input's zero point folded in."""
     multiplier: Array
     shift: Array
     rounding: int
@@ -100,7 +101,7 @@ class Product(Geometry):
     high: int
 
     def packed(self) -> Array:
-        """The kernel as matrices: tile of outputs, tap, block of inputs, input lane, output lane."""
+        """The kernel as matrices: [tile of outputs, tap, block of inputs, input lane, output lane]."""
         outputs, height, width, inputs = self.kernel.shape
         full = np.zeros((self.tiles * LANES, self.taps, self.blocks * LANES), np.int8)
         full[:outputs, :, :inputs] = -self.kernel_zero_point
@@ -109,7 +110,7 @@ class Product(Geometry):
         return matrices.transpose(0, 2, 3, 4, 1)
 
     def vectors(self) -> Array:
-        """int32 of each tile: 16 biases, 16 multipliers, 16 shifts."""
+        """The int32 parameters of each tile: 16 biases, 16 multipliers, 16 shifts."""
         rows = np.zeros((3, self.tiles * LANES), np.int32)
         for row, numbers in zip(rows, (self.bias, self.multiplier, self.shift), strict=True):
             row[: self.result[3]] = numbers
@@ -117,7 +118,7 @@ class Product(Geometry):
 
 
 def geometry_of(anchor: Operation) -> Geometry | Refusal:
-    """What `anchor`, a qnn.conv2d or qnn.dense of int8, is on the array."""
+    """The geometry of `anchor`, an int8 qnn.conv2d or qnn.dense, on the array; or why it does not fit."""
     if not isinstance(anchor, qnn.Conv2dOp | qnn.DenseOp):
         return Refusal(f"{anchor.name} is no product")
     owner = anchor.kernel.owner
@@ -155,7 +156,8 @@ def geometry_of(anchor: Operation) -> Geometry | Refusal:
 
 
 def product_of(anchor: Operation, bias: Array | None, rescale: qnn.RequantizeOp) -> Product | Refusal:
-    """What `anchor`, a qnn.conv2d or qnn.dense, with a bias and a requantization is on the array."""
+    """The product of `anchor`, a qnn.conv2d or qnn.dense, with a bias and a requantization; or why it is not
+    supported."""
     if not isinstance(anchor, qnn.Conv2dOp | qnn.DenseOp):
         return Refusal(f"{anchor.name} is no product")
     codes = {dtype_of(tensor(value).element_type) for value in (anchor.data, anchor.kernel, rescale.result)}
@@ -189,7 +191,7 @@ def product_of(anchor: Operation, bias: Array | None, rescale: qnn.RequantizeOp)
 
 
 def parts(ops: Sequence[Operation]) -> tuple[Operation, Array | None, qnn.RequantizeOp] | Refusal:
-    """Anchor, bias and requantization among the ops of a composite."""
+    """The convolution or dense, the bias and the requantization among the ops of a composite."""
     rescale = next((op for op in ops if isinstance(op, qnn.RequantizeOp)), None)
     if rescale is None:
         return Refusal("it is not requantized")
@@ -210,9 +212,10 @@ def along_channels(axis: IntegerAttr, value: SSAValue) -> bool:
 
 
 def rounding_of(rescale: qnn.RequantizeOp, channels: int) -> tuple[int, Array, Array] | Refusal:
-    """The machine's rounding, multipliers and shifts that give the codes of this op, whatever the sum.
+    """The machine's rounding, multipliers and shifts that compute this op exactly for every sum; or why there are none.
 
-    Both are monotone in the sum: they are equal if they are equal on both sides of every sum where the code changes.
+    Both the op and the machine are monotone in the sum, so they are equal if they agree on both sides of every sum at
+    which the result changes.
     """
     factors = [to_numpy(attr).astype(np.int64) for attr in (rescale.multiplier, rescale.shift)]
     if any(factor.ndim for factor in factors) and not along_channels(rescale.axis, rescale.input):
@@ -240,7 +243,7 @@ def rounding_of(rescale: qnn.RequantizeOp, channels: int) -> tuple[int, Array, A
 
 
 def write(program: Assembler, product: Product, source: int, target: int) -> None:
-    """The instructions of a product, from the image at `source` to the codes at `target`."""
+    """Generate the instructions of a product, from the image at address `source` to the result at `target`."""
     packed = product.packed()
     weights, vectors = program.constant(packed), program.constant(product.vectors())
     for image in range(product.image[0]):
@@ -256,7 +259,7 @@ def write(program: Assembler, product: Product, source: int, target: int) -> Non
 
 
 def bring(program: Assembler, product: Product, source: int, image: int, first: int, count: int) -> None:
-    """Load the part of the image that rows `first` to `first + count - 1` of the result need, padding around it."""
+    """Load the part of the image that result rows `first` to `first + count - 1` need, with padding around it."""
     _, height, width, channels = product.image
     (top, left), lines, blocks = product.top_left, product.lines(count), product.blocks
     start = first * product.strides[0] - top
@@ -285,7 +288,7 @@ def bring(program: Assembler, product: Product, source: int, image: int, first: 
 
 
 def spans(channels: int, pixels: int) -> Iterator[tuple[int, int, int, int, int]]:
-    """Transfers of a line of pixels: block, bytes, pieces, bytes and rows from one piece to the next."""
+    """The transfers of a line of pixels, each as (block, bytes, pieces, bytes between pieces, rows between pieces)."""
     blocks = -(-channels // LANES)
     if channels % LANES == 0:
         yield 0, LANES, pixels * blocks, LANES, 1
@@ -295,7 +298,7 @@ def spans(channels: int, pixels: int) -> Iterator[tuple[int, int, int, int, int]
 
 
 def multiply(program: Assembler, product: Product, matrices: int, count: int) -> None:
-    """The sums of one tile of output channels, its weights a part at a time."""
+    """Generate the sums of one tile of output channels, loading a part of its weights at a time."""
     _, _, width, _ = product.kernel.shape
     blocks, pitch = product.blocks, product.columns * product.blocks
     program.emit(Bias(row=PARAMETERS, target=0, rows=count * product.result[2]))
@@ -320,7 +323,7 @@ def multiply(program: Assembler, product: Product, matrices: int, count: int) ->
 
 
 def drain(program: Assembler, product: Product, target: int, tile: int, pixels: int) -> None:
-    """Requantize the sums of one tile and store its codes."""
+    """Requantize the sums of one tile and store the result."""
     channels = product.result[3]
     program.emit(
         Requantize(

@@ -1,4 +1,4 @@
-"""What each instruction does, in numpy, and how many cycles a program took. Imports nothing of the compiler."""
+"""Executes the instructions in numpy and counts cycles. Imports nothing of the compiler."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ Int64 = npt.NDArray[np.int64]
 
 
 class Simulator:
-    """One machine. `segments` are what the host gives: byte arrays that loads read and stores write, in place.
+    """A simulated machine. `segments` are byte arrays that loads read and stores write in place.
 
-    `cycles` counts by kind of instruction. Raises ValueError for an access outside a memory.
+    `cycles` counts cycles by kind of instruction. Raises ValueError for an access outside a memory.
     """
 
     def __init__(self, segments: Sequence[Bytes]):
@@ -48,7 +48,7 @@ class Simulator:
         self.cycles: dict[str, int] = {}
 
     def run(self, program: Sequence[Instruction]) -> int:
-        """Every instruction in order; the cycles taken."""
+        """Execute every instruction in order. Returns the number of cycles."""
         total = 0
         for step in program:
             taken = cycles(step)
@@ -59,7 +59,7 @@ class Simulator:
         return total
 
     def step(self, step: Instruction) -> None:
-        """One instruction."""
+        """Execute one instruction."""
         match step:
             case Load():
                 self.load(step)
@@ -89,23 +89,23 @@ class Simulator:
     # Memories
 
     def rows(self, first: int, count: int) -> Bytes:
-        """Rows of the scratchpad."""
+        """The rows of the scratchpad from `first` on."""
         if not 0 <= first <= first + count <= SCRATCHPAD:
             raise ValueError(f"rows {first} to {first + count - 1} are outside the scratchpad")
         return self.scratchpad[first : first + count]
 
     def sums(self, first: int, count: int) -> npt.NDArray[np.int32]:
-        """Rows of the accumulator."""
+        """The rows of the accumulator from `first` on."""
         if not 0 <= first <= first + count <= ACCUMULATOR:
             raise ValueError(f"rows {first} to {first + count - 1} are outside the accumulator")
         return self.accumulator[first : first + count]
 
     def numbers(self, row: int, rows: int) -> npt.NDArray[np.int32]:
-        """Rows of the scratchpad as int32."""
+        """The rows of the scratchpad from `row` on, as int32."""
         return self.rows(row, rows).reshape(-1).view(np.int32)
 
     def pieces(self, step: Transfer) -> tuple[Bytes, Bytes]:
-        """A transfer's pieces in memory and in the scratchpad: views of the same shape, outer x inner x bytes."""
+        """The pieces of a transfer in memory and in the scratchpad: views of the same shape, [outer, inner, bytes]."""
         segment, byte = place(step.address)
         if not 0 <= segment < len(self.segments) or not 1 <= step.bytes <= LANES or min(step.inner, step.outer) < 1:
             raise ValueError(f"{step} is malformed")
@@ -162,13 +162,13 @@ class Simulator:
 def rescaled_codes(
     rounding: int, sums: Int64, multiplier: Int64, shift: Int64, zero_point: int, low: int, high: int
 ) -> Int64:
-    """What REQUANTIZE makes of sums: codes."""
+    """The int8 results that REQUANTIZE computes from sums."""
     scaled = (rescale if rounding == DOUBLE else rescale_once)(sums, multiplier, shift)
     return np.clip(scaled + zero_point, low, high)
 
 
 def window(memory: Bytes, first: int, counts: Sequence[int], strides: Sequence[int]) -> npt.NDArray[Any]:
-    """A view of bytes: element (i, j, k) is byte `first + i * strides[0] + j * strides[1] + k * strides[2]`."""
+    """A view of bytes in which element (i, j, k) is byte `first + i * strides[0] + j * strides[1] + k * strides[2]`."""
     last = first + sum((count - 1) * stride for count, stride in zip(counts, strides, strict=True))
     if min(strides) < 0 or first < 0 or last >= memory.size:
         raise ValueError(f"bytes {first} to {last} are outside a memory of {memory.size}")

@@ -1,4 +1,5 @@
-"""What the vector unit does: sums of codes, averages, softmax. `*_refusal` says why an op is not for it."""
+"""Generates the ops of the vector unit: quantized sums, averages, softmax. `*_refusal` returns why an op is not
+supported."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from relay.dialects.op import shape, tensor
 from relay.interpreters.qnn import softmax_exp_table
 
 CHUNK = RESULT_ROWS * LANES
-"""Bytes of a piece of an elementwise op: both operands take half of the inputs' rows."""
+"""The size in bytes of a piece of an elementwise op, such that each operand takes half of the scratchpad's input
+rows."""
 
 
 def reshape_refusal(op: relay.ReshapeOp) -> Refusal | None:
@@ -106,7 +108,7 @@ def write_softmax(program: Assembler, op: qnn.SoftmaxOp, target: int) -> None:
 
 
 def copy(program: Assembler, source: int, target: int, size: int) -> None:
-    """Bytes from one place in memory to another, through the scratchpad."""
+    """Copy `size` bytes from one memory address to another, through the scratchpad."""
     for start in range(0, size, CHUNK):
         count = min(CHUNK, size - start)
         program.load(source + start, RESULTS, count)

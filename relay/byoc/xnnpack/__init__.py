@@ -1,1 +1,1 @@
-"""External compilers `xnnpack` and `litert`: regions as .tflite files, run by LiteRT with and without XNNPACK."""
+"""External compilers `xnnpack` and `litert`: regions become .tflite files, run by LiteRT with or without XNNPACK."""

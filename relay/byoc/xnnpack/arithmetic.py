@@ -1,4 +1,4 @@
-"""Operators that compute on each element, or along axes."""
+"""Code generators of `xnnpack` for elementwise ops, reductions and softmax."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NUMBERS = (FLOAT, "int32")
 
 
 def plain(kind: str, *types: str, activation: bool = False) -> Row[Writer]:
-    """One operator for one op, of these types."""
+    """A generator that writes one operator for one op on these types."""
 
     def refusal(op: Operation) -> str | None:
         return type_refusal(op, *types)
@@ -46,7 +46,8 @@ def plain(kind: str, *types: str, activation: bool = False) -> Row[Writer]:
 
 
 def divide(kind: str, activation: bool) -> Row[Writer]:
-    """Integers only by constants that are not 0: TFLite stops at 0, relay gives 0."""
+    """A generator of a division; integers are only divided by constants without 0, for which TFLite fails and relay
+    gives 0."""
     row = plain(kind, *NUMBERS, activation=activation)
 
     def refusal(op: relay.DivideOp | relay.FloorDivideOp) -> str | None:
@@ -67,13 +68,13 @@ def compared(kind: str) -> Row[Writer]:
 
 
 def declared_input(writer: Writer, op: Operation, index: int) -> int:
-    """An operand under the scale that the op says it has."""
+    """The tensor of an operand, with the scale that the op's properties give for it."""
     return writer.read(op.operands[index], declared(op).get(op.operands[index]))
 
 
 def binary_refusal(op: qnn.QnnBinaryOp) -> str | None:
     if not shape(op.result):
-        return "its result has no axes"  # XNNPACK's difference of two such codes was 16 off
+        return "its result has no axes"  # XNNPACK's difference of two such values was 16 off
     return (
         type_refusal(op, *CODES)
         or activation_refusal(binary_activation(op))
@@ -87,7 +88,8 @@ def binary_activation(op: qnn.QnnBinaryOp) -> str | None:
 
 
 def binary(kind: str) -> Row[Writer]:
-    """The sum of a value and itself has one scale: both sides are read under what the op says of them."""
+    """A generator of a quantized binary op; each operand is read with the scale that the op gives for it, even if both
+    are the same value."""
 
     def write(writer: Writer, op: qnn.QnnBinaryOp) -> None:
         lhs = writer.read(op.lhs, codes(op.lhs_scale, op.lhs_zero_point))
@@ -99,11 +101,11 @@ def binary(kind: str) -> Row[Writer]:
 
 
 CURVES = {"LOGISTIC": (1 / 256, -128), "TANH": (1 / 128, 0)}
-"""The only scale of a function's result, and the zero point of int8."""
+"""The only scale that TFLite gives the result of a function, and its zero point for int8."""
 
 
 def result_refusal(kind: str, op: qnn.SigmoidOp | qnn.TanhOp) -> str | None:
-    """Why TFLite does not give the result the scale and zero point that it has."""
+    """The reason why TFLite would give the result another scale or zero point; None if it does not."""
     scale, zero_point = CURVES[kind]
     zero_point += 128 * (dtype(op.result).name == "uint8")
     same = (op.output_scale.value.data, op.output_zero_point.value.data) == (scale, zero_point)
@@ -132,7 +134,7 @@ def requantize_refusal(op: qnn.RequantizeOp) -> str | None:
 
 
 def requantize_kind(op: qnn.RequantizeOp) -> str | None:
-    """QUANTIZE, or the activation that rescales and clamps."""
+    """The operator that requantizes: QUANTIZE, or an activation if there is a clamp; None if no operator does."""
     bounds = code_bounds(op)
     if bounds == (None, None):
         return "QUANTIZE"
@@ -162,7 +164,7 @@ def softmax_refusal(op: qnn.SoftmaxOp) -> str | None:
 
 
 def write_softmax(writer: Writer, op: qnn.SoftmaxOp) -> None:
-    """Only differences of codes count: any zero point will do."""
+    """Write a quantized softmax; since only differences of values matter, any zero point of the input is accepted."""
     scale = op.input_scale.value.data
     found = writer.scales.get(writer.region.of(op.input))
     same = found is not None and found.scale == np.float32(scale)
@@ -183,7 +185,7 @@ def reduction(kind: str, *types: str) -> Row[Writer]:
 
 
 def position(kind: str) -> Row[Writer]:
-    """ARG_MAX and ARG_MIN, whose result keeps no axis of size 1."""
+    """A generator of ARG_MAX or ARG_MIN, whose result cannot keep the axis."""
 
     def refusal(op: relay.ArgOp) -> str | None:
         if op.keepdims.value.data:
@@ -198,7 +200,7 @@ def position(kind: str) -> Row[Writer]:
 
 
 def write_clip(writer: Writer, op: relay.ClipOp) -> None:
-    """An activation of floats; else MAXIMUM and MINIMUM with constants of the same scale."""
+    """Write a clamp as an activation of floats; otherwise as MAXIMUM and MINIMUM with constants of the same scale."""
     activation = None if dtype(op.input) in CODE_TYPES else float_activation(clip_bounds(op))
     if activation is not None and activation != "NONE":
         writer.emit(activation, [op.input], op.result)

@@ -1,4 +1,4 @@
-"""The compilers `xnnpack` and `litert`: a region becomes a .tflite file, which LiteRT runs."""
+"""The compilers `xnnpack` and `litert`: compile a region to a .tflite file, which LiteRT runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CLAMPED = ("relay.nn.avg_pool2d", "relay.nn.max_pool2d", "relay.add", "relay.sub
 
 
 class TFLite(LibraryCompiler):
-    """What both have in common: the file. Its operators are those of `relay.byoc.xnnpack.kernels`."""
+    """The base of both compilers, which writes the file. Its operators are those of `relay.byoc.xnnpack.kernels`."""
 
     extra: ClassVar[str] = "litert"
 
@@ -40,14 +40,14 @@ class TFLite(LibraryCompiler):
         return [*super().patterns(), *entries.clamps(self.check, *CLAMPED)]
 
     def file(self, function: FuncOp, params: Mapping[str, Array]) -> Artifact:
-        """The .tflite file of a partitioned function."""
+        """The .tflite file of a partitioned function, as an artifact."""
         writer = Writer(Region(function), f"relay {self.name}")
         return Artifact(writer.run(KERNELS.write), params, {"tflite": writer.model.listing})
 
 
 @dataclass(frozen=True)
 class XnnpackCompiler(ThreadedCompiler, TFLite):
-    """XNNPACK's kernels, and LiteRT's optimised ones for what XNNPACK does not take."""
+    """Runs XNNPACK's kernels, and LiteRT's optimised kernels for ops that XNNPACK does not take."""
 
     name: ClassVar[str] = "xnnpack"
     exact: ClassVar[bool] = False
@@ -59,7 +59,7 @@ class XnnpackCompiler(ThreadedCompiler, TFLite):
 
 @dataclass(frozen=True)
 class LiteRTCompiler(TFLite):
-    """LiteRT's reference kernels: slow, and equal to the formulas of the ops bit for bit where these are integers."""
+    """Runs LiteRT's reference kernels: slow, and equal to the formulas of integer ops, bit for bit."""
 
     name: ClassVar[str] = "litert"
 

@@ -1,6 +1,6 @@
-"""Whether LiteRT's reference kernel, given only the scales, finds the multipliers that the ops carry.
+"""Checks that LiteRT's reference kernels compute, from the scales alone, the multipliers that the ops have.
 
-Source: the `Prepare` functions of TFLite's kernels (2.3): what each multiplies in float and what in double.
+Source: the `Prepare` functions of TFLite's kernels (2.3), which multiply scales in float or in double.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Pair = tuple[int, int]
 
 
 def refusal(ops: Sequence[Operation]) -> str | None:
-    """Why the reference kernel of these ops would round otherwise."""
+    """The reason why the reference kernel of these ops would round differently; None if it would not."""
     op = ops[0]
     if isinstance(op, PRODUCTS):
         product = read_product(ops)
@@ -51,7 +51,7 @@ def refusal(ops: Sequence[Operation]) -> str | None:
 
 
 def _pairs(op: Operation, *prefixes: str) -> list[Pair]:
-    """Multiplier and shift, of these prefixes."""
+    """The (multiplier, shift) pairs of the op's properties with these prefixes."""
     numbers = [[int(to_numpy(op.properties[prefix + what])) for what in ("multiplier", "shift")] for prefix in prefixes]
     return [(multiplier, shift) for multiplier, shift in numbers]
 

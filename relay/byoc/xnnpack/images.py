@@ -1,4 +1,5 @@
-"""Pools and images, and floats that are clamped: kernels of one op, or of one and a clip."""
+"""Code generators of `xnnpack` for pools, resized images, and float ops with a clamp: kernels of one op, or of an op
+and a clip."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ POOLS: dict[type[Operation], str] = {relay.MaxPool2dOp: "MAX_POOL_2D", relay.Avg
 
 
 def pool_padding(op: relay.Pool2dOp) -> str | None:
-    """The name of the padding, if it has one."""
+    """The name of the padding (VALID or SAME); None if it has none."""
     window = pool_window(op)
     top, left, bottom, right = window.padding
     for name in ("VALID", "SAME"):
@@ -59,11 +60,12 @@ def write_pool(writer: Writer, op: relay.Pool2dOp, result_of: Operation, activat
 
 
 FUSED: dict[type[Operation], str] = {relay.AddOp: "ADD", relay.SubtractOp: "SUB", relay.MultiplyOp: "MUL"}
-"""Operators on floats that take an activation, beside pools."""
+"""The operators on floats, besides pools, that have a fused activation."""
 
 
 def clipped_refusal(ops: Sequence[Operation]) -> str | None:
-    """Why a pool, or an op of `FUSED`, is not written together with the clip behind it."""
+    """The reason why a pool, or an op of `FUSED`, cannot be written together with the clip that follows it; None if it
+    can."""
     first, last = ops
     if not isinstance(last, relay.ClipOp):
         return f"{last.name} is no activation"
@@ -77,7 +79,7 @@ def clipped_refusal(ops: Sequence[Operation]) -> str | None:
 
 
 def write_clipped(writer: Writer, ops: Sequence[Operation]) -> None:
-    """One operator; two where a clip of codes is no activation under their scale."""
+    """Write an op and a clip as one operator, or as two if a quantized clip is no activation with their scale."""
     first, last = ops
     assert isinstance(last, relay.ClipOp)
     scale = writer.scales.get(writer.region.of(last.result))

@@ -1,4 +1,4 @@
-"""Every kind of kernel that is written."""
+"""The table of all code generators of `xnnpack`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from relay.dialects import relay
 
 
 def together(ops: Sequence[Operation]) -> Row[Writer]:
-    """A mean of floats, or an op and the clip behind it."""
+    """The generator of a float mean, or of an op and the clip that follows it."""
     if len(ops) == 2 and isinstance(ops[0], relay.SumOp):
         return Row(means.refusal, images.write_mean)
     if len(ops) == 2:

@@ -23,14 +23,15 @@ _lock = threading.Lock()
 
 @contextmanager
 def without_information() -> Generator[None]:
-    """While it lasts, lines that begin with INFO do not reach the standard error stream; all others do, afterwards.
+    """A context during which lines that begin with INFO do not reach the standard error stream; other lines are written
+    at its end.
 
-    LiteRT writes there that it uses XNNPACK, and has no other way to be told not to.
+    LiteRT announces there that it uses XNNPACK, and has no option to suppress it.
     """
     with _lock, TemporaryFile() as caught:
         try:
             kept = os.dup(STDERR)
-        except OSError:  # there is none
+        except OSError:  # standard error is closed
             yield
             return
         os.dup2(caught.fileno(), STDERR)
@@ -46,8 +47,8 @@ def without_information() -> Generator[None]:
 
 
 class Session:
-    """An interpreter; threads that call it wait for each other. Inputs and outputs are copied: an interpreter computes
-    on memory of its own."""
+    """An interpreter; concurrent calls are serialized. Inputs and outputs are copied, since an interpreter has its own
+    memory."""
 
     def __init__(self, artifact: bytes, resolver: OpResolverType, threads: int) -> None:
         with without_information():
@@ -75,12 +76,12 @@ def _threads(params: Mapping[str, Array]) -> int:
 def load(
     artifact: bytes, symbol: str, params: Mapping[str, Array], inputs: Sequence[Form], outputs: Sequence[Form]
 ) -> Session:
-    """With XNNPACK; what that does not take is computed by LiteRT's optimised kernels."""
+    """Load a file with XNNPACK; ops that it does not take are computed by LiteRT's optimised kernels."""
     return Session(artifact, OpResolverType.BUILTIN, _threads(params))
 
 
 def load_reference(
     artifact: bytes, symbol: str, params: Mapping[str, Array], inputs: Sequence[Form], outputs: Sequence[Form]
 ) -> Session:
-    """With LiteRT's reference kernels."""
+    """Load a file with LiteRT's reference kernels."""
     return Session(artifact, OpResolverType.BUILTIN_REF, 1)

@@ -1,5 +1,5 @@
-"""A .tflite file under construction: tensors, constants and operators of one subgraph, as objects of the schema that
-LiteRT's wheel has.
+"""Builds a .tflite file: tensors, constants and operators of one subgraph, as objects of the schema classes in LiteRT's
+wheel.
 
 Source: TFLite schema.fbs, version 3; the versions of operators are those of TFLite's `op_version.cc`.
 """
@@ -20,7 +20,7 @@ from relay.frontend.tflite import schema
 
 IDENTIFIER = b"TFL3"
 BYTES_ALIGNMENT = 16
-"""Of a buffer's bytes: `force_align` of the schema, which the classes written in Python leave out."""
+"""The alignment of a buffer's bytes: `force_align` in the schema, which the generated Python classes ignore."""
 _PLACEHOLDER = schema.BUILTIN_OPERATORS.index("PLACEHOLDER_FOR_GREATER_OP_CODES")
 _TYPES = {row.dtype.lstrip("<|"): number for number, row in enumerate(schema.TENSOR_TYPES) if row.dtype}
 _INT8_VERSIONS = {
@@ -32,15 +32,15 @@ _INT8_VERSIONS = {
     "CAST": 1,
     "GATHER_ND": 1,
 }
-"""Where it is not 2."""
+"""The versions of operators on int8 that differ from 2."""
 _FLOAT_VERSIONS = {"BROADCAST_TO": 2}
-"""Where it is not 1."""
+"""The versions of operators on other types that differ from 1."""
 
 OptionValue = bool | int | float | str
 
 
 def table(kind: str, values: Mapping[str, object]) -> Any:
-    """A table of the schema, with values by the schema's names of its fields; None is absent."""
+    """A table of the schema with values by the schema's field names; None is absent."""
     found = getattr(import_module("ai_edge_litert.schema_py_generated"), f"{kind}T")()
     for name, value in values.items():
         first, *words = name.split("_")
@@ -49,7 +49,7 @@ def table(kind: str, values: Mapping[str, object]) -> Any:
 
 
 def serialize(model: Any) -> bytes:
-    """The file. Raises InvalidArgument where it would exceed the 2 GiB that offsets reach."""
+    """The bytes of the file. Raises InvalidArgument if it would exceed 2 GiB, the range of offsets."""
     flatbuffers = import_module("flatbuffers")
     builder = flatbuffers.Builder(1 << 16)
     for buffer in model.buffers:
@@ -63,13 +63,13 @@ def serialize(model: Any) -> bytes:
 
 
 def aligned(pack: Callable[[Any], int], size: int, builder: Any) -> int:
-    """Write a buffer, whose bytes begin at a multiple of their alignment."""
+    """Write a buffer with its bytes aligned to `BYTES_ALIGNMENT`."""
     builder.Prep(BYTES_ALIGNMENT, size)
     return pack(builder)
 
 
 class Model:
-    """One subgraph. Tensors are known by their number."""
+    """A subgraph under construction. Tensors are identified by index."""
 
     def __init__(self, name: str, description: str) -> None:
         self.name = name
@@ -84,7 +84,7 @@ class Model:
 
     @property
     def listing(self) -> str:
-        """The operators as text, one a line: results = KIND operands options."""
+        """The operators as text, one per line: results = KIND operands options."""
         return "".join(f"{line}\n" for line in self._lines)
 
     def tensor(
@@ -94,7 +94,7 @@ class Model:
         codes: Codes | None = None,
         name: str = "",
     ) -> int:
-        """A tensor that is computed, or an input."""
+        """Add a computed tensor or an input; returns its index."""
         scale = None if codes is None else np.array([codes.scale], np.float32)
         zero_point = None if codes is None else np.array([codes.zero_point])
         return self._tensor(shape, dtype, 0, _quantization(scale, zero_point, 0), name)
@@ -107,7 +107,8 @@ class Model:
         axis: int = 0,
         name: str = "",
     ) -> int:
-        """A constant; several scales lie along `axis`, which XNNPACK wants 0 where there is one."""
+        """Add a constant; returns its index. Several scales vary along `axis`; with a single scale the axis is written
+        as 0, as XNNPACK requires."""
         flat = np.ascontiguousarray(array).reshape(-1)
         self._buffers.append(table("Buffer", {"data": flat.view(np.uint8)}))
         zero_points = None if scale is None else np.full(scale.size, zero_point)
@@ -138,7 +139,7 @@ class Model:
         options: Mapping[str, OptionValue | Array] | None = None,
         version: int | None = None,
     ) -> None:
-        """Append an operator; options by the schema's names, enums by their values' names."""
+        """Append an operator; `options` are named as in the schema, with enum values by name."""
         if version is None:
             codes = "int8" in (self.types[i] for i in (*inputs, *outputs))
             version = _INT8_VERSIONS.get(kind, 2) if codes else _FLOAT_VERSIONS.get(kind, 1)
@@ -157,7 +158,7 @@ class Model:
         self._lines.append(f"{made} = {kind} {taken}{shown}")
 
     def finish(self, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
-        """The file."""
+        """The bytes of the file."""
         graph: dict[str, object] = {
             "tensors": self._tensors,
             "inputs": np.array(inputs, np.int32),

@@ -1,4 +1,4 @@
-"""CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED."""
+"""Code generators of `xnnpack` for CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from relay.frontend.tflite.scales import window_padding
 
 
 def refusal(product: Product) -> str | None:
-    """Why a product is not written."""
+    """The reason why a product is not supported; None if it is."""
     if product.window is None and rank(product.data) < 2:
         return "its input is a vector"
     found = activation_refusal(_activation(product))
@@ -29,7 +29,7 @@ def refusal(product: Product) -> str | None:
 
 
 def write(writer: Writer, product: Product) -> None:
-    """One operator, before it a PAD where the padding is neither SAME nor VALID."""
+    """Write a product as one operator, preceded by a PAD if the padding is neither SAME nor VALID."""
     activation: OptionValue = _activation(product) or "NONE"
     data = writer.read(product.data, None if product.quantization is None else product.quantization.input)
     if product.window is None:
@@ -74,7 +74,7 @@ def _kernel(writer: Writer, product: Product) -> int:
 
 
 def _bias(writer: Writer, product: Product) -> int:
-    """Zeros where there is none: XNNPACK takes convolutions with a bias only."""
+    """The bias tensor; zeros without a bias, since XNNPACK only takes convolutions with one."""
     if product.quantization is None:
         zeros = np.zeros(product.channels, np.float32)
         return writer.model.constant(zeros if product.bias is None else product.bias)
@@ -84,7 +84,7 @@ def _bias(writer: Writer, product: Product) -> int:
 
 
 def _padding(window: Window, sizes: tuple[int, ...]) -> str | None:
-    """The name of the padding, if it has one."""
+    """The name of the padding (SAME or VALID); None if it has none."""
     top, left, bottom, right = window.padding
     if window.padding == (0, 0, 0, 0):
         return "VALID"
@@ -94,7 +94,7 @@ def _padding(window: Window, sizes: tuple[int, ...]) -> str | None:
 
 
 def _padded(writer: Writer, product: Product, window: Window, data: int) -> int:
-    """The input inside cells of real zero."""
+    """The input padded with real zeros."""
     top, left, bottom, right = window.padding
     batch, height, width, channels = shape(product.data)
     codes = None if product.quantization is None else product.quantization.input

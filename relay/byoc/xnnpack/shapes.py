@@ -1,4 +1,4 @@
-"""Operators that move numbers."""
+"""Code generators of `xnnpack` for ops that move elements."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from relay.dialects.op import rank, shape
 
 NUMBERS = (FLOAT, "int32", "int64", *CODES)
 MOST_AXES = 5
-"""TFLite's PAD, STRIDED_SLICE and TRANSPOSE take no more."""
+"""The maximum rank that TFLite's PAD, STRIDED_SLICE and TRANSPOSE support."""
 
 
 def moved(op: Operation) -> str | None:
-    """Numbers that keep their scale."""
+    """The reason why an op that moves elements is not supported; None if it is."""
     return type_refusal(op, *NUMBERS) or (
         f"it has more than {MOST_AXES} axes" if any(rank(v) > MOST_AXES for v in op.operands) else None
     )
 
 
 def same_scale(writer: Writer, op: Operation, index: int = 0) -> int:
-    """An operand of codes under the scale of the op's result."""
+    """The tensor of a quantized operand, with the scale of the op's result."""
     return writer.read(op.operands[index], writer.scales.get(writer.region.of(op.results[0])))
 
 
@@ -52,7 +52,7 @@ def write_broadcast(writer: Writer, op: relay.BroadcastToOp) -> None:
 
 
 def write_pad(writer: Writer, op: relay.PadOp) -> None:
-    """PAD with real zero, PADV2 with another number."""
+    """Write a pad: PAD if the filler is real zero, else PADV2."""
     scale = writer.scales.get(writer.region.of(op.result))
     filler = to_numpy(op.pad_value)
     widths = writer.model.constant(np.array(op.widths(), np.int32).reshape(-1, 2))
@@ -64,7 +64,7 @@ def write_pad(writer: Writer, op: relay.PadOp) -> None:
 
 
 def write_slice(writer: Writer, op: relay.StridedSliceOp) -> None:
-    """An end before the first element, -1 in relay, is a bit of the mask."""
+    """Write a slice. An end before the first element is -1 in relay, and a bit of the end mask in TFLite."""
     begin, end, strides = int_values(op.begin), int_values(op.end), int_values(op.strides)
     mask = sum(1 << axis for axis, (e, s) in enumerate(zip(end, strides, strict=True)) if s < 0 and e == -1)
     inputs = [same_scale(writer, op), *(writer.integers(numbers) for numbers in (begin, end, strides))]
@@ -72,7 +72,8 @@ def write_slice(writer: Writer, op: relay.StridedSliceOp) -> None:
 
 
 def indices_refusal(op: relay.TakeOp | relay.GatherNdOp, sizes: Sequence[int]) -> str | None:
-    """TFLite refuses indices out of range, which relay clamps: they must be known."""
+    """The reason why indices are not supported: they must be constant and in range, since TFLite refuses indices out of
+    range and relay clamps them."""
     indices = constant_of(op.indices)
     if indices is None:
         return "its indices are computed at run time"

@@ -1,4 +1,4 @@
-"""`Writer`: a region's values as tensors of a .tflite file, and the operators between them."""
+"""`Writer`: builds a .tflite file from a region's values and ops."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 
 
 class Writer:
-    """The file of one region. A tensor of codes has the scale that `find_scales` gives its value."""
+    """Builds the file of one region. A quantized tensor has the scale that `find_scales` infers for its value."""
 
     def __init__(self, region: Region, description: str) -> None:
         self.region = region
@@ -32,7 +32,7 @@ class Writer:
         self._numbers: dict[tuple[SSAValue, Codes | None], int] = {}
 
     def run(self, write: Callable[[Writer, Kernel], None]) -> bytes:
-        """The file, each kernel written by this function."""
+        """Write each kernel with this function. Returns the bytes of the file."""
         inputs = [self.define(value) for value in self.region.inputs]
         for kernel in self.region.kernels:
             write(self, kernel)
@@ -45,7 +45,8 @@ class Writer:
         return self.model.finish(inputs, outputs)
 
     def read(self, value: SSAValue, wanted: Codes | None = None) -> int:
-        """The tensor of an operand; with the same codes under another scale where the reader wants that."""
+        """The tensor of an operand; if the reader wants another scale, a tensor with the same elements and that
+        scale."""
         value = self.region.of(value)
         scale = self.scales.get(value)
         wanted = scale if wanted is None else wanted
@@ -60,7 +61,7 @@ class Writer:
         return self._numbers[key]
 
     def define(self, value: SSAValue) -> int:
-        """The tensor of a result or of an argument of the function."""
+        """The new tensor of a result or of an argument of the function."""
         value = self.region.of(value)
         scale = self.scales.get(value)
         number = self.model.tensor(shape(value), dtype(value), scale, value.name_hint or "")
@@ -73,11 +74,11 @@ class Writer:
         return self.model.constant(array, np.array([codes.scale], np.float32), codes.zero_point)
 
     def integers(self, values: Sequence[int]) -> int:
-        """A constant such as axes or a shape."""
+        """A constant of int32 elements, such as axes or a shape."""
         return self.model.constant(np.array(values, np.int32))
 
     def copy(self, number: int, value: SSAValue, codes: Codes | None) -> int:
-        """The same numbers as another tensor: RESHAPE to the same shape."""
+        """Copy a tensor's elements to another tensor, by a RESHAPE to the same shape."""
         result = self.model.tensor(shape(value), dtype(value), codes)
         sizes = np.array(shape(value), np.int32)
         self.model.operator("RESHAPE", [number, self.model.constant(sizes)], [result], {"new_shape": sizes})
@@ -90,7 +91,7 @@ class Writer:
         result: SSAValue,
         options: Mapping[str, OptionValue | Array] | None = None,
     ) -> None:
-        """An operator from these values or tensors to this result."""
+        """Append an operator from these values or tensors to this result."""
         numbers = [value if isinstance(value, int) else self.read(value) for value in inputs]
         self.model.operator(kind, numbers, [self.define(result)], options)
 
@@ -100,7 +101,7 @@ def dtype(value: SSAValue) -> np.dtype[Any]:
 
 
 def code_activation(bounds: Bounds, output: Codes, type: np.dtype[Any]) -> str | None:
-    """The activation that clamps codes to these bounds; None if there is none."""
+    """The activation that clamps quantized values to these bounds; None if there is none."""
     lowest, highest = code_range(type)
     wanted = lowest if bounds[0] is None else bounds[0], highest if bounds[1] is None else bounds[1]
     source = tflite.Codes(np.float32(output.scale), output.zero_point, lowest, highest)
@@ -108,7 +109,7 @@ def code_activation(bounds: Bounds, output: Codes, type: np.dtype[Any]) -> str |
 
 
 def float_activation(bounds: Bounds) -> str | None:
-    """The same of floats."""
+    """The activation that clamps floats to these bounds; None if there is none."""
     for name in ACTIVATIONS:
         low, high = tflite.real_bounds(name)
         if bounds == (None if low == -tflite.FLOAT_LIMIT else low, None if high == tflite.FLOAT_LIMIT else high):
@@ -121,7 +122,7 @@ def activation_refusal(name: str | None) -> str | None:
 
 
 def type_refusal(op: Operation, *allowed: str) -> str | None:
-    """Why an op is not taken whose operands and results are not all of these types."""
+    """The reason why an op is not supported, if an operand or result has none of these types; else None."""
     for value in (*op.operands, *op.results):
         if dtype(value).name not in allowed:
             return f"it computes with {dtype(value)}"
