@@ -41,8 +41,9 @@ class Bufferizer(Protocol):
 
 
 def convert_while(b: Bufferizer, op: scf.WhileOp) -> None:
-    """Convert a loop: carried tensors are in the same buffers in every iteration. Those of the test's block start as
-    copies of the initial values; those that it passes on are also the results. Scalars remain loop-carried values."""
+    """Convert a loop: carried tensors are in the same buffers in every iteration. The buffers of the test's block start
+    as copies of the initial values; the buffers of the values that the test passes on are also the loop's results.
+    Scalars remain loop-carried values."""
     tested, given = op.before_region.block, op.after_region.block
     carried = [b.allocate(arg) for arg in tested.args if is_tensor(arg.type)]
     for value, buffer in zip([v for v in op.arguments if is_tensor(v.type)], carried, strict=True):

@@ -192,6 +192,6 @@ def two_loops(b: LoopBuilder, loop: scf.ForOp, cut: Cut, start: Index, step: int
 
 
 def lanes_of(value: SSAValue) -> int:
-    """The number of lanes of a vector."""
+    """Return the number of lanes of a vector."""
     assert is_vector(value.type)
     return value.type.get_shape()[0]

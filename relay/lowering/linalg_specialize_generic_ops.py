@@ -1,4 +1,4 @@
-"""`linalg-specialize-generic-ops`: replaces generic loop nests of stage 2 by equivalent named ops."""
+"""`linalg-specialize-generic-ops`: replaces generic loop nests on tensors (stage 2) by equivalent named ops."""
 
 from __future__ import annotations
 

@@ -29,7 +29,8 @@ from relay.transforms.unsigned_codes import UnsignedCodes
 
 
 def to_kernels() -> list[ModulePass]:
-    """Return the passes from stage 0, with a target, to outlined kernels of stage 1."""
+    """Return the passes from an imported model (stage 0), with a target, to outlined kernels of `relay` ops (stage
+    1)."""
     return [
         Legalize(),
         AlterOpLayout(),
@@ -45,7 +46,7 @@ def to_kernels() -> list[ModulePass]:
 
 
 def to_loops() -> list[ModulePass]:
-    """Return the passes from kernels to stage 3, with planned memory."""
+    """Return the passes from kernels of `relay` ops to loops over planned memory (stage 3)."""
     return [
         RelayToLinalg(),
         ExpandApplyScale(),

@@ -1,4 +1,4 @@
-"""`relay-to-linalg`: lowers stage 1 to stage 2."""
+"""`relay-to-linalg`: lowers `relay` ops (stage 1) to `linalg` on tensors (stage 2)."""
 
 from __future__ import annotations
 

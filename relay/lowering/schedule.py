@@ -110,7 +110,7 @@ class FunctionScheduler:
         erase_dead(self.old.ops, memref.AllocOp | memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp)
         if self.given.calls and not self.target.has_threads and not self.target.has_vectors:
             self.given.narrow()
-            self.given.retire_unread()  # flash is scarce; elsewhere certificates read the bias in the initial sums
+            self.given.retire_unread()  # flash is scarce; elsewhere relay.validation reads the bias that was packed
         self.given.erase_retired()
         if opened(self.function) or self.keys is not None:
             close_extents(self.function)

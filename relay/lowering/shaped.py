@@ -1,5 +1,4 @@
-"""The shaped types of stages 2 and 3, by kind: xDSL's classes are generic in their element type, these checks are
-not."""
+"""The types of memrefs and vectors, by kind: xDSL's classes are generic in their element type, these checks are not."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ Codes = tuple[int, int]
 
 
 class Numbers:
-    """Decides which constants of kernels may differ: in this class, all of these types."""
+    """Decides which constants of kernels may differ: in this class, all whose type is in `NUMBERS`."""
 
     def known(self, op: Operation, index: int, given: Arguments) -> Hashable:
         """Return a key of the constant that an operation takes, which must be equal in kernels that are merged; the

@@ -1,4 +1,4 @@
-"""The class `FunctionWriter`: the text of one function in C, from the loops of stage 3."""
+"""The class `FunctionWriter`: the text of one function in C, from loops over planned memory (stage 3)."""
 
 from __future__ import annotations
 

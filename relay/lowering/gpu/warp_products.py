@@ -177,7 +177,7 @@ def half_word(b: LoopBuilder, name: str, pair: Sequence[SSAValue]) -> SSAValue:
 
 
 def tf32_word(b: LoopBuilder, number: SSAValue) -> SSAValue:
-    """A float rounded to tf32."""
+    """Return a float rounded to tf32, as a word."""
     return b.intrinsic("llvm.nvvm.f2tf32.rna", [number], i32)
 
 

@@ -35,8 +35,8 @@ def pieces(first: int) -> list[float]:
 
 
 def turned_back(b: Arithmetic, x: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """Return r and the word of n of `x = n pi/2 + r`, |r| <= pi / 4, for any f32, by Payne and Hanek's method: of x
-    times 2 / pi, only the bits around the binary point are computed."""
+    """Return r and n of `x = n pi/2 + r`, |r| <= pi / 4, for any f32, n as a word of which only the lowest bits are
+    right, by Payne and Hanek's method: of x times 2 / pi, only the bits around the binary point are computed."""
     size = b.add(math.AbsFOp(x))
     parts = [b.number(number, f64) for number in pieces(0)]
     for first, step in enumerate(STEPS, 1):
@@ -58,7 +58,7 @@ def turned_back(b: Arithmetic, x: SSAValue) -> tuple[SSAValue, SSAValue]:
 
 
 def turned_back_long(b: Arithmetic, x: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """Return r and the word of n of `x = n pi/2 + r` for an f64 of magnitude below 2^30; larger ones lose digits."""
+    """Return r and n of `x = n pi/2 + r`, n as a word, for an f64 of magnitude below 2^30; larger ones lose digits."""
     n = b.add(math.RoundEvenOp(b.times(x, b.number(2 / pi, f64))))
     r = b.fma(n, b.number(-QUARTER[1], f64), b.fma(n, b.number(-QUARTER[0], f64), x))
     limit = b.number(2.0**62, f64)
@@ -73,7 +73,7 @@ def sine_and_cosine(b: Arithmetic, r: SSAValue) -> tuple[SSAValue, SSAValue]:
 
 
 def bit(b: Arithmetic, n: SSAValue, number: int) -> SSAValue:
-    """Return one bit of a word."""
+    """Return bit `number` of the word n."""
     return b.cast(wide.TruncIOp, b.add(arith.ShRUIOp(n, b.number(number, i64))) if number else n, i1)
 
 

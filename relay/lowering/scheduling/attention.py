@@ -34,9 +34,9 @@ from relay.target import LANES, CpuTarget
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionSchedule(OpSchedule):
-    """`rows`: the queries of a block, whose scores are in scratch memory together; `products`: the micro-kernels of the
-    scores and of the sums of values; `lanes`, `partial` and `saturate`: see `InTurnSchedule`; `masks`: see
-    `pick_masks`."""
+    """The decisions about an attention. `rows`: the queries of a block, whose scores are in scratch memory together;
+    `products`: the micro-kernels of the scores and of the sums of values; `lanes`, `partial` and `saturate`: see
+    `InTurnSchedule`; `masks`: see `pick_masks`."""
 
     strategy = "attention"
     rows: int

@@ -40,10 +40,10 @@ from relay.target import LANES, CpuCosts
 
 @dataclass(frozen=True, kw_only=True)
 class BlockedReductionSchedule(OpSchedule):
-    """`tile`: pixels and channels of a register tile; `skip_border`: a tap's blocks skip the pixels for which that tap
-    is in the border, and the image is not padded; `steps`: the most reduction steps of a block; `strip`: the pixels
-    whose sums are in scratch memory together; `prefetch_stride`: bytes between prefetches of the next block's weights,
-    0 for no prefetches; `masks`: see `pick_masks`."""
+    """The decisions about a reduction in blocks. `tile`: pixels and channels of a register tile; `skip_border`: a tap's
+    blocks skip the pixels for which that tap is in the border, and the image is not padded; `steps`: the most reduction
+    steps of a block; `strip`: the pixels whose sums are in scratch memory together; `prefetch_stride`: bytes between
+    prefetches of the next block's weights, 0 for no prefetches; `masks`: see `pick_masks`."""
 
     strategy = "blocked_reduction"
     keeps_order = frozenset({"tile", "steps", "strip", "prefetch_stride"})
@@ -318,8 +318,8 @@ class BlockedReductionEmitter:
                 self.epilogue.apply(value, [b.plus(first, m)], b.plus(block.channel, v * LANES), lanes)
 
     def share(self, count: int, size: int, steps: int) -> prefetch.Share:
-        """Return the share of the next block, of `size` elements, that a step prefetches, for the tap that counts for
-        the fewest pixels."""
+        """Return the share of the next block's `size` elements that each step of a tile prefetches, computed for the
+        tap that counts for the fewest pixels."""
         conv = self.conv
         points = max(count * min(self.taps.pixels) // (conv.images * conv.out_rows * conv.out_columns), 1)
         return prefetch.share_of(size, points, min(self.schedule.tile[0], points), steps)

@@ -22,7 +22,7 @@ from relay.lowering.shaped import at_most, buffer_of, shape_of
 @dataclass(frozen=True)
 class Operand:
     """One operand of a convolution or product: its buffer, how its elements are extended, and its zero point.
-    `given`: a scalar zero point that each call passes, where `zero_point` is 0; only products of two computed
+    `given`: a scalar zero point that each call passes; `zero_point` is 0 then. Only products of two computed
     matrices have one."""
 
     value: SSAValue

@@ -147,8 +147,8 @@ def recognise_weighted(fill: linalg.FillOp, kernel: Kernel) -> Weighted | None:
 def given_bias(
     conv: Convolution, epilogue: linalg.GenericOp | None, kernel: Kernel
 ) -> tuple[Bias | None, list[Array | None]]:
-    """Return the bias that the epilogue adds first and each call's constant for it; None and Nones if the bias is not
-    constant."""
+    """Return the bias that the epilogue adds first, and the constant that each call passes for it; None and a list of
+    Nones if the epilogue adds no constant bias first."""
     given, none = kernel.given, list[Array | None]([None] * len(kernel.given.calls))
     bias = find_bias(epilogue, conv.out)
     argument = None if bias is None else argument_of(bias.value)

@@ -37,8 +37,8 @@ HALF = LANES // 2
 
 @dataclass(frozen=True, kw_only=True)
 class DepthwiseSchedule(OpSchedule):
-    """`pairs`: taps are taken two at a time, by dot products of 16-bit integers; `unrolled_taps`: there are no loops
-    over taps; `masks`: see `pick_masks`."""
+    """The decisions about a depthwise convolution. `pairs`: taps are taken two at a time, by dot products of 16-bit
+    integers; `unrolled_taps`: there are no loops over taps; `masks`: see `pick_masks`."""
 
     strategy = "depthwise"
     pairs: bool

@@ -104,9 +104,9 @@ def sections(channels: int, width: int) -> list[Section]:
 class Layout(Borders):
     """How a convolution reads its image and weights. A group of four rows of taps with an unused row repeats the codes
     of row `copied` there, so that a weight that exceeds 8 bits is split into a sum of two. `second`: taps (group,
-    column) that need another dot product for such weights nevertheless. `strip`: output rows that all blocks of
-    channels process while the image rows are cached. `width`: lanes of a block; `unsigned`: whether the dot product's
-    data operand is unsigned."""
+    column) whose weights exceed 8 bits nevertheless, and which take another dot product. `strip`: output rows that all
+    blocks of channels process while the image rows are cached. `width`: lanes of a block; `unsigned`: whether the dot
+    product's data operand is unsigned."""
 
     copied: int
     second: frozenset[tuple[int, int]]

@@ -46,9 +46,9 @@ def extents(op: linalg.GenericOp) -> list[int]:
 
 @dataclass(frozen=True, kw_only=True)
 class ElementwiseSchedule(OpSchedule):
-    """`flat`: all dimensions are collapsed into one; `lanes`: widths of vectors, each used for what the wider ones
-    leave of a row; `overlap`: the last vector of a row overlaps the one before it; `saturate`: 64 codes are narrowed at
-    once."""
+    """The decisions about an elementwise operation. `flat`: all dimensions are collapsed into one; `lanes`: widths of
+    vectors, each used for what the wider ones leave of a row; `overlap`: the last vector of a row overlaps the one
+    before it; `saturate`: 64 codes are narrowed at once."""
 
     strategy = "elementwise"
     flat: bool

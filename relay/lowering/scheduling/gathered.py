@@ -89,8 +89,8 @@ def recognise_gathered(op: linalg.GenericOp) -> Gathered | None:
 
 @dataclass(frozen=True, kw_only=True)
 class GatheredSchedule(OpSchedule):
-    """`lanes`: elements computed at a time; `by_column`: terms that depend only on the column are computed once for
-    each column of a line."""
+    """The decisions about reading rows at computed indices. `lanes`: elements computed at a time; `by_column`: terms
+    that depend only on the column are computed once for each column of a line."""
 
     strategy = "gathered"
     lanes: int
@@ -160,7 +160,7 @@ class Rows:
                 self.results(outer, columns.late, [(value, rooms[term], [at]) for value, term, at in columns.uses])
 
     def common(self, outer: Sequence[Index], wanted: Callable[[SSAValue], bool]) -> None:
-        """Emit the values that all elements of a row share, those of them that `wanted` selects."""
+        """Emit the values that are the same for all elements of a row; of these, only those that `wanted` selects."""
         b, known = self.b, self.known
         for argument, value, map in zip(self.block.args, self.op.inputs, self.op.indexing_maps, strict=False):
             if wanted(argument):

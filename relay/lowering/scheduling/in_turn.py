@@ -58,9 +58,9 @@ Scheduled = linalg.GenericOp | linalg.FillOp
 
 @dataclass(frozen=True, kw_only=True)
 class InTurnSchedule(OpSchedule):
-    """`lanes`: widths of the vectors of operations on whole rows, each used for what the wider ones leave of a row;
-    `partial`: vectors of partial results of reductions; `saturate`: 64 codes are narrowed at once; `rows`: the rows
-    that a stage processes before the next stage starts."""
+    """The decisions about a chain of operations on rows. `lanes`: widths of the vectors of operations on whole rows,
+    each used for what the wider ones leave of a row; `partial`: vectors of partial results of reductions; `saturate`:
+    64 codes are narrowed at once; `rows`: the rows that a stage processes before the next stage starts."""
 
     strategy = "in_turn"
     lanes: tuple[int, ...]

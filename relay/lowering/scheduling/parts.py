@@ -73,8 +73,9 @@ def parts_of(conv: Convolution, kernels: Sequence[Array], costs: CpuCosts) -> li
 
 @dataclass(frozen=True, kw_only=True)
 class PartsSchedule(OpSchedule):
-    """`parts`: the micro-kernel of each block of channels; `one_row`: images of one column are viewed as images of one
-    row; `pad_in_copy`: the copy of the data also pads it; `masks`: see `pick_masks`."""
+    """The decisions about a convolution by blocks of channels. `parts`: the micro-kernel of each block of channels;
+    `one_row`: images of one column are viewed as images of one row; `pad_in_copy`: the copy of the data also pads it;
+    `masks`: see `pick_masks`."""
 
     strategy = "parts"
     one_row: bool

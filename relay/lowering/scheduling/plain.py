@@ -34,7 +34,7 @@ order are."""
 
 @dataclass(frozen=True, kw_only=True)
 class FillSchedule(OpSchedule):
-    """`flat`: one loop over all elements."""
+    """The decision about a fill. `flat`: one loop over all elements."""
 
     strategy = "fill"
     flat: bool
@@ -65,7 +65,7 @@ class Fill(Strategy[FillSchedule]):
 
 @dataclass(frozen=True, kw_only=True)
 class CopySchedule(OpSchedule):
-    """`flat`: one loop over all elements."""
+    """The decision about a copy. `flat`: one loop over all elements."""
 
     strategy = "copy"
     flat: bool
@@ -96,7 +96,8 @@ class Copy(Strategy[CopySchedule]):
 
 @dataclass(frozen=True, kw_only=True)
 class PadSchedule(OpSchedule):
-    """`by_rows`: each row is written once, with its edges; else all is filled and the image copied into it."""
+    """The decision about a padded copy. `by_rows`: each row is written once, with its edges; else all is filled and the
+    image copied into it."""
 
     strategy = "pad"
     by_rows: bool
@@ -139,7 +140,7 @@ class Pad(Strategy[PadSchedule]):
 
 @dataclass(frozen=True, kw_only=True)
 class NestSchedule(OpSchedule):
-    """`order`: the numbers of the operation's loops, from the outermost on."""
+    """The decision about a loop nest. `order`: the numbers of the operation's loops, from the outermost on."""
 
     strategy = "nest"
     order: tuple[int, ...]

@@ -163,8 +163,8 @@ def placed(op: Operation, dim: int) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class ReductionSchedule(OpSchedule):
-    """`partial`: vectors of partial results; `codes_per_step`: 4 if a dot product with ones adds codes, else 1;
-    `unsigned`: whether the dot product's first factor is unsigned."""
+    """The decisions about a reduction. `partial`: vectors of partial results; `codes_per_step`: 4 if a dot product with
+    ones adds codes, else 1; `unsigned`: whether the dot product's first factor is unsigned."""
 
     strategy = "reduction"
     partial: int

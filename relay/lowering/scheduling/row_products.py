@@ -69,8 +69,8 @@ def pick_places(pick: Picks, target: CpuTarget, most: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class RowProductsSchedule(OpSchedule):
-    """`loop`: the innermost loop over results; along it `together` results are computed at once, which are neighbours
-    in each of `places` equal parts."""
+    """The decisions about products of rows. `loop`: the innermost loop over results; along it `together` results are
+    computed at once, which are neighbours in each of `places` equal parts."""
 
     strategy = "row_products"
     loop: int
@@ -198,8 +198,9 @@ def joined_lanes(b: LoopBuilder, totals: Sequence[SSAValue]) -> SSAValue:
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedRowsSchedule(OpSchedule):
-    """`lanes`: widths of the vectors of sums, each used for what the wider ones leave of a row; `rows` of sums are in
-    registers at once; each of `places` equal parts of the weighted rows contributes one row per iteration."""
+    """The decisions about sums of weighted rows. `lanes`: widths of the vectors of sums, each used for what the wider
+    ones leave of a row; `rows` of sums are in registers at once; each of `places` equal parts of the weighted rows
+    contributes one row per iteration."""
 
     strategy = "weighted_rows"
     lanes: tuple[int, ...]

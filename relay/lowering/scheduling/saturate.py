@@ -121,7 +121,7 @@ def is_number(value: SSAValue) -> bool:
 
 
 def made_by(value: SSAValue, name: str) -> Operation | None:
-    """The op with this name that computes a value; None if another op does."""
+    """Return the op that computes a value, if it has this name; else None."""
     return value.owner if isinstance(value.owner, Operation) and value.owner.name == name else None
 
 

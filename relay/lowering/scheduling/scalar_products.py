@@ -52,11 +52,11 @@ MOST_STEPS = 16
 
 @dataclass(frozen=True, kw_only=True)
 class ScalarProductsSchedule(OpSchedule):
-    """`tile`: pixels and outputs whose accumulators are in registers; `steps`: products of a contiguous run in one
-    iteration of the loop over it; `flat`: all pixels form one row; `fused`: float products are added by fused
-    multiply-adds; `band`: of a padded image, only the rows under a window are copied, once for each row of results;
-    `pairs`: four codes are multiplied as two pairs of 16 bits by instructions that also add; `sums`: one instruction
-    multiplies and adds 16 codes."""
+    """The decisions about a contraction in scalar registers. `tile`: pixels and outputs whose accumulators are in
+    registers; `steps`: products of a contiguous run in one iteration of the loop over it; `flat`: all pixels form one
+    row; `fused`: float products are added by fused multiply-adds; `band`: of a padded image, only the rows under a
+    window are copied, once for each row of results; `pairs`: four codes are multiplied as two pairs of 16 bits by
+    instructions that also add; `sums`: one instruction multiplies and adds 16 codes."""
 
     strategy = "scalar_products"
     tile: tuple[int, int]

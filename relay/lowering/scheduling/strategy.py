@@ -101,8 +101,8 @@ class Strategy(ABC, Generic[S]):
 
     @property
     def reads(self) -> Sequence[SSAValue]:
-        """The buffers that the strategy reads from memory: the operands of the covered ops, unless it reads the source
-        of a view."""
+        """The buffers that the strategy reads from memory: the operands of the covered ops, or, where it reads through
+        a view, the view's source."""
         return [value for op in self.covers for value in op.operands]
 
     @classmethod

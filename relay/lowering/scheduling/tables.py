@@ -73,7 +73,8 @@ def code_of(load: memref.LoadOp) -> tuple[SSAValue, bool] | None:
 
 @dataclass(frozen=True, kw_only=True)
 class LookupSchedule(OpSchedule):
-    """`tables`: the kinds of tables that are used, each for the elements that the wider ones leave over."""
+    """The decision about a table lookup. `tables`: the kinds of tables that are used, each for the elements that the
+    wider ones leave over."""
 
     strategy = "lookup"
     tables: tuple[str, ...]

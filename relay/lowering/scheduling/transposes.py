@@ -89,7 +89,7 @@ def recognise_transpose(op: linalg.GenericOp) -> Transpose | None:
 
 @dataclass(frozen=True, kw_only=True)
 class TransposeSchedule(OpSchedule):
-    """`square`: the number of rows that are transposed at a time, and of columns."""
+    """The decision about a transpose. `square`: the number of rows that are transposed at a time, and of columns."""
 
     strategy = "transpose"
     square: tuple[int, int]

@@ -47,12 +47,12 @@ TABLE = "llvm.x86.avx512.permvar.sf.512"
 
 @dataclass(frozen=True, kw_only=True)
 class WeightOnlySchedule(OpSchedule):
-    """`tile`: rows, and vectors of 16 channels, whose sums are in registers; `parts`: bytes of a quantized element of
-    the data, 0 if data stays float; `panel`: inputs whose weights are converted to floats in scratch memory for all
-    rows of a strip, 0 if they are converted in registers for each tile; `table`: codes are converted by a table of 16
-    floats, else by conversion instructions; `fused`: products are added by fused multiply-adds; `ahead`: distance in
-    vectors of prefetches, where each vector of a tile processes its own part of all channels; `masks`: see
-    `pick_masks`."""
+    """The decisions about a product with weights of few bits. `tile`: rows, and vectors of 16 channels, whose sums are
+    in registers; `parts`: bytes of a quantized element of the data, 0 if data stays float; `panel`: inputs whose
+    weights are converted to floats in scratch memory for all rows of a strip, 0 if they are converted in registers for
+    each tile; `table`: codes are converted by a table of 16 floats, else by conversion instructions; `fused`: products
+    are added by fused multiply-adds; `ahead`: distance in vectors of prefetches, where each vector of a tile processes
+    its own part of all channels; `masks`: see `pick_masks`."""
 
     strategy = "weight_only"
     tile: tuple[int, int]

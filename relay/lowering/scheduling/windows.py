@@ -180,7 +180,7 @@ def runs_of(found: Windows, padding: Padding | None) -> tuple[Sequence[tuple[int
 
 @dataclass(frozen=True, kw_only=True)
 class WindowsSchedule(OpSchedule):
-    """`channels`: channels computed at a time, in vectors of `lanes`."""
+    """The decision about a pool or sum. `channels`: channels computed at a time, in vectors of `lanes`."""
 
     strategy = "windows"
     channels: int

@@ -121,7 +121,7 @@ class Translation:
 
 
 def symbol(kernel: str) -> str:
-    """The name of a kernel's launcher."""
+    """Return the name of a kernel's launcher."""
     return f"relay_launch_{kernel}"
 
 

@@ -54,9 +54,9 @@ CHANNELS = 128
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionSchedule(OpSchedule):
-    """`warps` of a block, with 16 queries each; `keys` of a tile, whose scores are in registers at once; `lanes`:
-    neighbouring results that a thread completes at once; `block`: threads of a block; `shared`: bytes of a block's
-    shared memory."""
+    """The decisions about an attention. `warps` of a block, with 16 queries each; `keys` of a tile, whose scores are in
+    registers at once; `lanes`: neighbouring results that a thread completes at once; `block`: threads of a block;
+    `shared`: bytes of a block's shared memory."""
 
     strategy = "attention"
     warps: int

@@ -34,8 +34,8 @@ from relay.lowering.shaped import buffer_of
 
 @dataclass(frozen=True, kw_only=True)
 class ElementwiseSchedule(OpSchedule):
-    """`lanes`: neighbours along the last dimension that a thread reads, computes and writes at once; `block`: threads
-    of a block."""
+    """The decisions about a loop nest without sums. `lanes`: neighbours along the last dimension that a thread reads,
+    computes and writes at once; `block`: threads of a block."""
 
     strategy = "elementwise"
     lanes: int

@@ -34,8 +34,9 @@ STAGES = 2
 
 @dataclass(frozen=True, kw_only=True)
 class PairSchedule(OpSchedule):
-    """`tile`: rows and columns of sums that a block computes; `lanes`: neighbouring columns that a thread completes at
-    once; `block`: threads of a block; `shared`: bytes of a block's shared memory."""
+    """The decisions about products of two computed factors. `tile`: rows and columns of sums that a block computes;
+    `lanes`: neighbouring columns that a thread completes at once; `block`: threads of a block; `shared`: bytes of a
+    block's shared memory."""
 
     strategy = "mma-pairs"
     tile: tuple[int, int]

@@ -33,7 +33,7 @@ from relay.transforms.location import place
 
 @dataclass(frozen=True, kw_only=True)
 class FillSchedule(OpSchedule):
-    """`block`: threads of a block."""
+    """The decision about a fill. `block`: threads of a block."""
 
     strategy = "fill"
     block: int
@@ -62,7 +62,7 @@ class Fill(Strategy[FillSchedule]):
 
 @dataclass(frozen=True, kw_only=True)
 class CopySchedule(OpSchedule):
-    """`block`: threads of a block."""
+    """The decision about a copy. `block`: threads of a block."""
 
     strategy = "copy"
     block: int

@@ -50,12 +50,12 @@ PARTS_LANES = 4
 
 @dataclass(frozen=True, kw_only=True)
 class ProductSchedule(OpSchedule):
-    """`tile`: rows and columns of sums that a block computes; `warps`: how many warps divide its rows, and its columns;
-    `stages` of its shared memory, one of which is multiplied while the others are filled; `splits`: parts of the depth
-    that are computed by separate blocks; `slices`: parts of a block's depth that are computed by separate warps;
-    `lanes`: neighbouring channels that a thread completes at once, `part_lanes` when it adds splits; `block`: threads
-    of a block; `other_blocks`: threads of the blocks of other launches, which copy data of few channels and add splits;
-    `shared`: bytes of a block's shared memory."""
+    """The decisions about a product by matrix units. `tile`: rows and columns of sums that a block computes; `warps`:
+    how many warps divide its rows, and its columns; `stages` of its shared memory, one of which is multiplied while the
+    others are filled; `splits`: parts of the depth that are computed by separate blocks; `slices`: parts of a block's
+    depth that are computed by separate warps; `lanes`: neighbouring channels that a thread completes at once,
+    `part_lanes` when it adds splits; `block`: threads of a block; `other_blocks`: threads of the blocks of other
+    launches, which copy data of few channels and add splits; `shared`: bytes of a block's shared memory."""
 
     tile: tuple[int, int]
     warps: tuple[int, int]

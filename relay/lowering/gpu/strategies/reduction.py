@@ -43,10 +43,11 @@ from relay.target.record import WARP
 
 @dataclass(frozen=True, kw_only=True)
 class ReductionSchedule(OpSchedule):
-    """`lanes`: neighbouring results of a thread; `dot`: codes of each factor of a product that are read at once, 0 for
-    one product at a time; `team`: threads that share a result: neighbouring threads, or, with `strided`, threads at a
-    distance, so that the threads of neighbouring results are neighbours; `points`: results of a thread along another
-    dimension, for which elements of a factor are read once; `block`: threads of a block."""
+    """The decisions about a reduction. `lanes`: neighbouring results of a thread; `dot`: codes of each factor of a
+    product that are read at once, 0 for one product at a time; `team`: threads that share a result: neighbouring
+    threads, or, with `strided`, threads at a distance, so that the threads of neighbouring results are neighbours;
+    `points`: results of a thread along another dimension, for which elements of a factor are read once; `block`:
+    threads of a block."""
 
     strategy = "reduction"
     lanes: int

@@ -43,9 +43,10 @@ QUERIES = 8
 
 @dataclass(frozen=True, kw_only=True)
 class RowAttentionSchedule(OpSchedule):
-    """`queries` of a team; `team`: threads that divide their keys, and combine partial results by `shuffles`, or
-    through memory; `dot`: codes of a score's factors that are multiplied at once; `block`: threads of a block;
-    `shared`: bytes of a block's shared memory, without the memory for combining."""
+    """The decisions about an attention without matrix units. `queries` of a team; `team`: threads that divide their
+    keys, and combine partial results by `shuffles`, or through memory; `dot`: codes of a score's factors that are
+    multiplied at once; `block`: threads of a block; `shared`: bytes of a block's shared memory, without the memory for
+    combining."""
 
     strategy = "attention-rows"
     queries: int

@@ -42,8 +42,9 @@ ELEMENTS = 32
 
 @dataclass(frozen=True, kw_only=True)
 class RowsSchedule(OpSchedule):
-    """`lanes`: neighbouring elements that a thread reads and writes at once; `team`: threads that divide a row, and
-    combine partial results by `shuffles`, or through memory; `block`: threads of a block."""
+    """The decisions about a chain of operations on rows. `lanes`: neighbouring elements that a thread reads and writes
+    at once; `team`: threads that divide a row, and combine partial results by `shuffles`, or through memory; `block`:
+    threads of a block."""
 
     strategy = "rows"
     lanes: int

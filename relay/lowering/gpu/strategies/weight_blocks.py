@@ -53,8 +53,8 @@ INSTRUCTIONS = 128
 
 @dataclass(frozen=True, kw_only=True)
 class WeightBlocksSchedule(OpSchedule):
-    """`rows` and `channels` of a thread's sums; `team`: threads that divide their depth; `block`: threads of a
-    block."""
+    """The decisions about a product with weights of few bits. `rows` and `channels` of a thread's sums; `team`: threads
+    that divide their depth; `block`: threads of a block."""
 
     strategy = "weight-blocks"
     rows: int

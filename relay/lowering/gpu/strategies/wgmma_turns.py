@@ -20,7 +20,8 @@ TURN_TILES = (TurnTile(128, 128, 4, 1, 6), TurnTile(64, 256, 4, 1, 5), TurnTile(
 
 @dataclass(frozen=True, kw_only=True)
 class WgmmaTurnsSchedule(ProductSchedule):
-    """`blocks`: the number of blocks; block n computes the tiles n, n + `blocks`, n + 2 * `blocks`, ..."""
+    """The decisions about a product by persistent blocks. `blocks`: the number of blocks; block n computes the tiles n,
+    n + `blocks`, n + 2 * `blocks`, ..."""
 
     strategy = "wgmma-turns"
     blocks: int
