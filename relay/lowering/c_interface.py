@@ -141,7 +141,7 @@ class Interface:
         ]
 
     def header(self) -> str:
-        """The text of the header."""
+        """Return the text of the header."""
         name, macro = self.name, self.name.upper()
         tensors = "".join(self.described(parameter, row) for parameter, row in self.tensors)
         initial = "".join(

@@ -41,7 +41,7 @@ class Regions:
 
     @property
     def functions(self) -> list[CompiledFunction]:
-        """The functions by number."""
+        """The external functions, in the order of their numbers."""
         return list(self.by_name.values())
 
     @property

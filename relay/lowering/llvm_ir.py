@@ -110,7 +110,7 @@ def translate(
     entry: Callable[[int], str] | None = None,
     index_bits: int = 64,
 ) -> str:
-    """Return the text of `program`."""
+    """Return the LLVM IR text of the module, as one module; for the parameters see `program`."""
     return program(module, attributes, triple, entry, index_bits=index_bits).text
 
 

@@ -55,7 +55,7 @@ class FunctionWriter:
 
     @property
     def head(self) -> str:
-        """The declaration, without a semicolon."""
+        """The function's declaration in C, without a semicolon."""
         shared = overlapping(self.function)
         parameters = [
             f"{'' if name in self.written else 'const '}{memory_name(buffer_of(value).element_type)} "
@@ -68,7 +68,7 @@ class FunctionWriter:
     # Statements
 
     def used_lines(self) -> list[str]:
-        """The lines, without unused pointers."""
+        """Return the function's lines of C, without unused pointers."""
         kept: list[str] = []
         used: set[str] = set()
         for line in reversed(self.lines):
@@ -123,7 +123,7 @@ class FunctionWriter:
             self.waiting[result] = None
 
     def variable(self, value: SSAValue) -> None:
-        """Assign a value to a variable now."""
+        """Assign a value to a new variable, instead of writing its expression where it is used."""
         found = self.values[value]
         name = self.name("t")
         self.line(f"const {type_name(value.type)} {name} = {found.text};")

@@ -64,7 +64,7 @@ def _relative64(section: bytearray, offset: int, value: int, place: int) -> None
 
 
 def _stub_x86(address: int, slot: int) -> bytes:
-    """jmp *slot(%rip)"""
+    """Return the code of `jmp *slot(%rip)`."""
     return (b"\xff\x25" + struct.pack("<i", slot - address - 6)).ljust(STUB_BYTES, b"\xcc")
 
 
@@ -112,7 +112,7 @@ def _branch26(section: bytearray, offset: int, value: int, place: int) -> None:
 
 
 def _stub_aarch64(address: int, slot: int) -> bytes:
-    """adrp x16, slot; ldr x17, [x16, :lo12:slot]; br x17"""
+    """Return the code of `adrp x16, slot; ldr x17, [x16, :lo12:slot]; br x17`."""
     words = (
         0x90000010 | _page_difference(slot, address),
         0xF9400211 | (slot & 0xFFF) >> 3 << 10,

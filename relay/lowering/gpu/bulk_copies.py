@@ -83,7 +83,7 @@ class BulkCopies:
         when(b, self.first, self.issue_first)
 
     def begin(self) -> None:
-        """Initialise the barriers and fence the maps."""
+        """Initialise the barriers, and make the tensor maps visible to the copy engine by a fence."""
         for stage in range(self.m.tile.stages):
             self.ask(INIT.format(count=1), [self.barrier(stage)])
         for source in self.addresses:
@@ -109,7 +109,7 @@ class BulkCopies:
             when(self.b, due, lambda: self.issue(later, self.t.rem(later, self.m.tile.stages)))
 
     def issue(self, step: Index, stage: Index) -> None:
-        """Request both tiles of a step."""
+        """Request the copies of both factors' tiles for a step."""
         b, t, tile, barrier = self.b, self.t, self.t.tile, self.barrier(stage)
         left = b.plus(self.memory, b.times(stage, tile.stage_bytes))
         step = b.plus(t.first_step, step)

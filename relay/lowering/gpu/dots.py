@@ -142,7 +142,7 @@ class DotEmitter:
 
 
 def dot4(b: LoopBuilder, x: SSAValue, x_unsigned: bool, y: SSAValue, y_unsigned: bool, sum: SSAValue) -> SSAValue:
-    """Four products of bytes added to a sum."""
+    """Return a number plus four products of bytes."""
     signs = ".".join("u" if unsigned else "s" for unsigned in (x_unsigned, y_unsigned))
     return b.add(llvm.CallIntrinsicOp(f"llvm.nvvm.idp4a.{signs}", [x, y, sum], [i32])).results[0]
 

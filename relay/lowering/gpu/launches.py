@@ -76,7 +76,7 @@ class StepWriter:
         self.bits: dict[SSAValue, int] = {}
 
     def bit(self, value: SSAValue) -> int:
-        """Return the number of a condition."""
+        """Return the number by which steps refer to a condition."""
         return self.bits.setdefault(value, len(self.bits))
 
     def steps(self, block: Block, places: Mapping[SSAValue, Place]) -> list[dict[str, Any]]:

@@ -59,15 +59,15 @@ class MatrixThread:
             self.numbers = b.add(memref.ViewOp(self.shared, b.index(0), [], type)).result
 
     def div(self, a: Index, c: int) -> Index:
-        """`a / c`."""
+        """Emit and return `a / c`."""
         return quotient(self.b, a, c)
 
     def rem(self, a: Index, c: int) -> Index:
-        """`a mod c`."""
+        """Emit and return `a mod c`."""
         return remainder(self.b, a, c)
 
     def below(self, a: Index, bound: int) -> SSAValue:
-        """Whether `0 <= a < bound`."""
+        """Emit and return the condition `0 <= a < bound`."""
         return below(self.b, a, bound)
 
     def place(self, row: Index, chunk: Index) -> Index:

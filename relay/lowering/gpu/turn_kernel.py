@@ -55,7 +55,7 @@ class Slot(NamedTuple):
 
     @staticmethod
     def of(b: LoopBuilder, values: Sequence[SSAValue]) -> Slot:
-        """Return the slot of such values."""
+        """Return the slot whose stage and parity a loop carries as these values."""
         return Slot(*(b.add(arith.IndexCastOp(value, INDEX)).result for value in values))
 
 
@@ -103,7 +103,7 @@ class Ring(BulkCopies):
         b.add(BarrierOp.create())
 
     def begin(self) -> None:
-        """Initialise the barriers and fence the maps."""
+        """Initialise the barriers, and make the tensor maps visible to the copy engine by a fence."""
         for stage in range(self.m.tile.stages):
             self.ask(INIT.format(count=1), [self.barrier(stage)])
             self.ask(INIT.format(count=WARPS), [self.free(stage)])
@@ -132,7 +132,7 @@ class Ring(BulkCopies):
         self.say(self.free(stage), condition)
 
     def of(self, thread: MatrixThread) -> Ring:
-        """Return the ring for another tile."""
+        """Return the ring for another tile of the block, with the same memory and barriers."""
         found = Ring(thread, self.maps, self.ahead, True)
         found.memory, found.addresses, found.first = self.memory, self.addresses, self.first
         return found

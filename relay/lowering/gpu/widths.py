@@ -21,7 +21,7 @@ BYTES = 16
 
 
 class Narrow(Exception):
-    """The elements cannot be computed several at a time."""
+    """Raised where elements cannot be computed several at a time."""
 
 
 def lanes_of(nest: Nest, producers: Mapping[SSAValue, Producer], least: int) -> tuple[int, int]:

@@ -52,7 +52,7 @@ def refusal(op: relay.CastOp) -> tuple[str, str] | None:
 
 
 def most(form: FloatSemantics) -> int:
-    """Return the bits of the largest finite number."""
+    """Return the bits of a format's largest finite number."""
     top = form.max_exponent << form.mantissa_bits
     if form.nonfinite is FloatNonfiniteBehavior.IEEE:
         return top - 1

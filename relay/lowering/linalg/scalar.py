@@ -239,7 +239,7 @@ def is_scalar(op: Operation) -> bool:
 
 
 def of_plug_in(op: Operation) -> Scalar | None:
-    """The scalar code that the plug-in of the op's dialect provides; None if there is none."""
+    """Return the scalar code that the plug-in of the op's dialect provides; None if there is none."""
     if not isinstance(op, TensorOp) or not op.ELEMENTWISE or op.name.startswith("relay."):
         return None
     return row(op, "scalars")

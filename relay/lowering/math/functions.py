@@ -67,14 +67,14 @@ def reduced(b: Arithmetic, x: SSAValue, e: Attribute, sign: int = 1) -> Reduced:
 
 
 def power_of_e(b: Arithmetic, e: Attribute, x: Reduced, sign: int = 1) -> SSAValue:
-    """Return `e^r = 1 + r (1 + r p)`."""
+    """Return `e^r = 1 + r (1 + r p)` of a reduced argument (`Reduced`)."""
     one = b.number(1.0, e)
     rest = b.fused(x.p, x.r, one)
     return b.fused(rest if sign > 0 else b.add(arith.NegfOp(rest)), x.r, one)
 
 
 def less_one(b: Arithmetic, x: Reduced) -> SSAValue:
-    """Return `e^r - 1 = r + r (r p)`."""
+    """Return `e^r - 1 = r + r (r p)` of a reduced argument (`Reduced`)."""
     return b.fused(b.times(x.p, x.r), x.r, x.r)
 
 

@@ -39,7 +39,7 @@ class Rescale:
     double: bool
 
     def of(self, x: Array) -> Array:
-        """Return the reference's integers."""
+        """Return x, rescaled by the specification's formula."""
         return reference(x, np.array(self.multiplier), np.array(self.shift), self.double)
 
     @property
@@ -58,8 +58,8 @@ class Side:
 
 @dataclass(frozen=True)
 class PairForm:
-    """One of the two forms, `away` the second one; x is the first operand, or the second one if `swapped`. `largest`:
-    an upper bound of the sums."""
+    """A proved float form of a rescaled sum of two codes: with copysign if `away`, else with rint (see the module). x
+    is the first operand, or the second one if `swapped`; `largest`: an upper bound of the sums."""
 
     first: np.float32
     second: np.float32
@@ -110,8 +110,8 @@ def _is_exact(a: Side, b: Side, first: float, second: float) -> bool:
 def _candidates(
     x: Array, y: Array, factors: tuple[float, float], want: Array, clamp: tuple[int, int], away: bool
 ) -> list[Array]:
-    """Return factors and offsets (first, second, offset) that are right for these pairs, those closest to the exact
-    ones first."""
+    """Return up to four triples (first, second, offset) of factors and offset that are right for these pairs, those
+    closest to the exact numbers first."""
     numbers = np.empty((3, len(TRIED), 1), np.float32)
     for k, factor in enumerate(factors):
         numbers[k, :, 0] = (np.float32(factor).view(np.int32) + TRIED[:, k].astype(np.int32)).view(np.float32)

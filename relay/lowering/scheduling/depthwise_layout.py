@@ -171,7 +171,7 @@ class Layout(Borders):
 
 
 def width_of(conv: Convolution, target: CpuTarget) -> int:
-    """The lanes of a block; 0 if the target lacks the instructions, or other instructions are faster."""
+    """Return the lanes of a block; 0 if the target lacks the instructions, or other instructions are faster."""
     if target.packs and target.whole_dots:
         return 64
     dot = target.dot(GROUP)

@@ -113,7 +113,7 @@ def joined_to(groups: Groups, count: int) -> Groups:
 
 
 def cycles(groups: Groups, target: CpuTarget, flat: bool) -> float:
-    """Return the cycles of all groups."""
+    """Return the estimated cycles of computing all groups."""
     conv, costs = groups.conv, target.costs
     last = conv.outputs % LANES
     finish = conv.outputs // LANES * costs.vector_store + (costs.partial_store if last else 0.0)

@@ -313,7 +313,7 @@ class Row:
         return self.numbers[value] if value in self.numbers else read(self.b, value, map, list(self.dims))
 
     def whole(self, op: linalg.GenericOp) -> None:
-        """Emit a row of results."""
+        """Emit an operation that writes a row of elements."""
         given = self.schedule
         schedule = ElementwiseSchedule(flat=False, lanes=given.lanes, overlap=apart(op), saturate=given.saturate)
         emitter = OfRow(self.b, op, op.body.block, schedule, self)

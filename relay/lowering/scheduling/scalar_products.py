@@ -409,7 +409,7 @@ class ScalarProductsEmitter:
     def finish(
         self, totals: Sequence[SSAValue], point: Sequence[Index], output: Index, pixels: int, outputs: int
     ) -> None:
-        """The epilogue of a tile."""
+        """Emit the epilogue of a tile."""
         b = self.b
         *outer, x = point
         if len(totals) == 1:

@@ -34,7 +34,7 @@ def of_blocks(conv: Convolution, channels: int, itemsize: int) -> DictionaryAttr
 
 
 def traffic(**counts: int) -> DictionaryAttr:
-    """Return an attribute with these counts by name."""
+    """Return numbers of bytes or pixels, by name, as a dictionary attribute."""
     return DictionaryAttr({name: IntegerAttr(count, i64) for name, count in counts.items()})
 
 

@@ -80,7 +80,7 @@ class Strategy(ABC, Generic[S]):
     vectors: ClassVar[bool] = True
     """Whether the strategy needs a target with vectors."""
     any_length: ClassVar[bool] = False
-    """Whether it accepts buffers with sizes known only at run time (`Extent`)."""
+    """Whether the strategy accepts buffers with sizes known only at run time (`Extent`)."""
     op: Operation
 
     @property
@@ -108,7 +108,7 @@ class Strategy(ABC, Generic[S]):
     @classmethod
     @abstractmethod
     def match(cls, op: Operation, kernel: Kernel) -> Self | None:
-        """The strategy for the op, or for the op that a fill initializes; None if it does not apply."""
+        """Return the strategy for the op, or for the op that a fill initializes; None if it does not apply."""
 
     @abstractmethod
     def decide(self, kernel: Kernel, pick: Picks) -> S:

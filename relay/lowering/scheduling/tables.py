@@ -126,7 +126,7 @@ class LookupVectors(Strategy[LookupSchedule]):
 
 
 def scalar(b: LoopBuilder, lookup: Lookup, code: SSAValue) -> SSAValue:
-    """Return the entry for one code."""
+    """Return the table's entry for one code."""
     if lookup.signed:
         code = b.add(arith.XOrIOp(code, b.constant(-128, i8))).result
     at = b.add(arith.IndexCastOp(b.add(ExtUIOp(code, i32)).result, INDEX)).result

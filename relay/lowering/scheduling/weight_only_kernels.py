@@ -229,7 +229,7 @@ class WeightOnlyEmitter:
         return b.add(SIToFPOp(words, vector_of(f32, LANES))).result
 
     def added(self, total: SSAValue, a: SSAValue, c: SSAValue) -> SSAValue:
-        """Add a product to the total."""
+        """Return `total + a * c`, by a fused multiply-add if the schedule says so."""
         if self.schedule.fused:
             return self.b.add(vector.FMAOp(a, c, total)).results[0]
         return self.b.add(arith.AddfOp(total, self.b.add(arith.MulfOp(a, c)).result)).result

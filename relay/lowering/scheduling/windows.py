@@ -243,7 +243,7 @@ class WindowsEmitter:
         self.target = b.flatten(found.out)
 
     def emit(self) -> None:
-        """Emit all pixels."""
+        """Emit loops over all pixels of the results."""
         b, found, chunk = self.b, self.found, self.schedule.channels
         with b.loop(0, found.results[0], independent=True) as (n, _):
             for top, bottom, *down in self.runs[0]:

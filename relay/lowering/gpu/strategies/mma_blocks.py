@@ -72,7 +72,7 @@ class MmaBlocks(Products):
 
 
 class BlockKernel(PairKernel):
-    """Emits the work of one thread for a tile."""
+    """Emits the work of one thread for a tile of a product with weights of few bits in blocks."""
 
     def __init__(
         self, b: LoopBuilder, matrix: Matrix, points: PointEmitter, buffers: Sequence[SSAValue], reader: BlockReader

@@ -170,7 +170,7 @@ class ProductEmitter:
         return found
 
     def plus(self, sum: SSAValue, x: SSAValue, y: SSAValue) -> SSAValue:
-        """`sum + x y`."""
+        """Return `sum + x * y`, rounded twice."""
         return self.b.add(arith.AddfOp(sum, self.b.add(arith.MulfOp(x, y)).result)).result
 
     def data(self, row: Index, place: Index, count: int) -> list[SSAValue]:
