@@ -194,7 +194,7 @@ def kernel_of_row(kernel: Array) -> Array:
 
 
 def copies(conv: Convolution, schedule: TileSchedule) -> bool:
-    """Whether the schedule copies the data, to convert it or to allocate padding behind it."""
+    """Whether the schedule copies the data: to convert it, or because the last step would read bytes behind its end."""
     room = schedule.codes_per_step > 1 and slack(conv, schedule) > 0
     return schedule.sign_flip == "copy" or schedule.widen or room
 

@@ -133,8 +133,8 @@ class Decider:
         self.found.units[at] = unit
 
     def is_for_another(self, together: Sequence[Strategy[Any]]) -> bool:
-        """Whether the schedule copies the data: to convert it, or because the last step would read bytes behind its
-        end."""
+        """Whether the attribute asks for a strategy that schedules the operation alone instead of as part of a larger
+        pattern."""
         if not self.entries:
             return False
         names = {option.name for option in together}

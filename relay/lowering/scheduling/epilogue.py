@@ -239,7 +239,7 @@ class Epilogue:
             b.add(vector.MaskedStoreOp(target, [b.index(i) for i in at], self.mask(lanes), vec))
 
     def apply(self, accumulators: SSAValue, point: Sequence[Index], channel: Index, lanes: Index) -> None:
-        """Return the buffer and the indices of an element of an operand."""
+        """Apply the epilogue to 16 (or the first `lanes`) channels of one point and store the results."""
         results = [accumulators]
         if self.op is not None:
             values = [self.operand(access, accumulators, [*point, channel], lanes) for access in self.accesses]
