@@ -1,5 +1,5 @@
-"""Importers: a model file in, an `IRModule` out, one folder a format. May import `transforms` and the rooms below, but
-not `lowering`."""
+"""Importers, which convert a model file to an `IRModule`, one folder per format. May import `transforms` and the layers
+below it, but not `lowering`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def __dir__() -> list[str]:
 
 
 def import_model(model: str | PathLike[str] | bytes, options: Mapping[str, Any]) -> IRModule:
-    """The module of a model's file, or of its bytes, by its content; `options` are the importer's.
+    """Import a model given by path or as bytes, with the importer of its format, which is recognized by content;
+    `options` are the importer's.
 
     Raises Unsupported for a format that cannot be imported, InvalidArgument for options that its importer lacks.
     """
@@ -73,7 +74,8 @@ def import_model(model: str | PathLike[str] | bytes, options: Mapping[str, Any])
 
 
 def _text(file: str) -> IRModule:
-    """The module of a file of text. Raises Malformed; it asks whether the file is meant unless it is named `.mlir`."""
+    """Parse a file of MLIR text. Raises Malformed, whose hint asks whether the right file was given unless it is named
+    `.mlir`."""
     try:
         return read_module(file)
     except Malformed as error:
@@ -83,8 +85,8 @@ def _text(file: str) -> IRModule:
 
 
 def saved_model(model: object) -> str | bytes:
-    """The path of a model file, or its bytes; a live model of Keras, or program of PyTorch, is saved. Raises
-    InvalidArgument for what is no model."""
+    """The path of a model file, or its bytes; a Keras model or PyTorch program in memory is saved to bytes. Raises
+    InvalidArgument for any other object."""
     if isinstance(model, bytes):
         return model
     if is_live(model):

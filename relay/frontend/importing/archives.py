@@ -16,16 +16,17 @@ from relay.errors import Malformed
 
 Json = dict[str, Any]
 MOST_EXPANDED = 1 << 30
-"""Bytes that all compressed entries of an archive may come to."""
+"""The limit, in bytes, of the total size of an archive's compressed entries."""
 MOST_JSON = 1 << 26
-"""Bytes of an entry that is read as JSON: what Python makes of it can take 25 times as many."""
+"""The limit, in bytes, of an entry that is parsed as JSON, whose Python objects may take 25 times as much memory."""
 _LOCAL_HEADER, _FIRST = 30, b"PK\x03\x04"
 AGAIN = "copy or save the file again"
-"""What to do about a damaged file."""
+"""The hint of errors about a damaged file."""
 
 
 class Zip:
-    """The entries by name. Raises Malformed for what is no archive; `hint` says what should be given instead."""
+    """The entries of an archive by name. Raises Malformed for bytes that are no archive; `hint` says what to give
+    instead."""
 
     def __init__(self, data: bytes, file: str, hint: str) -> None:
         self.file, self.data = file, data
@@ -40,7 +41,8 @@ class Zip:
             raise Malformed(file, f"is no zip archive: {error}", hint) from None
 
     def bytes(self, entry: ZipInfo) -> memoryview:
-        """The bytes of an entry: those of the file where it is not compressed. Compressed ones are limited."""
+        """The bytes of an entry: a view of the file if it is not compressed. The size of compressed entries is
+        limited."""
         if entry.compress_type == ZIP_STORED and not entry.flag_bits & 1:
             try:
                 name, extra = unpack_from("<HH", self.data, entry.header_offset + 26)
@@ -71,7 +73,7 @@ class Zip:
         return memoryview(data)
 
     def json(self, name: str) -> Json:
-        """The object that an entry of this name is."""
+        """The JSON object in the entry of this name. Raises Malformed."""
         entry = self.entries[name]
         if entry.file_size > MOST_JSON:
             raise Malformed(self.file, f"{name} has {entry.file_size} bytes; at most {MOST_JSON} are read")

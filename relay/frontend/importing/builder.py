@@ -49,7 +49,7 @@ def is_list(value: object) -> TypeGuard[list[object]]:
 
 
 class Scaled(Protocol):
-    """The quantization parameters of a tensor of codes."""
+    """The quantization parameters of a tensor."""
 
     @property
     def scale(self) -> float | np.float32: ...
@@ -58,7 +58,7 @@ class Scaled(Protocol):
 
 
 def of_two(lhs: Scaled, rhs: Scaled, out: Scaled) -> dict[str, Attribute]:
-    """The scales and zero points of a sum or product."""
+    """The properties with the scales and zero points of both operands and the result of a sum or product."""
     return {
         "lhs_scale": real(lhs.scale),
         "lhs_zero_point": number(lhs.zero_point),
@@ -70,22 +70,22 @@ def of_two(lhs: Scaled, rhs: Scaled, out: Scaled) -> dict[str, Attribute]:
 
 
 class Place(ABC):
-    """A node of a file, as errors and locations name it."""
+    """A node of a model file, for the texts of errors and locations."""
 
     __slots__ = ()
     SCALAR_AXES: ClassVar[int] = 0
-    """How many axes may be named of a tensor of rank 0."""
+    """The number of axes that may be named for a tensor of rank 0."""
     file: str
 
     @property
     @abstractmethod
     def number(self) -> int:
-        """Its position among the nodes of its graph."""
+        """The node's index in its graph."""
 
     @property
     @abstractmethod
     def title(self) -> str:
-        """Position, kind and name: `operator 17 CONV_2D 'conv1'`."""
+        """The index, kind and name of the node: `operator 17 CONV_2D 'conv1'`."""
 
     @property
     def where(self) -> str:
@@ -98,22 +98,22 @@ class Place(ABC):
         return Unsupported(self.where, what, hint)
 
     def axis(self, axis: int, rank: int) -> int:
-        """A possibly negative axis as a number in 0..rank-1."""
+        """The axis, which may be negative, as an index in 0..rank-1. Raises Malformed if it is out of range."""
         count = max(rank, self.SCALAR_AXES)
         if not -count <= axis < count:
             raise self.malformed(f"axis {axis} is outside a tensor of rank {rank}")
         return axis % count
 
     def axes_of(self, axes: Sequence[int], rank: int) -> list[int]:
-        """Possibly negative axes as distinct numbers in 0..rank-1, in the order given."""
+        """The axes, which may be negative, as distinct indices in 0..rank-1, in the given order. Raises Malformed."""
         found = [self.axis(axis, rank) for axis in axes]
         if len(set(found)) != len(found):
             raise self.malformed(f"the axes {list(axes)} name one twice")
         return found
 
     def sizes_of(self, value: SSAValue, what: str, rank: int | None, known: bool) -> tuple[int, ...]:
-        """The sizes of a value, which must be a tensor (of this rank, if one is given); all must be known if
-        `known`."""
+        """The sizes of a value, which must be a tensor, and of this rank if one is given; if `known`, all must be
+        known."""
         if not is_tensor(value.type):
             raise self.malformed(f"{what} is {value.type}, no tensor")
         dims = value.type.get_shape()
@@ -133,17 +133,17 @@ def number(value: int) -> IntegerAttr:
 
 
 def scale_attr(scale: Array) -> Attribute:
-    """One scale as a number, several as a vector."""
+    """An attribute with one scale as a number or several as a vector."""
     return real(scale[0]) if len(scale) == 1 else elements(scale, np.float32, label="scale")
 
 
 def multiplier_attrs(found: tuple[int, int]) -> dict[str, Attribute]:
-    """The properties `multiplier` and `shift`."""
+    """The properties `multiplier` and `shift` for one multiplier."""
     return {"multiplier": number(found[0]), "shift": number(found[1])}
 
 
 def multiplier_vectors(found: tuple[Array, Array]) -> dict[str, Attribute]:
-    """The same of vectors; numbers where they have one element."""
+    """The properties `multiplier` and `shift` for vectors; vectors of one element become numbers."""
     if found[0].size == 1:
         return multiplier_attrs((int(found[0][0]), int(found[1][0])))
     labels = ("multiplier", "shift")
@@ -160,7 +160,8 @@ def free_name(name: str, taken: Iterable[str]) -> str:
 
 
 def value_name(name: str) -> str | None:
-    """A tensor's name as an SSA name, without characters that MLIR's syntax does not allow."""
+    """A tensor's name as an SSA name, without the characters that MLIR's syntax does not allow; None if none are
+    left."""
     hint = re.sub(r"[^A-Za-z0-9_$.]", "_", name)[:60]
     return SSAValue.extract_valid_name(hint if hint[:1].isalpha() else f"t{hint}") if hint else None
 
@@ -173,7 +174,7 @@ class Builder:
     """Builds a function op by op."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        """`names`: those of the file's tensors, which are unique."""
+        """`names` are those of the file's tensors, which are unique."""
         self.block: Block = Block()
         self._taken = set(names)
         self._labels: set[str] = set()
@@ -181,7 +182,7 @@ class Builder:
         self._place: Place | None = None
 
     def begin(self, block: Block, outer: Builder) -> None:
-        """Continue in this block, nested inside the current one; labels remain unique."""
+        """Continue in this block, which is nested in the current one of `outer`; labels remain unique."""
         self.block, self._labels = block, outer._labels
         self._taken |= outer._taken
 
@@ -198,13 +199,13 @@ class Builder:
         self._location = NameLoc(StringAttr(node.title), place)
 
     def leave(self) -> None:
-        """Stop building the ops of a node."""
+        """Stop building the ops of the current node."""
         self._location = UNKNOWN_LOC
 
     def emit(
         self, op: type[T], operands: Sequence[SSAValue], properties: Mapping[str, Attribute | None] | None = None
     ) -> T:
-        """Append an op; an error of its verifier is an error in the file."""
+        """Append an op and return it; an error of its verifier is raised as an error in the file."""
         if not _is_ours(op):
             name = getattr(op, "name", shown(op))
             hint = "give a class of relay.dialects.relay, relay.dialects.qnn, or one like theirs"
@@ -218,7 +219,7 @@ class Builder:
         return built
 
     def entry_argument(self, info: TensorInfo) -> SSAValue:
-        """Add an argument to the function; sizes of -1 are open."""
+        """Add an argument to the function; sizes of -1 are unknown."""
         dims = [DYNAMIC if size < 0 else size for size in info.shape]
         return self.block.insert_arg(TensorType(element_type(info.dtype), dims), len(self.block.args))
 
@@ -238,14 +239,15 @@ class Builder:
         return found
 
     def constant(self, array: Array, label: str) -> SSAValue:
-        """A `relay.constant` that shares the array's memory; in a build, large arrays move to a file (`spilled`)."""
+        """A `relay.constant` that shares the array's memory; during a build, large arrays are moved to a file
+        (`spilled`)."""
         label = self._unique(label)
         op = self.emit(ConstantOp, [], {"value": elements(spilled(array), label=label), "label": StringAttr(label)})
         op.result.name_hint = value_name(label)
         return op.result
 
     def unnamed(self, array: Array) -> SSAValue:
-        """A constant that is not in the file, without a label."""
+        """A constant without a label, for an array that is not in the file."""
         return self.emit(ConstantOp, [], {"value": elements(spilled(array))}).result
 
     def scalar(self, value: float | int, like: SSAValue) -> SSAValue:
@@ -256,7 +258,7 @@ class Builder:
         return type_of(value).get_shape()
 
     def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
-        """The value in another shape; the value itself if it has that shape."""
+        """The value reshaped; the value itself if it already has the shape."""
         if self.shape(value) == tuple(shape):
             return value
         return self.emit(ReshapeOp, [value], {"newshape": ints(shape)}).result

@@ -18,8 +18,8 @@ _DECISIONS: ContextVar[list[str] | None] = ContextVar("_DECISIONS", default=None
 
 @contextmanager
 def decisions() -> Generator[list[str]]:
-    """A list that importers extend, in the body, by each branch and loop whose condition they know: where it stands in
-    the file."""
+    """A context that yields a list, to which importers append the place in the file of each branch and loop whose
+    condition they evaluate at import."""
     token = _DECISIONS.set(found := [])
     try:
         yield found
@@ -28,7 +28,7 @@ def decisions() -> Generator[list[str]]:
 
 
 def truth(importer: TensorBuilder, value: SSAValue, block: Block) -> SSAValue:
-    """The one boolean of a tensor, read at the end of a block."""
+    """The only element of a boolean tensor, as an i1 extracted at the end of a block."""
     dims = value.type.get_shape() if is_tensor(value.type) else (2,)
     if value.type != TensorType(i1, dims) or any(size != 1 for size in dims):
         raise importer.at.malformed(f"its condition is {value.type}, not one boolean")
@@ -41,7 +41,7 @@ def truth(importer: TensorBuilder, value: SSAValue, block: Block) -> SSAValue:
 
 
 def known_truth(importer: TensorBuilder, value: SSAValue) -> bool | None:
-    """A condition that is computed from constants and shapes, noted in `decisions`; None for any other."""
+    """The value of a condition that is computed from constants and shapes, noted in `decisions`; None for any other."""
     found = importer.known(value)
     if found is None or found.size != 1:
         return None
@@ -53,7 +53,8 @@ def known_truth(importer: TensorBuilder, value: SSAValue) -> bool | None:
 def branched(
     importer: TensorBuilder, condition: SSAValue, branch: Callable[[int, Block], list[SSAValue]]
 ) -> list[SSAValue]:
-    """Both branches of a condition, 0 if it holds, each built at the end of its block. They give the same types."""
+    """An `scf.if` with both branches of a condition; `branch(0, block)` builds the one for true, `branch(1, block)` the
+    other, at the end of its block. Both must yield the same types."""
     go = truth(importer, condition, importer.block)
     blocks, results = [Block(), Block()], list[list[SSAValue]]()
     for number, block in enumerate(blocks):

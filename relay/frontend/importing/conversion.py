@@ -1,4 +1,5 @@
-"""`NodeConversion`: a graph's nodes become ops one by one; where one cannot, the rest is looked at all the same."""
+"""`NodeConversion`: converts a graph's nodes to ops one by one, and continues after a node that cannot be imported in
+order to report all problems."""
 
 from __future__ import annotations
 
@@ -22,18 +23,18 @@ T = TypeVar("T")
 B = TypeVar("B", bound=Builder)
 MAX_RANK = 32
 MOST_NODES = 100_000
-"""The most nodes of a graph, with its functions, nested models, and turns of its loops."""
+"""The maximum number of nodes of a graph, including its functions, nested models, and unrolled loop iterations."""
 DEEPEST = 24
-"""The deepest nesting of functions, subgraphs and models."""
+"""The maximum nesting depth of functions, subgraphs and models."""
 READ_ERRORS = (
     ArithmeticError, AttributeError, IndexError, KeyError, MemoryError, TypeError, ValueError, RecursionError,
 )  # fmt: skip
-"""Exceptions that reading a damaged graph raises."""
+"""The exceptions that reading a damaged graph may raise."""
 
 
 @contextmanager
 def readable(file: str, what: str) -> Generator[None, None, None]:
-    """Raise Malformed instead of the exceptions that a damaged file causes."""
+    """A context in which the exceptions that a damaged file causes are raised as Malformed."""
     try:
         yield
     except RelayError:
@@ -44,17 +45,17 @@ def readable(file: str, what: str) -> Generator[None, None, None]:
 
 @dataclass(slots=True, kw_only=True)
 class NodeConversion(Generic[B]):
-    """The nodes that were converted so far, and the problems found."""
+    """Counts the nodes that were converted, and collects the problems found."""
 
     importer: B
     problems: Problems
     depth: int = 0
     count: int = 0
     unknown: set[SSAValue] = field(default_factory=set[SSAValue])
-    """Stand for the results of nodes that cannot be imported, and of those that depend on them."""
+    """Placeholders for the results of nodes that cannot be imported, and values that depend on them."""
 
     def begin(self, node: Place) -> None:
-        """Count a node before its ops are built."""
+        """Count a node before its ops are built. Raises Unsupported if there are too many nodes."""
         self.count += 1
         if self.count > MOST_NODES:
             raise node.unsupported(f"functions, loops and nested models come to more than {MOST_NODES} nodes")
@@ -63,7 +64,7 @@ class NodeConversion(Generic[B]):
     def tried(
         self, node: Place, outputs: Sized, results: Callable[[], Sequence[T] | None], by_caller: bool
     ) -> Sequence[T | SSAValue]:
-        """The values of a node's outputs. Where they cannot be built, remember why and go on as if they had been."""
+        """The values of a node's outputs. If they cannot be built, record why and return placeholders."""
         self.begin(node)
         found = self.problems.tried(node, results, by_caller=by_caller)
         self.importer.enter(node)
@@ -74,7 +75,8 @@ class NodeConversion(Generic[B]):
         return missing
 
     def called(self, node: Place, convert: Callable[[], T], by_caller: bool) -> T:
-        """What a row's function builds. What it raises is the file's fault, unless the function is the caller's."""
+        """The result of `convert`. Its exceptions are raised as errors in the file, unless the function is the caller's
+        own (`by_caller`)."""
         try:
             with np.errstate(all="ignore"):
                 return convert()
@@ -84,7 +86,7 @@ class NodeConversion(Generic[B]):
             raise node.malformed(f"cannot be read: {type(error).__name__}: {error}") from error
 
     def check_size(self, node: Place, value: SSAValue) -> tuple[int, ...]:
-        """The sizes of a result. Raises Malformed where there are too many axes or elements."""
+        """The sizes of a result. Raises Malformed if there are too many axes or elements."""
         dims = value.type.get_shape() if is_tensor(value.type) else ()
         if len(dims) > MAX_RANK or prod(size for size in dims if size != DYNAMIC) > MAX_ELEMENTS:
             raise node.malformed(f"a result would have the shape {['?' if size == DYNAMIC else size for size in dims]}")
@@ -92,7 +94,7 @@ class NodeConversion(Generic[B]):
 
     @contextmanager
     def nested(self, node: Place, block: Block) -> Generator[None, None, None]:
-        """Build a node's graph into a block, then continue behind the node."""
+        """A context in which a node's subgraph is built into a block; afterwards the node itself is continued."""
         if self.depth >= DEEPEST:
             raise node.unsupported(f"functions and subgraphs are more than {DEEPEST} deep in each other")
         outer = self.importer.block

@@ -1,4 +1,4 @@
-"""`Fields`: a node whose settings have names, each checked to be what an operator asks for."""
+"""`Fields`: a node with named settings, whose types are checked when they are read."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ T = TypeVar("T")
 
 
 class Fields(Place):
-    """The settings of a node by name, checked when they are read; a missing one, or None, gets the default of its
-    reader."""
+    """A node's settings by name, checked when they are read; a missing one, or None, has the default that its reader
+    gives."""
 
     __slots__ = ()
     FIELD: ClassVar[str] = ""
-    """The word that errors write before a name."""
+    """The word that errors write before the name of a setting."""
 
     @abstractmethod
     def entry(self, name: str) -> object:
-        """The value in the file; None if there is none."""
+        """The value of the setting in the file; None if it is missing."""
 
     def wrong(self, name: str, what: str) -> Malformed:
         return self.malformed(f"{self.FIELD}{name} is {repr(self.entry(name))[:80]}, no {what}")
@@ -33,7 +33,7 @@ class Fields(Place):
             raise self.unsupported(what, "give its shapes")
 
     def plain(self, name: str, kind: type[T], default: T | None, what: str) -> T:
-        """A setting of a Python type; a bool does not count as a number."""
+        """A setting of a Python type; a bool is not accepted as a number."""
         found = self.entry(name)
         if found is None and default is not None:
             return default
@@ -52,7 +52,7 @@ class Fields(Place):
         return self.plain(name, str, default, "text")
 
     def one_of(self, name: str, words: Sequence[str]) -> str:
-        """One of these words; the first one by default."""
+        """A setting that is one of these words, by default the first one."""
         found = self.word(name, words[0])
         if found not in words:
             raise self.unsupported(
@@ -61,7 +61,8 @@ class Fields(Place):
         return found
 
     def number_of(self, name: str, default: float | None = None) -> float:
-        """An integer or a float; files write those that are not finite as text, too: `-Infinity`."""
+        """A setting that is an integer or a float; non-finite floats may also be written as text, such as
+        `-Infinity`."""
         found = self.entry(name)
         if isinstance(found, str) and found.lower().lstrip("-") in ("inf", "infinity", "nan"):
             return float(found)
@@ -71,12 +72,12 @@ class Fields(Place):
         return float(self.number_of(name, default))
 
     def integers(self, name: str, default: Sequence[int] | None = None) -> list[int]:
-        """A list of integers; a single integer counts as a list of one."""
+        """A setting that is a list of integers; a single integer counts as a list of one."""
         found = self.entry(name)
         return self.integers_of([*default] if found is None and default is not None else found, name)
 
     def integers_of(self, given: object, name: str) -> list[int]:
-        """The same of a value that stands in the setting."""
+        """The list of integers that `given`, the value of a setting, must be."""
         rows = given if is_list(given) else [given]
         self._known(name, rows)
         if not all(isinstance(each, int) and not isinstance(each, bool) for each in rows):
@@ -84,7 +85,7 @@ class Fields(Place):
         return cast("list[int]", rows)
 
     def each(self, name: str, count: int, default: int | None = None) -> list[int]:
-        """A number for each axis; a single one counts for all."""
+        """A setting with an integer for each axis; a single integer is used for all."""
         missing = None if default is None else [default]
         found = self.integers(name, missing) or missing or []
         found = found * count if len(found) == 1 else found

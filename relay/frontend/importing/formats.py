@@ -1,4 +1,4 @@
-"""`detect`: the format of a model, by its content. A format is one row of `FORMATS`."""
+"""`detect`: recognizes the format of a model by its content. Each format is a row of `FORMATS`."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from relay.files import open_file, read_rest
 
 
 class Format(NamedTuple):
-    """A format of models."""
+    """A format of model files."""
 
     title: str
     importer: str
-    """The function of `relay.frontend` that reads it."""
+    """The name of the function of `relay.frontend` that imports it."""
     models: str = ""
-    """The name of a format's models, for errors about formats that cannot be imported."""
+    """The name of the format's models, for errors about formats that cannot be imported."""
     hint: str = ""
-    """What to do with such models instead."""
+    """What to do with such models instead; empty for formats that can be imported."""
 
 
 _CONVERT = "convert the model to .tflite and use from_tflite"
@@ -33,7 +33,7 @@ FORMATS = {
     "keras": Format("a Keras model (.keras)", "from_keras"),
     "stablehlo": Format("a StableHLO artifact", "", "StableHLO artifacts", _CONVERT),
 }
-"""The formats by name. Those with a hint cannot be imported."""
+"""The formats by name. Formats with a hint cannot be imported."""
 MODELS = {name: each for name, each in FORMATS.items() if each.importer and not each.hint}
 KNOWN = f"the formats known are {' and '.join(each.title for each in FORMATS.values() if not each.hint)}"
 _OTHERS = {
@@ -42,19 +42,19 @@ _OTHERS = {
     b"\x89HDF": ("an HDF5 file", "save the model with Keras 3 as .keras"),
     b"PK\x03\x04": ("a zip archive", f"unpack it; {KNOWN}"),
 }
-"""What files of no format begin with, what they are, and what to do about it."""
+"""The first bytes of other known kinds of files, with the name of the kind and what to do about it."""
 _TEXT_CONTROLS = frozenset(b"\t\n\v\f\r")
 _HEAD = 4096
 _ONNX_FIELDS = frozenset((0x12, 0x1A, 0x22, 0x28, 0x32, 0x3A, 0x42))
-"""First bytes of the fields that may follow `ir_version` in ONNX's ModelProto."""
+"""The first bytes of the fields that may follow `ir_version` in ONNX's ModelProto."""
 
 
 def detect(model: bytes | str | PathLike[str], name: str) -> str:
-    """The name in `FORMATS` of a model, given by its bytes or by path; `name` is what errors call it.
+    """The name in `FORMATS` of the format of a model, given as bytes or by path; `name` is the file's name in errors.
 
-    TFLite files have the identifier `TFL3` at byte 4, ONNX files begin with the number of their version, zip archives
-    and MLIR bytecode say more inside; MLIR text is UTF-8 without control characters. Raises Unsupported for anything
-    else, naming the known formats, Malformed for text that is not UTF-8, and OSError.
+    TFLite files have the identifier `TFL3` at byte 4, ONNX files begin with their version number, zip archives and MLIR
+    bytecode are looked into, and MLIR text is UTF-8 without control characters. Raises Unsupported for anything else,
+    naming the known formats, Malformed for text that is not UTF-8, and OSError.
     """
     with BytesIO(model) if isinstance(model, bytes) else open_file(model) as stream:
         head = stream.read(_HEAD)
@@ -80,7 +80,7 @@ def detect(model: bytes | str | PathLike[str], name: str) -> str:
 
 
 def importable(model: bytes | str | PathLike[str], name: str) -> str:
-    """The same; raises Unsupported for a format that cannot be imported."""
+    """The format of a model as `detect` returns it. Raises Unsupported for a format that cannot be imported."""
     format = detect(model, name)
     if FORMATS[format].hint:
         what = f"is {FORMATS[format].title} and not a format known here"
@@ -93,12 +93,13 @@ def _is_text(data: bytes) -> bool:
 
 
 def _is_onnx(head: bytes) -> bool:
-    """Whether the first field is `ir_version`, 1 to 31, and the next one of those that may follow it."""
+    """Whether the first field is `ir_version`, 1 to 31, and the second is one that may follow it."""
     return len(head) > 2 and head[0] == 0x08 and 0 < head[1] < 32 and head[2] in _ONNX_FIELDS
 
 
 def _zipped(model: bytes | str | PathLike[str], head: bytes) -> str:
-    """The format that the names of an archive's files tell, or if it is damaged its first one; empty for none."""
+    """The format recognized by the names of an archive's entries, or by the first entry if the archive is damaged;
+    empty for none."""
     try:
         with ZipFile(BytesIO(model) if isinstance(model, bytes) else Path(model)) as archive:
             names = {name.rpartition("/")[2] for name in archive.namelist()}
@@ -114,15 +115,15 @@ def _zipped(model: bytes | str | PathLike[str], head: bytes) -> str:
 
 
 def is_torch(model: object) -> bool:
-    """Whether this is a program, a module or another object of PyTorch, told without importing PyTorch."""
+    """Whether the object is a program, module or other object of PyTorch, determined without importing PyTorch."""
     return any(each.__module__.partition(".")[0] == "torch" for each in type(model).__mro__)
 
 
 def is_live(model: object) -> bool:
-    """Whether this is an object of a framework, which is saved to be imported."""
+    """Whether the object belongs to a framework, and has to be saved before it can be imported."""
     return is_keras_model(model) or is_torch(model)
 
 
 def is_keras_model(model: object) -> bool:
-    """Whether this is a live model of Keras, told without importing Keras."""
+    """Whether the object is a Keras model in memory, determined without importing Keras."""
     return any(each.__module__ == "keras.src.models.model" for each in type(model).__mro__)

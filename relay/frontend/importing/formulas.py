@@ -1,4 +1,4 @@
-"""`Scalar`: formulas of tensors written with Python's operators, and those that formats share."""
+"""`Scalar`: tensor formulas written with Python's operators; and formulas that several formats share."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _OPS = {
 
 
 def named(same: str, **others: type[TensorOp]) -> dict[str, type[TensorOp]]:
-    """Ops by the names that a format has for operators: first those that have the name of the op or of its class,
-    `floor_divide` or `FloorDivide`."""
+    """A table of ops by operator name: those in `same`, whose operator has the name of the op or its class
+    (`floor_divide` or `FloorDivide`), and `others`."""
     return {name: _OPS[name] for name in same.split()} | others
 
 
 class Scalar:
-    """A value in a formula written with Python's operators; numbers are constants of its type."""
+    """A value in a formula written with Python's operators; numbers become constants of its element type."""
 
     def __init__(self, importer: TensorBuilder, value: SSAValue) -> None:
         self.importer, self.value = importer, value
@@ -66,13 +66,13 @@ class Scalar:
         return Scalar(self.importer, self.importer.clip(self.value, low, high))
 
     def choose(self, first: Scalar | float, second: Scalar | float, like: Scalar) -> Scalar:
-        """The first where this holds, else the second."""
+        """Select elementwise: `first` where this boolean is true, else `second`."""
         given = (e if isinstance(e, Scalar) else like.number(e) for e in (first, second))
         return Scalar(self.importer, self.importer.call(relay.WhereOp, self.value, *(each.value for each in given)))
 
 
 def bounded(importer: TensorBuilder, x: SSAValue, low: SSAValue | None, high: SSAValue | None) -> SSAValue:
-    """Not below the one, and then not above the other."""
+    """The value clamped to at least `low` and then to at most `high`; either bound may be None."""
     for kind, bound in ((relay.MaximumOp, low), (relay.MinimumOp, high)):
         x = x if bound is None else importer.call(kind, x, bound)
     return x
@@ -82,8 +82,8 @@ def normed(
     importer: TensorBuilder, x: SSAValue, axes: Sequence[int], kind: type[TensorOp], vectors: Sequence[SSAValue],
     epsilon: float,
 ) -> SSAValue:  # fmt: skip
-    """A norm of rows, with a vector's element for each of theirs; several axes, of known sizes, are one row, and made
-    the last ones for a while."""
+    """A normalization of rows by `kind`, with one element of each of `vectors` per position in the row. Several axes,
+    whose sizes must be known, form one row; they are transposed to the end and back."""
     rank, several = importer.rank(x), len(axes) > 1
     order = [axis for axis in range(rank) if axis not in axes] + [*axes]
     x = importer.transpose(x, order)
@@ -98,7 +98,8 @@ def normed(
 
 
 def logsumexp(importer: TensorBuilder, x: SSAValue, axes: Sequence[int], keep: bool) -> SSAValue:
-    """`log(sum(exp(x - max))) + max`; an infinite maximum is the result by itself: the difference to it is NaN."""
+    """`log(sum(exp(x - max))) + max` over axes; an infinite maximum is the result itself, since the difference to it
+    would be NaN."""
     largest = Scalar(importer, importer.call(relay.MaxOp, x, axis=axes, keepdims=True))
     base = largest.of(relay.IsfiniteOp).choose(largest, 0, largest)
     parts = (Scalar(importer, x) - base).exp().value
@@ -108,7 +109,7 @@ def logsumexp(importer: TensorBuilder, x: SSAValue, axes: Sequence[int], keep: b
 
 
 def truths(importer: TensorBuilder, value: SSAValue) -> SSAValue:
-    """Which elements are not 0."""
+    """A boolean tensor: true where the value is not 0."""
     if importer.element(value) == i1:
         return value
     return importer.call(relay.NotEqualOp, value, importer.like(0, value))
@@ -117,8 +118,8 @@ def truths(importer: TensorBuilder, value: SSAValue) -> SSAValue:
 def norm(
     importer: TensorBuilder, x: SSAValue, power: float, reduced: Callable[[type[TensorOp], SSAValue], SSAValue]
 ) -> SSAValue:
-    """`sum(|x| ** p) ** (1 / p)`, where `reduced` sums; for an infinite p the largest or smallest magnitude, for 0 how
-    many elements are not 0."""
+    """`sum(|x| ** p) ** (1 / p)`, where `reduced` sums; for infinite p the largest (or smallest) magnitude, for p = 0
+    the number of elements that are not 0."""
     size = Scalar(importer, x if power == 2 else importer.call(relay.AbsOp, x))
     if math.isinf(power):
         return reduced(relay.MaxOp if power > 0 else relay.MinOp, size.value)
@@ -131,7 +132,8 @@ def norm(
 
 
 def channels_from_pixels(importer: TensorBuilder, image: SSAValue, block: int) -> SSAValue:
-    """Blocks of pixels of [n, c, h, w] as channels, those of one channel side by side."""
+    """Move blocks of pixels of an image [n, c, h, w] to channels, with those of one channel adjacent (space to
+    depth)."""
     n, c, h, w = importer.shape(image)
     parts = importer.reshape(image, [n, c, h // block, block, w // block, block])
     turned = importer.transpose(parts, (0, 1, 3, 5, 2, 4))
@@ -139,7 +141,7 @@ def channels_from_pixels(importer: TensorBuilder, image: SSAValue, block: int) -
 
 
 def nearest_even(importer: TensorBuilder, x: SSAValue) -> SSAValue:
-    """The nearest integer, halves to even: those are `2 * round(x / 2)`."""
+    """Round to the nearest integer with halves to even, which are `2 * round(x / 2)`."""
     half, two = importer.like(0.5, x), importer.like(2, x)
     rest = importer.call(relay.SubtractOp, x, importer.call(relay.FloorOp, x))
     halved = importer.call(relay.RoundOp, importer.call(relay.MultiplyOp, x, half))

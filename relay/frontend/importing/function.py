@@ -1,4 +1,4 @@
-"""`finished` and `completed`: a module of one function `@main` from what an importer has built of it."""
+"""`finished` and `completed`: make the module with a single function `@main` from an importer's ops."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def finished(
     states: Sequence[TensorInfo],
     outputs: Sequence[TensorInfo],
 ) -> IRModule:
-    """The module: arguments are the inputs and then the states, results the outputs and then the new states. A name
-    that a graph gives out twice, or that is a state's, gets a number."""
+    """The module: its function's arguments are the inputs and then the states, its results the outputs and then the new
+    states. An output name that is not unique, or is a state's, gets a number appended."""
     block.add_op(ReturnOp(*results))
     types = FunctionType.from_lists([argument.type for argument in block.args], [value.type for value in results])
     function = FuncOp("main", types, Region(block))
@@ -44,7 +44,7 @@ def finished(
 
 
 def output_infos(names: Sequence[str], values: Sequence[SSAValue]) -> list[TensorInfo]:
-    """What the signature says of results."""
+    """The signature's descriptions of results."""
     types = [type_of(value) for value in values]
     pairs = zip(names, types, strict=True)
     return [TensorInfo(name, type.get_shape(), dtype_of(type.element_type), "output") for name, type in pairs]
@@ -53,8 +53,8 @@ def output_infos(names: Sequence[str], values: Sequence[SSAValue]) -> list[Tenso
 def completed(
     module: IRModule, named: Sequence[symbols.Symbol], images: int | None, file: str, quantized: bool
 ) -> IRModule:
-    """The module with its symbols, for a batch of so many images, if a number is given, and with the passes that it
-    asks for: `quantized`, whether float operators between codes become integer ones."""
+    """The module with its named sizes, specialized to a batch of `images` if that is given, after the passes that it
+    needs; `quantized` says that float operators between dequantize and quantize become integer ones."""
     RaiseOps().apply(Context(), module.op)
     if named:
         symbols.write(module["main"], named)

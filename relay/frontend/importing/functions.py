@@ -1,4 +1,4 @@
-"""Functions of numbers that formats share: activations, powers, logarithms."""
+"""Elementwise functions that several formats share: activations, powers, logarithms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from relay.frontend.importing.formulas import Scalar
 
 
 def elu(x: Scalar, alpha: float, gamma: float = 1.0) -> Scalar:
-    """`x` where it is positive, else `alpha * (exp(x) - 1)`; all of it times gamma."""
+    """`gamma * (x if x > 0 else alpha * (exp(x) - 1))`."""
     low = (x.of(relay.MinimumOp, 0.0).exp() - 1.0) * alpha
     found = (x > 0.0).choose(x, low, x)
     return found if gamma == 1.0 else found * gamma
@@ -22,7 +22,8 @@ def softplus(x: Scalar) -> Scalar:
 
 
 def log1p(x: Scalar) -> Scalar:
-    """`log(1 + x)`; `x - (u - 1)` with `u = 1 + x` is what the sum rounds off: `log(u) + (x - (u - 1)) / u`."""
+    """`log(1 + x)`, computed as `log(u) + (x - (u - 1)) / u` with `u = 1 + x`, where `x - (u - 1)` is the rounding
+    error of the sum."""
     total = x + 1.0
     exact = total.of(relay.LogOp) + (x - (total - 1.0)) / total
     return exact.of(relay.IsfiniteOp).choose(exact, total.of(relay.LogOp), x)
@@ -33,7 +34,7 @@ def hard_sigmoid(x: Scalar) -> Scalar:
 
 
 def glu(x: Scalar, axis: int) -> Scalar:
-    """The first half along an axis of known size times the sigmoid of the second."""
+    """The first half along an axis of known size times the sigmoid of the second half."""
     size = x.importer.shape(x.value)[axis]
     if size % 2:
         raise x.importer.at.malformed(f"has {size} channels, an odd number")
@@ -43,7 +44,7 @@ def glu(x: Scalar, axis: int) -> Scalar:
 
 
 def shrunk(x: Scalar, limit: float, bias: float) -> Scalar:
-    """Below -limit plus the bias, above the limit minus the bias, 0 between."""
+    """Soft or hard shrinkage: `x + bias` if x is below -limit, `x - bias` if it is above limit, else 0."""
     return (x < -limit).choose(x + bias, (x > limit).choose(x - bias, 0.0, x), x)
 
 
@@ -51,7 +52,7 @@ POWERS: dict[float, Callable[[Scalar], Scalar]] = {
     -0.5: lambda x: x.of(relay.RsqrtOp), 0.5: lambda x: x.of(relay.SqrtOp), 1.0: lambda x: x,
     2.0: lambda x: x * x, 3.0: lambda x: x * x * x,
 }  # fmt: skip
-"""Powers of floats that are products and roots."""
+"""Powers of floats that are computed by products and roots, by exponent."""
 ACTIVATIONS: dict[str, Callable[[Scalar], Scalar]] = {
     "hard_sigmoid": hard_sigmoid,
     "hard_swish": lambda x: x * hard_sigmoid(x),
@@ -60,11 +61,11 @@ ACTIVATIONS: dict[str, Callable[[Scalar], Scalar]] = {
     "softsign": lambda x: x / (x.of(relay.AbsOp) + 1.0),
     "tanh_shrink": lambda x: x - x.of(relay.TanhOp),
 }
-"""Those without parameters that PyTorch and Keras have under these names; PyTorch's are without `_`."""
+"""Activations without parameters, by the name that both PyTorch and Keras use (without PyTorch's `_`)."""
 FUNCTIONS: dict[str, Callable[[Scalar], Scalar]] = {
     "exp2": lambda x: (x * math.log(2)).exp(),
     "log1p": log1p,
     "reciprocal": lambda x: x.number(1.0) / x,
     "square": lambda x: x * x,
 }
-"""The same of other functions."""
+"""Other functions without parameters, by the name that both PyTorch and Keras use."""

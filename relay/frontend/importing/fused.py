@@ -1,6 +1,7 @@
-"""Properties of qnn ops whose integers are those of ONNX Runtime's kernels, for its importer and for `qdq-to-integer`.
+"""Properties of qnn ops that make them compute the integers of ONNX Runtime's kernels, for the ONNX importer and for
+`qdq-to-integer`.
 
-Every scale is a float32, and every operation on scales is rounded to float32: that is part of the result.
+Every scale is a float32, and every operation on scales is rounded to float32, since that affects the results.
 """
 
 from __future__ import annotations
@@ -25,25 +26,26 @@ EVEN = StringAttr("f32_even")
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """Codes of one scale: q stands for `scale * (q - zero_point)`."""
+    """Quantization parameters with one scale: the value q stands for `scale * (q - zero_point)`."""
 
     scale: np.float32
     zero_point: int
     dtype: np.dtype[Any]
     inverse: bool = False
-    """Whether reals are multiplied by the float32 inverse of the scale, as PyTorch does, not divided by it."""
+    """Whether quantization multiplies by the float32 inverse of the scale, as in PyTorch, instead of dividing by the
+    scale."""
 
     def every(self) -> Array:
-        """All codes, from the lowest."""
+        """All quantized values in order, from the lowest."""
         low, high = code_range(self.dtype)
         return np.arange(low, high + 1)
 
     def reals(self, codes: Array) -> Array:
-        """What DequantizeLinear gives."""
+        """Dequantize, as DequantizeLinear does."""
         return (codes.astype(np.int64) - self.zero_point).astype(np.float32) * self.scale
 
     def codes(self, reals: Array) -> Array:
-        """What a quantization gives: the lowest code for NaN."""
+        """Quantize to the type of `dtype`; NaN becomes the lowest value."""
         low, high = code_range(self.dtype)
         with np.errstate(all="ignore"):
             x = reals.astype(np.float32)
@@ -52,13 +54,13 @@ class Codes:
         return np.clip(np.where(np.isnan(steps), low, steps), low, high).astype(self.dtype)
 
     def table(self, function: Function, source: Codes) -> Array:
-        """The codes of a function of reals for each code of `source`."""
+        """The quantized results of a function of reals for each quantized value of `source`."""
         with np.errstate(all="ignore"):
             return self.codes(function(source.reals(source.every())))
 
 
 def requantize(input_scale: Array, out: Codes, axis: int = -1, factor: Array | None = None) -> Properties:
-    """Of a `qnn.requantize` by `input_scale / out.scale`, or by `factor`; vectors lie along `axis`."""
+    """The properties of a `qnn.requantize` by `input_scale / out.scale`, or by `factor`; vectors vary along `axis`."""
     scale = np.atleast_1d(input_scale).astype(np.float32)
     reals = np.atleast_1d(scale / out.scale if factor is None else factor).astype(np.float32)
     properties: Properties = {
@@ -74,12 +76,12 @@ def requantize(input_scale: Array, out: Codes, axis: int = -1, factor: Array | N
 
 
 def binary(a: Codes, b: Codes, out: Codes) -> Properties:
-    """What sums and products share."""
+    """The properties that sums and products share."""
     return {**of_two(a, b, out), "rounding": ORT}
 
 
 def add(a: Codes, b: Codes, out: Codes) -> Properties:
-    """Of a `qnn.add`; multipliers, which `ort` does not use, are TFLite's."""
+    """The properties of a `qnn.add`; its multipliers are TFLite's, and not used with the rounding `ort`."""
     twice = 2 * max(float(a.scale), float(b.scale))
     properties = binary(a, b, out) | {"left_shift": number(20)}
     properties |= multiplier_attrs(quantize_multiplier(twice / (float(out.scale) * (1 << 20))))
@@ -90,13 +92,13 @@ def add(a: Codes, b: Codes, out: Codes) -> Properties:
 
 
 def multiply(a: Codes, b: Codes, out: Codes) -> Properties:
-    """Of a `qnn.mul`."""
+    """The properties of a `qnn.mul`."""
     ratio = float(a.scale * b.scale / out.scale)
     return binary(a, b, out) | multiplier_attrs(quantize_multiplier(ratio))
 
 
 def mean(source: Codes, out: Codes, count: int) -> Properties:
-    """Of a `qnn.requantize` that makes the mean of the sum of `count` codes."""
+    """The properties of a `qnn.requantize` that computes a mean from the sum of `count` elements."""
     factor = source.scale / (out.scale * np.float32(count))
     properties = requantize(np.asarray(source.scale), out, factor=np.asarray(factor))
     return properties | {"input_zero_point": number(count * source.zero_point)}
@@ -104,7 +106,7 @@ def mean(source: Codes, out: Codes, count: int) -> Properties:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """Constant weights: codes, and scales and zero points of all or along an axis."""
+    """Quantized constant weights, with scales and zero points for the whole tensor or along an axis."""
 
     codes: Array
     scales: Array
@@ -112,7 +114,8 @@ class Kernel:
     axis: int | None
 
     def of_output_channels(self) -> Kernel:
-        """With one zero point: those that differ along the first axis are subtracted in 16 bits."""
+        """The kernel with a single zero point: zero points that differ along the first axis are subtracted, in 16
+        bits."""
         if not np.ptp(self.zeros):
             return Kernel(self.codes, self.scales, self.zeros[:1], self.axis)
         zeros = self.zeros.reshape(-1, *[1] * (self.codes.ndim - 1))
@@ -120,7 +123,8 @@ class Kernel:
 
 
 def packed_kernel(weights: Array, groups: int) -> tuple[str, Array]:
-    """Weights [out, in / groups, h, w] in the layout that kernels of codes read: its name, and the weights."""
+    """Weights [out, in / groups, h, w] in the layout that quantized kernels read; returns the layout's name and the
+    weights."""
     out, per_group, height, width = weights.shape
     if per_group == 1 and groups > 1:
         return "HWOI", weights.reshape(groups, out // groups, height, width).transpose(2, 3, 0, 1).copy()
@@ -128,7 +132,7 @@ def packed_kernel(weights: Array, groups: int) -> tuple[str, Array]:
 
 
 def softmax(source: Codes, out: Codes) -> Properties:
-    """Of a `qnn.table_softmax`."""
+    """The properties of a `qnn.table_softmax`."""
     return {
         "input_scale": real(source.scale),
         "output_scale": real(out.scale),

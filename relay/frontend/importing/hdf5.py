@@ -1,4 +1,4 @@
-"""The subset of HDF5 that Keras writes: superblock version 0 or 1, groups as B-trees of names, contiguous datasets.
+"""The subset of HDF5 that Keras writes: superblocks of version 0 or 1, groups as B-trees of names, contiguous datasets.
 
 The bytes are of untrusted origin: every address is checked by reading, and the nodes that are visited are counted.
 Source: HDF5 File Format Specification, version 3.0.
@@ -19,9 +19,9 @@ from relay.frontend.importing.archives import AGAIN
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 MOST_NODES = 1 << 20
-"""Headers, nodes of trees and names that are visited in a file."""
+"""The maximum number of headers, tree nodes and names that are visited in a file."""
 _CONTINUATION, _SYMBOL_TABLE = 0x10, 0x11
-"""Types of messages of an object header."""
+"""The types of messages in an object header that are followed."""
 _SAVE = "load it with Keras and save it again"
 
 
@@ -49,12 +49,12 @@ class Hdf5:
         return self._find(path) is not None
 
     def names(self, path: str) -> list[str]:
-        """The members of a group; empty if there is no such group."""
+        """The names of a group's members; empty if there is no such group."""
         address = self._find(path)
         return [] if address is None else [*self._group(address)]
 
     def array(self, path: str) -> Array:
-        """A dataset that shares the file's bytes."""
+        """A dataset as an array that shares the file's bytes. Raises Malformed, Unsupported."""
         address = self._find(path)
         if address is None:
             raise Malformed(f"{self.where}: {path}", "is not in the file", AGAIN)
@@ -80,7 +80,7 @@ class Hdf5:
             raise Malformed(self.where, f"has more than {MOST_NODES} nodes")
 
     def _messages(self, address: int) -> Iterator[tuple[int, int, int]]:
-        """Type, address and size of each message of an object header of version 1."""
+        """The type, address and size of each message of an object header of version 1."""
         version, _, count, _, size = self._read("<BBHII", address)
         if version != 1:
             raise Unsupported(self.where, f"has an object header of version {version}", _SAVE)
@@ -97,7 +97,7 @@ class Hdf5:
                 start += 8 + length
 
     def _group(self, address: int) -> dict[str, int]:
-        """The addresses of a group's members by name; nothing for what is no group."""
+        """The addresses of a group's members by name; empty if the object is no group."""
         if address not in self._groups:
             found: dict[str, int] = {}
             for kind, start, _ in self._messages(address):
@@ -114,7 +114,8 @@ class Hdf5:
         return self.data[start : start + size]
 
     def _tree(self, address: int, names: memoryview, found: dict[str, int], above: int) -> None:
-        """Add the names of a node of a B-tree, which must be of a lower level than the one above it."""
+        """Add the names of a B-tree node and its children to `found`; its level must be lower than its parent's,
+        `above`."""
         self._count(1)
         signature, kind, level, used = self._read("<4sBBH", address)
         if signature == b"TREE":

@@ -1,6 +1,7 @@
-"""What callers ask of an importer, checked alike for every format: the file, shapes, outputs, custom operators.
+"""Checks of importer options that all formats share: the file, shapes, outputs, custom operators.
 
-`importer` is the name of the function that was called, such as `from_tflite`; `file` what errors call the file.
+In all functions, `importer` is the name of the called importer, such as `from_tflite`, and `file` the file's name in
+errors.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from relay.frontend.importing.builder import Builder, Place, is_value
 from relay.mapping import contents
 
 MAX_ELEMENTS = 1 << 40
-"""Of a tensor."""
+"""The maximum number of elements of a tensor."""
 P = TypeVar("P", bound=Place)
 T = TypeVar("T")
 Given = ParamSpec("Given")
@@ -30,7 +31,7 @@ Source = bytes | bytearray | memoryview | str | PathLike[str]
 
 
 def source(model: Source, importer: str) -> tuple[bytes | memoryview, str]:
-    """The bytes of a model that is given as bytes or by path, and what errors call it."""
+    """The bytes of a model that is given as bytes or by path, and its name in errors."""
     if isinstance(model, bytes | bytearray | memoryview):
         return memoryview(model) if isinstance(model, bytearray) else model, name_of(model)
     try:
@@ -43,7 +44,8 @@ def source(model: Source, importer: str) -> tuple[bytes | memoryview, str]:
 
 
 def one_of(shapes: T | None, shape_dict: T | None) -> T | None:
-    """The shapes of inputs, under our name or TVM's. Raises InvalidArgument for both."""
+    """The shapes of inputs, given under relay's or TVM's name of the option. Raises InvalidArgument if both are
+    given."""
     if shapes is not None and shape_dict is not None:
         raise InvalidArgument("shape_dict", "is given, and so is shapes, which is the same", "leave one of them out")
     return shape_dict if shapes is None else shapes
@@ -59,7 +61,7 @@ TVM_OPTIONS = {
 
 
 def by_name(importer: Callable[Given, T]) -> Callable[Given, T]:
-    """An importer that raises InvalidArgument, with what to write, for options as TVM's importers take them."""
+    """Wrap an importer so that options passed as TVM's importers take them raise InvalidArgument with what to write."""
 
     @wraps(importer)
     def checked(*args: Given.args, **kwargs: Given.kwargs) -> T:
@@ -75,7 +77,7 @@ def by_name(importer: Callable[Given, T]) -> Callable[Given, T]:
 
 
 def check_known(options: object, importer: Callable[..., object]) -> dict[str, object]:
-    """The importer's options by name. Raises InvalidArgument for one that it does not have."""
+    """The importer's options by name. Raises InvalidArgument for an option that it does not have."""
     known = [*signature(importer).parameters][1:]
     given = mapping(options, "frontend", "{'batch': 1}")
     for name in given:
@@ -86,7 +88,7 @@ def check_known(options: object, importer: Callable[..., object]) -> dict[str, o
 
 
 def batch_of(batch: object, importer: str) -> int:
-    """A number of images."""
+    """The batch size as an int of at least 1. Raises InvalidArgument."""
     number = positive(batch)
     if not number:
         raise InvalidArgument(importer, f"batch is {shown(batch)}", "it must be a number of at least 1")
@@ -96,8 +98,8 @@ def batch_of(batch: object, importer: str) -> int:
 def chosen(
     outputs: object, computed: Sequence[tuple[str, int]], own: Sequence[str], importer: str, file: str
 ) -> list[int]:
-    """The numbers of the tensors that are asked for by name or number; `computed` are those that can be, `own` the
-    names of the graph's outputs."""
+    """The indices of the tensors that `outputs` selects by name or index; `computed` lists the tensors that can be
+    selected, `own` the graph's outputs. Raises InvalidArgument."""
     hint = "give a list of tensors' names or numbers"
     asked = every(outputs, f"{importer}, outputs", hint) if _is_list(outputs) else []
     if not asked:
@@ -118,9 +120,9 @@ def chosen(
 def custom_functions(
     custom_ops: object, results: Callable[[P], Sequence[tuple[str, Type | None]]], what: str = "custom_ops"
 ) -> Mapping[str, Callable[[Builder, P], Sequence[SSAValue]]]:
-    """Callers' functions for custom operators, by code, which then check what they return: what a function does wrong
-    is its own fault and not the file's. `results` are a node's outputs: what errors call them, and their types where
-    the file says them, `what` what they call the mapping."""
+    """Wrap the caller's functions for custom operators, by operator code, so that their return values are checked and
+    errors are attributed to the function and not to the file. `results` gives the names in errors and the types (if the
+    file states them) of a node's outputs, `what` the name of the mapping."""
     found: dict[str, Callable[[Builder, P], Sequence[SSAValue]]] = {}
     for code, function in mapping(custom_ops, what, "{'Code': function}").items():
         where = f"{what}[{shown(code)}]"
@@ -140,12 +142,12 @@ def _is_list(value: object) -> bool:
 
 
 def _takes_two(function: Callable[..., object]) -> bool:
-    """Whether the function can be called with an importer and a node, as far as it says."""
+    """Whether the function can be called with an importer and a node, according to its signature."""
     try:
         signature(function).bind(None, None)
     except TypeError:
         return False
-    except ValueError:  # one written in C that does not say
+    except ValueError:  # a function written in C may have no signature
         return True
     return True
 
@@ -183,7 +185,8 @@ def _checked(
 
 
 def wanted_names(outputs: object, names: Iterable[str], own: list[str], function: str, file: str) -> list[str]:
-    """The names, among those of all tensors, of the ones to compute: the file's own outputs where none are given."""
+    """The names of the tensors to compute, which must be among `names`; the file's own outputs if `outputs` is None.
+    Raises InvalidArgument."""
     if outputs is None:
         if not own:
             raise Malformed(file, "has no outputs")

@@ -1,4 +1,4 @@
-"""Tensors with more elements at the ends of their axes, or fewer."""
+"""Padding and cropping of tensors at the ends of their axes."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from relay.dialects.op import DYNAMIC
 from relay.frontend.importing.tensors import TensorBuilder
 
 Widths = Mapping[int, tuple[int, int]]
-"""Elements before and after, by axis; negative ones are cut off."""
+"""The number of elements to add before and after each axis, by axis; negative numbers crop."""
 Mode = Literal["reflect", "edge", "wrap"]
 
 
 def padded(
     importer: TensorBuilder, value: SSAValue, widths: Widths, mode: Mode | None = None, fill: float = 0
 ) -> SSAValue:
-    """What negative widths say is cut off first. New elements are `fill`, or by a mode of numpy's `pad` those of the
-    data along each axis. The sizes of axes that are cut, or padded by a mode, must be known."""
+    """The value cropped where widths are negative, then padded where they are positive. New elements are `fill`, or by
+    a mode of numpy's `pad` those of the data along each axis. The sizes of axes that are cropped, or padded by a mode,
+    must be known."""
     dims = importer.shape(value)
     cut = {a: (max(-b, 0), dims[a] - max(-e, 0)) for a, (b, e) in widths.items() if min(b, e) < 0}
     wide = {a: (max(b, 0), max(e, 0)) for a, (b, e) in widths.items() if max(b, e) > 0}

@@ -1,4 +1,4 @@
-"""`Problems`: all nodes of a file that stand in the way of its import, told in one error."""
+"""`Problems`: collects all nodes of a file that cannot be imported, for one error."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from relay.frontend.importing.builder import Place
 T = TypeVar("T")
 
 MOST = 100
-"""The most problems that one error lists."""
+"""The maximum number of problems that one error lists."""
 
 
 class Problems:
-    """The reasons why a file cannot be imported, in its order."""
+    """The reasons why a file cannot be imported, in the order of its nodes."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -25,10 +25,11 @@ class Problems:
         self.found.append((where.removeprefix(f"{self.file}: "), f"{what}; {hint}" if hint else what))
 
     def tried(self, node: Place, convert: Callable[[], T], *, by_caller: bool = False) -> T | None:
-        """What `convert` returns; None where it raises Unsupported, or anything behind a problem: shapes there are
-        guesses.
+        """The result of `convert`; None if it raises Unsupported, or any error after the first problem, since shapes
+        are then guesses.
 
-        Raises Malformed. What an op says of its properties is the file's fault, unless the function is the caller's.
+        Raises Malformed. An op's verification error is attributed to the file, unless `convert` is the caller's own
+        function.
         """
         try:
             return convert()
@@ -44,8 +45,8 @@ class Problems:
         return None
 
     def raise_all(self, where: str = "") -> None:
-        """Raise Unsupported if there are problems. A single one is told in one line, unless `where` says what they are
-        about."""
+        """Raise Unsupported if there are problems. A single one is reported in one line, unless `where` is given as the
+        subject of the error."""
         if not self.found:
             return
         if len(self.found) == 1 and not where:

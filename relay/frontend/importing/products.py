@@ -1,4 +1,4 @@
-"""Products of matrices and of tensors by an equation, as numpy's `matmul` and `einsum`."""
+"""Matrix products as numpy's `matmul`, and tensor products by an equation as numpy's `einsum`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from relay.frontend.importing.tensors import TensorBuilder
 
 
 def product(importer: TensorBuilder, a: SSAValue, b: SSAValue) -> SSAValue:
-    """`a @ b` as numpy's matmul. Rows of one matrix are one product; integers of 32 bits and more are multiplied and
-    summed."""
+    """`a @ b` as numpy's matmul. The rows of all matrices of a stack are multiplied by a single matrix b in one
+    product; integers of 32 bits and more are multiplied elementwise and summed."""
     if importer.rank(a) == 1:
         found = product(importer, importer.reshape(a, [1, *importer.shape(a)]), b)
         return importer.call(relay.SqueezeOp, found, axis=[importer.rank(found) - (2 if importer.rank(b) > 1 else 1)])
@@ -44,8 +44,8 @@ def scaled(importer: TensorBuilder, value: SSAValue, factor: float) -> SSAValue:
 
 
 def einsum(importer: TensorBuilder, equation: str, values: Sequence[SSAValue]) -> SSAValue:
-    """Operands of known sizes side by side, on all axes of the equation, multiplied, and summed over those that the
-    result lacks; two operands as a batch of products of matrices."""
+    """numpy's einsum of operands with known sizes: two operands become a batch of matrix products; more are aligned on
+    all axes of the equation, multiplied, and summed over the axes that the result lacks."""
     given, _, wanted = equation.replace(" ", "").partition("->")
     terms = given.split(",")
     if len(terms) != len(values):
@@ -78,7 +78,7 @@ def einsum(importer: TensorBuilder, equation: str, values: Sequence[SSAValue]) -
 
 
 def _diagonal(importer: TensorBuilder, value: SSAValue, term: str) -> tuple[SSAValue, str]:
-    """The operand where a letter stands twice: its diagonal along those axes."""
+    """An operand with a repeated letter: the diagonal along these axes, and the term without repetitions."""
     for letter in dict.fromkeys(term):
         while term.count(letter) > 1:
             first, second = term.index(letter), term.rindex(letter)
@@ -96,7 +96,7 @@ def _diagonal(importer: TensorBuilder, value: SSAValue, term: str) -> tuple[SSAV
 def _contracted(
     importer: TensorBuilder, a: SSAValue, left: str, b: SSAValue, right: str, later: set[str]
 ) -> tuple[SSAValue, str]:
-    """The product of two operands, summed over the letters that nothing needs later."""
+    """The product of two operands, summed over the letters that are not needed later, and its term."""
     shared = [each for each in left if each in right]
     batch = [each for each in shared if each in later]
     inner = [each for each in shared if each not in later]
@@ -122,6 +122,6 @@ def _contracted(
 def _arranged(
     importer: TensorBuilder, value: SSAValue, term: str, letters: list[str], sizes: dict[str, int]
 ) -> SSAValue:
-    """The operand with its axes in this order, those of 1 repeated."""
+    """The operand with its axes in this order, axes of size 1 repeated."""
     value = importer.transpose(value, [term.index(letter) for letter in letters])
     return importer.broadcast(value, [sizes[letter] for letter in letters])

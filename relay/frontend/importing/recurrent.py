@@ -1,4 +1,4 @@
-"""Recurrent layers: gates side by side, and steps one after the other."""
+"""Recurrent layers: concatenated gates, and unrolled steps."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from relay.frontend.importing.formulas import Scalar
 from relay.frontend.importing.tensors import TensorBuilder
 
 States = list[Scalar]
-"""The hidden state, and the cell where there is one."""
+"""The hidden state, followed by the cell state for LSTM."""
 
 
 def gates(importer: TensorBuilder, value: SSAValue, count: int) -> list[Scalar]:
-    """The parts of the gates, side by side along the last axis."""
+    """Split a value into its gates, which are adjacent along the last axis."""
     axis, size = importer.rank(value) - 1, importer.shape(value)[-1] // count
     return [Scalar(importer, importer.slice(value, {axis: (g * size, (g + 1) * size)})) for g in range(count)]
 
@@ -23,7 +23,7 @@ def unrolled(
     importer: TensorBuilder, rows: SSAValue, axis: int, states: States, step: Callable[[SSAValue, States], States],
     back: bool,
 ) -> tuple[list[SSAValue], States]:  # fmt: skip
-    """The hidden state behind each step, in the order of the steps, and the last states."""
+    """Unroll a recurrent layer: the hidden state after each step, in the order of the steps, and the last states."""
     outputs: list[SSAValue] = []
     for index in range(importer.shape(rows)[axis])[:: -1 if back else 1]:
         states = step(importer.row(rows, index, axis), states)

@@ -1,4 +1,4 @@
-"""Resized tensors, axis after axis, and tensors sampled at coordinates. Source: ONNX's Resize and GridSample."""
+"""Resizing tensors axis by axis, and sampling tensors at coordinates. Source: ONNX's Resize and GridSample."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from relay.frontend.importing.tensors import TensorBuilder
 
 INTERPOLATIONS = ("nearest", "linear", "cubic")
 PLAIN = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
-"""Coordinates that relay.image.resize2d has, too."""
+"""The coordinate modes that relay.image.resize2d supports, too."""
 
 
 class Rule(NamedTuple):
-    """How an axis is resized."""
+    """The mode and parameters with which axes are resized."""
 
     mode: str
     coordinates: str
@@ -40,7 +40,8 @@ def resized(
     roi: Mapping[int, tuple[float, float]] = {},
     extrapolation: float = 0.0,
 ) -> SSAValue:
-    """Axis after axis, by a factor, to a size: elements are taken at constant places and weighed."""
+    """The value resized axis by axis, each by a factor, to a size: elements are taken at constant indices and
+    weighted."""
     dims = importer.shape(value)
     sizes = {axis: floor(scale * dims[axis]) if size is None else size for axis, (scale, size) in wanted.items()}
     wanted = {a: row for a, row in wanted.items() if sizes[a] != dims[a] or row[0] != 1 or a in roi}
@@ -67,7 +68,7 @@ def resized(
 def _as_image(
     importer: TensorBuilder, rule: Rule, value: SSAValue, wanted: Collection[int], sizes: dict[int, int]
 ) -> SSAValue | None:
-    """The same as one op on an image, where there is one."""
+    """The value resized by a single image op, if there is one for the rule; else None."""
     axes = (2, 3) if {*wanted} <= {2, 3} else (1, 2)
     plain = importer.rank(value) == 4 and {*wanted} <= {*axes} and rule.coordinates in PLAIN
     if not plain or rule.mode == "cubic" or rule.antialias:
@@ -87,7 +88,7 @@ def _as_image(
 
 
 def _coordinates(rule: Rule, size: int, scale: float, wanted: int, roi: tuple[float, float]) -> Array:
-    """Where each element of the result lies in the data. Source: ONNX's Resize."""
+    """The coordinate in the data of each element of the result along an axis. Source: ONNX's Resize."""
     x, whole = np.arange(wanted, dtype=np.float64), scale * size
     match rule.coordinates:
         case "align_corners":
@@ -108,8 +109,8 @@ def _coordinates(rule: Rule, size: int, scale: float, wanted: int, roi: tuple[fl
 
 
 def _taps(rule: Rule, at: Array, scale: float, size: int) -> tuple[Array, Array]:
-    """The places that each element is made of, and their weights: [elements, taps]. The element left of a coordinate
-    that is whole is the one before it."""
+    """The indices from which each element is interpolated, and their weights: [elements, taps]. For an integral
+    coordinate the left neighbour is the element before it."""
     base = np.ceil(at) - 1
     ratio = at - base
     if rule.mode == "nearest":
@@ -135,14 +136,14 @@ def _taps(rule: Rule, at: Array, scale: float, size: int) -> tuple[Array, Array]
 
 
 def _keys(x: Array, a: float) -> Array:
-    """Keys' cubic kernel, of distances."""
+    """Keys' cubic convolution kernel with parameter a, at distances x."""
     near = ((a + 2) * x - (a + 3)) * x * x + 1
     far = ((x - 5) * x + 8) * x * a - 4 * a
     return np.where(x <= 1, near, np.where(x < 2, far, 0.0))
 
 
 def _along(importer: TensorBuilder, value: SSAValue, axis: int, places: Array, weights: Array) -> SSAValue:
-    """The sum of the elements at these places, each times its weight."""
+    """The weighted sum of the elements at these indices along an axis."""
     if places.shape[1] == 1 and (weights == 1).all():
         return importer.take(value, places[:, 0], axis)
     dims = [-1 if a == axis else 1 for a in range(importer.rank(value))]
@@ -159,7 +160,8 @@ def _along(importer: TensorBuilder, value: SSAValue, axis: int, places: Array, w
 def sampled(
     importer: TensorBuilder, data: SSAValue, coordinates: SSAValue, mode: str, padding: str, corners: bool
 ) -> SSAValue:
-    """Elements at the coordinates that the last axis holds, the innermost axis first, -1 to 1."""
+    """The data sampled at coordinates, which the last axis of `coordinates` holds, for the innermost axis first, in -1
+    to 1."""
     dims, grid = importer.shape(data), importer.shape(coordinates)
     count = len(dims) - 2
     lanes: list[list[tuple[Scalar, Scalar]]] = []
@@ -184,7 +186,7 @@ def sampled(
 
 
 def _lane(importer: TensorBuilder, x: Scalar, mode: str) -> list[tuple[Scalar, Scalar]]:
-    """The places along an axis that count, and their weights."""
+    """The indices along an axis that contribute to a sample, and their weights."""
     if mode == "nearest":
         half = x - x.of(relay.FloorOp)
         low, even = x.of(relay.FloorOp), (x.of(relay.FloorOp) * 0.5).of(relay.FloorOp) * 2.0
@@ -208,7 +210,7 @@ def _lane(importer: TensorBuilder, x: Scalar, mode: str) -> list[tuple[Scalar, S
 
 
 def _reflected(x: Scalar, size: int, corners: bool) -> Scalar:
-    """Mirrored at the border elements, or at the borders."""
+    """The coordinate mirrored at the centres of the border elements (`corners`) or at the borders."""
     low, high = (0.0, size - 1.0) if corners else (-0.5, size - 0.5)
     span = high - low
     if span == 0:
@@ -228,7 +230,8 @@ def _picked(
     padding: str,
     corners: bool,
 ) -> Scalar:
-    """The data at one place for each element of the grid, times its weight; 0 outside if the padding is zeros."""
+    """The data at one index per axis for each element of the grid, times its weight; 0 outside if the padding is
+    zeros."""
     places: list[SSAValue] = []
     weight: Scalar | None = None
     for axis, (place, factor) in enumerate(picked):

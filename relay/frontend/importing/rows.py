@@ -1,4 +1,4 @@
-"""Rows of tables of codes, which become floats when they were taken."""
+"""Rows of quantized tables, which are dequantized after they were taken."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from relay.frontend.importing.builder import Builder
 
 @dataclass(frozen=True)
 class Rows:
-    """A table of codes, one in each byte, [row, place], with scales and zero points [row, block]."""
+    """A quantized table [row, column] with one value per byte, and scales and zero points [row, block]."""
 
     name: str
     codes: Array
@@ -25,8 +25,8 @@ class Rows:
 
 
 def rows_of(importer: Builder, table: Rows, indices: SSAValue, mode: str) -> SSAValue:
-    """`(code - zero point) * scale` of rows; the table has as many bytes as codes of its bits need. `mode`: what
-    `relay.take` does with indices out of range."""
+    """`(code - zero point) * scale` of the rows at these indices; the table is packed to as many bytes as its values
+    need. `mode` is that of `relay.take` for indices out of range."""
     low = 1 << (table.bits - 1) if table.codes.dtype.name.startswith("int") else 0
     codes, zeros = (array.astype(np.int16) + low for array in (table.codes, table.zeros))
     per = 8 // table.bits

@@ -1,4 +1,4 @@
-"""Sizes of inputs: those of the file, those that callers give, and names for those that stay open."""
+"""Sizes of inputs: those in the file, those that callers give, and names of unknown ones."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Sizes:
 
     input: str
     dims: tuple[int, ...]
-    """The sizes; -1 for an open one."""
+    """The sizes; -1 for an unknown one."""
     names: tuple[str, ...] = ()
-    """The names of open sizes, empty for one without a name; an empty tuple if none has a name."""
+    """The names of unknown sizes, empty for one without a name; an empty tuple if none has a name."""
 
     @property
     def is_open(self) -> bool:
@@ -33,26 +33,26 @@ class Sizes:
 
     @property
     def named(self) -> list[int | str]:
-        """The sizes, and a name for each open one: by input and axis, where the file has none."""
+        """The sizes, with a name for each unknown one; if the file has none, it is named by input and axis."""
         names = self.names or ("",) * len(self.dims)
         pairs = enumerate(zip(self.dims, names, strict=True))
         return [(name or f"{self.input}.{axis}") if size < 0 else size for axis, (size, name) in pairs]
 
 
 class UnknownSizes(InvalidArgument):
-    """Raised when a model can be imported only for given values of sizes that its file leaves open; `build` then
-    imports it again for each."""
+    """Raised when a model can only be imported for given values of sizes that its file leaves unknown; `build` then
+    imports it again for each combination."""
 
     shapes: Mapping[str, Sequence[int | str]]
     """The shapes of the inputs with such sizes, with a name for each of them."""
     small: Mapping[int, TensorInfo]
-    """Integer inputs whose numbers may decide what is imported, by position."""
+    """The small integer inputs whose values may decide which ops are imported, by position."""
 
 
 def given_sizes(
     inputs: Sequence[Sizes], shapes: object, batch: object, importer: str, file: str
 ) -> dict[str, tuple[int, ...]]:
-    """The shapes that a caller gives, by name of an input. Raises InvalidArgument."""
+    """The shapes that a caller gives, by input name. Raises InvalidArgument."""
     given = {} if shapes is None else mapping(shapes, "shapes", "{'input': (1, 16000)}")
     if given and batch is not None:
         raise InvalidArgument(importer, "both batch and shapes are given", "shapes say the batch too")
@@ -72,7 +72,8 @@ def given_sizes(
 
 
 def sized(inputs: Sequence[Sizes], shapes: object, images: int | None, importer: str, file: str) -> list[Sizes]:
-    """The inputs with the sizes that a caller gives, and this number of images for each leading size that is open."""
+    """The inputs with the sizes that a caller gives, and with unknown leading sizes set to `images` if that is
+    given."""
     given = given_sizes(inputs, shapes, images, importer, file)
     found = [replace(each, dims=given.get(each.input, each.dims)) for each in inputs]
     return [
@@ -82,7 +83,7 @@ def sized(inputs: Sequence[Sizes], shapes: object, images: int | None, importer:
 
 
 def symbols_of(inputs: Sequence[Sizes]) -> list[Symbol]:
-    """The names of open sizes in the file, with the axes that have them."""
+    """The named unknown sizes of the file, with the axes that have them."""
     places: dict[str, list[tuple[int, int]]] = {}
     for argument, each in enumerate(inputs):
         for axis, (size, name) in enumerate(zip(each.dims, each.names, strict=False)):
@@ -96,8 +97,9 @@ def sizes_known(
     inputs: Sequence[Sizes], file: str, built: Callable[[], Iterable[object]], operators: Sequence[str],
     small: Mapping[int, TensorInfo] = {},
 ) -> Generator[None, None, None]:  # fmt: skip
-    """Raise UnknownSizes for what cannot be imported while a size is open: one of the values that are built then is of
-    unknown size, and no error says, in these words, that an operator cannot be imported, or that a file is damaged."""
+    """A context that raises UnknownSizes instead of an import error caused by an unknown size: if one of the values
+    built has an unknown size, and no error says that an operator (named in `operators`) is unsupported or a file is
+    damaged."""
     try:
         yield
     except (Malformed, Unsupported) as error:
@@ -113,7 +115,7 @@ def sizes_known(
 def unknown_sizes(
     first: Sizes, inputs: Sequence[Sizes], file: str, reason: str = "", small: Mapping[int, TensorInfo] = {}
 ) -> UnknownSizes:
-    """The error for inputs of which only a caller can tell the sizes; it speaks of the first."""
+    """The error for inputs whose sizes only the caller can give; its text refers to the first of them."""
     text = "x".join("N" if size < 0 else str(size) for size in first.dims)
     hint = f"give it: shapes={{{first.input!r}: (...)}}, or --shape {first.input}={text} with numbers"
     error = UnknownSizes(f"{file}: input {first.input!r}", f"is of unknown size {list(first.dims)}{reason}", hint)

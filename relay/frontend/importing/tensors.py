@@ -1,4 +1,4 @@
-"""`TensorBuilder`: ops of tensors by Python's numbers and lists, and what is known of values while importing."""
+"""`TensorBuilder`: builds tensor ops from Python numbers and lists, and evaluates values that are known at import."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from relay.frontend.importing.builder import Builder
 from relay.interpreters import evaluate
 
 MOST_KNOWN = 1 << 24
-"""The most elements of a result that is computed while importing."""
+"""The maximum number of elements of a result that is computed at import."""
 Property = Attribute | int | float | bool | str | Sequence[int] | None
 
 
 class TensorBuilder(Builder):
-    """A `Builder` with ops on tensors, and the numbers of values that are known at import."""
+    """A `Builder` with methods for tensor ops, which evaluates values that are known at import."""
 
     def __init__(self, names: Iterable[str]) -> None:
         super().__init__(names)
         self._known: dict[SSAValue, Array | None] = {}
 
     def known(self, value: SSAValue) -> Array | None:
-        """The numbers of a value that is computed from constants and shapes only; None for any other."""
+        """The elements of a value that is computed only from constants and shapes; None for any other."""
         pending = [value]
         while pending:
             at = pending[-1]
@@ -55,12 +55,12 @@ class TensorBuilder(Builder):
         return self._known[value]
 
     def call(self, op: type[TensorOp], *operands: SSAValue, **properties: Property) -> SSAValue:
-        """Build an op of one result at the end of the block. Numbers and lists become integer attributes of 64 bits,
-        floats ones of 32."""
+        """Append an op with one result, and return the result. Integers and lists become 64-bit integer attributes,
+        floats 32-bit float attributes."""
         return self.several(op, *operands, **properties)[0]
 
     def several(self, op: type[TensorOp], *operands: SSAValue, **properties: Property) -> Sequence[SSAValue]:
-        """The same for an op with several results."""
+        """Append an op with several results, and return them."""
         return self.emit(op, operands, {name: _attribute(each) for name, each in properties.items()}).results
 
     def like(self, value: float | int, other: SSAValue) -> SSAValue:
@@ -81,19 +81,19 @@ class TensorBuilder(Builder):
         return len(self.shape(value))
 
     def cast(self, value: SSAValue, element: Attribute) -> SSAValue:
-        """The value with another element type; itself where it has that."""
+        """The value cast to another element type; the value itself if it has that type."""
         return value if self.element(value) == element else self.call(relay.CastOp, value, dtype=element)
 
     def real(self, value: SSAValue) -> SSAValue:
-        """The value as floats: float32 where it has integers."""
+        """The value as floats: integers are cast to float32."""
         return value if self.is_float(value) else self.cast(value, f32)
 
     def add(self, value: SSAValue, bias: SSAValue | None) -> SSAValue:
-        """The sum; the value where there is nothing to add."""
+        """The sum; the value itself if `bias` is None."""
         return value if bias is None else self.call(relay.AddOp, value, bias)
 
     def static(self, value: SSAValue, axes: Iterable[int] | None = None) -> list[int]:
-        """The sizes of a tensor, or those of some axes, which must be known."""
+        """The sizes of a tensor, or those of some axes. Raises Unsupported if one is unknown."""
         dims = self.shape(value)
         found = [*dims] if axes is None else [dims[axis] for axis in axes]
         if DYNAMIC in found:
@@ -101,7 +101,7 @@ class TensorBuilder(Builder):
         return found
 
     def rows(self, value: SSAValue, rest: int = 1) -> SSAValue:
-        """A matrix whose columns are the last `rest` axes, of known sizes."""
+        """The value as a matrix whose columns are its last `rest` axes, whose sizes must be known."""
         count = self.rank(value) - rest
         outer, columns = self.shape(value)[:count], self.static(value, range(count, count + rest))
         return self.reshape(value, [DYNAMIC if DYNAMIC in outer else prod(outer), prod(columns)])
@@ -116,25 +116,26 @@ class TensorBuilder(Builder):
         return self.call(relay.TransposeOp, value, axes=tuple(axes))
 
     def reordered(self, value: SSAValue, order: Callable[[Array], Array]) -> SSAValue:
-        """The axes as a function of numpy orders those of an array, whose strides are 0, 1, 2, ... here."""
+        """The value transposed as `order`, a function such as numpy's moveaxis, transposes an array."""
         rank = self.rank(value)
         array = np.lib.stride_tricks.as_strided(np.zeros(1, np.int8), [1] * rank, range(rank))
         return self.transpose(value, order(array).strides)
 
     def expand_dims(self, value: SSAValue, axes: Iterable[int]) -> SSAValue:
-        """The value with axes of 1 at these places of the result."""
+        """The value with axes of size 1 inserted at these positions of the result."""
         for axis in sorted(axes):
             value = self.call(relay.ExpandDimsOp, value, axis=axis)
         return value
 
     def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
-        """The value in another shape; one open size follows from the others."""
+        """The value reshaped; one unknown size is inferred from the others."""
         if shape.count(DYNAMIC) > 1 or {-1, DYNAMIC} <= {*shape}:
             raise self.at.unsupported(f"its result has several sizes that follow from {value.type}", "give its shapes")
         return super().reshape(value, [-1 if size == DYNAMIC else size for size in shape])
 
     def shaped(self, value: SSAValue, sizes: Sequence[int]) -> SSAValue:
-        """The elements in another shape, in which one size may be -1; Malformed where there are more or fewer."""
+        """The elements in another shape, in which one size may be -1. Raises Malformed if the number of elements
+        differs."""
         dims, wanted = self.shape(value), list(sizes)
         right = wanted.count(-1) <= 1 and min(wanted, default=0) >= -1
         if right and DYNAMIC not in dims:
@@ -152,7 +153,7 @@ class TensorBuilder(Builder):
         return self.call(relay.BroadcastToOp, value, shape=tuple(shape))
 
     def sizes(self, value: SSAValue) -> SSAValue:
-        """The shape as 64-bit integers: a constant where it is known."""
+        """The shape of a value as 64-bit integers: a constant if it is known."""
         if DYNAMIC in self.shape(value):
             return self.call(relay.ShapeOfOp, value, dtype=i64)
         return self.unnamed(np.asarray(self.shape(value), np.int64))
@@ -162,11 +163,11 @@ class TensorBuilder(Builder):
         value: SSAValue,
         bounds: Mapping[int, tuple[int, int]] | Mapping[int, tuple[int, int, int]],
     ) -> SSAValue:
-        """The elements between two bounds, perhaps by steps, along these axes."""
+        """The elements between two bounds, optionally with a step, along these axes."""
         dims = self.shape(value)
         if DYNAMIC in dims and bounds:
             open_rows = [(axis, *bound, 1)[:4] for axis, bound in bounds.items()]
-            # before the first element, as slices name it: -1 would be the last one
+            # -1 stands for the position before the first element, not for the last element
             open_rows = [(a, b, -dims[a] - 1 if step < 0 and end < 0 else end, step) for a, b, end, step in open_rows]
             if any(min(row) < DYNAMIC // 2 for row in open_rows):
                 raise self.at.unsupported(f"slices an axis of unknown size, of {value.type}", "give its shapes")
@@ -179,7 +180,7 @@ class TensorBuilder(Builder):
         return self.call(relay.StridedSliceOp, value, begin=begin, end=end, strides=strides)
 
     def parts(self, value: SSAValue, sizes: Sequence[int], axis: int) -> list[SSAValue]:
-        """Slices of these sizes, one after the other along an axis, which they must cover."""
+        """Consecutive slices of these sizes along an axis, which they must cover."""
         (size,) = self.static(value, [axis])
         if sum(sizes) != size or min(sizes, default=0) < 0:
             raise self.at.malformed(f"splits {size} elements in parts of {list(sizes)}")
@@ -190,19 +191,19 @@ class TensorBuilder(Builder):
         return values[0] if len(values) == 1 else self.call(relay.ConcatenateOp, *values, axis=axis)
 
     def stack(self, values: Iterable[SSAValue], axis: int) -> SSAValue:
-        """Values of one shape along a new axis."""
+        """Values of one shape stacked along a new axis."""
         return self.concatenate([self.call(relay.ExpandDimsOp, each, axis=axis) for each in values], axis)
 
     def row(self, value: SSAValue, index: int, axis: int) -> SSAValue:
-        """One index of an axis, which is removed."""
+        """The slice at one index of an axis, which is removed."""
         return self.call(relay.SqueezeOp, self.slice(value, {axis: (index, index + 1)}), axis=[axis])
 
     def take(self, value: SSAValue, places: Array, axis: int) -> SSAValue:
-        """The elements at known places along an axis."""
+        """The elements at constant indices along an axis."""
         return self.call(relay.TakeOp, value, self.unnamed(places), axis=axis)
 
     def gathered(self, value: SSAValue, indices: SSAValue, axis: int) -> SSAValue:
-        """The elements at indices along an axis, which may cover less than the value along the others."""
+        """The elements at indices along an axis; along the others, the indices may cover less than the value."""
         dims, wanted = self.shape(value), self.shape(indices)
         part = self.slice(value, {a: (0, size) for a, size in enumerate(wanted) if a != axis and size != dims[a]})
         return self.call(relay.GatherOp, part, self.from_start(indices, dims[axis]), axis=axis)
@@ -214,14 +215,14 @@ class TensorBuilder(Builder):
         return self.call(relay.TakeOp, value, indices, axis=axis, mode=mode)
 
     def coordinates(self, indices: SSAValue, axis: int) -> SSAValue:
-        """All coordinates of each index: those of its own place, but along one axis the index."""
+        """The full coordinates of each index: its own position, with the index in place of one coordinate."""
         shape = self.shape(indices)
         grid = np.indices(shape).astype(np.int64)
         columns = [indices if a == axis else self.unnamed(grid[a]) for a in range(len(shape))]
         return self.concatenate([self.reshape(each, [*shape, 1]) for each in columns], len(shape))
 
     def from_start(self, indices: SSAValue, size: SSAValue | int) -> SSAValue:
-        """Indices counted from 0; negative ones in the given indices count from the end."""
+        """Indices counted from 0: to negative ones, which count from the end, the size is added."""
         known = self.known(indices)
         if known is not None and not (known < 0).any():
             return indices
@@ -233,7 +234,7 @@ class TensorBuilder(Builder):
 
 
 def _small(op: Operation) -> bool:
-    """Whether the results of an op are few enough to be computed while importing."""
+    """Whether the results of an op are small enough to be computed at import."""
     dims = [type_of(result).get_shape() for result in op.results]
     return all(DYNAMIC not in each and prod(each) <= MOST_KNOWN for each in dims)
 

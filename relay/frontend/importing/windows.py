@@ -30,7 +30,8 @@ ADAPTIVE: dict[str, dict[int, type[TensorOp]]] = {
 def same_padding(
     importer: TensorBuilder, sizes: Sequence[int], spans: Sequence[int], strides: Sequence[int]
 ) -> list[tuple[int, int]]:
-    """Elements before and after each axis for `ceil(size / stride)` windows that reach over so many elements."""
+    """The padding before and after each axis for `ceil(size / stride)` windows of these spans (numbers of elements
+    covered)."""
     found: list[tuple[int, int]] = []
     for size, span, stride in zip(sizes, spans, strides, strict=True):
         if size == DYNAMIC and stride != 1:
@@ -41,12 +42,12 @@ def same_padding(
 
 
 def spans_of(cells: Sequence[int], dilations: Sequence[int]) -> list[int]:
-    """Over how many elements windows of so many cells reach."""
+    """The number of elements that windows with this many cells and these dilations cover."""
     return [(count - 1) * dilation + 1 for count, dilation in zip(cells, dilations, strict=True)]
 
 
 def flat_padding(widths: Sequence[tuple[int, int]]) -> list[int]:
-    """All before, then all after."""
+    """The paddings before all axes, followed by those after all axes."""
     return [before for before, _ in widths] + [after for _, after in widths]
 
 
@@ -60,8 +61,8 @@ def convolved(
     groups: int,
     last: bool = False,
 ) -> SSAValue:
-    """A convolution with a kernel [out, in / groups, spatial axes]; [out, spatial axes, in / groups] of channels that
-    are `last`."""
+    """A convolution with a kernel [out, in / groups, spatial axes], or [out, spatial axes, in / groups] if channels are
+    `last`."""
     count = len(strides)
     spatial = SPATIAL[count]
     return importer.call(
@@ -89,13 +90,13 @@ def transposed_convolved(
     groups: int,
     last: bool = False,
 ) -> SSAValue:
-    """A transposed convolution with a kernel [in, out / groups, spatial axes]; [in, spatial axes, out / groups] of
-    channels that are `last`. `extra` elements are behind the result."""
+    """A transposed convolution with a kernel [in, out / groups, spatial axes], or [in, spatial axes, out / groups] if
+    channels are `last`. `extra` elements are added at the end of the result."""
     count = len(strides)
     spatial, first = SPATIAL[count], 1 if last else 2
     cells = importer.shape(kernel)[first : first + count]
     spans = spans_of(cells, dilations)
-    # what is cut off before may be more than the kernel reaches: cut it from the whole
+    # more may be cut off before than the kernel covers: cut it from the whole result
     found = importer.call(
         TRANSPOSED[count],
         data,
@@ -127,7 +128,7 @@ def pooled(
     counted: bool = False,
     last: bool = False,
 ) -> SSAValue:
-    """The mean or the largest element of each window; `counted`: padding counts among the elements of a mean."""
+    """The mean or the maximum of each window; `counted` says that padding counts among the elements of a mean."""
     count = len(kernel)
     given = {"count_include_pad": counted} if kind == "AveragePool" else {}
     return importer.call(

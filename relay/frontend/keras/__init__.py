@@ -1,1 +1,1 @@
-"""Keras 3: models as `model.save` writes them."""
+"""The importer of Keras 3 models, as `model.save` writes them."""

@@ -1,4 +1,4 @@
-"""A `.keras` archive: the layers as JSON, and their weights as HDF5. Source: keras/src/saving/saving_lib.py."""
+"""Reads a `.keras` archive: the layers as JSON, and their weights as HDF5. Source: keras/src/saving/saving_lib.py."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CONTAINERS = ("Functional", "Sequential")
 
 
 class Archive:
-    """The model, and its weights by the paths that Keras gives to layers."""
+    """The model, and its weights by Keras's paths of layers."""
 
     def __init__(self, data: bytes, file: str) -> None:
         self.file = file
@@ -38,33 +38,35 @@ class Archive:
         self._named: dict[tuple[str, str], str] = {}
 
     def place(self, path: str, kind: str, name: str) -> str:
-        """The path of a layer's variables: that of a layer in several models is where it was saved first."""
+        """The path of a layer's variables; a layer that several models share is stored at the path where it was saved
+        first."""
         if path in self.weights:
             self._named.setdefault((kind, name), path)
             return path
         return self._named.get((kind, name), path)
 
     def find_layers(self, model: Json, path: str = "", depth: int = 0) -> None:
-        """Find the variables of all layers, in the order in which they were saved."""
+        """Find the variables of all layers, in the order in which Keras saves them."""
         for row, own in with_paths(model, path):
             found = self.place(own, str(row["class_name"]), str(row["config"]["name"])) if own else ""
             if row["class_name"] in CONTAINERS and depth < DEEPEST:
                 self.find_layers(row, found, depth + 1)
 
     def arrays(self, path: str) -> list[Array]:
-        """The variables of a layer in their order."""
+        """The variables of a layer, in order."""
         folder = f"{path}/vars"
         return [self.weights.array(f"{folder}/{number}") for number in range(len(self.weights.names(folder)))]
 
 
 def is_operation(row: Json) -> bool:
-    """Whether this is one of `keras.ops`, which has no variables."""
+    """Whether this is an operation of `keras.ops`, which has no variables."""
     return str(row.get("module", "")).startswith("keras.src.ops")
 
 
 def snake_case(name: str) -> str:
     """The name of a class as Keras writes it into paths."""
-    name = {"GroupQueryAttention": "GroupedQueryAttention"}.get(name, name)  # its name in keras.layers
+    # the class has another name in keras.layers
+    name = {"GroupQueryAttention": "GroupedQueryAttention"}.get(name, name)
     name = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", re.sub(r"\W+", "", name))
     return re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
 
@@ -75,7 +77,8 @@ def layers_of(model: Json) -> list[Json]:
 
 
 def with_paths(model: Json, path: str) -> Iterator[tuple[Json, str]]:
-    """Each layer of a model and the path of its variables: by class, with a number from the second one on."""
+    """Each layer of a model with the path of its variables: the class name, with a number appended from the second one
+    on."""
     prefix = f"{path}/layers" if path else "layers"
     used: dict[str, int] = {}
     for row in layers_of(model):

@@ -1,4 +1,4 @@
-"""`Importer`: the ops of a model, and Keras's rules of element types.
+"""`Importer`: builds the ops of a model, with Keras's rules of element types.
 
 The functions of the table get it as their first argument.
 """
@@ -19,7 +19,7 @@ from relay.frontend.importing.tensors import TensorBuilder
 from relay.frontend.keras.node import Argument, Layer, is_array, is_value
 
 _PYTHONS = {"b": np.dtype(np.bool_), "i": np.dtype(np.int32), "f": np.dtype(np.float32)}
-"""Element types of Python's numbers, and of lists of them."""
+"""The element types of Python numbers, and of lists of them, by numpy's kind."""
 
 
 def _rank(dtype: np.dtype[Any]) -> int:
@@ -27,35 +27,36 @@ def _rank(dtype: np.dtype[Any]) -> int:
 
 
 def narrowed(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Keras computes in 32 bits what has 64."""
+    """The dtype in which Keras computes: 32-bit types instead of 64-bit ones."""
     return np.dtype(f"{dtype.kind}4") if dtype.itemsize == 8 else dtype
 
 
 class Importer(TensorBuilder):
-    """The block under construction."""
+    """The block under construction, with the methods that layer functions use."""
 
     def __init__(self, names: Iterable[str]) -> None:
         super().__init__(names)
         self._weights: dict[tuple[str, str], SSAValue] = {}
         self.model: Callable[[Json, str, Sequence[SSAValue], str], list[SSAValue]]
-        """Builds a model in a layer: its configuration, the path of its variables, its inputs, and what errors call
-        it."""
+        """Builds a nested model from its configuration, the path of its variables, its inputs, and its name in
+        errors."""
 
     def weight(self, layer: Layer, name: str, array: Array) -> SSAValue:
-        """A variable of a layer, perhaps in another order of its elements: one constant for all its calls."""
+        """A variable of a layer, possibly with its elements reordered: one constant for all calls of the layer."""
         key = (layer.path, name)
         if key not in self._weights:
             self._weights[key] = self.constant(array, f"{layer.path.replace('layers/', '')}/{name}")
         return self._weights[key]
 
     def factors(self, *given: Argument) -> list[SSAValue]:
-        """Operands of a sum of products, which has 32 bits where all of them are int8."""
+        """Operands of a sum of products, cast to 32 bits if all of them are int8."""
         codes = all(self.dtype_of(each) == np.int8 for each in given)
         return [self.cast(each, i32) if codes else each for each in self.promoted(*given)]
 
     def promoted(self, *given: Argument) -> list[SSAValue]:
-        """Operands in the element type that Keras computes in: floats go before integers before booleans; Python's
-        numbers have no width; of 64 bits 32 are kept. Source: keras/src/backend/common/dtypes.py."""
+        """Operands cast to the type in which Keras computes: floats take precedence over integers, and these over
+        booleans; Python numbers have no width; 64-bit types are narrowed to 32. Source:
+        keras/src/backend/common/dtypes.py."""
         types = [self.dtype_of(each) for each in given]
         most = max(map(_rank, types))
         highest = [(type, each) for type, each in zip(types, given, strict=True) if _rank(type) == most]
@@ -69,11 +70,11 @@ class Importer(TensorBuilder):
         ]
 
     def numbers(self, value: SSAValue) -> SSAValue:
-        """Booleans as integers."""
+        """The value with booleans cast to integers."""
         return self.cast(value, i32) if self.element(value) == i1 else value
 
     def dtype_of(self, given: Argument) -> np.dtype[Any]:
-        """The element type of an operand; that of Python's numbers is Keras's default."""
+        """The element type of an operand; for a Python number, Keras's default."""
         if is_value(given):
             return self.dtype(given)
         found = given.dtype if is_array(given) else _PYTHONS.get(np.asarray(given).dtype.kind)

@@ -1,4 +1,4 @@
-"""A model's graph to ops: calls by the rows of the table, models in models in their places, problems collected."""
+"""Converts a model's graph to ops: calls by the rows of the table, nested models inlined, problems collected."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ from relay.frontend.keras.node import DTYPES, Argument, Layer, is_row, values_in
 from relay.frontend.keras.operators import REFUSED, TABLE
 
 MOST_RESULTS = 8
-"""Of a layer that cannot be imported, whose number of outputs is not known."""
+"""The maximum number of outputs of a layer that cannot be imported, whose number is unknown."""
 Key = tuple[str, int]
-"""A call: the layer's name, and which of its calls."""
+"""A call of a layer: the layer's name, and the index of the call."""
 Calls = dict[Key, list[SSAValue]]
-"""The results of the calls of a model so far."""
+"""The results of a model's calls so far."""
 MASKED = frozenset(
     "LSTM GRU SimpleRNN Bidirectional TimeDistributed MultiHeadAttention GroupQueryAttention Attention "
     "AdditiveAttention GlobalAveragePooling1D Softmax".split()
 )
-"""Layers that leave masked steps out."""
+"""Layers that skip masked time steps."""
 UNMASKED = frozenset({"Flatten", "Lambda"})
 """Layers whose result has no mask."""
 
 
 @dataclass(slots=True)
 class Conversion(NodeConversion[Importer]):
-    """The calls that have been looked at, and what stands in their way."""
+    """Converts calls, and collects the problems found."""
 
     archive: Archive
     resized: bool = False
     """Whether inputs have other sizes than the file says."""
     masked: set[SSAValue] = field(default_factory=set[SSAValue])
-    """Values that carry a mask of steps."""
+    """Values that carry a mask of time steps."""
     built: list[SSAValue] = field(default_factory=list[SSAValue])
     """The results of all calls."""
 
     def model(self, row: Json, path: str, inputs: Sequence[SSAValue], where: str) -> list[SSAValue]:
-        """Build a model for these values of its inputs; its outputs."""
+        """Build a model with these values as its inputs; returns its outputs."""
         if self.depth >= DEEPEST:
             raise Unsupported(where, f"models are more than {DEEPEST} deep in each other")
         self.depth += 1
@@ -70,7 +70,8 @@ class Conversion(NodeConversion[Importer]):
         return values
 
     def functional(self, row: Json, path: str, inputs: Sequence[SSAValue]) -> list[SSAValue]:
-        """Each call behind those that it depends on; what a call makes possible goes before what waits already."""
+        """Build each call of a Functional model after the calls on which it depends; calls that have become possible
+        precede those that already wait."""
         config: Json = row["config"]
         layers = {str(each["config"]["name"]): (i, each, own) for i, (each, own) in enumerate(with_paths(row, path))}
         names = histories(config["input_layers"])
@@ -92,12 +93,12 @@ class Conversion(NodeConversion[Importer]):
                 given[key] = self.call(each, index, own, arguments, keywords)
             sorter.done(key)
             ready += sorter.get_ready()
-        wanted = histories(config["output_layers"])  # calls of Functional models count from 1 there
+        wanted = histories(config["output_layers"])  # calls of Functional models are counted from 1 there
         keys = [(name, number - (layers[name][1]["class_name"] == "Functional")) for name, number, _ in wanted]
         return [given[key][place] for key, (_, _, place) in zip(keys, wanted, strict=True)]
 
     def converted(self, value: SSAValue, config: Json) -> SSAValue:
-        """An input of a model in the element type that its input layer names."""
+        """An input of a model, cast to the element type that its input layer states."""
         dtype = str(config.get("dtype"))
         if value in self.unknown or dtype not in DTYPES:
             return value
@@ -126,8 +127,8 @@ class Conversion(NodeConversion[Importer]):
                 return {key: self.argument(calls, each) for key, each in given.items()}
 
     def check(self, value: SSAValue, declared: Json, name: str) -> None:
-        """Hold a value against the sizes that the file says. Its element type may be another one: Keras writes float32
-        for a resized uint8, computes uint8, and goes on with that."""
+        """Check the sizes of a value against those in the file. Its element type may differ: Keras states float32 for a
+        resized uint8 image, but computes uint8."""
         if value in self.unknown or not is_tensor(value.type):
             return
         dims, sizes, dtype = value.type.get_shape(), declared["shape"], str(declared["dtype"])
@@ -140,7 +141,7 @@ class Conversion(NodeConversion[Importer]):
     def call(
         self, row: Json, index: int, path: str, arguments: Sequence[Argument], keywords: Mapping[str, Argument]
     ) -> list[SSAValue]:
-        """Build one call; where that cannot be, remember why and go on as if it had been."""
+        """Build one call; if that fails, record why and continue with placeholders."""
         kind, archive, config = str(row["class_name"]), self.archive, row["config"]
         name = f"ops.{kind}" if is_operation(row) else kind
         path = archive.place(path, kind, str(config["name"])) if path else ""
@@ -158,7 +159,7 @@ class Conversion(NodeConversion[Importer]):
         return [*found]
 
     def real(self, given: Argument) -> Argument:
-        """Arguments of a layer: floats in the float32 that it computes in."""
+        """An argument of a layer with floats cast to float32, in which layers compute."""
         if is_value(given):
             return self.importer.cast(given, f32) if self.importer.is_float(given) else given
         if is_row(given):
@@ -166,7 +167,7 @@ class Conversion(NodeConversion[Importer]):
         return [self.real(each) for each in given] if is_list(given) else given
 
     def results(self, layer: Layer, row: Json, given: Sequence[SSAValue]) -> list[SSAValue] | None:
-        """The outputs of a call; None behind a problem, where only the class is looked at."""
+        """The outputs of a call; None after a problem, when only the class is checked."""
         module = str(row.get("module"))
         if not module.startswith("keras"):
             raise layer.unsupported(f"is of a class of {module[:80]}, whose call is Python code")
@@ -191,7 +192,7 @@ class Conversion(NodeConversion[Importer]):
 
 
 def _check_types(layer: Layer) -> None:
-    """Raise Unsupported for element types other than float32, and for ways of quantization other than int8."""
+    """Raise Unsupported for element types other than float32, and for quantization other than int8."""
     for key, found in _policies(layer.entry("dtype")):
         if key == "mode" and found != "int8":
             raise layer.unsupported(f"is quantized as {found[:40]}", "int8 is supported: model.quantize('int8')")
@@ -200,7 +201,7 @@ def _check_types(layer: Layer) -> None:
 
 
 def _policies(given: object) -> Iterator[tuple[str, str]]:
-    """The element types and ways of quantization in a dtype policy, or in a map of them by path."""
+    """The element types and quantization modes in a dtype policy, or in a map of policies by path."""
     if isinstance(given, str):
         yield "name", given
     if is_row(given) and is_row(config := given.get("config")):
@@ -213,7 +214,7 @@ def _policies(given: object) -> Iterator[tuple[str, str]]:
 
 
 def history(given: object) -> tuple[str, int, int]:
-    """The layer, the number of its call and the number of the output that a tensor is."""
+    """The layer, the call index and the output index that a serialized tensor refers to."""
     name, number, place = cast("list[Any]", given)
     if not isinstance(number, int) or not isinstance(place, int) or place < 0:
         raise ValueError(f"tensor {given}")
@@ -221,7 +222,7 @@ def history(given: object) -> tuple[str, int, int]:
 
 
 def histories(given: object) -> list[tuple[str, int, int]]:
-    """Those of nested tensors in the order in which Keras counts them."""
+    """The references of nested tensors, in Keras's order."""
     if is_row(given):
         return [each for key in sorted(given) for each in histories(given[key])]
     if is_list(given):
@@ -232,7 +233,7 @@ def histories(given: object) -> list[tuple[str, int, int]]:
 
 
 def _keys(given: object) -> list[Key]:
-    """The calls that serialized arguments are results of."""
+    """The calls whose results the serialized arguments contain."""
     if is_row(given) and given.get("class_name") == "__keras_tensor__":
         return [history(given["config"]["keras_history"])[:2]]
     inner = [*given.values()] if is_row(given) else given if is_list(given) else []

@@ -1,7 +1,7 @@
-"""`from_keras`: a Functional or Sequential model of Keras 3 to a module.
+"""`from_keras`: imports a Functional or Sequential model of Keras 3.
 
-The module is one function `@main`: an argument for each input layer, a result for each output of the model. Variables
-are `relay.constant`s with the names of their layers as labels.
+The module has one function `@main`, with an argument for each input layer and a result for each output of the model.
+Variables are `relay.constant`s with the names of their layers as labels.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ def from_keras(
     shapes: Mapping[str, Sequence[SupportsIndex]] | None = None,
     shape_dict: Mapping[str, Sequence[SupportsIndex]] | None = None,
 ) -> IRModule:
-    """Read a Functional or Sequential model of Keras 3: a `.keras` file by path or as bytes, for which Keras need not
-    be installed, or the model itself, of any backend. `@main` has one argument per input layer, layouts and dtypes as
-    they are.
+    """Import a Functional or Sequential model of Keras 3: a `.keras` file by path or as bytes, for which Keras need not
+    be installed, or a model in memory, of any backend. `@main` has one argument per input layer; layouts and dtypes are
+    kept.
 
-    Sizes that are `None` stay open: the first one is the symbol `batch` (`relay.symbols`), others are named by input
-    and axis; `shapes` gives them, by input layer, and `batch` gives the first one. Weights that
-    `model.quantize("int8")` made stay integers, and rows are quantized at run time as Keras does. `shape_dict` is TVM's
+    Sizes that are `None` stay unknown: the leading one is the symbol `batch` (`relay.symbols`), others are named by
+    input and axis. `shapes` gives them, by input layer, and `batch` gives the leading one. Weights that
+    `model.quantize("int8")` made stay integers, and rows are quantized at run time as in Keras. `shape_dict` is TVM's
     name of `shapes`.
 
-    Raises Malformed (the file), Unsupported (every layer that cannot be imported) or InvalidArgument.
-    Source: keras/src/saving, keras/src/models/functional.py.
+    Raises Malformed (the file), Unsupported (every layer that cannot be imported) or InvalidArgument. Source:
+    keras/src/saving, keras/src/models/functional.py.
     """
     images = None if batch is None else batch_of(batch, "from_keras")
     archive = Archive(*saved(model))
@@ -59,8 +59,8 @@ def from_keras(
 
 
 def saved(model: object) -> tuple[bytes, str]:
-    """The bytes of an archive, and what errors call it. A model is saved by the Keras that made it, and read as a file
-    is."""
+    """The bytes of an archive, and its name in errors. A model in memory is saved by its Keras and then read like a
+    file."""
     if not is_keras_model(model):
         data, file = source(cast(Source, model), "from_keras")
         return bytes(data), file
@@ -78,7 +78,7 @@ def saved(model: object) -> tuple[bytes, str]:
 
 
 def _inputs(model: Json, file: str) -> list[tuple[str, Json]]:
-    """The configurations of the input layers, in the order of the model's arguments."""
+    """The names and configurations of the input layers, in the order of the model's arguments."""
     kind, module = str(model.get("class_name")), str(model.get("module"))
     if kind not in CONTAINERS or not module.startswith("keras"):
         hint = "write it as a Functional or Sequential model"
@@ -96,7 +96,7 @@ def _inputs(model: Json, file: str) -> list[tuple[str, Json]]:
 
 
 def _sizes(name: str, config: Json, file: str) -> tuple[TensorInfo, Sizes]:
-    """An input: its type, and its sizes as far as they are known."""
+    """The description of an input, and its sizes as far as they are known."""
     where, dtype = f"{file}: input {name[:120]!r}", str(config.get("dtype"))
     if dtype not in DTYPES:
         raise Unsupported(where, f"has the element type {dtype[:40]}", "use numbers")

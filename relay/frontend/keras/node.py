@@ -1,4 +1,5 @@
-"""`Layer`: one call of a layer or operation of a model, its configuration, arguments and variables, checked."""
+"""`Layer`: a call of a layer or operation of a model, with checked access to its configuration, arguments and
+variables."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from relay.frontend.importing.fields import Fields
 from relay.frontend.keras.archive import Archive
 
 DTYPES = frozenset("float32 float64 float16 bfloat16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool".split())
-"""Element types of tensors."""
+"""The names of the element types that tensors can have."""
 Argument = object
 """A value, a number, a text, None, an array, a slice, Ellipsis, or a list or dictionary of these."""
 
@@ -31,7 +32,7 @@ def is_row(value: object) -> TypeGuard[Json]:
 
 
 def values_in(given: Argument) -> list[SSAValue]:
-    """The values of nested arguments in the order in which Keras counts them: dictionaries by their sorted keys."""
+    """The values in nested arguments in Keras's order, which sorts the keys of dictionaries."""
     if is_value(given):
         return [given]
     if is_row(given):
@@ -45,11 +46,11 @@ class Layer(Fields):
     file: str
     archive: Archive
     kind: str
-    """The class, `Conv2D`; of an operation of `keras.ops` with `ops.` before it."""
+    """The class, such as `Conv2D`; for an operation of `keras.ops`, with the prefix `ops.`."""
     index: int
     config: Json
     path: str
-    """Of its variables."""
+    """The path of its variables in the archive."""
     arguments: Sequence[Argument] = ()
     keywords: Mapping[str, Argument] = field(default_factory=dict[str, Argument])
 
@@ -63,7 +64,7 @@ class Layer(Fields):
 
     @property
     def title(self) -> str:
-        """`layer 17 Conv2D 'conv1'`."""
+        """The call in errors: `layer 17 Conv2D 'conv1'`."""
         return f"layer {self.index} {self.kind[:120]} {self.name!r}"
 
     @property
@@ -72,7 +73,7 @@ class Layer(Fields):
         return self.kind.removeprefix("ops.")
 
     def inner(self, kind: str, part: str, config: Json, *arguments: Argument) -> Layer:
-        """A call of a layer inside this one; `part` is the attribute that Keras stores its variables under."""
+        """A call of a layer nested in this one; `part` is the attribute name under which Keras stores its variables."""
         config = {"name": f"{self.name}/{part}", **config}
         path = self.archive.place(f"{self.path}/{part}", kind, str(config["name"]))
         return replace(self, kind=kind, config=config, path=path, arguments=arguments, keywords={})
@@ -81,7 +82,7 @@ class Layer(Fields):
         return self.config.get(name)
 
     def argument(self, position: int, name: str = "") -> Argument:
-        """An argument of the call, by its place or by its name."""
+        """An argument of the call, given by position or by name."""
         return self.arguments[position] if position < len(self.arguments) else self.keywords.get(name)
 
     def value(self, position: int = 0, name: str = "inputs") -> SSAValue:
@@ -91,7 +92,7 @@ class Layer(Fields):
         return found
 
     def dtype(self, default: np.dtype[Any] | None = None) -> np.dtype[Any]:
-        """The element type that the configuration names."""
+        """The element type that the configuration states."""
         name = self.word("dtype", "" if default is None else default.name)
         if name not in DTYPES:
             raise self.unsupported(f"computes in {name[:40]!r}", "use a type of numbers")
@@ -99,11 +100,11 @@ class Layer(Fields):
 
     @property
     def x(self) -> SSAValue:
-        """The first argument of an operation."""
+        """The first argument of an operation, which must be a tensor."""
         return self.value(0, "x")
 
     def optional(self, position: int, name: str) -> SSAValue | None:
-        """A tensor, or None where it is left out."""
+        """A tensor argument; None if it is absent."""
         return None if self.argument(position, name) is None else self.value(position, name)
 
     def values(self) -> list[SSAValue]:
@@ -115,22 +116,22 @@ class Layer(Fields):
 
     @property
     def quantized(self) -> bool:
-        """Whether the first variable, a kernel or a table, has codes."""
+        """Whether the first variable, a kernel or a table, is quantized."""
         return any(each.dtype == np.int8 for each in self.archive.arrays(self.path)[:1])
 
     def weights(self, *names: str) -> dict[str, Array]:
-        """The variables, by these names."""
+        """The variables, under these names."""
         found = self.archive.arrays(self.path)
         if len(found) != len(names):
             raise self.malformed(f"has {len(found)} variables, not {len(names)} ({', '.join(names)})")
         return dict(zip(names, found, strict=True))
 
     def along(self, value: SSAValue, default: int | None = None, *, more: int = 0, name: str = "axis") -> int:
-        """The axis of a tensor, or of what has so many axes more, that the configuration names."""
+        """The axis of a tensor (with `more` axes added) that the configuration states, as an index from 0."""
         return self.axis(self.integer(name, default), self._rank(value) + more)
 
     def axes(self, value: SSAValue, default: int | None = None, *, name: str = "axis") -> list[int]:
-        """The axes of a tensor that the configuration names, in its order; all where it names none."""
+        """The axes of a tensor that the configuration states, in its order; all if it states none."""
         given = self.integers(name, range(self._rank(value)) if default is None else [default])
         return self.axes_of(given, self._rank(value))
 
@@ -143,7 +144,7 @@ class Layer(Fields):
         return self.one_of("data_format", ("channels_last", "channels_first")) == "channels_last"
 
     def refuse(self, names: Mapping[str, object]) -> None:
-        """Raise Unsupported for entries of the configuration that are not these."""
+        """Raise Unsupported for configuration entries that differ from these supported values."""
         for name, wanted in names.items():
             if (found := self.entry(name)) not in (None, wanted):
                 raise self.unsupported(f"{name} is {str(found)[:80]}")

@@ -1,4 +1,4 @@
-"""The table of layers and operations: what `from_keras` can import, and how. One row per class."""
+"""The table of Keras layers and operations that `from_keras` can import, with one row per class."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from relay.frontend.keras.node import Argument, Layer, is_row
 F = TypeVar("F", bound="Convert")
 Result = SSAValue | Sequence[SSAValue]
 Convert = Callable[[Importer, Layer], Result]
-"""Builds the ops of one call of a layer and returns its outputs. It raises Unsupported for what it has no formula
-for."""
+"""Builds the ops of one call of a layer and returns its outputs. Raises Unsupported for configurations without a
+formula."""
 TABLE: dict[str, Convert] = {}
-"""By class (`Conv2D`), operations of `keras.ops` as `ops.Add`."""
+"""The import functions by class (`Conv2D`); operations of `keras.ops` as `ops.Add`."""
 REFUSED: dict[str, str] = {}
-"""Classes that are known and not imported: why."""
+"""The reasons why known classes cannot be imported, by class."""
 
 
 def layer(*names: str) -> Callable[[F], F]:
-    """Enter a function in the table under one or more classes of layers."""
+    """A decorator that enters a function in the table under one or more layer classes."""
 
     def enter(convert: F) -> F:
         TABLE.update(dict.fromkeys(names, convert))
@@ -32,12 +32,12 @@ def layer(*names: str) -> Callable[[F], F]:
 
 
 def op(*names: str) -> Callable[[F], F]:
-    """The same of operations of `keras.ops`."""
+    """A decorator that enters a function in the table under one or more operations of `keras.ops`."""
     return layer(*(f"ops.{name}" for name in names))
 
 
 def wrapped(node: Layer, name: str, part: str, *arguments: Argument) -> Layer:
-    """A call of the layer that the configuration holds under this name; Keras stores its variables as `part`."""
+    """A call of the layer that the configuration contains under this name; Keras stores its variables as `part`."""
     row = node.entry(name)
     if not is_row(row) or not str(row.get("module")).startswith("keras") or str(row["class_name"]) not in TABLE:
         what = row.get("class_name") if is_row(row) else row
@@ -46,7 +46,7 @@ def wrapped(node: Layer, name: str, part: str, *arguments: Argument) -> Layer:
 
 
 def output(importer: Importer, inner: Layer) -> SSAValue:
-    """The one output of a layer in a layer."""
+    """The single output of a nested layer."""
     found = TABLE[inner.kind](importer, inner)
     values = [found] if isinstance(found, SSAValue) else found
     if len(values) != 1:

@@ -1,4 +1,4 @@
-"""`Importer`: what has been built of a graph so far, and the means to build more.
+"""`Importer`: the state of a graph under construction, and methods that build ops.
 
 The functions of the table get it as their first argument.
 """
@@ -20,53 +20,54 @@ from relay.frontend.onnx.model import Model, dtype_of_number
 from relay.frontend.onnx.node import Node
 
 Subgraph = Callable[[Node, onnx.GraphProto, Block, Sequence[SSAValue]], list[SSAValue]]
-"""Builds a subgraph of a node at the end of a block, for these values of its inputs; its outputs."""
+"""Builds a subgraph of a node at the end of a block, with these values as its inputs; returns its outputs."""
 
 
 def nowhere(node: Node, graph: onnx.GraphProto, block: Block, given: Sequence[SSAValue]) -> list[SSAValue]:
-    """Where there are no subgraphs."""
+    """The `Subgraph` function of a graph without subgraphs, which is never called."""
     raise node.unsupported("has a subgraph")
 
 
 @dataclass(slots=True)
 class Frame:
-    """A graph or a function's body: the values of its names."""
+    """The scope of a graph or function body: the values of its names."""
 
     block: Block
     outer: Frame | None = None
-    """The frame whose names a subgraph sees, too."""
+    """The scope whose names a subgraph sees as well."""
     values: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
     tensors: dict[str, onnx.TensorProto] = field(default_factory=dict[str, onnx.TensorProto])
     """Initializers, which become constants when they are first used."""
     attributes: Mapping[str, onnx.AttributeProto] = field(default_factory=dict[str, onnx.AttributeProto])
-    """What nodes of a function's body refer to."""
+    """The attributes to which nodes of a function body may refer."""
     opsets: Mapping[str, int] = field(default_factory=dict[str, int])
     within: str = ""
-    """What titles of nodes begin with."""
+    """The prefix of the titles of nodes."""
 
 
 @dataclass(frozen=True)
 class NarrowWeights:
-    """Constant weights of few bits: codes [unit, block, place]; zero points and scales [unit, block]."""
+    """Constant weights in few bits: quantized values [unit, block, column]; zero points and scales [unit, block]."""
 
     codes: Array
     zeros: Array
     scales: Array
     names: tuple[str, str]
-    """Of the codes and of the scales, in the file."""
+    """The names of the quantized values and of the scales in the file."""
 
 
 @dataclass(frozen=True)
 class Counted:
-    """Of a tensor whose size follows from values: the axis along which only the first indices count, and how many."""
+    """For a tensor whose size depends on run-time values: the axis along which only the first indices are valid, and
+    their count."""
 
     axis: int
     count: SSAValue
-    """A scalar."""
+    """The number of valid indices, a scalar."""
 
 
 class Importer(TensorBuilder):
-    """The block under construction, and the value of each name that has one."""
+    """The block under construction, and the value of each name."""
 
     def __init__(self, model: Model, names: set[str], numerics: str) -> None:
         super().__init__(names)
@@ -74,10 +75,10 @@ class Importer(TensorBuilder):
         self.frame = Frame(self.block, opsets=model.opsets)
         self.subgraph: Subgraph = nowhere
         self.narrow: dict[SSAValue, Callable[[bool], NarrowWeights | None]] = {}
-        """The weights that values are as floats, [inputs, units], or of True, [units, inputs]: a product reads them as
-        they are."""
+        """For values that are dequantized few-bit weights [inputs, units], a function that returns the weights (called
+        with True for weights [units, inputs]), so that products can use the quantized form."""
         self.counted: dict[SSAValue, Counted] = {}
-        """Tensors whose size follows from values."""
+        """Tensors whose size depends on run-time values, with their counts."""
 
     def define(self, name: str, value: SSAValue) -> None:
         self.frame.values[name] = value
@@ -85,7 +86,7 @@ class Importer(TensorBuilder):
             value.name_hint = value_name(name)
 
     def find(self, name: str) -> SSAValue | None:
-        """The value of a name, of this graph or one around it; None where it has none."""
+        """The value of a name in this graph or one around it; None if there is none."""
         frame: Frame | None = self.frame
         while frame is not None:
             if name in frame.values:
@@ -99,20 +100,20 @@ class Importer(TensorBuilder):
         return None
 
     def of_few_bits(self, x: SSAValue, weights: SSAValue, turned: bool) -> SSAValue | None:
-        """The product of float32 data by a value that is weights of few bits as floats; None of any other value."""
+        """The product of float32 data and a value that is dequantized few-bit weights; None for any other value."""
         read = self.narrow.get(weights)
         found = None if read is None or self.element(x) != f32 else read(turned)
         return None if found is None else self.narrow_product(x, found)
 
     def narrow_product(self, x: SSAValue, weights: NarrowWeights, **properties: int) -> SSAValue:
-        """The product of float32 data by weights of few bits."""
+        """The product of float32 data and weights in few bits."""
         name, scale_name = weights.names
         arrays = {name: weights.codes, scale_name: weights.scales, f"{name}_zero_points": weights.zeros}
         constants = [self.constant(array, label) for label, array in arrays.items()]
         return self.call(relay.WeightOnlyDenseOp, x, *constants, **properties)
 
     def cast_to(self, value: SSAValue, number: int, node: Node) -> SSAValue:
-        """The value with the element type of this number of ONNX's."""
+        """The value cast to the element type with this number in ONNX."""
         return self.cast(value, self.element_of(number, node))
 
     def element_of(self, number: int, node: Node) -> Attribute:

@@ -1,7 +1,7 @@
-"""A graph to ops: nodes by the rows of the table, functions and subgraphs in their places, problems collected.
+"""Converts a graph to ops: nodes by the rows of the table, functions and subgraphs inlined, problems collected.
 
-An operator without a row that ONNX's own schema gives a body of simpler operators is replaced by that body, as are the
-functions that a model brings along.
+An operator without a row for which ONNX's schema has a body of simpler operators is replaced by that body; so are
+operators that are functions of the model.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from relay.frontend.onnx.table import REFUSED, Convert
 
 
 class _Bodies(Protocol):
-    """What ONNX's schemas have that its stubs do not name."""
+    """Methods of ONNX's schemas that its type stubs lack."""
 
     has_function: bool
     has_context_dependent_function: bool
@@ -43,18 +43,18 @@ class _Bodies(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class Conversion(NodeConversion[Importer]):
-    """Nodes by the rows of the table, or by bodies that the model or ONNX gives their operators."""
+    """Converts nodes by the rows of the table, or by bodies that the model or ONNX defines for their operators."""
 
     model: Model
     custom: Mapping[str, Convert]
 
     def nodes(self, protos: Iterable[onnx.NodeProto], index: int | None = None) -> None:
-        """Convert nodes in their order; `index` is that of the node around them."""
+        """Convert nodes in order; `index` is that of the node around them."""
         for number, proto in enumerate(protos):
             self.node(proto, number if index is None else index)
 
     def node(self, proto: onnx.NodeProto, index: int) -> None:
-        """Build one node; where that cannot be, remember why and go on as if it had been."""
+        """Build one node; if that fails, record why and continue with placeholders."""
         importer, frame = self.importer, self.importer.frame
         check_texts((*proto.input, *proto.output, proto.name, proto.op_type, proto.domain), self.model.file)
         check_texts((each.name for each in proto.attribute), self.model.file)
@@ -74,7 +74,7 @@ class Conversion(NodeConversion[Importer]):
                 importer.define(name, value)
 
     def results(self, node: Node) -> Sequence[SSAValue | None] | None:
-        """The values of a node's outputs; None behind a problem, where only the operator is looked at."""
+        """The values of a node's outputs; None after a problem, when only the operator is checked."""
         if not self.unknown.isdisjoint(node.values):
             self.known_operator(node)
             return None
@@ -90,12 +90,13 @@ class Conversion(NodeConversion[Importer]):
         return values
 
     def custom_function(self, node: Node) -> Convert | None:
-        """What a caller gave for an operator, by its name, or a plug-in, by its domain and name."""
+        """The function for an operator that the caller gave by its name, or a plug-in by its domain and name; else
+        None."""
         given = self.custom.get(node.kind)
         return self.custom.get(f"{node.domain}.{node.kind}") if given is None else given
 
     def converted(self, node: Node) -> SSAValue | Sequence[SSAValue | None]:
-        """What the table's function, a custom one or the body of a function builds."""
+        """The result of the table's function, of a custom function, or of the operator's body."""
         if (custom := self.custom_function(node)) is not None and row(node.domain, node.kind, node.version) is None:
             return custom(self.importer, node)
         key = (node.domain, node.kind)
@@ -112,7 +113,7 @@ class Conversion(NodeConversion[Importer]):
         return self.expanded(node, function)
 
     def known_operator(self, node: Node) -> None:
-        """Raise Unsupported for an operator that there is no way to import."""
+        """Raise Unsupported for an operator that cannot be imported in any way."""
         schema, key = node.schema, (node.domain, node.kind)
         bodies = schema is not None and (
             cast(_Bodies, schema).has_function or cast(_Bodies, schema).has_context_dependent_function
@@ -126,7 +127,7 @@ class Conversion(NodeConversion[Importer]):
         return node.unsupported(*REFUSED.get(node.domain, ("the operator is not supported", hint)))
 
     def check(self, node: Node) -> None:
-        """Hold the numbers of inputs and outputs against what ONNX says."""
+        """Check the numbers of inputs and outputs against ONNX's schema."""
         schema = node.schema
         if schema is None:
             return
@@ -143,7 +144,7 @@ class Conversion(NodeConversion[Importer]):
                 raise node.malformed(f"the attribute {name} is missing")
 
     def body(self, node: Node) -> onnx.FunctionProto | None:
-        """The body of simpler operators that ONNX gives an operator, None where it gives none for these types."""
+        """The body of simpler operators that ONNX defines for an operator; None if there is none for these types."""
         schema = node.schema
         if schema is None:
             return None
@@ -173,7 +174,7 @@ class Conversion(NodeConversion[Importer]):
         return function if function.node else None
 
     def expanded(self, node: Node, function: onnx.FunctionProto) -> list[SSAValue | None]:
-        """The outputs of a function's body on the node's inputs."""
+        """The outputs of a function's body for the node's inputs."""
         frame = Frame(self.importer.block, within=node.title)
         frame.opsets = {"" if each.domain in STANDARD else each.domain: each.version for each in function.opset_import}
         for domain, version in self.importer.frame.opsets.items():
@@ -191,7 +192,7 @@ class Conversion(NodeConversion[Importer]):
         return self.inside(node, frame, function.node, wanted, missing=function.input[len(node.values) :])
 
     def subgraph(self, node: Node, graph: onnx.GraphProto, block: Block, given: Sequence[SSAValue]) -> list[SSAValue]:
-        """Build a subgraph of a node at the end of a block, for these values of its inputs; its outputs."""
+        """Build a subgraph of a node at the end of a block, with these values as its inputs; returns its outputs."""
         outer = self.importer.frame
         check_texts((each.name for each in (*graph.input, *graph.output, *graph.initializer)), self.model.file)
         frame = Frame(block, outer, attributes=outer.attributes, opsets=outer.opsets, within=node.title)
@@ -213,7 +214,7 @@ class Conversion(NodeConversion[Importer]):
         outputs: Sequence[str],
         missing: Iterable[str] = (),
     ) -> list[SSAValue | None]:
-        """The values of these names after these nodes, in a frame of their own; None of an empty name."""
+        """The values of these output names after building these nodes in a new scope; None for an empty name."""
         importer, outer, left_out = self.importer, self.importer.frame, {*missing}
         try:
             with self.nested(node, frame.block):
@@ -230,7 +231,8 @@ class Conversion(NodeConversion[Importer]):
 
 
 def _resolved(proto: onnx.NodeProto, around: Mapping[str, onnx.AttributeProto]) -> dict[str, onnx.AttributeProto]:
-    """The attributes of a node, with those of the function around it that they refer to; absent where that is."""
+    """The attributes of a node, with references to attributes of the enclosing function resolved; an attribute is
+    absent if the function's is."""
     found: dict[str, onnx.AttributeProto] = {}
     for each in proto.attribute:
         if not each.ref_attr_name:
@@ -244,7 +246,7 @@ def _resolved(proto: onnx.NodeProto, around: Mapping[str, onnx.AttributeProto]) 
 
 
 def _without(proto: onnx.NodeProto, names: set[str]) -> onnx.NodeProto:
-    """The node of a function's body without the inputs that its caller leaves out."""
+    """The node of a function's body without the inputs that the caller omits."""
     if not names.intersection(proto.input):
         return proto
     copy = onnx.NodeProto()
@@ -254,7 +256,7 @@ def _without(proto: onnx.NodeProto, names: set[str]) -> onnx.NodeProto:
 
 
 def _type_proto(value: SSAValue | None) -> onnx.TypeProto:
-    """The type of a value as ONNX spells it."""
+    """The type of a value as ONNX's TypeProto."""
     if value is None or not is_tensor(value.type):
         return onnx.TypeProto()
     dims = [None if size == DYNAMIC else size for size in value.type.get_shape()]

@@ -1,7 +1,8 @@
-"""Tensors whose size follows from values: they have the largest size that they can have, and a count of what is there.
+"""Tensors whose size depends on run-time values: they are allocated with their maximum size, with a count of valid
+elements.
 
-Behind the count, a tensor holds numbers that mean nothing. An operator may move them, or compute with each by itself;
-any other would use them, or tell their number, and is refused. The public result is cut to the count.
+Elements beyond the count are undefined. Operators that move elements or compute each separately are allowed; any other
+would use the undefined elements or their number, and is refused. Public results are cut to the count.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ ELEMENTWISE = frozenset(
     "Abs Add And Cast Ceil Clip Div Equal Erf Exp Floor Greater GreaterOrEqual Identity LeakyRelu Less LessOrEqual Log "
     "Max Min Mod Mul Neg Not Or Pow Reciprocal Relu Round Sigmoid Sign Sqrt Sub Tanh Where Xor".split()
 )
-"""Operators that compute each element by itself; operands broadcast."""
+"""Operators that compute each element separately, with broadcast operands."""
 
 
 def follow(importer: Importer, node: Node, results: Sequence[SSAValue | None]) -> None:
-    """Note which results of a node have a count, as an input has. Raises Unsupported where the node needs the size."""
+    """Record which results of a node have the count of an input. Raises Unsupported if the node depends on the size."""
     found = {n: importer.counted[v] for n, v in enumerate(node.values) if v is not None and v in importer.counted}
     if not found:
         return
@@ -38,7 +39,7 @@ def follow(importer: Importer, node: Node, results: Sequence[SSAValue | None]) -
 def finished_infos(
     importer: Importer, names: Sequence[str], results: Sequence[SSAValue]
 ) -> tuple[list[SSAValue], list[TensorInfo]]:
-    """The results of a model with the counts behind them, and what the signature says of all."""
+    """The results of a model followed by the counts, and the signature's descriptions of all of them."""
     infos, counts = output_infos(names, results), dict[SSAValue, str]()
     for number, value in enumerate(results):
         if (counted := importer.counted.get(value)) is not None:
@@ -50,11 +51,12 @@ def finished_infos(
 
 Found = dict[int, Counted]
 Rule = Callable[[Importer, Node, Found, SSAValue], Counted]
-"""Of the inputs that have a count, by number: which axis of a result has it."""
+"""Given the inputs that have a count, by index, determines the axis of a result that has the count."""
 
 
 def _elementwise(importer: Importer, node: Node, found: Found, result: SSAValue) -> Counted:
-    """All inputs that reach along the axis have this count; axes are counted from the last."""
+    """The count of an elementwise result: all inputs that extend along the axis must have this count; axes are counted
+    from the last."""
     rank = len(importer.shape(result))
     places = {(each.axis - len(importer.shape(_value(node, n))), each.count) for n, each in found.items()}
     (place, count), *others = places
@@ -93,7 +95,7 @@ def _unsqueeze(importer: Importer, node: Node, found: Found, result: SSAValue) -
 
 
 def _gather(importer: Importer, node: Node, found: Found, result: SSAValue) -> Counted:
-    """By indices that have a count, or from data along another axis."""
+    """The count of a gather by indices that have a count, or from data that have one along another axis."""
     axis, more = node.axis(node.integer("axis", 0), node.rank(0)), node.rank(1) - 1
     if len(found) > 1 or (0 in found and found[0].axis == axis):
         raise _needs(node, 0)
@@ -109,14 +111,14 @@ def _gather_nd(importer: Importer, node: Node, found: Found, result: SSAValue) -
 
 
 def _slice(importer: Importer, node: Node, found: Found, result: SSAValue) -> Counted:
-    """Along other axes."""
+    """The count of a slice along other axes."""
     if [*found] != [0] or importer.shape(result)[found[0].axis] != importer.shape(_value(node, 0))[found[0].axis]:
         raise _needs(node, next(iter(found)))
     return found[0]
 
 
 def _concat(importer: Importer, node: Node, found: Found, result: SSAValue) -> Counted:
-    """Of tensors with one count, along another axis."""
+    """The count of a concatenation along another axis of tensors with one count."""
     first = next(iter(found.values()))
     joined = node.axis(node.integer("axis"), len(importer.shape(result)))
     if len(found) != len(node.values) or {*found.values()} != {first} or joined == first.axis:

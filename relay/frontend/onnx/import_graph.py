@@ -1,4 +1,4 @@
-"""`from_onnx`: an ONNX model to a module."""
+"""`from_onnx`: imports an ONNX model."""
 
 from __future__ import annotations
 
@@ -32,26 +32,27 @@ def from_onnx(
     constants: Mapping[str, npt.ArrayLike] | None = None,
     shape_dict: Mapping[str, Sequence[SupportsIndex]] | None = None,
 ) -> IRModule:
-    """Read an ONNX model, given by path, as bytes or as a ModelProto: `@main`, one argument per graph input that is no
-    initializer, channels first, dtypes as stored. Operators of versions 7 to 28, functions of the model, and those
-    operators that ONNX defines by simpler ones.
+    """Import an ONNX model, given by path, as bytes or as a ModelProto. The function `@main` has one argument per graph
+    input that is no initializer, with channels first and dtypes as stored. Supported are operators of versions 7 to 28,
+    functions of the model, and operators that ONNX defines by simpler ones.
 
-    Sizes that the model leaves open are `?`, and those that have a name are symbols of the function
-    (`relay.symbols`); `shapes` gives them, by input, and `batch` gives every open leading one. `numerics` says which
-    integers are wanted of quantised models: "ort" those of ONNX Runtime's integer kernels, "qdq" those that the
-    definition in floats gives. `custom_ops` maps operators of other domains to functions like those of the table: they
-    take an `Importer` and a `Node`, and return a value per output. `outputs` are the tensors to compute instead of the
-    graph's outputs; nodes that they do not need are dropped. `constants` are inputs that always have these values; they
-    are no arguments, and may decide shapes. `shape_dict` is TVM's name of `shapes`.
+    Unknown sizes are `?`, and named ones are symbols of the function (`relay.symbols`); `shapes` gives sizes by input,
+    and `batch` gives every unknown leading one. `numerics` selects the integers of quantised models: "ort" for those of
+    ONNX Runtime's integer kernels, "qdq" for those of the definition in floats. `custom_ops` maps operators of other
+    domains to functions like those of the table: they take an `Importer` and a `Node`, and return a value per output.
+    `outputs` are the tensors to compute instead of the graph's outputs; nodes that they do not need are dropped.
+    `constants` are inputs with fixed values; they are no arguments, and may determine shapes. `shape_dict` is TVM's
+    name of `shapes`.
 
-    Raises Malformed (the file), Unsupported (every node that cannot be imported) or InvalidArgument.
-    Source: https://onnx.ai/onnx/operators.
+    Raises Malformed (the file), Unsupported (every node that cannot be imported) or InvalidArgument. Source:
+    https://onnx.ai/onnx/operators.
     """
     if numerics not in NUMERICS:
         what = f"numerics {numerics!r} is unknown"
         raise InvalidArgument("from_onnx", what, f"use one of {', '.join(NUMERICS)}")
     try:
-        from relay.frontend.onnx.main_graph import imported  # here: only this needs the package onnx
+        # imported here, since only this function needs the package onnx
+        from relay.frontend.onnx.main_graph import imported
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in ("onnx", "google"):
             raise

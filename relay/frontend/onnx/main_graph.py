@@ -1,4 +1,4 @@
-"""The main graph of a model: its inputs as arguments, the nodes that its outputs need, the finished module."""
+"""Imports the main graph of a model: its inputs as arguments, and the nodes that its outputs need."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from relay.module import IRModule
 from relay.signature import TensorInfo
 
 MOST_DECIDING = 8
-"""Elements of an integer input whose numbers may decide which nodes there are."""
+"""The maximum number of elements of an integer input whose values may determine which nodes are needed."""
 
 
 def imported(
@@ -42,7 +42,7 @@ def imported(
     outputs: object,
     constants: object,
 ) -> IRModule:
-    """What `from_onnx` returns; the options are checked here."""
+    """The implementation of `from_onnx`, which checks its options."""
     images = None if batch is None else batch_of(batch, "from_onnx")
     model = read_model(given)
     graph, file = model.proto.graph, model.file
@@ -78,7 +78,7 @@ def imported(
 
 
 def _deciding(infos: Sequence[TensorInfo]) -> dict[int, TensorInfo]:
-    """The inputs whose numbers may decide which nodes there are, by position."""
+    """The inputs whose values may determine which nodes are needed, by position."""
     return {
         number: info
         for number, info in enumerate(infos)
@@ -97,7 +97,7 @@ def _arrays(constants: object, graph: onnx.GraphProto, file: str) -> dict[str, A
 
 
 def _inputs(model: Model, fixed: set[str], problems: Problems) -> tuple[list[np.dtype[np.generic]], list[Sizes]]:
-    """The inputs of the graph that are no initializers: types and sizes."""
+    """The types and sizes of the graph inputs that are no initializers."""
     dtypes, sizes = list[np.dtype[np.generic]](), list[Sizes]()
     known = {each.name for each in model.proto.graph.initializer} | fixed
     for proto in model.proto.graph.input:
@@ -115,20 +115,20 @@ def _inputs(model: Model, fixed: set[str], problems: Problems) -> tuple[list[np.
             problems.add(where, "has no shape, not even a rank")
             continue
         dims = tuple(d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else -1 for d in type.shape.dim)
-        names = tuple(d.dim_param.strip("?") for d in type.shape.dim)  # Paddle names all open sizes "?"
+        names = tuple(d.dim_param.strip("?") for d in type.shape.dim)  # Paddle names all unknown sizes "?"
         dtypes.append(dtype)
         sizes.append(Sizes(proto.name, dims, names))
     return dtypes, sizes
 
 
 def _names(graph: onnx.GraphProto) -> set[str]:
-    """The names of the graph's values, which labels of made constants leave alone."""
+    """The names of the graph's values, which labels of generated constants must not use."""
     names = {each.name for each in (*graph.input, *graph.initializer)}
     return names.union(*(node.output for node in graph.node))
 
 
 def needed(nodes: Iterable[onnx.NodeProto], wanted: Iterable[str]) -> list[onnx.NodeProto]:
-    """The nodes that these names depend on, in their order."""
+    """The nodes on which these names depend, in order."""
     live = {*wanted}
     found: list[onnx.NodeProto] = []
     for node in reversed([*nodes]):
@@ -149,7 +149,7 @@ def _read(node: onnx.NodeProto) -> Iterator[str]:
 
 
 def _results(model: Model) -> Callable[[Node], list[tuple[str, Type | None]]]:
-    """Types of a node's outputs, as far as the file says them."""
+    """A function that returns the names of a node's outputs, and their types as far as the file states them."""
     graph = model.proto.graph
     types = {each.name: each.type.tensor_type for each in (*graph.value_info, *graph.output)}
 

@@ -1,4 +1,4 @@
-"""Reading a model: its ModelProto without large weights, and the numbers of its tensors."""
+"""Reads a model: its ModelProto without large weights, and the arrays of its tensors."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from relay.frontend.importing.options import MAX_ELEMENTS, Source, source
 from relay.frontend.onnx.wire import detached
 
 OPSETS = range(1, 29)
-"""Versions of the standard operators that rows are written for."""
+"""The versions of the standard operators for which the table has rows."""
 STANDARD = ("", "ai.onnx")
-"""Names of the domain of the standard operators."""
+"""The names of the domain of standard operators."""
 _NO_NUMBERS = ("STRING", "COMPLEX64", "COMPLEX128", "UNDEFINED")
 
 
@@ -34,7 +34,7 @@ def type_names() -> Mapping[int, str]:
 
 
 def dtype_of_number(number: int) -> np.dtype[Any] | None:
-    """The numpy dtype of ONNX's element type; None where relay does not compute with it."""
+    """The numpy dtype of ONNX's element type; None if relay does not compute with it."""
     if type_names().get(number, "UNDEFINED") in _NO_NUMBERS:
         return None
     dtype: np.dtype[Any] = helper.tensor_dtype_to_np_dtype(number)
@@ -43,12 +43,12 @@ def dtype_of_number(number: int) -> np.dtype[Any] | None:
 
 @cache
 def number_of_dtype(dtype: np.dtype[Any]) -> int:
-    """The inverse of `dtype_of_number`."""
+    """The number of ONNX's element type for a dtype, the inverse of `dtype_of_number`."""
     return int(helper.np_dtype_to_tensor_dtype(dtype))
 
 
 class Model:
-    """A file: what it says, and where its weights lie."""
+    """A model file: its ModelProto, and the location of its weights."""
 
     def __init__(self, proto: onnx.ModelProto, file: str, data: memoryview, folder: Path | None) -> None:
         self.proto, self.file = proto, file
@@ -59,7 +59,7 @@ class Model:
         self.functions = {(each.domain, each.name, each.overload): each for each in proto.functions}
 
     def array(self, tensor: onnx.TensorProto) -> Array:
-        """The numbers of a tensor, not copied where they lie in a file as they are. Raises RelayError."""
+        """The array of a tensor, without a copy if the file stores it in that form. Raises RelayError."""
         where = f"{self.file}: tensor {tensor.name!r}"
         dtype = dtype_of_number(tensor.data_type)
         if dtype is None:
@@ -73,7 +73,7 @@ class Model:
             except (ValueError, TypeError, OverflowError) as error:
                 raise Malformed(where, f"its numbers cannot be read: {error}") from None
         data = self._bytes(tensor, where)
-        few = dtype.name in FEW_BITS or dtype.name == "float4_e2m1fn"  # several numbers a byte
+        few = dtype.name in FEW_BITS or dtype.name == "float4_e2m1fn"  # several elements per byte
         bits = int(dtype.name[-1]) if dtype.name in FEW_BITS else 4 if few else 8 * dtype.itemsize
         if data.size != -(-prod(dims) * bits // 8):
             raise Malformed(where, f"has {data.size} bytes for {dtype} of shape {list(dims)}")
@@ -83,7 +83,7 @@ class Model:
         return data.view(dtype.newbyteorder("<")).view(dtype).reshape(dims)
 
     def _bytes(self, tensor: onnx.TensorProto, where: str) -> Array:
-        """The bytes of external data: in the file itself where the location is empty."""
+        """The bytes of external data; an empty location stands for the model file itself."""
         entries = {row.key: row.value for row in tensor.external_data}
         location = entries.get("location", "")
         data = self._data if not location else self._mapped(location, where)
@@ -97,7 +97,7 @@ class Model:
         return data[offset : offset + length]
 
     def _mapped(self, location: str, where: str) -> Array:
-        """The bytes of another file in the model's folder, mapped."""
+        """The bytes of another file in the model's folder, mapped into memory."""
         if self._folder is None:
             raise Unsupported(where, f"its numbers are in the file {location!r}", "give the model's path")
         path = (self._folder / location).resolve()
@@ -112,7 +112,7 @@ class Model:
 
 
 def read_model(model: Source | onnx.ModelProto) -> Model:
-    """The model of a file, of its bytes or of a ModelProto. Raises RelayError."""
+    """Read the model of a file, of its bytes or of a ModelProto. Raises RelayError."""
     folder: Path | None = None
     if isinstance(model, onnx.ModelProto):
         try:
@@ -137,7 +137,7 @@ def read_model(model: Source | onnx.ModelProto) -> Model:
 
 
 def _check(proto: onnx.ModelProto, file: str) -> None:
-    """What holds of every model."""
+    """Check the properties that every model must have."""
     if not proto.HasField("graph"):
         raise Malformed(file, "has no graph")
     versions = [row.version for row in proto.opset_import if row.domain in STANDARD]
@@ -152,7 +152,7 @@ def _check(proto: onnx.ModelProto, file: str) -> None:
 
 
 def check_texts(texts: Iterable[object], where: str) -> None:
-    """Raise Malformed for what protobuf gives as bytes: a text that is not UTF-8."""
+    """Raise Malformed for a text that is not UTF-8, which protobuf returns as bytes."""
     for text in texts:
         if not isinstance(text, str):
             raise Malformed(where, f"{text!r} is not UTF-8")

@@ -1,7 +1,7 @@
 """`Node`: one node of a graph, with checked access to its inputs and attributes.
 
-Rows of the table read everything they need through it, so that a file that leaves something out, or has it of the wrong
-kind, ends in an error that names the node. What an attribute is where it is absent, ONNX's own schemas say.
+Rows of the table read nodes only through it, so that a missing or ill-typed part of a file becomes an error that names
+the node. Defaults of attributes are those of ONNX's schemas.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from relay.frontend.importing.builder import Place
 
 Kind = onnx.AttributeProto
 MOST_NUMBERS = 1 << 16
-"""Of a constant such as axes or a shape."""
+"""The maximum number of elements of a constant such as axes or a shape."""
 
 
 EARLY = {"LayerNormalization": 17}
-"""Operators that ONNX Runtime writes into models of versions before ONNX had them: the version that says what they
-are."""
+"""Operators that ONNX Runtime writes into models of versions before ONNX introduced them, with the version that defines
+them."""
 
 
 @cache
 def schema_of(op_type: str, version: int, domain: str) -> OpSchema | None:
-    """What ONNX says of the operator, None where it does not know it."""
+    """ONNX's schema of the operator; None if there is none."""
     try:
         return get_schema(op_type, version if domain else max(version, EARLY.get(op_type, 0)), domain)
     except (SchemaError, RuntimeError):
@@ -43,18 +43,18 @@ class Node(Place):
     file: str
     proto: onnx.NodeProto
     index: int
-    """Its position in the main graph; that of the node around it inside of subgraphs and functions."""
+    """The index in the main graph; inside of subgraphs and functions, that of the node around them."""
     domain: str
     version: int
-    """Of the domain's operators."""
+    """The version of the operators of its domain."""
     attributes: dict[str, onnx.AttributeProto]
-    """Those of the function around it put in."""
+    """The attributes, with those of an enclosing function substituted."""
     values: tuple[SSAValue | None, ...]
-    """The inputs, None where one is left out."""
+    """The inputs, None for omitted ones."""
     known: Callable[[SSAValue], Array | None]
-    """The numbers of a value that is computed from constants."""
+    """Returns the elements of a value that is computed from constants, else None."""
     within: str = ""
-    """The title of the function or subgraph around it."""
+    """The title of the function or subgraph around the node."""
 
     @property
     def kind(self) -> str:
@@ -66,7 +66,7 @@ class Node(Place):
 
     @property
     def title(self) -> str:
-        """`node 17 Conv 'conv1'`, the name of its first output where it has none."""
+        """The node in errors: `node 17 Conv 'conv1'`, with the name of its first output if it has none."""
         name = self.proto.name or next((each for each in self.proto.output if each), "")
         kind = f"{self.domain}.{self.kind}" if self.domain else self.kind
         here = f"{kind} {name if len(name) <= 120 else f'{name[:117]}...'!r}"
@@ -78,15 +78,15 @@ class Node(Place):
 
     @property
     def outputs(self) -> list[str]:
-        """The names of the outputs, empty for those that are left out."""
+        """The names of the outputs, empty for omitted ones."""
         return list(self.proto.output)
 
     def wants(self, number: int) -> bool:
-        """Whether the output has a name."""
+        """Whether the output with this index is used, that is, named."""
         return number < len(self.proto.output) and bool(self.proto.output[number])
 
     def optional(self, number: int) -> SSAValue | None:
-        """The input, or None where it is left out."""
+        """The input with this index; None if it is omitted."""
         return self.values[number] if number < len(self.values) else None
 
     def input(self, number: int) -> SSAValue:
@@ -99,7 +99,7 @@ class Node(Place):
         return self.inputs_from(0)
 
     def inputs_from(self, first: int) -> list[SSAValue]:
-        """The inputs from that one on, none of which may be left out."""
+        """The inputs from this index on, none of which may be omitted."""
         return [self.input(number) for number in range(first, len(self.values))]
 
     def type(self, number: int) -> Type:
@@ -110,18 +110,18 @@ class Node(Place):
         return type
 
     def shape(self, number: int, rank: int | None = None) -> tuple[int, ...]:
-        """The sizes of an input, of that rank."""
+        """The sizes of an input. Raises Malformed if it has another rank than `rank`."""
         return self.sizes_of(self.input(number), f"input {number}", rank, known=False)
 
     def static(self, number: int) -> tuple[int, ...]:
-        """The sizes of an input, which must be known."""
+        """The sizes of an input. Raises Unsupported if one is unknown."""
         return self.sizes_of(self.input(number), f"input {number}", None, known=True)
 
     def rank(self, number: int) -> int:
         return len(self.shape(number))
 
     def array(self, number: int) -> Array:
-        """The numbers of an input that is a constant."""
+        """The elements of an input, which must be a constant."""
         found = self.known(self.input(number))
         if found is None:
             name = self.proto.input[number]
@@ -136,25 +136,25 @@ class Node(Place):
         return tuple(int(each) for each in found.reshape(-1))
 
     def computed(self, *numbers: int) -> bool:
-        """Whether one of these inputs, or a size of the first, is not known while importing."""
+        """Whether one of these inputs, or a size of the first of them, is not known at import."""
         given = [value for number in numbers if (value := self.optional(number)) is not None]
         return DYNAMIC in self.shape(0) or any(self.known(value) is None for value in given)
 
     def vector(self, number: int) -> SSAValue:
-        """An input whose numbers may be computed at run time."""
+        """An input whose elements may be computed at run time, as a vector."""
         if self.type(number).element_type not in (i32, i64):
             raise self.malformed(f"input {number} is {self.type(number)}, no list of integers")
         return self.input(number)
 
     def scalar(self, number: int) -> float | int | bool:
-        """The one number of a constant input."""
+        """The only element of a constant input."""
         found = self.array(number)
         if found.size != 1:
             raise self.malformed(f"input {number} has {found.size} numbers, not one")
         return found.reshape(-1)[0].item()
 
     def attribute(self, name: str, kind: int) -> onnx.AttributeProto | None:
-        """The attribute, or what ONNX says it is where it is absent; None where it says nothing."""
+        """The attribute, or ONNX's default for it; None if there is neither."""
         found = self.attributes.get(name)
         if found is None:
             if (schema := self.schema) is not None and name in schema.attributes:
@@ -166,7 +166,7 @@ class Node(Place):
         return found
 
     def has(self, name: str) -> bool:
-        """Whether the file says the attribute."""
+        """Whether the file has the attribute."""
         return name in self.attributes
 
     def missing(self, name: str) -> Exception:
@@ -183,7 +183,7 @@ class Node(Place):
         return bool(self.integer(name, 0))
 
     def integers(self, name: str) -> tuple[int, ...] | None:
-        """None where it is absent."""
+        """An attribute that is a list of integers; None if it is absent."""
         found = self.attribute(name, Kind.INTS)
         return None if found is None else tuple(found.ints)
 
@@ -207,7 +207,7 @@ class Node(Place):
         return None if found is None else tuple(each.decode("utf-8", "replace") for each in found.strings)
 
     def one_of(self, name: str, words: Sequence[str]) -> str:
-        """A word that is one of these."""
+        """An attribute whose value is one of these words."""
         found = self.word(name)
         if found not in words:
             raise self.unsupported(f"the attribute {name} is {found!r}", f"it may be {', '.join(words)}")
@@ -220,7 +220,8 @@ class Node(Place):
         return found.g
 
     def listed(self, name: str, number: int) -> tuple[int, ...] | None:
-        """Integers that are an attribute in older versions and an input in newer ones; None where they are absent."""
+        """Integers that are an attribute in older versions of the operator and an input in newer ones; None if they are
+        absent."""
         if self.optional(number) is not None:
             return self.numbers(number)
         return self.integers(name) if name in self.attributes else None

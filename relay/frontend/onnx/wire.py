@@ -1,8 +1,8 @@
 """`detached`: the bytes of a ModelProto without its large weights, which then refer to the file's bytes.
 
-protobuf would copy every weight when it parses, and again when it is read. The wire format nests fields of a tag and a
-length: this walks only the messages that hold tensors, and puts an `external_data` entry in place of long raw data.
-Source: https://protobuf.dev/programming-guides/encoding, onnx.proto3.
+protobuf would copy every weight when it parses, and again when the weight is read. The wire format is a sequence of
+nested fields with a tag and a length: only the messages that contain tensors are walked, and long raw data is replaced
+by an `external_data` entry. Source: https://protobuf.dev/programming-guides/encoding, onnx.proto3.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from relay.errors import Malformed
 
 LARGE = 1024
-"""Bytes of a weight from which it is left out."""
+"""The size in bytes from which a weight is left out."""
 _NESTED: dict[str, dict[int, str]] = {
     "Model": {7: "Graph", 25: "Function"},
     "Graph": {1: "Node", 5: "Tensor"},
@@ -21,13 +21,13 @@ _NESTED: dict[str, dict[int, str]] = {
     "Attribute": {5: "Tensor", 6: "Graph", 10: "Tensor", 11: "Graph"},
     "Tensor": {},
 }
-"""The fields of a message that hold messages which may have tensors in them."""
+"""The fields of each message that contain messages in which tensors may be nested."""
 _RAW_DATA, _EXTERNAL_DATA, _DATA_LOCATION = 9, 13, 14
 _DEEPEST = 64
 
 
 def detached(data: memoryview, file: str) -> bytes:
-    """The model's bytes where every raw data of `LARGE` bytes and more is external data of location "" with its
+    """The model's bytes with every raw data of at least `LARGE` bytes replaced by external data of location "" with its
     `offset` and `length` in the given bytes. Raises Malformed."""
     try:
         return b"".join(_rewritten(data, 0, len(data), "Model", 0))
@@ -36,15 +36,15 @@ def detached(data: memoryview, file: str) -> bytes:
 
 
 def _rewritten(data: memoryview, start: int, end: int, message: str, depth: int) -> list[bytes | memoryview]:
-    """The parts of a message, which is copied where nothing is left out of it."""
+    """The parts of a message with large data left out; an unaffected message is returned as it is."""
     if depth > _DEEPEST:
         raise ValueError("messages are nested too deeply")
     nested = _NESTED[message]
     parts: list[bytes | memoryview] = []
     last_fields: list[bytes | memoryview] = []
-    """Of fields that are written twice the last one counts."""
+    """The contents of non-repeated fields; of one that is written twice, protobuf uses the last."""
     copied = start
-    """Where the next part that stays as it is begins."""
+    """The start of the next part that is copied unchanged."""
     for number, at, first, last in _fields(data, start, end):
         if last - first < LARGE:
             continue
@@ -64,7 +64,7 @@ def _rewritten(data: memoryview, start: int, end: int, message: str, depth: int)
 
 
 def _fields(data: memoryview, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-    """Number, place of the tag, first and last byte of the content of each field with a length."""
+    """The number, tag position, and content start and end of each length-delimited field."""
     at = start
     while at < end:
         begin = at
@@ -109,7 +109,7 @@ def _field(number: int, content: bytes) -> bytes:
 
 
 def _reference(offset: int, length: int) -> bytes:
-    """The fields of a TensorProto whose data is at this place of the file."""
+    """The fields of a TensorProto whose data is at this position of the file."""
     entries = {"location": "", "offset": str(offset), "length": str(length)}
     rows = (_field(1, key.encode()) + _field(2, value.encode()) for key, value in entries.items())
     return b"".join(_field(_EXTERNAL_DATA, row) for row in rows) + _varint(_DATA_LOCATION << 3) + _varint(1)

@@ -1,1 +1,1 @@
-"""TFLite: from the bytes of a `.tflite` file to a module."""
+"""The importer of TFLite: from the bytes of a `.tflite` file to a module."""

@@ -1,4 +1,4 @@
-"""`Importer`: what has been built of a subgraph so far, and the means to build more.
+"""`Importer`: the state of a subgraph under construction, and methods that build ops.
 
 The functions of the table get it as their first argument.
 """
@@ -35,13 +35,14 @@ _DTYPES = {
 
 
 def tensor_type(tensor: Tensor) -> TensorType[Attribute] | None:
-    """The tensor's type in the module; None where relay does not compute with it."""
+    """The tensor's type in the module; None if relay does not compute with its element type."""
     dtype = _DTYPES.get(tensor.type)
     return None if dtype is None or tensor.is_sparse else TensorType(element_type(dtype), tensor.shape)
 
 
 def _stored_type(tensor: Tensor) -> TensorType[Attribute]:
-    """The same, or another type of that shape where there is none: such a module is never finished."""
+    """The tensor's type, or a substitute of that shape if there is none, for a module that is only checked and then
+    discarded."""
     return tensor_type(tensor) or TensorType(f32, tensor.shape)
 
 
@@ -50,11 +51,11 @@ def numpy_type(tensor: Tensor) -> np.dtype[Any]:
 
 
 Inline = Callable[[Node, int, Block, Sequence[SSAValue]], list[SSAValue]]
-"""Builds a subgraph of the file, by number, at the end of a block; the values of its outputs."""
+"""Builds a subgraph of the file, given by index, at the end of a block; returns the values of its outputs."""
 
 
 def nowhere(node: Node, number: int, block: Block, arguments: Sequence[SSAValue]) -> list[SSAValue]:
-    """The `Inline` of a file without subgraphs."""
+    """The `Inline` function of a file without subgraphs, which is never called."""
     raise node.unsupported("calls a subgraph")
 
 
@@ -62,7 +63,8 @@ class Importer(Builder):
     """The block under construction, and the value of each tensor of the file."""
 
     def __init__(self, names: Mapping[int, str], numerics: Profile = LITERT) -> None:
-        """`names`: a unique name for every tensor of the file; `numerics`: whose integers are wanted."""
+        """`names` has a unique name for every tensor of the file; `numerics` is the runtime whose integers are
+        wanted."""
         super().__init__(names.values())
         self.numerics = numerics
         self._names = names
@@ -75,7 +77,7 @@ class Importer(Builder):
         self.define(tensor, self.block.insert_arg(_stored_type(tensor), len(self.block.args)))
 
     def placeholder(self, tensor: Tensor) -> None:
-        """Define a stand-in for the result of an operator that cannot be imported, so that later ones can be
+        """Define a placeholder for the result of an operator that cannot be imported, so that later ones can be
         checked."""
         self.define(tensor, Block(arg_types=[_stored_type(tensor)]).args[0])
 
@@ -86,12 +88,12 @@ class Importer(Builder):
             value.name_hint = value_name(self._names[tensor.index])
 
     def value(self, tensor: Tensor) -> SSAValue:
-        """The tensor's value; the first use of a constant makes it."""
+        """The tensor's value; a constant is created when it is first used."""
         return self._values.get(tensor.index) or self.weight(tensor, tensor.shape)
 
     def weight(self, tensor: Tensor, shape: Sequence[int]) -> SSAValue:
-        """A constant of the file, perhaps under another shape: the same bytes, and the same name if it is free. What is
-        computed gets that shape."""
+        """A constant of the file, possibly in another shape, with the same memory and, if it is free, the same label. A
+        computed value is reshaped."""
         if tensor.index in self._values:
             return self.reshape(self._values[tensor.index], shape)
         key = (tensor.index, tuple(shape))
@@ -104,18 +106,18 @@ class Importer(Builder):
         return self._weights[key]
 
     def element(self, tensor: Tensor) -> Attribute:
-        """The element type of the tensor, which the survey has found to have one."""
+        """The element type of a tensor for which the survey found one."""
         return element_type(_DTYPES[tensor.type])
 
     def clip_reals(self, value: SSAValue, activation: str) -> SSAValue:
-        """A fused activation of floats."""
+        """The value with a fused activation of floats applied."""
         if activation == "NONE":
             return value
         low, high = real_bounds(activation)
         return self.emit(ClipOp, [value], {"a_min": real(low), "a_max": real(high)}).result
 
     def clip_integers(self, value: SSAValue, activation: str) -> SSAValue:
-        """A fused activation of plain integers."""
+        """The value with a fused activation of plain integers applied."""
         if activation == "NONE":
             return value
         element = type_of(value).element_type
@@ -125,7 +127,7 @@ class Importer(Builder):
         return self.emit(ClipOp, [value], bounds).result
 
     def clip_codes(self, value: SSAValue, codes: Codes, bounds: tuple[int, int]) -> SSAValue:
-        """A fused activation of codes that are not rescaled."""
+        """The value with a fused activation of quantized values applied, which are not rescaled."""
         if bounds == (codes.low, codes.high):
             return value
         element = type_of(value).element_type

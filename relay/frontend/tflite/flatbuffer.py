@@ -1,9 +1,9 @@
-"""Reads flatbuffers that nobody has checked: every access is in bounds, every error is `Malformed` with a byte offset.
+"""Reads untrusted flatbuffers: every access is checked, every error is `Malformed` with a byte offset.
 
-A flatbuffer is tables that point at each other by offset. A table starts with a signed offset back to its vtable, which
-says where in the table each field lies; strings and vectors start with their length. Offsets may point anywhere, also
-twice at the same place, so what a file makes a reader do is not bounded by its size: `Reader` counts the work and stops
-at a fixed multiple of the file's size. Source: the FlatBuffers internals document.
+A flatbuffer consists of tables that refer to each other by offset. A table starts with a signed offset back to its
+vtable, which says where in the table each field is; strings and vectors start with their length. Offsets may point
+anywhere, and several to the same place, so the work that a file causes is not bounded by its size: `Reader` counts the
+work and stops at a fixed multiple of the file's size. Source: the FlatBuffers internals document.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ _VTABLE_HEAD = struct.Struct("<HH")
 
 _MAX_DEPTH = 16
 _WORK_PER_BYTE = 4
-"""The converters' files need under 2 for each byte that is not weights; the weights are not read at all."""
+"""The maximum work per byte of a file; the converters' files need less than 2 per byte that is not weights, and weights
+are not read."""
 _WORK_MIN = 1 << 16
 _TABLE_WORK = 32
 _VECTOR_WORK = 4
 
 
 class Reader:
-    """The bytes of one file, and how much more work they may cause. `where` names the file in errors."""
+    """The bytes of a file, and the remaining amount of work they may cause. `where` is the file's name in errors."""
 
     def __init__(self, data: memoryview, where: str) -> None:
         self.data = data
@@ -48,7 +49,7 @@ class Reader:
         self._vtables: dict[int, tuple[int, tuple[int, ...]]] = {}
 
     def root(self, fields: Fields, identifier: bytes, path: str) -> Table:
-        """The root table of a file with this identifier (4 bytes at byte 4)."""
+        """The root table of a file that has this identifier (4 bytes at byte 4)."""
         if len(self.data) < 8:
             raise self.malformed(0, f"{len(self.data)} bytes are too few for a flatbuffer", "is the file complete?")
         found = bytes(self.data[4:8])
@@ -60,7 +61,7 @@ class Reader:
         return Malformed(f"{self.where}: byte {offset}", what, hint)
 
     def check(self, offset: int, size: int, path: str) -> None:
-        """Raise unless the file has `size` bytes at `offset`."""
+        """Raise Malformed unless the file has `size` bytes at `offset`."""
         if offset < 0 or offset + size > len(self.data):
             raise self.malformed(
                 offset,
@@ -84,7 +85,7 @@ class Reader:
         return target
 
     def vector(self, offset: int, item_size: int, path: str) -> tuple[int, int]:
-        """The first byte and the length of the vector or string at `offset`."""
+        """The position of the first byte and the length of the vector or string at `offset`."""
         length: int = _OFFSET.unpack_from(self.data, offset)[0]
         self.check(offset + 4, length * item_size, path)
         self.work(_VECTOR_WORK, offset, path)
@@ -102,7 +103,7 @@ class Reader:
         return Table(self, offset, size, slots, fields, path, depth)
 
     def _read_vtable(self, offset: int, path: str) -> tuple[int, tuple[int, ...]]:
-        """The size of its tables, and where in them each field lies (0: absent)."""
+        """The size of the vtable's tables, and the position of each field in them (0: absent)."""
         self.check(offset, 4, path)
         size, table_size = _VTABLE_HEAD.unpack_from(self.data, offset)
         if size < 4 or size % 2 or table_size < 4:
@@ -113,7 +114,8 @@ class Reader:
 
 
 class Table:
-    """One table of a file; fields are read by their schema names, when asked for, and default where they are absent."""
+    """A table of a file; its fields are read by their schema names when they are used, with defaults for absent
+    ones."""
 
     __slots__ = ("_depth", "_fields", "_reader", "_size", "_slots", "offset", "path")
 
@@ -141,12 +143,12 @@ class Table:
         return self.offset + within
 
     def _target(self, name: str) -> int:
-        """The position that an offset field points to; 0 if it is absent."""
+        """The position to which an offset field points; 0 if it is absent."""
         offset = self._find(name, 4)
         return self._reader.follow(offset, f"{self.path}.{name}") if offset else 0
 
     def _vector(self, name: str) -> tuple[int, int]:
-        """First byte and length of a vector of scalars; length 0 where it is absent."""
+        """The position and length of a vector of scalars; length 0 if it is absent."""
         target = self._target(name)
         size = _SCALARS[self._fields[name].of].size
         return self._reader.vector(target, size, f"{self.path}.{name}") if target else (0, 0)
@@ -169,7 +171,7 @@ class Table:
         return value
 
     def enum(self, name: str) -> str:
-        """The name of the field's value."""
+        """The name of an enum field's value."""
         names = self._fields[name].names
         value = self.integer(name)
         if not 0 <= value < len(names):
@@ -180,7 +182,7 @@ class Table:
         return names[value]
 
     def string(self, name: str) -> str:
-        """The text of the field, "" where it is absent. Bytes that are no UTF-8 are kept as backslash escapes."""
+        """The text of the field, "" if it is absent. Invalid UTF-8 is converted to backslash escapes."""
         target = self._target(name)
         if not target:
             return ""
@@ -195,7 +197,7 @@ class Table:
         return self._reader.data[start : start + length]
 
     def integers(self, name: str) -> tuple[int, ...]:
-        """A vector of int32."""
+        """The elements of a vector of int32."""
         start, length = self._vector(name)
         self._reader.work(length, start, self.path)
         return struct.unpack_from(f"<{length}i", self._reader.data, start)
@@ -206,7 +208,7 @@ class Table:
         return tuple(byte != 0 for byte in self._reader.data[start : start + length])
 
     def raw(self, name: str) -> memoryview:
-        """The bytes of a vector of scalars, counted as read: for vectors that are looked at element by element."""
+        """The bytes of a vector of scalars, counted as read, for vectors that are processed element by element."""
         start, length = self._vector(name)
         self._reader.work(length, start, self.path)
         return self._reader.data[start : start + length * _SCALARS[self._fields[name].of].size]
@@ -216,7 +218,7 @@ class Table:
         return self._find(name, 4) != 0
 
     def table(self, name: str, fields: Fields) -> Table | None:
-        """The table (or the member of the union) that the field points at."""
+        """The table (or the member of the union) to which the field points; None if it is absent."""
         target = self._target(name)
         return self._reader.table(target, fields, f"{self.path}.{name}", self._depth + 1) if target else None
 

@@ -1,4 +1,4 @@
-"""Options of custom operators: the numbers of a FlexBuffers map, by name.
+"""Reads options of custom operators: the numeric entries of a FlexBuffers map, by name.
 
 Source: flatbuffers/include/flatbuffers/flexbuffers.h.
 """
@@ -9,16 +9,16 @@ from struct import unpack_from
 
 _INT, _UINT, _FLOAT, _MAP, _BOOL = 1, 2, 3, 9, 26
 _INDIRECT = {6: _INT, 7: _UINT, 8: _FLOAT}
-"""Types of numbers that stand elsewhere."""
+"""The types of numbers that are stored elsewhere, by the type of an indirect reference."""
 _FORMATS = {_INT: "bhiq", _UINT: "BHIQ", _FLOAT: " efd", _BOOL: "BHIQ"}
-"""By a width of 1, 2, 4 and 8 bytes."""
+"""The struct formats of each type, by a width of 1, 2, 4 and 8 bytes."""
 MOST = 256
-"""Entries of a map."""
+"""The maximum number of entries of a map."""
 
 
 def numbers(data: bytes) -> dict[str, int | float]:
-    """The entries that are numbers or booleans; none where there are no bytes. Raises ValueError, IndexError or
-    struct.error for what is no map."""
+    """The entries that are numbers or booleans; empty if there are no bytes. Raises ValueError, IndexError or
+    struct.error for bytes that are no map."""
     if not data:
         return {}
     kind, width = data[-2] >> 2, data[-1]
@@ -49,7 +49,7 @@ def _read(data: bytes, at: int, width: int, kind: int = _UINT) -> int:
 
 
 def _target(data: bytes, at: int, width: int) -> int:
-    """What an offset points to, which is before it."""
+    """The target of an offset, which precedes it."""
     found = at - _read(data, at, width)
     if found < 0:
         raise ValueError(f"the offset at {at} leaves the bytes")

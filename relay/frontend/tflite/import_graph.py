@@ -1,16 +1,16 @@
-"""`from_tflite`: the bytes of a `.tflite` file to a module, in three stages.
+"""`from_tflite`: imports a `.tflite` file in three stages.
 
-1. read (`model.py`): bytes to dataclasses, everything checked that holds for any operator.
-2. survey: every operator that the outputs need is held against the table (`table.py`) and the tensors' types.
-3. convert: the table's functions build the ops, and refuse the options they have no formula for.
+1. Read (`model.py`): bytes to dataclasses, with all checks that hold for any operator. 2. Survey: every operator that
+the outputs need is checked against the table (`table.py`) and the tensors' types. 3. Convert: the table's functions
+build the ops, and refuse options for which they have no formula.
 
-What 2 and 3 refuse is collected: one Unsupported names every operator that stands in the way.
+Refusals of 2 and 3 are collected: one Unsupported names every operator that cannot be imported.
 
-The module is one function `@main`: an argument for each input of the graph, in the file's order and with the file's
-types, then one for each state (a variable tensor of the file); results are the outputs, then the new states. What
-they are called and how their codes are scaled is kept on the function (`relay.signature`). Constants are
-`relay.constant`s that share the file's bytes and have the file's tensor names as labels, made unique. The location of
-every op reads `"operator 17 CONV_2D 'name of its output'"("file.tflite":17:0)`.
+The module has one function `@main` with an argument for each input of the graph, in the file's order and with the
+file's types, then one for each state (a variable tensor of the file); its results are the outputs, then the new states.
+Their names and quantization are stored on the function (`relay.signature`). Constants are `relay.constant`s that share
+the file's bytes and have the file's tensor names as labels, made unique. The location of every op reads `"operator 17
+CONV_2D 'name of its output'"("file.tflite":17:0)`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ from relay.transforms.dead_ops import erase_dead
 
 
 def supported_operators() -> dict[str, tuple[int, int]]:
-    """The kinds of operators that `from_tflite` imports, and the first and last version of each."""
+    """The kinds of operators that `from_tflite` imports, with the first and last version of each."""
     return dict(sorted([*((kind, row.versions) for kind, row in TABLE.items()), *DECLARED.items()]))
 
 
@@ -79,18 +79,19 @@ def from_tflite(
     outputs: Sequence[str | SupportsIndex] | None = None,
     shape_dict: Mapping[str, Sequence[SupportsIndex]] | None = None,
 ) -> IRModule:
-    """Read a .tflite file, given as bytes or by path: `@main`, one argument per graph input, NHWC, dtypes as stored.
+    """Import a .tflite file, given as bytes or by path. The function `@main` has one argument per graph input, with
+    layout NHWC and dtypes as stored.
 
-    `batch` replaces the leading axis of every input, and what follows from it; every row of a result is what a batch of
-    1 gives. `shapes` (TVM's name: `shape_dict`) are other shapes of inputs, by name, as those of LiteRT's
-    `resize_tensor_input`. `numerics` says which runtime's integers are wanted: "litert" LiteRT's reference kernels
-    (2.3), or "litert-1.2", "tflm", "xnnpack", "ort", "tvm" (docs/numerics.md). `custom_ops` maps names of custom
-    operators to functions like those of the table: they take an `Importer` and a `Node`, and return a value per output.
-    `outputs` are the tensors to compute instead of the graph's outputs, by name or number; operators that they do not
-    need are dropped. Shapes of results are those that follow from the inputs, whatever the file says.
+    `batch` replaces the leading axis of every input and of dependent values; every row of a result equals that of a
+    batch of 1. `shapes` (TVM's name: `shape_dict`) gives other shapes of inputs by name, as LiteRT's
+    `resize_tensor_input` does. `numerics` selects the runtime whose integers are reproduced: "litert" for LiteRT's
+    reference kernels (2.3), or "litert-1.2", "tflm", "xnnpack", "ort", "tvm" (docs/numerics.md). `custom_ops` maps
+    names of custom operators to functions like those of the table: they take an `Importer` and a `Node`, and return a
+    value per output. `outputs` are the tensors to compute instead of the graph's outputs, by name or index; operators
+    that they do not need are dropped. Shapes of results are inferred from the inputs, whatever the file states.
 
-    Raises Malformed (the bytes), Unsupported (every operator that cannot be imported) or InvalidArgument.
-    Source: TFLite schema.fbs, version 3.
+    Raises Malformed (the bytes), Unsupported (every operator that cannot be imported) or InvalidArgument. Source:
+    TFLite schema.fbs, version 3.
     """
     profile, images = _numerics(numerics), None if batch is None else batch_of(batch, "from_tflite")
     data, name = source(model, "from_tflite")
@@ -125,7 +126,7 @@ def _numerics(numerics: object) -> Numerics:
 
 
 def _custom_rows(custom_ops: object, what: str = "custom_ops") -> dict[str, Row]:
-    """The rows of the table for the custom operators of these codes."""
+    """Rows of the table for the caller's custom operators, by operator code."""
     for code in mapping(custom_ops, what, "{'Code': function}"):
         if code in BUILTIN_OPERATORS or code.startswith("CUSTOM:"):
             hint = "operators of TFLite's own stay as they are; 'X' is that of CUSTOM:X"
@@ -135,7 +136,7 @@ def _custom_rows(custom_ops: object, what: str = "custom_ops") -> dict[str, Row]
 
 
 def _results(node: Node) -> list[tuple[str, Type | None]]:
-    """The outputs of a node and their types; sizes that the file leaves open are `?`."""
+    """The names of a node's outputs and their types; sizes that the file leaves unknown are `?`."""
     found: list[tuple[str, Type | None]] = []
     for number in range(len(node.operator.outputs)):
         tensor = node.output(number)
@@ -145,7 +146,7 @@ def _results(node: Node) -> list[tuple[str, Type | None]]:
 
 
 def _wanted(graph: Subgraph, outputs: object, name: str) -> list[Tensor]:
-    """The tensors to compute: the graph's outputs, or those of these names or numbers."""
+    """The tensors to compute: the graph's outputs, or those with these names or indices."""
     if outputs is None:
         return [graph.tensors[index] for index in graph.outputs]
     indices = sorted({index for operator in graph.operators for index in operator.outputs} | {*graph.inputs})
@@ -155,7 +156,7 @@ def _wanted(graph: Subgraph, outputs: object, name: str) -> list[Tensor]:
 
 
 def _evaluated(name: str, graph: Subgraph, operator: Operator) -> list[Array]:
-    """What an operator gives whose inputs are constants, or whose result follows from their shapes."""
+    """The results of an operator whose inputs are constants, or whose results follow from shapes."""
     wanted = [graph.tensors[index] for index in operator.outputs]
     free = [index for index in operator.inputs if index >= 0 and graph.tensors[index].data is None]
     alone = replace(graph, inputs=tuple(free), outputs=operator.outputs, operators=(operator,))
@@ -178,12 +179,12 @@ class _Conversion:
         numerics: Numerics,
         graphs: Sequence[Subgraph] = (),
     ) -> None:
-        """`graphs`: all of the file, by number; their calls have been checked."""
+        """`graphs` are all subgraphs of the file, by index; their calls must have been checked."""
         self.tensors = list(graph.tensors)
-        """As they turn out to be: later operators see the shapes that earlier ones give."""
+        """The tensors with inferred shapes: later operators see the shapes that earlier ones give."""
         self.graph = replace(graph, tensors=self.tensors)
         self.known: set[int] = set()
-        """The tensors whose numbers follow from shapes."""
+        """The indices of the tensors whose elements follow from shapes."""
         self.graphs = graphs
         self.file = file
         self.table = table
@@ -234,7 +235,7 @@ class _Conversion:
             self.importer.define(tensor, value)
 
     def values(self, node: Node, outputs: Sequence[Tensor]) -> Sequence[SSAValue]:
-        """The values that the function in the table builds."""
+        """The values that the table's function builds for an operator."""
         row = self.survey(node)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             values = row.convert(self.importer, node)
@@ -242,7 +243,7 @@ class _Conversion:
         return values
 
     def inline(self, node: Node, number: int, block: Block, arguments: Sequence[SSAValue]) -> list[SSAValue]:
-        """Build a subgraph for these inputs at the end of a block, and return its outputs."""
+        """Build a subgraph with these inputs at the end of a block, and return its outputs."""
         if not 0 <= number < len(self.graphs):
             raise node.malformed(f"calls subgraph {number} of {len(self.graphs)}")
         graph = self.graphs[number]
@@ -269,7 +270,8 @@ class _Conversion:
         return [inner.importer.value(inner.tensors[index]) for index in graph.outputs]
 
     def survey(self, node: Node) -> Row:
-        """The operator's row, if its kind, version, arity and the types of its tensors allow for one."""
+        """The operator's row, if its kind, version, number of inputs and outputs, and the types of its tensors are
+        supported. Raises Unsupported."""
         operator = node.operator
         row = self.table.get(operator.kind)
         if row is None:
@@ -293,7 +295,7 @@ class _Conversion:
         return row._replace(convert=self.numerics.rows.get(operator.kind, row.convert))
 
     def check(self, node: Node, outputs: Sequence[Tensor], values: Sequence[SSAValue]) -> None:
-        """The element types that follow from the operands are those that the file says; the shapes may be others."""
+        """Check that the inferred element types are those in the file; shapes may differ."""
         if len(outputs) != len(values):
             raise node.malformed(f"has {len(outputs)} outputs, but its kind has {len(values)}")
         for tensor, value in zip(outputs, values, strict=True):
@@ -312,7 +314,7 @@ class _Conversion:
             for tensors, kind in ((inputs, "input"), (states, "state"), (wanted, "output"))
         )
         found = finished(importer.block, results, *infos)
-        if self.known:  # shapes were read from values that nothing else uses
+        if self.known:  # shape computations left values that nothing else uses
             erase_dead(importer.block.ops)
         return found
 
@@ -330,7 +332,7 @@ class _Conversion:
 
 
 def _unique_names(graph: Subgraph) -> dict[int, str]:
-    """The tensors' names; those that are empty or taken get a number."""
+    """A unique name for each tensor; an index is appended to names that are empty or taken."""
     names: dict[int, str] = {}
     taken: set[str] = set()
     for tensor in graph.tensors:

@@ -1,7 +1,8 @@
-"""Numbers that follow from shapes: SHAPE of a tensor, and what integers are computed from it and from constants.
+"""Evaluates values that follow from shapes: SHAPE of a tensor, and integers computed from it and from constants.
 
-Keras writes such chains for a reshape whose batch it leaves open (SHAPE, STRIDED_SLICE, PACK, RESHAPE). All shapes are
-known here, so what such an operator gives becomes a constant when its turn comes, and RESHAPE and the like can read it.
+Keras writes such chains for a reshape whose batch size is unknown (SHAPE, STRIDED_SLICE, PACK, RESHAPE). All shapes are
+known in the importer, so the result of such an operator becomes a constant when the operator is imported, and RESHAPE
+and the like can read it.
 """
 
 from __future__ import annotations
@@ -17,15 +18,16 @@ from relay.frontend.tflite.model import Operator, Subgraph, Tensor
 from relay.frontend.tflite.node import INDICES
 
 MOST = 1024
-"""Numbers of a tensor that is computed here: shapes are short."""
+"""The maximum number of elements of a tensor that is evaluated here, since shapes are short."""
 Evaluate = Callable[[Subgraph, Operator], Sequence[Array]]
-"""What an operator gives, whose inputs are constants of the graph. Raises RelayError."""
+"""Evaluates an operator whose inputs are constants of the graph. Raises RelayError."""
 
 
 def known_numbers(
     graph: Subgraph, operator: Operator, follows: Collection[int], evaluate: Evaluate
 ) -> dict[int, Tensor] | None:
-    """The operator's results as constants, if they follow from shapes as those of `follows` do."""
+    """The operator's results as constants by tensor index, if they follow from shapes, as those of the tensors in
+    `follows` do; else None."""
     outputs = [graph.tensors[index] for index in operator.outputs]
     if not outputs or any(t.type not in INDICES for t in outputs):
         return None
@@ -37,7 +39,7 @@ def known_numbers(
     try:
         found = evaluate(graph, operator)
     except RelayError:
-        return None  # it is told when the operator is imported
+        return None  # the error is reported when the operator is imported
     return {
         tensor.index: replace(
             tensor, shape=a.shape, shape_signature=a.shape, data=memoryview(np.ascontiguousarray(a).tobytes())

@@ -1,8 +1,8 @@
-"""`read_model`: the bytes of a `.tflite` file as plain dataclasses, checked, with the weights left where they are.
+"""`read_model`: parses a `.tflite` file to plain, checked dataclasses, without copying the weights.
 
-What is checked here is what holds for every operator: the indices, shapes, sizes and quantisation parameters fit
-together, and each tensor is produced once and before it is used. What one operator demands of its own inputs and
-options is the importer's.
+The checks are those that hold for every operator: indices, shapes, sizes and quantisation parameters are consistent,
+and each tensor is produced once and before it is used. Checks of a single operator's inputs and options are the
+importer's.
 """
 
 from __future__ import annotations
@@ -29,27 +29,29 @@ _MAX_SHOWN = 120
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """`BlockwiseQuantization`: indices of the tensors of scales and of zero points, [rows, blocks of a row], and how
-    many numbers of a row a block has. Nothing is said where an index of zero points is below 1: files leave it out."""
+    """`BlockwiseQuantization`: the indices of the tensors of scales and of zero points, [rows, blocks of a row], and
+    the number of elements of a row in a block. An index of zero points below 1 means that there are none, since files
+    omit it."""
 
     scales: int
     zero_points: int
     size: int
     shape: tuple[int, ...]
-    """Of a block; empty where the file has only its size."""
+    """The shape of a block; empty if the file only has its size."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Quantization:
-    """`real = scale * (code - zero_point)`, elementwise along `axis` where there is more than one scale."""
+    """The quantization `real = scale * (code - zero_point)`, elementwise along `axis` if there are several scales."""
 
     scale: NDArray[np.float32]
-    """One scale, or one for each index along the axis; real units per step, finite, >= 0: converters
-    write 0 for channels of zeros, and where nobody reads the scale."""
+    """One scale, or one for each index along the axis, in real units per step, finite and at least 0: converters write
+    0 for channels of zeros, and where the scale is not used."""
     zero_point: NDArray[np.int64]
     """The zero points, as many as scales."""
     axis: int
-    """The quantized axis; 0 for tensors of rank 0 and 1, whatever the file says: some biases have a wrong one."""
+    """The quantized axis; 0 for tensors of rank 0 and 1, whatever the file states, since it is wrong for some
+    biases."""
     details: str
     """"NONE", or the kind of a scheme that scale and zero_point do not describe, such as "BlockwiseQuantization"."""
     blocks: Blocks | None = None
@@ -59,19 +61,19 @@ class Quantization:
 class Tensor:
     index: int
     name: str
-    """As stored: may be empty, or the same as another tensor's."""
+    """The name as stored, which may be empty, or equal to another tensor's."""
     shape: tuple[int, ...]
     shape_signature: tuple[int, ...]
-    """The shape with -1 for each dimension that is free; equal to the shape where the file stores none."""
+    """The shape with -1 for each unknown dimension; equal to the shape if the file stores none."""
     type: str
-    """"INT8", "FLOAT32", …; "TYPE:n" for a type number newer than the schema relay knows."""
+    """The element type: "INT8", "FLOAT32", …; "TYPE:n" for a type number newer than the schema relay knows."""
     data: memoryview | None
-    """A constant's elements, little-endian and row-major, a view into the file; None for any other tensor."""
+    """The elements of a constant, little-endian and row-major, as a view of the file; None for other tensors."""
     quantization: Quantization | None
     is_variable: bool
-    """Whether it keeps its value from one run of the model to the next."""
+    """Whether the tensor keeps its value from one run of the model to the next."""
     sparsity: Sparsity | None
-    """How the data is compressed; None if it is not."""
+    """How the sparse data is stored; None if it is dense."""
 
     @property
     def is_sparse(self) -> bool:
@@ -79,17 +81,17 @@ class Tensor:
 
     @property
     def blocks(self) -> Blocks | None:
-        """The blocks of a row that have a scale each, where it has such."""
+        """The blocks of a row that have a scale each; None if the tensor is not quantized in blocks."""
         return None if self.quantization is None else self.quantization.blocks
 
     def __str__(self) -> str:
         return f"tensor {self.index} '{_printable(self.name)}'"
 
     def to_numpy(self) -> NDArray[Any]:
-        """The constant as an array of the tensor's shape, not copied and read-only; may be unaligned in memory.
+        """The constant as an array of the tensor's shape, not copied and read-only; it may be unaligned in memory.
 
-        Raises Unsupported where numpy has no such type (INT4, BFLOAT16, STRING, …) or the data is sparse,
-        InvalidArgument where the tensor is no constant, Malformed where a BOOL is neither 0 nor 1.
+        Raises Unsupported if numpy lacks the type (INT4, BFLOAT16, STRING, …) or the data is sparse, InvalidArgument if
+        the tensor is no constant, Malformed if a BOOL is neither 0 nor 1.
         """
         if self.data is None and 0 not in self.shape:
             raise InvalidArgument(str(self), "is not a constant", "only tensors with data can be read as an array")
@@ -108,15 +110,15 @@ class Tensor:
 class Operator:
     index: int
     kind: str
-    """The builtin operator's name; "CUSTOM:name"; "BUILTIN:n" for a number newer than the schema relay knows."""
+    """The builtin operator's name; "CUSTOM:name"; or "BUILTIN:n" for a number newer than the schema relay knows."""
     version: int
     inputs: tuple[int, ...]
-    """Indices of tensors; -1 for an optional input that is missing."""
+    """The indices of the input tensors; -1 for an omitted optional input."""
     outputs: tuple[int, ...]
     intermediates: tuple[int, ...]
-    """Indices of tensors that only describe the types inside the operator (LSTM); -1 is left out."""
+    """The indices of tensors that only describe the types inside the operator (LSTM), without -1."""
     options: Mapping[str, OptionValue]
-    """Every field of the options table, defaults filled in, enums by name; empty where there is no such table."""
+    """Every field of the options table, with defaults filled in and enums by name; empty if there is no such table."""
     custom_options: bytes
     mutating_variable_inputs: tuple[bool, ...]
 
@@ -131,7 +133,7 @@ class Subgraph:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     operators: tuple[Operator, ...]
-    """In an order in which they can run."""
+    """The operators, in an order in which they can run."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,15 +147,15 @@ class Model:
     version: int
     description: str
     subgraphs: tuple[Subgraph, ...]
-    """At least one; the first is the model's main function."""
+    """The subgraphs, at least one; the first is the model's main function."""
     metadata: tuple[Metadata, ...]
 
 
 def read_model(data: bytes | memoryview, name: str = "<bytes>") -> Model:
-    """Read a .tflite file. The weights are not copied: the model keeps `data` alive, and `data` must not change.
+    """Parse a .tflite file. The weights are not copied: the model keeps `data` alive, and `data` must not change.
 
-    `name` is what errors call the file. Raises Malformed for anything wrong with the bytes, Unsupported where the
-    weights lie in another file. Source: TFLite schema.fbs, version 3.
+    `name` is the file's name in errors. Raises Malformed for invalid bytes, Unsupported if the weights are in another
+    file. Source: TFLite schema.fbs, version 3.
     """
     try:
         view = memoryview(data).toreadonly().cast("B")
@@ -202,7 +204,7 @@ class _ModelReader:
         return Model(version, root.string("description"), subgraphs, metadata)
 
     def _buffer(self, table: Table, index: int) -> memoryview:
-        """A buffer's bytes: in the flatbuffer, or, in files over 2 GB, behind it."""
+        """The bytes of a buffer: in the flatbuffer, or, in files over 2 GB, after it."""
         offset = table.integer("offset")
         if offset > 1:
             return self._behind(offset, table.integer("size"), f"buffer {index}")
@@ -218,7 +220,8 @@ class _ModelReader:
         return self._data[offset : offset + size]
 
     def _operator_code(self, table: Table) -> tuple[str, int]:
-        """The kind and version. Numbers over 127 have a field of their own; older files have only the int8 one."""
+        """The kind and version of an operator. Builtin numbers over 127 are in a field of their own; older files only
+        have the int8 field."""
         number = max(table.integer("deprecated_builtin_code"), table.integer("builtin_code"))
         if number < 0:
             raise Malformed(f"{self._where}: {table.path}", f"the builtin operator number is {number}")
@@ -296,17 +299,17 @@ class _ModelReader:
 
 
 def _printable(text: str) -> str:
-    """The file's text for a message: not too long, and without what a terminal would obey."""
+    """A text of the file for a message, shortened, and without control characters that terminals interpret."""
     return repr(text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…")[1:-1]
 
 
 def _short(values: tuple[int, ...]) -> str:
-    """The values for a message, however many there are."""
+    """The values for a message, shortened if there are many."""
     return f"({', '.join(map(str, values[:MAX_RANK]))}{', …' if len(values) > MAX_RANK else ''})"
 
 
 def _index(table: Table, field: str, count: int, where: str) -> int:
-    """The field's value, an index into something with `count` elements."""
+    """A field's value that must be an index into `count` elements. Raises Malformed."""
     value = table.integer(field)
     if value >= count:
         raise Malformed(where, f"{table.path}.{field} is {value}, but there are {count}")
@@ -322,7 +325,8 @@ def _tensor_indices(table: Table, field: str, lowest: int, count: int, where: st
 
 
 def _check_size(data: memoryview, shape: tuple[int, ...], type_name: str, where: str) -> None:
-    """The data has the bytes that shape and type ask for; types of no fixed size pass."""
+    """Raise Malformed unless the data has the size that shape and type require; types without a fixed size are not
+    checked."""
     bits = _TYPES[type_name].bits if type_name in _TYPES else 0
     size = -(-math.prod(shape) * bits // 8)
     if bits and len(data) != size:
@@ -386,7 +390,8 @@ def _option(table: Table | None, name: str, field: schema.Field) -> OptionValue:
 
 
 def _check_order(subgraph: Subgraph, where: str) -> None:
-    """Every tensor is filled at most once (by the file, the caller or an operator) and before it is used."""
+    """Raise Malformed unless every tensor is defined at most once (by the file, the caller or an operator), and before
+    it is used."""
     tensors = subgraph.tensors
     filled = {t.index for t in tensors if t.data is not None or t.is_variable or 0 in t.shape}
     produced: set[int] = set()

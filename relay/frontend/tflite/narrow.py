@@ -1,5 +1,5 @@
-"""Weights that are stored small: of 2 and 4 bits, which TFLite's kernels widen to int8 before they compute with them,
-and sparse ones. DENSIFY, and kernels that take sparse weights, get the dense array."""
+"""Expands weights that are stored compactly: weights of 2 and 4 bits, which TFLite's kernels widen to int8 before
+computing, and sparse ones. DENSIFY, and kernels that accept sparse weights, then get the dense array."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from relay.frontend.tflite.model import Operator, Subgraph, Tensor
 from relay.frontend.tflite.schema import TENSOR_TYPES
 
 BITS = {"INT2": 2, "INT4": 4}
-"""Of the types of weights that share bytes."""
+"""The widths of the types whose weights are packed into bytes."""
 _DTYPES = {row.name: np.dtype(row.dtype) for row in TENSOR_TYPES if row.dtype}
 
 
 def widened(graph: Subgraph, name: str) -> Subgraph:
-    """The graph with its sparse constants as dense ones, and with those of INT2 and INT4 as such of INT8."""
+    """The graph with sparse constants made dense, and INT2 and INT4 constants widened to INT8."""
     if any(tensor.is_sparse for tensor in graph.tensors):
         graph = _densified(replace(graph, tensors=tuple(_dense(tensor, name) for tensor in graph.tensors)))
     if not any(_is_narrow(tensor) for tensor in graph.tensors):
@@ -25,7 +25,7 @@ def widened(graph: Subgraph, name: str) -> Subgraph:
 
 
 def _dense(tensor: Tensor, name: str) -> Tensor:
-    """The constant with all of its elements; one of a type that numpy does not have stays."""
+    """The constant with all of its elements; a constant whose type numpy lacks is returned unchanged."""
     if tensor.sparsity is None or tensor.data is None or tensor.type not in _DTYPES:
         return tensor
     found = tensor.sparsity.dense(tensor.data, tensor.shape, _DTYPES[tensor.type], f"{name}: {tensor}")
@@ -33,7 +33,7 @@ def _dense(tensor: Tensor, name: str) -> Tensor:
 
 
 def _densified(graph: Subgraph) -> Subgraph:
-    """The graph with the results of DENSIFY as the constants that they are."""
+    """The graph with the results of DENSIFY replaced by constants."""
     tensors, left = list(graph.tensors), list[Operator]()
     for operator in graph.operators:
         match operator:
@@ -54,7 +54,7 @@ def _is_narrow(tensor: Tensor) -> bool:
 
 
 def _wide(tensor: Tensor) -> Tensor:
-    """Two or four numbers a byte, the first in the lowest bits."""
+    """The constant unpacked from two or four elements per byte, the first in the lowest bits."""
     assert tensor.data is not None
     packed, bits = np.frombuffer(tensor.data, np.int8), BITS[tensor.type]
     every = np.stack([packed << first >> 8 - bits for first in range(8 - bits, -1, -bits)], -1).reshape(-1)

@@ -1,7 +1,7 @@
 """`Node`: one operator of a file, with checked access to its tensors, options and constants.
 
-Operators of the table read everything they need through it, so that a file that leaves something out, or has it of the
-wrong kind, ends in an error that names the operator.
+Functions of the table read operators only through it, so that a missing or ill-typed part of a file becomes an error
+that names the operator.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ class Node(Place):
 
     @property
     def name(self) -> str:
-        """The name of the first output, by which people know an operator."""
+        """The name of the first output, by which users know an operator."""
         outputs = self.operator.outputs
         return self.graph.tensors[outputs[0]].name if outputs else ""
 
     @property
     def title(self) -> str:
-        """`operator 17 CONV_2D 'conv1'`."""
+        """The operator in errors: `operator 17 CONV_2D 'conv1'`."""
         name = self.name if len(self.name) <= 120 else f"{self.name[:117]}..."
         return f"{self.operator} {name!r}"
 
     def optional(self, number: int) -> Tensor | None:
-        """The input, or None where it is left out."""
+        """The input with this index; None if it is omitted."""
         inputs = self.operator.inputs
         if number >= len(inputs) or inputs[number] < 0:
             return None
@@ -95,11 +95,11 @@ class Node(Place):
         return float(value)
 
     def word(self, name: str) -> str:
-        """An enum by name."""
+        """An enum option, by the name of its value."""
         return str(self._option(name))
 
     def positive(self, *names: str) -> tuple[int, ...]:
-        """Options such as strides: at least 1."""
+        """Options such as strides, which must be at least 1."""
         values = tuple(self.integer(name) for name in names)
         for name, value in zip(names, values, strict=True):
             if value < 1:
@@ -107,7 +107,7 @@ class Node(Place):
         return values
 
     def activation(self) -> str:
-        """The fused activation, which must be one that clamps."""
+        """The fused activation, which must be a clamp. Raises Unsupported for others."""
         name = self.word("fused_activation_function")
         if not is_clamp(name):
             raise self.unsupported(f"the fused activation is {name}")
@@ -118,7 +118,7 @@ class Node(Place):
             raise self.unsupported(f"the fused activation is {self.word('fused_activation_function')}")
 
     def code_type(self) -> str:
-        """The type of the codes that the operator computes with; empty where it has none."""
+        """The type of the quantized values that the operator computes with; empty if it has none."""
         slots = (*self.operator.outputs, *(index for index in self.operator.inputs if index >= 0))
         tensors = [self.graph.tensors[index] for index in slots]
         found = [t.type for t in tensors if t.type in _RANGES and t.quantization is not None]
@@ -126,7 +126,7 @@ class Node(Place):
         return "" if floats and self.operator.kind != "DEQUANTIZE" else next(iter(found), "")
 
     def codes_of(self, types: frozenset[str]) -> bool:
-        """Whether one of the tensors is quantised and of these types."""
+        """Whether one of the tensors is quantised and has one of these types."""
         slots = (*self.operator.inputs, *self.operator.outputs)
         tensors = [self.graph.tensors[index] for index in slots if index >= 0]
         return any(tensor.type in types and tensor.quantization is not None for tensor in tensors)
@@ -135,17 +135,18 @@ class Node(Place):
         return tuple(tensor.type for tensor in tensors if tensor is not None)
 
     def refuse_types(self, *tensors: Tensor | None, hint: str = "") -> Unsupported:
-        """The error for a combination of types that has no formula here."""
+        """The error for a combination of tensor types that is not supported."""
         return self.unsupported(f"takes no {', '.join(self.types(*tensors))}", hint)
 
     def array(self, tensor: Tensor) -> Array:
-        """The numbers of a constant, not copied."""
+        """The elements of a constant, not copied."""
         if tensor.data is None and 0 not in tensor.shape:
             raise self.unsupported(f"{tensor} is computed at run time", "it must be a constant")
         return tensor.to_numpy()
 
     def block_scales(self, tensor: Tensor, sizes: tuple[int, int]) -> Array:
-        """The scales of the blocks of a matrix' rows, [row, block], float32. Raises Unsupported for zero points."""
+        """The scales [row, block], float32, of the blocks in the rows of a matrix. Raises Unsupported for zero
+        points."""
         (rows, columns), blocks = sizes, tensor.blocks
         assert blocks is not None
         if blocks.size < 1 or columns % blocks.size or (blocks.shape and blocks.shape[-1] != prod(blocks.shape)):
@@ -157,7 +158,7 @@ class Node(Place):
         return self._of_blocks(blocks.scales, shape).astype(np.float32)
 
     def _of_blocks(self, index: int, shape: tuple[int, int]) -> Array:
-        """The constant of this index, of this shape, that describes how another tensor is quantised."""
+        """The constant with this tensor index and shape that describes the quantization of another tensor."""
         if not 0 <= index < len(self.graph.tensors):
             raise self.malformed(f"scales of blocks are tensor {index}, but there are {len(self.graph.tensors)}")
         tensor = self.graph.tensors[index]
@@ -166,7 +167,7 @@ class Node(Place):
         return self.array(tensor).reshape(shape)
 
     def numbers(self, tensor: Tensor, types: tuple[str, ...] = INDICES) -> tuple[int, ...]:
-        """The values of a small constant such as axes or a shape."""
+        """The elements of a small constant such as axes or a shape."""
         if tensor.type not in types:
             raise self.unsupported(f"{tensor} is {tensor.type}, not INT32 or INT64")
         values = self.array(tensor).reshape(-1)
@@ -175,17 +176,17 @@ class Node(Place):
         return tuple(int(value) for value in values)
 
     def axes(self, tensor: Tensor, rank: int) -> tuple[int, ...]:
-        """A constant of axes: distinct, sorted."""
+        """A constant of axes as distinct, sorted indices."""
         return tuple(sorted({self.axis(axis, rank) for axis in self.numbers(tensor)}))
 
     def shape(self, tensor: Tensor, rank: int) -> tuple[int, ...]:
-        """The tensor's shape, of that rank."""
+        """The tensor's shape. Raises Malformed if it has another rank."""
         if len(tensor.shape) != rank:
             raise self.malformed(f"{tensor} has rank {len(tensor.shape)}, not {rank}")
         return tensor.shape
 
     def quantization(self, tensor: Tensor) -> Quantization:
-        """Scales and zero points, one or several; a scale may be 0."""
+        """The scales and zero points of a tensor, one or several; a scale may be 0."""
         found = tensor.quantization
         if found is None or not len(found.scale):
             raise self.malformed(f"{tensor} has no scale")
@@ -194,7 +195,7 @@ class Node(Place):
         return found
 
     def codes(self, tensor: Tensor) -> Codes:
-        """The one scale and zero point of a tensor of codes, whose scale matters."""
+        """The single scale and zero point of a quantized tensor; the scale must not be 0."""
         found = self._codes(tensor)
         if not found.scale:
             raise self.malformed(f"{tensor} has a scale of 0")
@@ -212,7 +213,7 @@ class Node(Place):
         return Codes(np.float32(found.scale[0]), int(found.zero_point[0]), low, high)
 
     def same_codes(self, *tensors: Tensor) -> Codes | None:
-        """The scale and zero point that the tensors share; None where none of them has any."""
+        """The scale and zero point that the tensors must share; None if none of them is quantized."""
         if all(tensor.quantization is None for tensor in tensors):
             return None
         first, *others = [self._codes(tensor) for tensor in tensors]
@@ -221,7 +222,7 @@ class Node(Place):
         return first
 
     def bounds(self, codes: Codes, activation: str | None = None, *, to_even: bool = False) -> tuple[int, int]:
-        """The codes that the activation lets through, by default the fused one."""
+        """The range of quantized values that an activation, by default the fused one, lets through."""
         activation = activation or self.activation()
         try:
             low, high = code_bounds(activation, codes, to_even) if codes.scale or activation == "NONE" else (1, 0)

@@ -1,4 +1,4 @@
-"""`Profile`: the arithmetic of a runtime whose integers an importer writes. `profiles.py` has the ones there are."""
+"""`Profile`: the arithmetic of a runtime whose integers the importer reproduces. `profiles.py` lists the known ones."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ from relay.dialects.attributes import Array, elements
 
 @dataclass(frozen=True)
 class Profile:
-    """A runtime's arithmetic, where runtimes differ."""
+    """The details of arithmetic in which runtimes differ."""
 
     name: str
     products: str = "tflite"
-    """`rounding` of the sums of convolutions."""
+    """The `rounding` of the sums of convolutions."""
     dense: str = "f64_away"
-    """`rounding` of the sums of FULLY_CONNECTED."""
+    """The `rounding` of the sums of FULLY_CONNECTED."""
     curves: str = "litert"
-    """`numerics` of `qnn.sigmoid`, `qnn.tanh` and of the gates of `qnn.lstm`: `litert` or `tflm`."""
+    """The `numerics` of `qnn.sigmoid`, `qnn.tanh` and the gates of `qnn.lstm`: `litert` or `tflm`."""
     pairs: str = ""
-    """`rounding` of ADD and MUL of 8-bit codes, where it is not TFLite's."""
+    """The `rounding` of ADD and MUL on 8-bit types, if it is not TFLite's."""
     bounds_to_even: bool = False
     """Whether the bounds of activations are rounded with halves to even."""
     factors: type[np.float32] | type[np.float64] = np.float32
     """The type in which MUL multiplies scales."""
 
     def of_sums(self, type: str) -> Profile:
-        """Whose rounding products of this type take: libraries of 8-bit kernels leave 16-bit codes to LiteRT."""
+        """The profile whose rounding applies to products of this type: libraries of 8-bit kernels leave 16-bit types to
+        LiteRT."""
         return LITERT if type == "INT16" and self.products == "f32_even" else self
 
     def of_pairs(self, type: str) -> dict[str, Attribute]:
-        """The property that says how ADD and MUL of this type round."""
+        """The property with the rounding of ADD and MUL on this type; empty for TFLite's."""
         return {"rounding": StringAttr(self.pairs)} if self.pairs and type != "INT16" else {}
 
 
@@ -42,8 +43,8 @@ LITERT = Profile("litert")
 
 
 def rescaling(rounding: str, reals: Array) -> dict[str, Attribute]:
-    """The properties of a `qnn.requantize` that multiplies by `reals` in this way; `f32_even` divides the op's scales
-    itself, in float32."""
+    """The properties of a `qnn.requantize` that multiplies by `reals` with this rounding; for `f32_even` the op divides
+    its scales itself, in float32."""
     if rounding == "f64_away":
         exact = FloatAttr(float(reals[0]), f64) if len(reals) == 1 else elements(reals, label="real_multiplier")
         return {"rounding": StringAttr(rounding), "real_multiplier": exact}

@@ -1,4 +1,5 @@
-"""The profiles of `from_tflite(..., numerics=)`: which runtime's integers, and for which operators they are known."""
+"""The values of the option `numerics` of `from_tflite`: the runtime whose integers are reproduced, and the operators
+for which they are known."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Scale arithmetic of TFLite's reference kernels: multipliers, clamp bounds of activations, padding.
+"""Scale arithmetic of TFLite's reference kernels: multipliers, activation bounds, padding.
 
-The precision of each step (float32 or double) is part of the result, so numpy's scalar types are used throughout.
-Source: TFLite `quantization_util.cc`, `kernel_util.cc`, `padding.h`.
+The precision of each step (float32 or double) affects the result, so numpy's scalar types are used throughout. Source:
+TFLite `quantization_util.cc`, `kernel_util.cc`, `padding.h`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _ACTIVATIONS: dict[str, tuple[float | None, float | None]] = {
     "RELU_N1_TO_1": (-1.0, 1.0),
     "RELU_0_TO_1": (0.0, 1.0),
 }
-"""Activations that are clamps: bounds in real numbers."""
+"""The activations that are clamps, with their bounds as real numbers."""
 
 
 class Codes(NamedTuple):
-    """How 8- or 16-bit codes stand for reals: `scale * (code - zero_point)`, codes from `low` to `high`."""
+    """The quantization of 8- or 16-bit values, `scale * (code - zero_point)`, with values from `low` to `high`."""
 
     scale: np.float32
     zero_point: int
@@ -33,13 +33,13 @@ class Codes(NamedTuple):
 
 
 def is_clamp(activation: str) -> bool:
-    """Whether the fused activation only bounds the result."""
+    """Whether the fused activation is a clamp."""
     return activation in _ACTIVATIONS
 
 
 def code_bounds(activation: str, codes: Codes, to_even: bool = False) -> tuple[int, int]:
-    """The smallest and largest code that the activation lets through (CalculateActivationRangeQuantized). TVM divides
-    in double, and takes halves `to_even`."""
+    """The smallest and largest quantized value that the activation lets through (CalculateActivationRangeQuantized).
+    `to_even` divides in double and rounds halves to even, as TVM does."""
     low, high = _ACTIVATIONS[activation]
     return (
         codes.low if low is None else max(codes.low, _code(low, codes, to_even)),
@@ -54,13 +54,14 @@ def _code(real: float, codes: Codes, to_even: bool) -> int:
 
 
 def real_bounds(activation: str) -> tuple[float, float]:
-    """The same for floats: no bound is the largest float, not infinity (CalculateActivationRange)."""
+    """The bounds of an activation on floats; a missing bound is the largest float, not infinity
+    (CalculateActivationRange)."""
     low, high = _ACTIVATIONS[activation]
     return -FLOAT_LIMIT if low is None else low, FLOAT_LIMIT if high is None else high
 
 
 def window_padding(padding: str, size: int, kernel: int, stride: int, dilation: int = 1) -> tuple[int, int]:
-    """Cells before and after one dimension; for SAME the result has ceil(size / stride) positions."""
+    """The padding before and after one dimension; for SAME the result has ceil(size / stride) positions."""
     if padding == "VALID":
         return 0, 0
     span = (kernel - 1) * dilation + 1

@@ -1,7 +1,7 @@
 """The TFLite schema as data: the fields of its tables, the names of its enums, the options of its operators.
 
-Source: TFLite schema.fbs, version 3. A field's slot is its index in the table's vtable; slots never change meaning and
-new fields come last, so a reader of this table reads files written before and after it. A test compares every row with
+Source: TFLite schema.fbs, version 3. A field's slot is its index in the table's vtable; slots never change their
+meaning and new fields are added last, so this table also reads older and newer files. A test compares every row with
 LiteRT's own generated schema.
 """
 
@@ -27,14 +27,14 @@ Kind = Literal[
 
 
 class Field(NamedTuple):
-    """One field of a table; `of` is what a vector holds."""
+    """One field of a table; `of` is the type of a vector's elements."""
 
     slot: int
     kind: Kind
     default: int | float | bool = 0
     of: Kind = "table"
     names: tuple[str, ...] = ()
-    """What the values 0, 1, … of an enum are called; empty for a plain number."""
+    """The names of an enum's values 0, 1, …; empty for a plain number."""
 
 
 Fields = dict[str, Field]
@@ -45,7 +45,7 @@ def _vector(slot: int, of: Kind) -> Field:
 
 
 class TensorType(NamedTuple):
-    """How a tensor type is stored: bits per element (0: not a fixed size) and the numpy dtype, where numpy has one."""
+    """How a tensor type is stored: bits per element (0: no fixed size) and the numpy dtype, if numpy has one."""
 
     name: str
     bits: int

@@ -1,4 +1,4 @@
-"""Shapes of inputs other than those stored: what callers ask for, and what has to be asked for."""
+"""Shapes of inputs other than those in the file, which callers give, or must give if they are unknown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from relay.frontend.tflite.model import Subgraph, Tensor
 
 
 def with_shape(tensor: Tensor, shape: Sequence[int]) -> Tensor:
-    """The tensor of that shape; itself if it has it."""
+    """The tensor with that shape; the tensor itself if it has it."""
     dims = tuple(shape)
     return tensor if tensor.shape == dims else replace(tensor, shape=dims, shape_signature=dims)
 
@@ -18,7 +18,7 @@ def with_shape(tensor: Tensor, shape: Sequence[int]) -> Tensor:
 def with_shapes(graph: Subgraph, shapes: object, batch: object, name: str) -> Subgraph:
     """The graph with inputs of these shapes, by name.
 
-    Raises InvalidArgument for shapes that inputs cannot have, and for inputs of unknown size without one.
+    Raises InvalidArgument for shapes that inputs cannot have, and for an input of unknown size without a given shape.
     """
     tensors = list(graph.tensors)
     sizes = [Sizes(tensors[index].name, tensors[index].shape_signature) for index in graph.inputs]

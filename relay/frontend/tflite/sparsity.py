@@ -1,9 +1,9 @@
-"""Constants that are stored sparse: which elements there are, and the dense array of them.
+"""Decodes constants that are stored sparse to dense arrays.
 
-The dimensions of the array, of whole blocks first, then those inside a block, are the levels of a tree, walked in the
-order of `traversal_order`. A dense level has all of its indices; a level in CSR lists them: `indices[segments[p] :
-segments[p + 1]]` are those below node `p` of the level before. A value is stored for each leaf. Source: TFLite
-schema.fbs, `SparsityParameters`; taco, arXiv:1802.10574.
+The dimensions of the array, in units of blocks, followed by those inside a block, are the levels of a tree, walked in
+the order of `traversal_order`. A dense level has all indices; a CSR level lists them: `indices[segments[p] : segments[p
++ 1]]` are those below node `p` of the level before. A value is stored for each leaf. Source: TFLite schema.fbs,
+`SparsityParameters`; taco, arXiv:1802.10574.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DIMENSION_METADATA: Fields = {
     "array_indices_type": Field(4, "uint8"),
     "array_indices": Field(5, "union"),
 }
-# Of the union SparseIndexVector, by member: the table and its numbers' type.
+# The members of the union SparseIndexVector: the table and the type of its numbers.
 INDEX_VECTORS: dict[int, tuple[Fields, str]] = {
     1: ({"values": Field(0, "vector", of="int32")}, "<i4"),
     2: ({"values": Field(0, "vector", of="uint16")}, "<u2"),
@@ -43,12 +43,12 @@ INDEX_VECTORS: dict[int, tuple[Fields, str]] = {
 }
 
 _SPARE, _TIMES = 1 << 10, 256
-"""`n` bytes of values may become `_TIMES * (n + _SPARE)`."""
+"""`n` bytes of values may expand to at most `_TIMES * (n + _SPARE)` bytes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Level:
-    """A dense level of that many indices, or, with segments, one in CSR."""
+    """A dense level with this many indices, or, with segments, a CSR level."""
 
     size: int
     segments: Indices | None
@@ -58,13 +58,14 @@ class Level:
 @dataclass(frozen=True, slots=True, eq=False)
 class Sparsity:
     traversal_order: tuple[int, ...]
-    """Dimensions by level: those below the rank are the array's, the others, in `block_map`'s order, the blocks'."""
+    """The dimension of each level: those below the rank are the array's, the others, in `block_map`'s order, the
+    blocks'."""
     block_map: tuple[int, ...]
     """The dimension of the array that each dimension of a block divides."""
     levels: tuple[Level, ...]
 
     def dense(self, data: memoryview, shape: Sequence[int], dtype: np.dtype[Any], where: str) -> NDArray[Any]:
-        """The array of these values, with zeros elsewhere. Raises Malformed or Unsupported."""
+        """The dense array of these values, with zeros elsewhere. Raises Malformed or Unsupported."""
         size = math.prod(shape) * dtype.itemsize
         if size > _TIMES * (len(data) + _SPARE):
             raise Unsupported(where, f"{len(data)} bytes of sparse data are {size} dense", "store the tensor dense")
@@ -85,7 +86,7 @@ class Sparsity:
         return found
 
     def _blocks(self, shape: Sequence[int], where: str) -> list[int]:
-        """The sizes of a block's dimensions, by `block_map`."""
+        """The sizes of a block's dimensions, in the order of `block_map`."""
         rank, count = len(shape), len(self.levels)
         order, divided = self.traversal_order, self.block_map
         levels_fit = count == rank + len(divided) and rank > 0
@@ -111,7 +112,7 @@ class Sparsity:
         return sizes
 
     def _coordinates(self, sizes: Sequence[int], most: int, where: str) -> list[Indices]:
-        """For each level the indices of all leaves, in order."""
+        """The indices of all leaves, in order, for each level."""
         found: list[Indices] = []
         nodes = 1
         for level, size in zip(self.levels, sizes, strict=True):
@@ -135,7 +136,7 @@ class Sparsity:
 
 
 def read_sparsity(table: Table | None) -> Sparsity | None:
-    """What a tensor's table says."""
+    """The sparsity that a tensor's table states; None if it has none."""
     if table is None:
         return None
     levels: list[Level] = []
@@ -148,7 +149,7 @@ def read_sparsity(table: Table | None) -> Sparsity | None:
 
 
 def _vector(row: Table, name: str) -> Indices:
-    """A vector of one of three types; none where there is none."""
+    """A vector of one of three integer types; empty if it is absent."""
     fields, dtype = INDEX_VECTORS.get(row.integer(f"{name}_type"), (None, ""))
     member = row.table(name, fields) if fields is not None else None
     return np.zeros(0, np.int64) if member is None else np.frombuffer(member.raw("values"), dtype).astype(np.int64)

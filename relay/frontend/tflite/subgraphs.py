@@ -1,4 +1,4 @@
-"""Which subgraphs of a file belong to its main one: those that IF, WHILE and CALL_ONCE call; how much they come to."""
+"""The subgraphs that the main one calls by IF, WHILE and CALL_ONCE, and limits on their total size."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ CALLS = {
 }
 """The options that name subgraphs, by operator."""
 DEEPEST = 32
-"""Subgraphs in each other, without the main one."""
+"""The maximum nesting of subgraphs, not counting the main one."""
 SPARE, COPIES = 1000, 4
-"""A file of `n` operators may become `SPARE + COPIES * n`: each call of a subgraph is a copy of it."""
+"""A file of `n` operators may expand to at most `SPARE + COPIES * n`, since each call of a subgraph copies it."""
 
 
 def called(model: Model, name: str) -> tuple[Subgraph, ...]:
-    """All subgraphs, the main one first. Raises Unsupported if one is called by none: another signature."""
+    """All subgraphs, the main one first. Raises Unsupported if one is not called, as that of another signature."""
     graphs = model.subgraphs
     reached, pending = {0}, [0]
     while pending:
@@ -40,7 +40,7 @@ def called(model: Model, name: str) -> tuple[Subgraph, ...]:
 
 
 def _calls(operator: Operator, count: int) -> Iterator[int]:
-    """The numbers of the subgraphs that the operator calls, without those that are not there."""
+    """The indices of the subgraphs that the operator calls, without invalid ones."""
     for option in CALLS.get(operator.kind, ()):
         number = operator.options.get(option, 0)
         if isinstance(number, int) and 0 <= number < count:
@@ -48,8 +48,8 @@ def _calls(operator: Operator, count: int) -> Iterator[int]:
 
 
 def needed(graph: Subgraph, wanted: Iterable[Tensor], name: str, keep_states: bool = False) -> list[Node]:
-    """The operators that the tensors depend on, in order, with what changes the variables that they read; with
-    `keep_states` also those that change another state."""
+    """The operators on which the tensors depend, in order, including those that change the variables they read; with
+    `keep_states` also those that change other states."""
     live = {tensor.index for tensor in wanted}
     found: list[Node] = []
     seen = -1
@@ -70,7 +70,7 @@ def needed(graph: Subgraph, wanted: Iterable[Tensor], name: str, keep_states: bo
 
 
 class _Sizes:
-    """How many operators subgraphs are with all that they call, and how deep they go: found once for each."""
+    """The number of operators and the nesting depth of subgraphs including their calls, computed once for each."""
 
     def __init__(self, graphs: Sequence[Subgraph], name: str) -> None:
         self.graphs, self.name = graphs, name
@@ -78,7 +78,7 @@ class _Sizes:
         self.known: dict[int, tuple[int, int]] = {}
 
     def of(self, nodes: Iterable[Node], around: tuple[int, ...]) -> tuple[int, int]:
-        """Operators and depth of these operators, inside the subgraphs `around`."""
+        """The number and depth of these operators, called inside the subgraphs `around`."""
         size, depth = 0, 0
         for node in nodes:
             size += 1
@@ -100,8 +100,8 @@ class _Sizes:
 
 
 def check_calls(graphs: Sequence[Subgraph], nodes: Iterable[Node], name: str) -> None:
-    """Check that subgraphs can be copied for each of their calls by these operators of the main one.
+    """Check that subgraphs can be copied for each call by these operators of the main one.
 
-    Raises Unsupported if that is too much or too deep, Malformed if one calls itself.
+    Raises Unsupported if the result would be too large or too deep, Malformed if a subgraph calls itself.
     """
     _Sizes(graphs, name).of(nodes, (0,))

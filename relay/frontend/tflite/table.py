@@ -1,4 +1,4 @@
-"""The table of operators: what `from_tflite` can import, and how. One row per kind, written by `@operator`."""
+"""The table of operators that `from_tflite` can import, with one row per kind, entered by `@operator`."""
 
 from __future__ import annotations
 
@@ -11,28 +11,29 @@ from relay.frontend.tflite.builder import Importer
 from relay.frontend.tflite.node import Node
 
 Convert = Callable[[Importer, Node], Sequence[SSAValue]]
-"""Builds the ops of one operator and returns its outputs. It raises Unsupported for what it has no formula for."""
+"""Builds the ops of one operator and returns its outputs. Raises Unsupported for operators without a formula."""
 
 
 class Row(NamedTuple):
     """How one kind of operator is imported."""
 
     versions: tuple[int, int]
-    """The first and last version of the operator that the formula covers."""
+    """The first and last version of the operator that the function covers."""
     inputs: tuple[int, int]
-    """The least and largest number of inputs."""
+    """The minimum and maximum number of inputs."""
     outputs: tuple[int, int]
     convert: Convert
     known: Mapping[str, str] = {}
-    """Beside LiteRT's: the runtimes whose integers the formula gives, and on which types of codes."""
+    """The runtimes besides LiteRT whose integers the function reproduces, with the quantized types for which it
+    does."""
 
 
 TABLE: dict[str, Row] = {}
 QUANTISED: dict[str, tuple[frozenset[str], Row]] = {}
-"""Rows for codes of some types, which come before those of `TABLE`."""
+"""Rows for certain quantized types, which take precedence over those of `TABLE`."""
 ANY = 1 << 16
 EVERYWHERE = {"*": "INT8 UINT8 INT16"}
-"""Of kinds whose results are codes of their inputs, or that have one formula in every runtime."""
+"""The `known` of operators whose results are elements of their inputs, or that have one formula in every runtime."""
 
 
 def operator(
@@ -42,7 +43,7 @@ def operator(
     outputs: tuple[int, int] = (1, 1),
     known: Mapping[str, str] = {},
 ) -> Callable[[Convert], Convert]:
-    """Enter a function into the table under one or more kinds."""
+    """A decorator that enters a function into the table under one or more kinds."""
 
     def enter(convert: Convert) -> Convert:
         for kind in kinds:
@@ -55,7 +56,7 @@ def operator(
 def quantised(
     *kinds: str, types: str, versions: tuple[int, int], inputs: tuple[int, int], outputs: tuple[int, int] = (1, 1)
 ) -> Callable[[Convert], Convert]:
-    """Enter a function for operators on codes of these types (`INT8 UINT8`): quantised tensors, inputs or outputs."""
+    """A decorator that enters a function for operators with quantized tensors of these types (`INT8 UINT8`)."""
 
     def enter(convert: Convert) -> Convert:
         for kind in kinds:
@@ -66,13 +67,13 @@ def quantised(
 
 
 def join() -> None:
-    """Enter every row of `QUANTISED` into `TABLE`, before the row that is there."""
+    """Combine every row of `QUANTISED` with the row in `TABLE`, over which it takes precedence."""
     for kind, (types, row) in QUANTISED.items():
         TABLE[kind] = _either(types, row, TABLE.get(kind))
 
 
 def _either(types: frozenset[str], first: Row, second: Row | None) -> Row:
-    """A row that takes codes of these types as the first says, all else as the second does."""
+    """A row that handles operators on these quantized types with `first`, and all others with `second`."""
 
     def convert(importer: Importer, node: Node) -> Sequence[SSAValue]:
         row = first if second is None or node.codes_of(types) else second

@@ -1,8 +1,8 @@
-"""Resource variables, by which streaming models keep what they have heard: each becomes a state of the main subgraph.
+"""Resource variables, by which streaming models keep state between runs: each becomes a state of the main subgraph.
 
-VAR_HANDLE names a variable, READ_VARIABLE and ASSIGN_VARIABLE take the handle, CALL_ONCE runs a subgraph before
-everything else that assigns the first values. In the graph that `with_variables` makes there are no handles: a variable
-is a tensor that keeps its value, as the states of recurrent layers are, and READ and ASSIGN take it.
+VAR_HANDLE names a variable, READ_VARIABLE and ASSIGN_VARIABLE take the handle, CALL_ONCE first runs a subgraph that
+assigns initial values. The graph that `with_variables` makes has no handles: a variable is a tensor that keeps its
+value, like the states of recurrent layers, and READ and ASSIGN take the tensor.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ Key = tuple[str, str]
 """The container and the name of a variable."""
 READ, ASSIGN = "READ_VARIABLE", "ASSIGN_VARIABLE"
 DECLARED = {"CALL_ONCE": (1, 1), "VAR_HANDLE": (1, 1)}
-"""The operators that are gone once variables are states, and their versions."""
+"""The operators that are removed when variables become states, with their versions."""
 
 
 def with_variables(graphs: Sequence[Subgraph], name: str) -> Subgraph:
-    """The main subgraph with its variables as states, which start as CALL_ONCE assigns them, else at real zero.
+    """The main subgraph with its variables as states, whose initial values are those that CALL_ONCE assigns, or else
+    real zero.
 
-    LiteRT refuses to read a variable that nothing has assigned; TFLite Micro starts it at zero.
-    Raises Unsupported for first values that are computed, and where variables are used before CALL_ONCE.
+    LiteRT refuses to read a variable that nothing has assigned; TFLite Micro starts it at zero. Raises Unsupported for
+    computed initial values, and if variables are used before CALL_ONCE.
     """
     graph = graphs[0]
     if not any(operator.kind in DECLARED for operator in graph.operators):
@@ -34,13 +35,13 @@ def with_variables(graphs: Sequence[Subgraph], name: str) -> Subgraph:
 
 
 class _States:
-    """The variables of a subgraph: what handles stand for, and a tensor for each."""
+    """The variables of a subgraph: the variable of each handle, and the tensor of each variable."""
 
     def __init__(self, source: Subgraph, name: str) -> None:
         self.source, self.name = source, name
         self.handles: dict[int, Key] = {}
         self.described: dict[Key, Tensor] = {}
-        """The first tensor that is read from the variable or assigned to it."""
+        """The first tensor that is read from or assigned to each variable."""
         self.used: list[tuple[Node, Key]] = []
         for operator in source.operators:
             node = Node(name, source, operator)
@@ -54,7 +55,7 @@ class _States:
                 self.used.append((node, key))
 
     def graph(self, values: dict[Key, Tensor]) -> Subgraph:
-        """The subgraph with states; `values` are what they start from."""
+        """The subgraph with states; `values` are their initial values."""
         tensors, states = list(self.source.tensors), dict[Key, int]()
         for key, tensor in self.described.items():
             first = values.get(key, tensor)
@@ -87,7 +88,7 @@ class _States:
 
 
 def _first_values(graphs: Sequence[Subgraph], name: str) -> dict[Key, Tensor]:
-    """The constants that subgraphs of CALL_ONCE assign."""
+    """The constants that subgraphs of CALL_ONCE assign, by variable."""
     found: dict[Key, Tensor] = {}
     used = False
     for operator in graphs[0].operators:

@@ -1,1 +1,1 @@
-"""The importer of PyTorch programs (`torch.export`). Reads `.pt2` archives without PyTorch."""
+"""The importer of PyTorch programs (`torch.export`), which reads `.pt2` archives without PyTorch."""

@@ -1,7 +1,7 @@
-"""A `.pt2` archive: a zip file with the graph as JSON and each weight as raw bytes.
+"""Reads a `.pt2` archive: a zip file with the graph as JSON and each weight as raw bytes.
 
-Read without PyTorch, and nothing in it is unpickled: a weight that is stored as a pickle is refused. Entries that are
-not compressed, as PyTorch writes them, are views of the file's bytes. Source: torch/export/pt2_archive.
+PyTorch is not needed, and nothing is unpickled: a weight that is stored as a pickle is refused. Uncompressed entries,
+as PyTorch writes them, are views of the file's bytes. Source: torch/export/pt2_archive.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from relay.frontend.importing.archives import Json, Zip
 from relay.frontend.importing.options import MAX_ELEMENTS
 
 MAJOR = 8
-"""The version of the graph's schema; minor versions only add fields."""
+"""The major version of the graph's schema; minor versions only add fields."""
 DTYPES: dict[int, np.dtype[Any]] = {
     1: np.dtype(np.uint8), 2: np.dtype(np.int8), 3: np.dtype(np.int16), 4: np.dtype(np.int32), 5: np.dtype(np.int64),
     6: np.dtype(np.float16), 7: np.dtype(np.float32), 8: np.dtype(np.float64), 12: np.dtype(np.bool_),
     28: np.dtype(np.uint16),
 }  # fmt: skip
-"""Element types by their numbers in the schema, but for bfloat16."""
+"""The element types by their numbers in the schema, except bfloat16."""
 BFLOAT16 = 13
 DTYPE_NAMES = {9: "complex32", 10: "complex64", 11: "complex128", 29: "float8_e4m3fn", 30: "float8_e5m2"}
 
@@ -53,7 +53,7 @@ class Archive:
         self.weights = {**self.index("weights", "model_weights"), **self.index("constants", "model_constants")}
 
     def model(self) -> Json:
-        """The one program of the archive."""
+        """The program in the archive, which must be its only one."""
         start = f"{self.root}models/"
         names = [name for name in self.entries if name.startswith(start) and name.endswith(".json")]
         if len(names) != 1:
@@ -71,7 +71,7 @@ class Archive:
         return program
 
     def index(self, folder: str, name: str) -> dict[str, tuple[str, Json]]:
-        """The entry and the description of each weight."""
+        """The entry and the description of each weight, by name."""
         path = f"{self.root}data/{folder}/{name}_config.json"
         if path not in self.entries:
             return {}
@@ -81,7 +81,7 @@ class Archive:
         return {key: (f"{self.root}data/{folder}/", row) for key, row in cast("dict[str, Json]", config).items()}
 
     def array(self, name: str) -> Array:
-        """The weight of this name, which shares the file's bytes."""
+        """The weight of this name, as an array that shares the file's bytes."""
         where = f"{self.file}: weight {name!r}"
         if name not in self.weights:
             raise Malformed(where, "is not in the archive")
@@ -110,7 +110,7 @@ class Archive:
 
 
 def integers(sizes: Sequence[Mapping[str, object]]) -> list[int]:
-    """Sizes that are numbers. Raises ValueError for others."""
+    """Sizes that are integers. Raises ValueError for symbolic ones."""
     found = [size.get("as_int") for size in sizes]
     if not all(isinstance(size, int) for size in found):
         raise ValueError(f"sizes {found}")
@@ -118,7 +118,7 @@ def integers(sizes: Sequence[Mapping[str, object]]) -> list[int]:
 
 
 def dtype_of_number(number: object, where: str) -> np.dtype[Any]:
-    """The element type of this number in the schema."""
+    """The element type with this number in the schema."""
     if number == BFLOAT16:
         return dtype_of(bf16)
     found = DTYPES.get(number) if isinstance(number, int) else None

@@ -1,4 +1,4 @@
-"""`Importer`: the ops of a program, and PyTorch's rules of element types and sizes.
+"""`Importer`: builds the ops of a program, with PyTorch's rules of element types and sizes.
 
 The functions of the table get it as their first argument.
 """
@@ -20,30 +20,30 @@ from relay.frontend.importing.tensors import TensorBuilder
 from relay.frontend.torch.node import Node, Size, Subgraph
 
 Call = Callable[[Node, Subgraph, Block, Sequence[SSAValue]], list[SSAValue]]
-"""Builds a subgraph of a node at the end of a block, for these values of its inputs; its outputs."""
+"""Builds a subgraph of a node at the end of a block, with these values as its inputs; returns its outputs."""
 F32 = element_type(np.float32)
 
 
 def nowhere(node: Node, graph: Subgraph, block: Block, given: Sequence[SSAValue]) -> list[SSAValue]:
-    """Where there are no subgraphs."""
+    """The `Call` function of a program without subgraphs, which is never called."""
     raise node.unsupported("has a subgraph")
 
 
 def category(element: Attribute) -> int:
-    """0 of booleans, 1 of integers, 2 of floats."""
+    """PyTorch's category of an element type: 0 for booleans, 1 for integers, 2 for floats."""
     return 2 if is_float(element) else int(element != element_type(np.bool_))
 
 
 class Importer(TensorBuilder):
-    """The block under construction."""
+    """The block under construction, with the methods that operator functions use."""
 
     def __init__(self, names: Iterable[str]) -> None:
         super().__init__(names)
         self.subgraph: Call = nowhere
 
     def promoted(self, *operands: SSAValue | float) -> Attribute:
-        """The element type that PyTorch computes in: that of the tensors, unless one of rank 0, or a number, is of a
-        higher category (boolean, integer, float)."""
+        """The element type in which PyTorch computes: that of the tensors, unless one of rank 0, or a Python number,
+        has a higher category (boolean, integer, float)."""
         found: Attribute | None = None
         tensors = [each for each in operands if isinstance(each, SSAValue)]
         for group in ([v for v in tensors if self.rank(v)], [v for v in tensors if not self.rank(v)]):
@@ -64,14 +64,14 @@ class Importer(TensorBuilder):
         return found
 
     def operand(self, given: SSAValue | float, element: Attribute) -> SSAValue:
-        """A tensor or a number in this element type."""
+        """A tensor cast to this element type, or a number as a constant of it."""
         if isinstance(given, SSAValue):
             return self.cast(given, element)
         anything = Block(arg_types=[TensorType(element, [])]).args[0]
         return self.like(given, anything)
 
     def typed(self, value: SSAValue, dtype: np.dtype[Any] | None) -> SSAValue:
-        """The value with the element type that is asked for, if one is."""
+        """The value cast to a dtype; the value itself if that is None."""
         return value if dtype is None else self.cast(value, element_type(dtype))
 
     def vector(self, sizes: Sequence[Size]) -> SSAValue:
@@ -86,7 +86,7 @@ class Importer(TensorBuilder):
         return self.concatenate(parts, 0) if parts else self.unnamed(np.zeros(0, np.int64))
 
     def size(self, value: SSAValue, axis: int) -> Size:
-        """A size of a tensor: a number where it is known."""
+        """A size of a tensor: an int if it is known, else a value."""
         known = self.shape(value)[axis]
         if known != DYNAMIC:
             return known
@@ -110,7 +110,7 @@ class Importer(TensorBuilder):
         return self.call(relay.DynReshapeOp, value, self.vector(sizes))
 
     def expanded(self, value: SSAValue, sizes: Sequence[Size]) -> SSAValue:
-        """Axes of 1 repeated to these sizes; -1 keeps an axis."""
+        """The value with axes of size 1 expanded to these sizes; -1 keeps an axis."""
         dims = self.shape(value)
         kept = [1] * (len(sizes) - len(dims)) + list(dims)
         wanted = [own if each == -1 else each for own, each in zip(kept, sizes, strict=True)]
@@ -120,7 +120,7 @@ class Importer(TensorBuilder):
         return self.call(relay.DynBroadcastToOp, value, self.vector(given))
 
     def filled(self, number: SSAValue, sizes: Sequence[Size]) -> SSAValue:
-        """A tensor of one number."""
+        """A tensor of these sizes filled with one scalar."""
         known = [each for each in sizes if isinstance(each, int)]
         if len(known) == len(sizes):
             return self.call(relay.FullOp, number, shape=known)
@@ -128,7 +128,7 @@ class Importer(TensorBuilder):
 
 
 def _wider(a: Attribute, b: Attribute) -> Attribute:
-    """The type that two types of tensors are promoted to."""
+    """The type to which the types of two tensors are promoted."""
     if category(a) != category(b):
         return a if category(a) > category(b) else b
     if a == b or category(a) == 0:

@@ -1,4 +1,4 @@
-"""A program's graph to ops: nodes by the rows of the table, subgraphs in their places, problems collected."""
+"""Converts a program's graph to ops: nodes by the rows of the table, subgraphs inlined, problems collected."""
 
 from __future__ import annotations
 
@@ -33,32 +33,32 @@ from relay.frontend.torch.table import AUTOCAST, Result, refusal
 
 @dataclass(slots=True, kw_only=True)
 class Conversion(NodeConversion[Importer]):
-    """The names of a graph that have a value, and whose memory they share."""
+    """Converts nodes, and tracks which tensors share memory by views and in-place writes."""
 
     file: str
     custom: Mapping[str, Convert]
     values: dict[str, Result] = field(default_factory=dict[str, Result])
     in_autocast: bool = False
     types: Json = field(default_factory=dict[str, Any])
-    """What the graph says of its tensors."""
+    """The graph's descriptions of its tensors."""
     roots: dict[str, str] = field(default_factory=dict[str, str])
-    """The tensor in whose memory a tensor is, by views and writes in place."""
+    """For each tensor, the tensor whose memory it shares, through views and in-place writes."""
     views: set[str] = field(default_factory=set[str])
     """Tensors that are a part, or another shape, of others."""
     states: set[str] = field(default_factory=set[str])
-    """Tensors whose last value is a result of the program."""
+    """Tensors whose final value is a result of the program."""
     resized: bool = False
     """Whether inputs have other sizes than the file says."""
 
     def graph(self, graph: Json, within: str = "", index: int | None = None) -> None:
-        """Convert the nodes of a graph in their order; `index` is that of the node around it."""
+        """Convert the nodes of a graph in order; `index` is that of the node around it."""
         outer, self.types = self.types, graph.get("tensor_values") or {}
         for number, each in enumerate(cast("list[Json]", graph["nodes"])):
             self.node(each, number if index is None else index, within)
         self.types = outer
 
     def node(self, given: Json, index: int, within: str) -> None:
-        """Build one node; where that cannot be, remember why and go on as if it had been."""
+        """Build one node; if that fails, record why and continue with placeholders."""
         node = self.read(given, index, within)
         by_caller = custom_name(node) in self.custom
         results = self.tried(node, node.outputs, lambda: self.results(node), by_caller)
@@ -68,8 +68,8 @@ class Conversion(NodeConversion[Importer]):
         self.written(node, given)
 
     def written(self, node: Node, given: Json) -> None:
-        """Keep what a node that writes in place, `aten.add_`, has written: all names of that memory have the new value,
-        but those of which it is only a part, or another shape; these are out of date."""
+        """Record the value that an in-place node such as `aten.add_` has written: all names of that memory get the new
+        value, except views of it, which become outdated."""
         target = next(iter(tensor_names(given["inputs"][:1])), "")
         root = self.roots.get(target, target)
         if node.packet in VIEWS and root:
@@ -111,7 +111,7 @@ class Conversion(NodeConversion[Importer]):
         return node
 
     def type_of(self, name: str, where: str) -> Type | None:
-        """What the file says of a tensor."""
+        """The type that the file states for a tensor; None if it states none."""
         meta = self.types.get(name)
         if meta is None:
             return None
@@ -157,7 +157,7 @@ class Conversion(NodeConversion[Importer]):
                 raise node.unsupported(what, "export the program with tensors and numbers only")
 
     def results(self, node: Node) -> Sequence[Result] | None:
-        """The values of a node's outputs; None behind a problem, where only the operator is looked at."""
+        """The values of a node's outputs; None after a problem, when only the operator is checked."""
         why, custom = refusal(node), self.custom.get(custom_name(node))
         convert = None if why else row(node)
         if convert is None and custom is None:
@@ -178,7 +178,7 @@ class Conversion(NodeConversion[Importer]):
         return values
 
     def autocast(self, node: Node) -> Node:
-        """The node with its floats in the type of its result, where it stands in a region of torch.autocast."""
+        """The node with its float arguments cast to its result's type, if it is in a region of torch.autocast."""
         element = next((each.element_type for each in node.types if each is not None), None)
         if not self.in_autocast or element is None or not is_float(element):
             return node
@@ -192,7 +192,7 @@ class Conversion(NodeConversion[Importer]):
         return replace(node, positional=[converted(each) for each in node.positional], arguments=arguments)
 
     def check(self, node: Node, value: SSAValue, declared: Type | None) -> None:
-        """Hold a result against what the file says of it."""
+        """Check the type of a result against the one in the file."""
         dims = self.check_size(node, value)
         if declared is not None and self.resized and is_tensor(value.type):
             declared = TensorType(declared.element_type, dims if len(dims) == len(declared.get_shape()) else [])
@@ -200,7 +200,7 @@ class Conversion(NodeConversion[Importer]):
             raise node.malformed(f"gives {value.type}, which is {declared} in the file")
 
     def subgraph(self, node: Node, graph: Subgraph, block: Block, given: Sequence[SSAValue]) -> list[SSAValue]:
-        """Build a subgraph of a node at the end of a block, for these values of its inputs; its outputs."""
+        """Build a subgraph of a node at the end of a block, with these values as its inputs; returns its outputs."""
         outer, in_autocast = self.values, self.in_autocast
         inputs = tensor_names(graph.graph["inputs"])
         if len(inputs) != len(given):
@@ -222,12 +222,12 @@ class Conversion(NodeConversion[Importer]):
 
 
 def custom_name(node: Node) -> str:
-    """How callers name an operator: `X` of `mine.X.default`."""
+    """The name under which callers give a function for an operator: `X` for `mine.X.default`."""
     return node.packet.rpartition(".")[2]
 
 
 def _values(arguments: Sequence[object]) -> list[SSAValue]:
-    """The values among arguments."""
+    """The values among nested arguments."""
     found: list[SSAValue] = []
     for each in arguments:
         if is_value(each):
@@ -238,7 +238,7 @@ def _values(arguments: Sequence[object]) -> list[SSAValue]:
 
 
 def tensor_names(given: object) -> list[str]:
-    """All names in arguments or outputs."""
+    """All tensor names in arguments or outputs."""
     if is_list(given):
         return [name for each in given for name in tensor_names(each)]
     if not isinstance(given, dict):

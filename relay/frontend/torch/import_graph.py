@@ -1,8 +1,8 @@
-"""`from_pytorch`: a program of `torch.export` to a module.
+"""`from_pytorch`: imports a program of `torch.export`.
 
-The module is one function `@main`: an argument for each input of the user, then one for each buffer that the program
-writes, which is a state; results are the user's outputs, then the new states. Parameters, other buffers and constants
-are `relay.constant`s with their names as labels.
+The module has one function `@main` with an argument for each input of the user, then one for each buffer that the
+program writes, which is a state; its results are the user's outputs, then the new states. Parameters, other buffers and
+constants are `relay.constant`s with their names as labels.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ def from_pytorch(
     outputs: Sequence[str | SupportsIndex] | None = None,
     shape_dict: Mapping[str, Sequence[SupportsIndex]] | None = None,
 ) -> IRModule:
-    """Read a program of `torch.export`: a `.pt2` archive by path or as bytes, for which PyTorch need not be installed,
-    or an `ExportedProgram`. `@main` has one argument per input of the program, dtypes as they are.
+    """Import a program of `torch.export`: a `.pt2` archive by path or as bytes, for which PyTorch need not be
+    installed, or an `ExportedProgram`. The function `@main` has one argument per input of the program; dtypes are kept.
 
-    Operators may be whole, as `export` leaves them, or decomposed by `run_decompositions`. Sizes that the program
-    leaves open are `?`, and symbols of the function (`relay.symbols`) with their ranges; `shapes` gives them, by input,
-    and `batch` gives every open leading one. Buffers that the program writes are states. `numerics` says which integers
-    are wanted of quantized programs: "xnnpack" those of integer kernels, "qdq" those that the definition in floats
-    gives. `custom_ops` maps operators to functions that take an `Importer` and a `Node`, and return a value per output.
-    `outputs` are the tensors to compute instead of the program's outputs. `shape_dict` is TVM's name of `shapes`.
+    Operators may be whole, as `export` leaves them, or decomposed by `run_decompositions`. Unknown sizes are `?` and
+    symbols of the function (`relay.symbols`) with their ranges; `shapes` gives sizes by input, and `batch` gives every
+    unknown leading one. Buffers that the program writes are states. `numerics` selects the integers of quantized
+    programs: "xnnpack" for those of integer kernels, "qdq" for those of the definition in floats. `custom_ops` maps
+    operators to functions that take an `Importer` and a `Node`, and return a value per output. `outputs` are the
+    tensors to compute instead of the program's outputs. `shape_dict` is TVM's name of `shapes`.
 
-    Raises Malformed (the file), Unsupported (every node that cannot be imported) or InvalidArgument.
-    Source: torch/_export/serde/schema.py.
+    Raises Malformed (the file), Unsupported (every node that cannot be imported) or InvalidArgument. Source:
+    torch/_export/serde/schema.py.
     """
     if numerics not in NUMERICS:
         what = f"numerics {numerics!r} is unknown"
@@ -69,7 +69,7 @@ def from_pytorch(
 
 
 def saved(model: object) -> tuple[bytes, str]:
-    """The bytes of an archive, and what errors call it. A program is saved to memory by the PyTorch that made it."""
+    """The bytes of an archive, and its name in errors. A program in memory is saved by its PyTorch."""
     kind = type(model)
     if kind.__name__ == "ExportedProgram" and kind.__module__.startswith("torch."):
         stream = BytesIO()
@@ -77,7 +77,7 @@ def saved(model: object) -> tuple[bytes, str]:
         try:
             torch.export.save(model, stream)
         except Exception as error:
-            last = str(error).strip().rpartition("\n")[2][:200]  # behind a traceback
+            last = str(error).strip().rpartition("\n")[2][:200]  # the last line, after a traceback
             what = f"torch.export.save raises {type(error).__name__}: {last}"
             raise Unsupported("ExportedProgram", what, "export what PyTorch can save") from error
         return stream.getvalue(), "ExportedProgram"
@@ -89,7 +89,7 @@ def saved(model: object) -> tuple[bytes, str]:
 
 
 class _Program:
-    """A program's inputs and outputs as its signature says them."""
+    """The inputs and outputs of a program, from its signature."""
 
     def __init__(self, archive: Archive) -> None:
         self.archive, self.file = archive, archive.file
@@ -97,16 +97,16 @@ class _Program:
         self.graph: Json = module["graph"]
         self.types: Json = self.graph["tensor_values"]
         self.inputs: list[tuple[str, str]] = []
-        """Names in the graph and by the user."""
+        """The user's inputs: names in the graph and for the user."""
         self.weights: dict[str, str] = {}
-        """The weight that a name of the graph is."""
+        """The names of weights by their names in the graph."""
         self.buffers: dict[str, str] = {}
-        """The name in the graph of each buffer."""
+        """The names of buffers in the graph, by buffer."""
         self.numbers: dict[str, int | float | bool | None] = {}
-        """Inputs that always are the same number."""
+        """Inputs that always have the same scalar value."""
         self.outputs: list[str] = []
         self.writes: dict[str, str] = {}
-        """The new value of each buffer that is written."""
+        """The name of the new value of each buffer that is written."""
         for each in module["signature"]["input_specs"]:
             self.read_input(each)
         for each in module["signature"]["output_specs"]:
@@ -142,14 +142,14 @@ class _Program:
                 raise Unsupported(self.file, f"has an output of the kind {kind[:40]}", "export it for inference")
 
     def tensor(self, row: Json, what: str) -> list[str]:
-        """The name of a tensor of the user; nothing for None."""
+        """The name of a tensor of the user as a list; empty for None."""
         ((tag, arg),) = row["arg"].items()
         if tag not in ("as_none", "as_tensor"):
             raise Unsupported(self.file, f"{what} is {tag[3:][:40]}, no tensor", "export it with tensors only")
         return [str(arg["name"])] if tag == "as_tensor" else []
 
     def sizes(self, problems: Problems) -> tuple[list[TensorInfo], list[Sizes]]:
-        """The inputs: types, and sizes as far as they are known."""
+        """The inputs: their types, and their sizes as far as they are known."""
         infos, found = list[TensorInfo](), list[Sizes]()
         for name, label in self.inputs:
             where, meta = f"input {label!r}", self.types[name]
@@ -209,11 +209,11 @@ class _Program:
         return completed(module, named, images, self.file, numerics == "xnnpack")
 
     def states(self, nodes: Sequence[Json]) -> dict[str, str]:
-        """The buffers that the program writes, by its signature or in place, and the names of what they become."""
+        """The buffers that the program writes, by its signature or in place, and the names of their new values."""
         found = dict(self.writes)
         by_name = {name: buffer for buffer, name in self.buffers.items()}
         shared = {name: name for name in by_name}
-        """The buffer, by its name in the graph, in whose memory a tensor is."""
+        """For a tensor, the buffer (by its name in the graph) whose memory it shares."""
         for node in nodes:
             packet, inputs = packet_of(target_of(node)), tensor_names(node["inputs"][:1])
             first = shared.get(inputs[0]) if inputs else None
@@ -240,12 +240,12 @@ class _Program:
 
 
 def _results(node: Node) -> list[tuple[str, Type | None]]:
-    """A node's outputs, and their types as the file says them."""
+    """The names of a node's outputs, and their types as the file states them."""
     return list(zip(map(repr, node.outputs), node.types, strict=True))
 
 
 def _symbol(size: Json) -> str:
-    """The symbol that an open size is; empty for any other expression."""
+    """The symbol of an unknown size; empty for any other expression."""
     text = str(size["as_expr"]["expr_str"]) if "as_expr" in size else ""
     match = re.fullmatch(r"(?:Symbol\('(\w+)'.*\)|(\w+))", text)
     return (match[1] or match[2]) if match and text.count("Symbol(") <= 1 else ""
@@ -261,7 +261,7 @@ def _ranged(symbol: symbols.Symbol, row: Json | None) -> symbols.Symbol:
 
 
 def _needed(nodes: Sequence[Json], wanted: Sequence[str]) -> set[object]:
-    """The numbers of the nodes that these names depend on, and the names that they read."""
+    """The indices of the nodes on which these names depend, and the names that these nodes read."""
     live: set[object] = set(wanted)
     for number, node in reversed([*enumerate(nodes)]):
         if writes_in_place(packet_of(target_of(node))) or not live.isdisjoint(tensor_names(node["outputs"])):

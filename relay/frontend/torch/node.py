@@ -1,4 +1,4 @@
-"""`Node`: one call of a program's graph, and its arguments by name, checked."""
+"""`Node`: one call of a program's graph, with checked access to its arguments by name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from relay.frontend.torch.archive import Json, dtype_of_number
 Argument = object
 """A value, a number, a boolean, a text, None, a `ScalarType`, a `Subgraph` or a list of these."""
 Size = int | SSAValue
-"""A number, or a 64-bit integer of rank 0 where it follows from sizes that are not known."""
+"""A known size, or a rank-0 value of 64-bit integer type for one that is computed from unknown sizes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +66,10 @@ class Node(Fields):
     name: str
     arguments: dict[str, Argument]
     positional: list[Argument]
-    """Those of a call whose arguments have no names."""
+    """The arguments of a call whose arguments have no names."""
     outputs: list[str]
     types: list[Type | None] = field(default_factory=list[Type | None])
-    """What the file says of the outputs."""
+    """The types of the outputs that the file states."""
     within: str = ""
     """The title of the node around it."""
 
@@ -83,12 +83,12 @@ class Node(Fields):
 
     @property
     def title(self) -> str:
-        """`node 17 aten.add.Tensor 'add_1'`."""
+        """The node in errors: `node 17 aten.add.Tensor 'add_1'`."""
         here = f"{self.target[:120]} {self.name[:120]!r}"
         return f"{self.within} > {here}" if self.within else f"node {self.index} {here}"
 
     def evaluates(self, training: bool) -> None:
-        """Refuses what only training does."""
+        """Raise Unsupported for an operation that is only defined for training."""
         if training:
             raise self.unsupported("is in training mode", "export the model after model.eval()")
 
@@ -106,7 +106,7 @@ class Node(Fields):
         return found
 
     def optional(self, name: str) -> SSAValue | None:
-        """A tensor, or None where it is left out."""
+        """A tensor argument; None if it is omitted."""
         found = self.entry(name)
         if found is None or is_value(found):
             return found
@@ -140,21 +140,21 @@ class Node(Fields):
         return found
 
     def dtype(self, name: str = "dtype") -> np.dtype[Any] | None:
-        """An element type, or None where it is left out."""
+        """An element type argument; None if it is omitted."""
         found = self.entry(name)
         return dtype_of_number(found.number, self.where) if isinstance(found, ScalarType) else None
 
     def shape(self, name: str, rank: int | None = None) -> tuple[int, ...]:
-        """The sizes of a tensor, of that rank."""
+        """The sizes of a tensor argument. Raises Malformed if it has another rank than `rank`."""
         return self.sizes_of(self.value(name), f"the argument {name}", rank, known=False)
 
     def static(self, name: str, rank: int | None = None) -> tuple[int, ...]:
-        """The sizes of a tensor, which must be known."""
+        """The sizes of a tensor argument, which must all be known."""
         return self.sizes_of(self.value(name), f"the argument {name}", rank, known=True)
 
     def rank(self, name: str) -> int:
         return len(self.shape(name))
 
     def along(self, name: str, default: int | None = None, *, more: int = 0) -> int:
-        """An axis of `self`, or of what has so many axes more, from 0 on."""
+        """An axis of `self` (with `more` axes added) as an index from 0."""
         return self.axis(self.integer(name, default), self.rank("self") + more)

@@ -1,4 +1,4 @@
-"""The table of operators: what `from_pytorch` can import, and how. One row per operator, or overload of one."""
+"""The table of operators that `from_pytorch` can import, with one row per operator, or overload of one."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from relay.frontend.torch.node import Node, is_value, writes_in_place
 T = TypeVar("T")
 Result = SSAValue | int | float | bool | None
 Convert = Callable[[Importer, Node], Result | Sequence[Result]]
-"""Builds the ops of one node and returns its outputs: values, numbers where they are known, None for what is not
-computed. It raises Unsupported for what it has no formula for."""
+"""Builds the ops of one node and returns its outputs: values, numbers if they are known, None for outputs that are not
+computed. Raises Unsupported for nodes without a formula."""
 TABLE: dict[str, Convert] = {}
-"""By operator (`aten.add`), or operator and overload (`aten.max.dim`), which goes first. The row of one that writes in
-place (`aten.add_`) is that of the one that does not."""
+"""The import functions by operator (`aten.add`), or by operator and overload (`aten.max.dim`), which takes precedence.
+An in-place operator (`aten.add_`) uses the row of the functional one."""
 VIEWS: set[str] = set()
-"""Operators whose result has the elements of the first argument: what is written to one is seen in the other."""
+"""Operators whose result is a view of the first argument: a write to one of them changes the other."""
 AUTOCAST = "higher_order.wrap_with_autocast"
 REFUSED: dict[str, str] = {}
-"""Operators that are known and not imported: why."""
+"""The reasons why known operators are not imported, by operator."""
 
 
 def op(*targets: str) -> Callable[[Convert], Convert]:
-    """Enter a function in the table under one or more operators."""
+    """A decorator that enters a function in the table under one or more operators."""
 
     def enter(convert: Convert) -> Convert:
         for target in targets:
@@ -38,12 +38,12 @@ def op(*targets: str) -> Callable[[Convert], Convert]:
 
 
 def aten(*names: str) -> Callable[[Convert], Convert]:
-    """The same of operators of ATen."""
+    """A decorator that enters a function in the table under one or more ATen operators."""
     return op(*(f"aten.{name}" for name in names))
 
 
 def of_vectors(convert: Convert) -> Convert:
-    """A row that takes tensors of rank 0, and indices of such, as vectors of one element."""
+    """Wrap a row so that tensors of rank 0, and indices into them, are passed as vectors of one element."""
 
     def converted(importer: Importer, node: Node) -> Result | Sequence[Result]:
         given = {name: value for name in _FLAT if is_value(value := node.arguments.get(name))}
@@ -60,16 +60,16 @@ def of_vectors(convert: Convert) -> Convert:
 
 
 _FLAT = ("self", "index", "indices", "src", "source")
-"""Arguments that are of rank 0 together."""
+"""The arguments that have rank 0 together."""
 
 
 def row(node: Node) -> Convert | None:
-    """The function for a node."""
+    """The import function for a node; None if there is none."""
     return _entry(TABLE, node)
 
 
 def refusal(node: Node) -> str | None:
-    """Why an operator is not imported, if it is known."""
+    """The reason why a known operator is not imported; None for others."""
     return _entry(REFUSED, node)
 
 

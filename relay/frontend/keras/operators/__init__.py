@@ -1,4 +1,4 @@
-"""The rows of the table of layers, each in the file of its kind."""
+"""The rows of the table of Keras layers and operations, one module per kind."""
 
 from relay.frontend.keras.operators import activations, core, elementwise, movement, nn, recurrent
 from relay.frontend.keras.table import REFUSED, TABLE

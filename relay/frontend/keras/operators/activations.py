@@ -1,4 +1,4 @@
-"""Activations: by their names in a configuration, as layers, and as operations. Source: keras/src/activations."""
+"""Imports activations: those named in a configuration, layers, and operations. Source: keras/src/activations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Formula = Callable[[Scalar, Layer], Scalar]
 
 
 def _softmax(x: Scalar, node: Layer, log: bool = False) -> Scalar:
-    """Over one axis, or over several as one."""
+    """The softmax over one axis, or over several axes as one."""
     axes = node.axes(x.value, -1)
     if len(axes) == 1:
         return x.of(relay.LogSoftmaxOp, axis=axes[0]) if log else x.of(relay.SoftmaxOp, beta=1.0, axis=axes[0])
@@ -29,7 +29,7 @@ def _softmax(x: Scalar, node: Layer, log: bool = False) -> Scalar:
 
 
 def _relu(x: Scalar, node: Layer) -> Scalar:
-    """`x` above the threshold and up to the largest value, below the threshold a slope."""
+    """`x` between the threshold and the maximum value; below the threshold `slope * (x - threshold)`."""
     slope, threshold = node.real("negative_slope", 0.0), node.real("threshold", 0.0)
     most = node.real("max_value", math.inf)
     if not threshold and math.isinf(most):
@@ -40,7 +40,7 @@ def _relu(x: Scalar, node: Layer) -> Scalar:
 
 
 def _gelu(x: Scalar, node: Layer) -> Scalar:
-    """The operation, and the name of an activation, do not have the same default."""
+    """GELU; its default of `approximate` differs between the operation and the activation of that name."""
     return x.of(relay.GeluOp, approximate=BoolAttr.from_bool(node.flag("approximate", node.kind.startswith("ops."))))
 
 
@@ -72,7 +72,7 @@ FORMULAS: dict[str, Formula] = {
     "tanh": lambda x, n: x.of(relay.TanhOp),
     "threshold": lambda x, n: (x > n.real("threshold", 0.0)).choose(x, n.real("default_value", 0.0), x),
 }
-"""By their names in Keras; parameters are those of the layer or operation, or Keras's defaults."""
+"""Activations by their names in Keras; parameters are those of the layer or operation, or Keras's defaults."""
 _CLASSES: dict[str, Formula] = {
     **{f"ops.{''.join(part.title() for part in name.split('_'))}": formula for name, formula in FORMULAS.items()},
     "ops.SquarePlus": FORMULAS["squareplus"],
@@ -85,7 +85,7 @@ _CLASSES: dict[str, Formula] = {
 
 @layer("Activation")
 def activated(importer: Importer, node: Layer, value: SSAValue | None = None, name: str = "activation") -> SSAValue:
-    """The activation that a configuration names, with its default parameters, or that it holds as a layer."""
+    """Apply the activation that a configuration names, with its default parameters, or contains as a layer."""
     given, x = node.entry(name) or "linear", node.value() if value is None else value
     if not isinstance(given, str) or given not in FORMULAS:
         return output(importer, wrapped(node, name, name, x))
@@ -93,7 +93,7 @@ def activated(importer: Importer, node: Layer, value: SSAValue | None = None, na
 
 
 def _operand(importer: Importer, name: str, x: SSAValue) -> SSAValue:
-    """The operand of an activation: integers stay integers under `linear` and `relu`, and are float32 for others."""
+    """The operand of an activation: integers are kept for `linear` and `relu`, and cast to float32 for others."""
     return x if name == "linear" else importer.numbers(x) if name == "relu" else importer.real(x)
 
 
@@ -105,7 +105,7 @@ def activation(importer: Importer, node: Layer) -> SSAValue:
 
 @layer("PReLU")
 def prelu(importer: Importer, node: Layer) -> SSAValue:
-    """A slope for each element, or for each index of the axes that do not share it."""
+    """Import PReLU: a slope for each element, or shared along axes."""
     x, alpha = Scalar(importer, node.value()), node.weights("alpha")["alpha"]
     slope = importer.weight(node, "alpha", np.ascontiguousarray(alpha))
     if alpha.size == alpha.shape[-1] and alpha.ndim == importer.rank(x.value) - 1:

@@ -1,8 +1,8 @@
-"""Products with weights, attention, embeddings, and layers that give their input back.
+"""Imports products with weights, attention, embeddings, and layers that return their input.
 
-Quantized ones multiply codes: `code = clamp(rint(x * (127 / (max |x| + epsilon))), -127, 127)` for each row, found at
-run time; the sum of products of codes in 32 bits, divided by the product of both scales.
-Source: keras/src/layers/core, keras/src/layers/attention.
+Quantized products quantize each row at run time: `code = clamp(rint(x * (127 / (max |x| + epsilon))), -127, 127)`; the
+sum of products in 32 bits is divided by the product of both scales. Source: keras/src/layers/core,
+keras/src/layers/attention.
 """
 
 from __future__ import annotations
@@ -40,12 +40,13 @@ LEVELS = 127.0
 @layer("Dropout", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "AlphaDropout", "GaussianDropout",
        "GaussianNoise", "ActivityRegularization", "Identity")  # fmt: skip
 def identity(importer: Importer, node: Layer) -> SSAValue:
-    """What changes its input in training only."""
+    """Import a layer that changes its input only in training: the input itself."""
     return node.value()
 
 
 def _epsilon(node: Layer) -> float:
-    """What is added to the largest magnitude of a row. Raises Unsupported for other forms than `quantize` makes."""
+    """The epsilon that is added to the largest magnitude of a row. Raises Unsupported for quantizers other than those
+    of `quantize`."""
     given = node.entry("quantization_config")
     quantizer = given["config"].get("activation_quantizer") if is_row(given) else {"class_name": "AbsMaxQuantizer"}
     if not is_row(quantizer) or quantizer.get("class_name") != "AbsMaxQuantizer":
@@ -57,8 +58,8 @@ def _epsilon(node: Layer) -> float:
 
 
 def _product(importer: Importer, node: Layer, x: SSAValue, kernel: Array, scale: Array | None) -> SSAValue:
-    """A matrix times the matrix [inner, columns] of a layer; with the scales of its columns, a product of codes, to
-    which each row of the data is quantized."""
+    """The product of a matrix and a layer's matrix [inner, columns]. With column scales, the matrix is quantized, and
+    each row of the data is quantized at run time."""
     value = importer.weight(node, "kernel", kernel)
     if scale is None:
         return importer.call(relay.MatmulOp, x, value, out_dtype=f32)
@@ -73,7 +74,8 @@ def _product(importer: Importer, node: Layer, x: SSAValue, kernel: Array, scale:
 
 
 def _contracted(importer: Importer, node: Layer, equation: str, bias_axes: object) -> SSAValue:
-    """The input times a kernel: a product of matrices where the axes that are summed are the last of the input."""
+    """The input contracted with a kernel by an einsum equation: a matrix product if the contracted axes are the last of
+    the input."""
     x, names = importer.real(node.value()), ["bias"] * (bias_axes is not None)
     given, _, wanted = equation.replace(" ", "").partition("->")
     left, _, right = given.partition(",")
@@ -109,7 +111,7 @@ TABLE["EinsumDense"] = lambda i, node: _contracted(i, node, node.word("equation"
 
 @layer("Embedding")
 def embedding(importer: Importer, node: Layer) -> SSAValue:
-    """Rows by their numbers; codes of int8 are divided by the scale of their row."""
+    """Import Embedding: rows of a table; int8 rows are divided by their scales."""
     weights = node.weights("embeddings", *["embeddings_scale"] * node.quantized)
     x = node.value()
     if importer.dtype(x).name not in ("int32", "int64"):
@@ -124,8 +126,8 @@ def embedding(importer: Importer, node: Layer) -> SSAValue:
 def _weighed(
     importer: Importer, node: Layer, scores: SSAValue, mask: SSAValue | None, value: SSAValue, least: float
 ) -> list[SSAValue]:
-    """The softmax of the scores [batch, heads, queries, keys] that count, times the values; and that softmax. A mask
-    [batch, (heads,) queries, keys] says which count, the order of the steps, and a window around each."""
+    """The softmax of the scores [batch, heads, queries, keys] times the values, and the softmax itself. Keys are
+    excluded by a mask [batch, (heads,) queries, keys], by causality, and by a window around each query."""
     window, causal = node.entry("sliding_window"), node.keywords.get("use_causal_mask") is True
     rank = importer.rank(scores)
     kept = [] if mask is None else [truths(importer, mask)]
@@ -142,14 +144,14 @@ def _weighed(
 
 
 def _dense(importer: Importer, node: Layer, part: str, x: SSAValue, equation: str, axes: str, **more: str) -> SSAValue:
-    """One of the products with weights that an attention holds."""
+    """One of the weighted products inside an attention layer."""
     inner = node.inner("EinsumDense", part, more, x)
     return _contracted(importer, inner, equation, axes if node.flag("use_bias", True) else None)
 
 
 @layer("MultiHeadAttention", "GroupQueryAttention")
 def multi_head_attention(importer: Importer, node: Layer) -> SSAValue | list[SSAValue]:
-    """Heads of queries may share those of keys and values."""
+    """Import MultiHeadAttention and GroupQueryAttention, in which several query heads may share key and value heads."""
     query, value = (node.value(place, name) for place, name in enumerate(("query", "value")))
     key = node.optional(2, "key") or value
     if node.entry("attention_axes") not in (None, [1]) or importer.rank(query) != 3 or importer.rank(value) != 3:
@@ -167,7 +169,7 @@ def multi_head_attention(importer: Importer, node: Layer) -> SSAValue | list[SSA
     if mask is None and not shown and node.entry("sliding_window") is None:
         causal = {"causal": 0} if node.keywords.get("use_causal_mask") is True else {}
         found = [importer.call(relay.AttentionOp, q, k, v, scale=scale, **causal)]
-    else:  # of a row that a mask leaves without keys, Keras gives the mean of the values: the op gives 0
+    else:  # for a row without unmasked keys Keras gives the mean of the values, the op 0
         if (times := importer.shape(q)[1] // max(importer.shape(k)[1], 1)) > 1:
             k, v = (importer.call(relay.RepeatOp, each, repeats=times, axis=1) for each in (k, v))
         scores = product(importer, scaled(importer, q, scale), importer.transpose(k, (0, 1, 3, 2)))
@@ -182,7 +184,8 @@ def multi_head_attention(importer: Importer, node: Layer) -> SSAValue | list[SSA
 
 @layer("Attention", "AdditiveAttention")
 def attention(importer: Importer, node: Layer) -> SSAValue | list[SSAValue]:
-    """`softmax(score(query, key)) @ value`; the score is a product, or a sum of tanh."""
+    """Import Attention, `softmax(score(query, key)) @ value`; the score is a product, or for AdditiveAttention a sum of
+    tanh."""
     values = values_in(node.argument(0, "inputs"))
     if len(values) not in (2, 3):
         raise node.malformed(f"takes {len(values)} tensors, not 2 or 3")

@@ -1,4 +1,4 @@
-"""Elementwise operations of `keras.ops`, reductions, products, and layers that merge tensors.
+"""Imports elementwise operations of `keras.ops`, reductions, products, and layers that merge tensors.
 
 Source: keras/src/ops, layers/merging.
 """
@@ -24,13 +24,13 @@ from relay.frontend.keras.operators.movement import like, or_flat
 from relay.frontend.keras.table import TABLE, layer, op
 
 _ANY = named("Abs Negative Sign", Absolute=relay.AbsOp)
-"""Functions of numbers of any type."""
+"""Functions that accept any numeric type."""
 _FLOAT = named(
     "Ceil Cos Cosh Erf Exp Expm1 Floor Isfinite Isinf Isnan Log Log10 Log2 Rsqrt Sin Sinh Sqrt Tan Trunc",
     Arccos=relay.AcosOp, Arccosh=relay.AcoshOp, Arcsin=relay.AsinOp, Arcsinh=relay.AsinhOp, Arctan=relay.AtanOp,
     Arctanh=relay.AtanhOp,
 )  # fmt: skip
-"""Functions of floats; integers are taken as float32."""
+"""Functions that compute in floats; integers are cast to float32."""
 _FORMULAS = {name.capitalize(): function for name, function in FUNCTIONS.items()}
 _BINARY = named(
     "Add Subtract Multiply Maximum Minimum FloorDivide Power Equal NotEqual Greater Less GreaterEqual LessEqual Divide",
@@ -54,13 +54,13 @@ def function(importer: Importer, node: Layer) -> SSAValue:
 
 @op("Round")
 def round_(importer: Importer, node: Layer) -> SSAValue:
-    """Halves to even; integers as they are."""
+    """Import Round, with halves to even; integers are returned unchanged."""
     node.refuse({"decimals": 0})
     return nearest_even(importer, node.x) if importer.is_float(node.x) else node.x
 
 
 def both(importer: Importer, node: Layer, first: int = 0) -> list[SSAValue]:
-    """Two operands in the type that Keras computes in."""
+    """Two operands cast to the type in which Keras computes."""
     return importer.promoted(node.argument(first, "x1"), node.argument(first + 1, "x2"))
 
 
@@ -76,8 +76,8 @@ def binary(importer: Importer, node: Layer) -> SSAValue:
 
 
 def _paired(importer: Importer, name: str, a: SSAValue, b: SSAValue) -> SSAValue:
-    """An operator on two tensors of one type. On booleans, sums and maxima are `or`, products and minima are `and`;
-    others compute with int32."""
+    """A binary operator on two tensors of one type. On booleans, sums and maxima are `or`, products and minima are
+    `and`; other operators compute in int32."""
     if importer.element(a) == i1 and (kind := _OF_TRUTHS.get(name)):
         return importer.call(kind, a, b)
     return importer.call(_BINARY[name], importer.numbers(a), importer.numbers(b))
@@ -108,7 +108,8 @@ def matmul(importer: Importer, node: Layer) -> SSAValue:
 
 @layer(*_MERGED)
 def merged(importer: Importer, node: Layer) -> SSAValue:
-    """All inputs together; those of a lower rank get axes of 1 behind the batch."""
+    """Import a merging layer such as Add: all inputs combined; inputs of lower rank get axes of size 1 after the
+    batch."""
     values = importer.promoted(*node.values())
     if node.kind == "Subtract" and len(values) != 2:
         raise node.malformed(f"subtracts {len(values)} tensors")
@@ -121,7 +122,7 @@ def merged(importer: Importer, node: Layer) -> SSAValue:
 
 @layer("Dot")
 def dot(importer: Importer, node: Layer) -> SSAValue:
-    """The products along one axis of each, for each index of the first axis."""
+    """Import Dot: products summed along one axis of each input, for each index of the batch axis."""
     given, values = node.integers("axes"), node.values()
     if len(given) not in (1, 2):
         raise node.malformed(f"has the axes {given}")
@@ -141,7 +142,8 @@ def dot(importer: Importer, node: Layer) -> SSAValue:
 
 @op(*_REDUCED)
 def reduction(importer: Importer, node: Layer) -> SSAValue:
-    """Means are of floats; any and all of truths; sums and products of integers have at least 32 bits."""
+    """Import a reduction: means are computed in floats, any and all on booleans; sums and products of integers in at
+    least 32 bits."""
     x, name = node.x, node.operation
     x = importer.real(x) if name == "Mean" else truths(importer, x) if name in ("Any", "All") else x
     if node.entry("dtype") is not None:
@@ -175,7 +177,7 @@ def reduction_of_floats(importer: Importer, node: Layer) -> SSAValue:
 
 @op("Argmax", "Argmin")
 def position(importer: Importer, node: Layer) -> SSAValue:
-    """The first of equal ones; of the flat tensor without an axis."""
+    """Import Argmax and Argmin: the first of equal elements; without an axis, of the flattened tensor."""
     x, kind = node.x, relay.ArgmaxOp if node.operation == "Argmax" else relay.ArgminOp
     if node.entry("axis") is None:
         node.refuse({"keepdims": False})
@@ -185,7 +187,7 @@ def position(importer: Importer, node: Layer) -> SSAValue:
 
 @op("Cumsum", "Cumprod")
 def cumulative(importer: Importer, node: Layer) -> SSAValue:
-    """Of the flat tensor without an axis."""
+    """Import Cumsum and Cumprod; without an axis, of the flattened tensor."""
     kind = relay.CumsumOp if node.operation == "Cumsum" else relay.CumprodOp
     x, axis = or_flat(importer, node, node.x)
     x = importer.cast(x, element_type(node.dtype(importer.dtype(x))))

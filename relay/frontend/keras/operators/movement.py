@@ -1,4 +1,4 @@
-"""Layers and operations that move elements. Source: keras/src/layers/reshaping, keras/src/ops/numpy.py."""
+"""Imports layers and operations that move elements. Source: keras/src/layers/reshaping, keras/src/ops/numpy.py."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from relay.frontend.keras.table import TABLE, layer, op
 
 @layer("Flatten")
 def flatten(importer: Importer, node: Layer) -> SSAValue:
-    """All but the batch as one axis, channels last."""
+    """Import Flatten: all axes except the batch become one, with channels last."""
     x, last = node.value(), node.last
     rank = importer.rank(x)
     x = x if last or rank < 3 else importer.reordered(x, lambda array: np.moveaxis(array, 1, -1))
@@ -29,7 +29,7 @@ def flatten(importer: Importer, node: Layer) -> SSAValue:
 
 @layer("Reshape")
 def reshape(importer: Importer, node: Layer) -> SSAValue:
-    """Each index of the first axis by itself."""
+    """Import Reshape, which keeps the first axis."""
     x, target = node.value(), node.integers("target_shape")
     first, *dims = importer.shape(x)
     if -1 in target:
@@ -80,7 +80,7 @@ def pad(importer: Importer, node: Layer) -> SSAValue:
 
 
 def _operands(importer: Importer, node: Layer, name: str = "xs") -> list[SSAValue]:
-    """A list of tensors, among them perhaps constants."""
+    """The operands of a list of tensors, some of which may be constants."""
     given = node.argument(0, name)
     if not is_list(given) or not given:
         raise node.malformed("has no list of tensors")
@@ -99,7 +99,7 @@ def stack(importer: Importer, node: Layer) -> SSAValue:
 
 @op("Split")
 def split(importer: Importer, node: Layer) -> list[SSAValue]:
-    """At places, or into equal parts."""
+    """Import Split: at given indices, or into equal parts."""
     x, given, axis = node.x, node.entry("indices_or_sections"), node.along(node.x, 0)
     (size,) = importer.static(x, [axis])
     if isinstance(given, int) and (given < 1 or size % given):
@@ -124,7 +124,7 @@ def tile(importer: Importer, node: Layer) -> SSAValue:
 
 
 def or_flat(importer: Importer, node: Layer, x: SSAValue) -> tuple[SSAValue, int]:
-    """A tensor and an axis of it; without an axis all elements as one."""
+    """A tensor and the axis that the operation names; without an axis, the flattened tensor and axis 0."""
     x = importer.shaped(x, [-1]) if node.entry("axis") is None else x
     return x, node.along(x, 0)
 
@@ -160,7 +160,7 @@ def one_hot(importer: Importer, node: Layer) -> SSAValue:
 
 @op("GetItem")
 def get_item(importer: Importer, node: Layer) -> SSAValue:
-    """Basic indexing: numbers, slices, new axes and dots."""
+    """Import GetItem: basic indexing with integers, slices, new axes and ellipses."""
     x, given = node.x, node.argument(1, "key")
     keys = list(given) if is_list(given) else [given]
     if any(is_value(each) or is_list(each) or is_array(each) or isinstance(each, bool) for each in keys):
@@ -182,7 +182,7 @@ def get_item(importer: Importer, node: Layer) -> SSAValue:
 
 
 def _bound(importer: Importer, node: Layer, x: SSAValue, axis: int, key: object) -> tuple[int, int, int]:
-    """Begin, end and step along an axis."""
+    """The begin, end and step of a slice along an axis."""
     (size,) = importer.static(x, [axis])
     if isinstance(key, slice):
         begin, end, step = key.indices(size)
@@ -193,7 +193,7 @@ def _bound(importer: Importer, node: Layer, x: SSAValue, axis: int, key: object)
 
 
 def like(importer: Importer, node: Layer) -> SSAValue:
-    """A tensor of the shape, and of the element type that is given."""
+    """A tensor's shape filled with a number, with the element type that is given."""
     return importer.cast(node.x, element_type(node.dtype(importer.dtype(node.x))))
 
 

@@ -1,4 +1,4 @@
-"""Layers of networks: convolutions, pools, paddings, resized images, normalizations, layers that scale their input.
+"""Imports layers of networks: convolutions, pools, paddings, resizing, normalizations, layers that scale their input.
 
 Source: keras/src/layers, backend/jax/nn.py.
 """
@@ -24,11 +24,11 @@ from relay.frontend.keras.table import TABLE, layer, op
 
 Weights = dict[str, Array]
 Window = tuple[list[int], list[int], list[tuple[int, int]]]
-"""Strides, dilations, and padding before and after, of each spatial axis."""
+"""Strides, dilations, and padding before and after, for each spatial axis."""
 
 
 def _spatial(importer: Importer, node: Layer, value: SSAValue) -> list[int]:
-    """The axes between batch and channels."""
+    """The spatial axes: those between batch and channels, in either layout."""
     count = importer.rank(value) - 2
     if count not in SPATIAL:
         raise node.malformed(f"takes {value.type}, which has {count} spatial axes")
@@ -36,7 +36,7 @@ def _spatial(importer: Importer, node: Layer, value: SSAValue) -> list[int]:
 
 
 def _window(importer: Importer, node: Layer, x: SSAValue, cells: Sequence[int], pools: bool = False) -> Window:
-    """Those of a kernel of so many cells. A pool window on by whole windows unless strides are given."""
+    """The window of a kernel with this many cells; a pool's strides are the pool size unless they are given."""
     axes = _spatial(importer, node, x)
     cells, count = cells[: len(axes)], len(axes)
     whole = pools and node.entry("strides") is None
@@ -54,7 +54,7 @@ def _window(importer: Importer, node: Layer, x: SSAValue, cells: Sequence[int], 
 
 
 def _kernel(importer: Importer, node: Layer, name: str, kernel: Array) -> SSAValue:
-    """A kernel [spatial axes, in, out] with `out` first, and `in` where the data has its channels."""
+    """A kernel [spatial axes, in, out] transposed to have `out` first, and `in` where the data has its channels."""
     *spatial, inner, out = range(kernel.ndim)
     order = (out, *spatial, inner) if node.last else (out, inner, *spatial)
     return importer.weight(node, name, np.ascontiguousarray(kernel.transpose(order)))
@@ -67,7 +67,7 @@ def _convolved(importer: Importer, node: Layer, x: SSAValue, kernels: Weights) -
 
 
 def _depthwise(importer: Importer, node: Layer, x: SSAValue, kernels: Weights) -> SSAValue:
-    """Each channel by itself, with a kernel [spatial axes, channels, multiplier]."""
+    """A depthwise convolution with a kernel [spatial axes, channels, multiplier]."""
     name, kernel = next(iter(kernels.items()))
     *cells, channels, multiplier = kernel.shape
     strides, dilations, padding = window = _window(importer, node, x, cells)
@@ -80,7 +80,7 @@ def _depthwise(importer: Importer, node: Layer, x: SSAValue, kernels: Weights) -
 
 
 def _separable(importer: Importer, node: Layer, x: SSAValue, kernels: Weights) -> SSAValue:
-    """Each channel by itself, and then all channels of each position."""
+    """A separable convolution: depthwise, followed by a pointwise one."""
     found = _depthwise(importer, node, x, kernels)
     value = _kernel(importer, node, "pointwise_kernel", kernels["pointwise_kernel"])
     ones = [1] * len(_spatial(importer, node, found))
@@ -88,7 +88,8 @@ def _separable(importer: Importer, node: Layer, x: SSAValue, kernels: Weights) -
 
 
 def _transposed(importer: Importer, node: Layer, x: SSAValue, kernels: Weights) -> SSAValue:
-    """What `valid` leaves out of a stride is 0; `same` gives `size * stride` positions."""
+    """A transposed convolution; with padding `valid` positions that no window covers are 0, with `same` there are `size
+    * stride` positions."""
     kernel = kernels["kernel"]
     count = len(_spatial(importer, node, x))
     strides, dilations = node.each("strides", count, 1), node.each("dilation_rate", count, 1)
@@ -118,7 +119,7 @@ _CONVOLUTIONS: dict[str, Callable[[Importer, Layer, SSAValue, Weights], SSAValue
 
 @layer(*_CONVOLUTIONS)
 def convolution(importer: Importer, node: Layer) -> SSAValue:
-    """The products, the bias, and the activation."""
+    """Import a convolution layer: products, bias and activation."""
     names = ["depthwise_kernel", "pointwise_kernel"] if node.kind.startswith("Separable") else ["kernel"]
     weights = node.weights(*names, *["bias"] * node.flag("use_bias", True))
     bias = weights.pop("bias", None)
@@ -132,7 +133,7 @@ def convolution(importer: Importer, node: Layer) -> SSAValue:
 @layer(*(f"{place}{kind}Pooling{n}D" for place in ("", "Global", "Adaptive") for kind in ("Max", "Average")
          for n in SPATIAL))  # fmt: skip
 def pool(importer: Importer, node: Layer) -> SSAValue:
-    """Of windows, of all, or of so many parts; averages are of the elements that lie inside the image."""
+    """Import a pooling layer: over windows, globally, or adaptively; averages only count elements inside the image."""
     largest = "Max" in node.kind
     x = node.value() if largest else importer.real(node.value())
     axes = _spatial(importer, node, x)
@@ -163,7 +164,7 @@ def _resized(importer: Importer, node: Layer, x: SSAValue, sizes: Sequence[int])
 
 @layer("UpSampling1D", "UpSampling2D", "UpSampling3D")
 def upsampling(importer: Importer, node: Layer) -> SSAValue:
-    """Each element as often as the factors say, or interpolated between them."""
+    """Import UpSampling: elements repeated by the factors, or interpolated."""
     x = node.value()
     axes = _spatial(importer, node, x)
     factors = node.each("size", len(axes))
@@ -177,7 +178,7 @@ def upsampling(importer: Importer, node: Layer) -> SSAValue:
 
 @layer("Resizing")
 def resizing(importer: Importer, node: Layer) -> SSAValue:
-    """Of integers, the nearest ones of their type."""
+    """Import Resizing; integer images are rounded back to their type."""
     node.refuse({"crop_to_aspect_ratio": False, "pad_to_aspect_ratio": False, "antialias": False})
     x = node.value()
     found = _resized(importer, node, importer.real(x), [node.integer("height"), node.integer("width")])
@@ -201,7 +202,7 @@ def center_crop(importer: Importer, node: Layer) -> SSAValue:
 
 @layer(*(f"{kind}{n}D" for kind in ("ZeroPadding", "Cropping") for n in SPATIAL))
 def sides(importer: Importer, node: Layer) -> SSAValue:
-    """Zeros at the ends of each spatial axis, or elements that are cut off there."""
+    """Import ZeroPadding and Cropping of the spatial axes."""
     x, name = node.value(), "padding" if node.kind.startswith("Zero") else "cropping"
     axes, given = _spatial(importer, node, x), node.entry(name)
     rows = [given] * len(axes) if isinstance(given, int) or len(axes) == 1 else given
@@ -222,7 +223,7 @@ def sides(importer: Importer, node: Layer) -> SSAValue:
 
 
 def _vectors(importer: Importer, node: Layer, shape: Sequence[int], *statistics: str) -> list[SSAValue]:
-    """Factor and summand, constants where they are left out, and the statistics."""
+    """The scale and offset vectors (constants if they are absent), and the statistics."""
     own = ["gamma"] * node.flag("scale", True) + ["beta"] * node.flag("center", True)
     weights = node.weights(*own, *statistics)
     missing = {"gamma": np.ones(shape, np.float32), "beta": np.zeros(shape, np.float32)}
@@ -231,12 +232,13 @@ def _vectors(importer: Importer, node: Layer, shape: Sequence[int], *statistics:
 
 @layer("BatchNormalization", "GroupNormalization")
 def of_channels(importer: Importer, node: Layer) -> SSAValue:
-    """By the mean and variance of the training; or those of groups of channels, -1 is each channel by itself."""
+    """Import BatchNormalization by the trained mean and variance, or GroupNormalization by those of channel groups (-1:
+    each channel)."""
     x, axis = node.value(), node.along(node.value(), -1)
     channels, kept = importer.static(x, [axis]), {"axis": axis, "epsilon": node.real("epsilon", 1e-3)}
     if node.kind == "BatchNormalization":
         names = ["moving_mean", "moving_variance"]
-        renorm = ["moving_stddev", "renorm_mean", "renorm_stddev"] * node.flag("renorm")  # for training
+        renorm = ["moving_stddev", "renorm_mean", "renorm_stddev"] * node.flag("renorm")  # only needed for training
         vectors = _vectors(importer, node, channels, *names, *renorm)
         return importer.call(relay.BatchNormOp, importer.real(x), *vectors[:4], **kept)
     groups = node.integer("groups", 32)
@@ -256,7 +258,7 @@ def layer_normalization(importer: Importer, node: Layer) -> SSAValue:
 @layer("RMSNormalization")
 @op("RMSNorm", "RmsNormalization")
 def rms(importer: Importer, node: Layer) -> SSAValue:
-    """A factor for each element of the last axis is the op's; others are multiplied behind it."""
+    """Import RMSNormalization; a scale along the last axis is part of the op, any other is multiplied afterwards."""
     x = importer.real(node.x)
     axes = sorted(node.axes(x, -1))
     sizes, own = importer.static(x, axes), node.kind == "RMSNormalization"
@@ -271,14 +273,14 @@ def rms(importer: Importer, node: Layer) -> SSAValue:
 @layer("UnitNormalization")
 @op("Normalize")
 def normalize(importer: Importer, node: Layer) -> SSAValue:
-    """Divided by the root of the sum of squares, which is at least epsilon."""
+    """Import UnitNormalization: divide by the square root of the sum of squares, which is at least epsilon."""
     node.refuse({"order": 2})
     x = importer.real(node.x)
     return importer.call(relay.L2NormalizeOp, x, axis=node.axes(x, -1), eps=node.real("epsilon", 1e-12) ** 2)
 
 
 def _numbers(node: Layer, name: str) -> Array:
-    """A number, or numbers side by side."""
+    """A configuration entry that is a number or a list of numbers, as an array."""
     given = node.entry(name)
     if not isinstance(given, int | float) and not is_list(given):
         raise node.malformed(f"{name} is {str(given)[:80]}, no number")
@@ -295,12 +297,13 @@ def rescaling(importer: Importer, node: Layer) -> SSAValue:
 TABLE["LayerScale"] = lambda importer, node: importer.call(
     relay.MultiplyOp, node.value(), importer.weight(node, "gamma", node.weights("gamma")["gamma"])
 )
-"""A factor for each channel, the last axis. Source: keras/src/applications/convnext.py."""
+"""Import LayerScale: a factor for each channel, the last axis. Source: keras/src/applications/convnext.py."""
 
 
 @layer("Normalization")
 def normalization(importer: Importer, node: Layer) -> SSAValue:
-    """`(x - mean) / max(sqrt(variance), 1e-7)`, of statistics that are given or were adapted."""
+    """Import Normalization: `(x - mean) / max(sqrt(variance), 1e-7)`, with statistics that are given or were
+    adapted."""
     x = importer.real(node.value())
     axes = [] if node.entry("axis") is None else node.axes(x)
     names = ("mean", "variance")

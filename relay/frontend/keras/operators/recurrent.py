@@ -1,4 +1,4 @@
-"""LSTM, GRU and simple recurrent layers, step after step, and wrappers of layers. Source: keras/src/layers/rnn."""
+"""Imports LSTM, GRU and simple recurrent layers, unrolled, and wrappers of layers. Source: keras/src/layers/rnn."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STATES = {"LSTM": 2, "GRU": 1, "SimpleRNN": 1}
 
 
 def _step(importer: Importer, node: Layer, weights: dict[str, SSAValue]) -> Callable[[SSAValue, States], States]:
-    """The new states, of a row of the products with the input, biases added, and the states before."""
+    """A function from a row of input products, with biases added, and the previous states to the new states."""
     kernel, bias = weights["recurrent_kernel"], weights.get("recurrent_bias")
     units, after = importer.shape(kernel)[0], node.flag("reset_after", True)
 
@@ -38,7 +38,7 @@ def _step(importer: Importer, node: Layer, weights: dict[str, SSAValue]) -> Call
         return [gate(o) * gate(carry, "activation"), carry]
 
     def gru(row: SSAValue, states: States) -> States:
-        """The bias of the product with the state counts only where the state is reset after it."""
+        """One step of GRU; the recurrent bias is only used if the reset gate is applied after the product."""
         (h,) = states
         z, r, new = gates(importer, row, 3)
         inner = importer.add(times(h, kernel if after else importer.slice(kernel, {1: (0, 2 * units)})), bias)
@@ -57,13 +57,13 @@ def _step(importer: Importer, node: Layer, weights: dict[str, SSAValue]) -> Call
 
 @layer("LSTM", "GRU", "SimpleRNN")
 def recurrent(importer: Importer, node: Layer) -> list[SSAValue]:
-    """The outputs, or the last one, and the last states if they are asked for."""
+    """Import a recurrent layer: all outputs or the last one, and the last states if they are requested."""
     node.refuse({"stateful": False})
     x = importer.real(node.value(0, "sequences"))
     batch, steps, _ = importer.static(x)
     names = ("kernel", "recurrent_kernel", *["bias"] * node.flag("use_bias", True))
     arrays, count = node.inner(node.kind, "cell", {}).weights(*names), _STATES[node.kind]
-    if "bias" in arrays and arrays["bias"].ndim == 2:  # of a GRU that resets after the product: one of each product
+    if "bias" in arrays and arrays["bias"].ndim == 2:  # a GRU with reset_after has separate biases for both products
         arrays["bias"], arrays["recurrent_bias"] = arrays["bias"]
     weights = {name: importer.weight(node, name, each) for name, each in arrays.items()}
     rows = importer.call(relay.MatmulOp, importer.rows(x), weights["kernel"], out_dtype=f32)
@@ -89,7 +89,7 @@ _MERGES: dict[str, Callable[[Scalar, Scalar], Scalar]] = {
 
 @layer("Bidirectional")
 def bidirectional(importer: Importer, node: Layer) -> list[SSAValue]:
-    """A layer from the first step on, and another from the last one on, side by side or added up."""
+    """Import Bidirectional: a forward and a backward layer, whose outputs are merged."""
     x, given = node.value(), values_in(node.argument(1, "initial_state"))
     half = len(given) // 2
     ways: list[list[SSAValue]] = []
@@ -111,7 +111,7 @@ def bidirectional(importer: Importer, node: Layer) -> list[SSAValue]:
 
 @layer("TimeDistributed")
 def time_distributed(importer: Importer, node: Layer) -> SSAValue:
-    """The layer, or model, for all steps as one batch."""
+    """Import TimeDistributed: apply the layer or model to all steps as one batch."""
     x = node.value()
     batch, *dims = importer.shape(x)
     steps, *rest = importer.static(x, range(1, len(dims) + 1))

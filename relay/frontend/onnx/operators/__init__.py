@@ -1,4 +1,4 @@
-"""The rows of the table of operators, each in the file of its kind."""
+"""The rows of the table of ONNX operators, one module per kind."""
 
 from relay.frontend.onnx.operators import (
     attention,

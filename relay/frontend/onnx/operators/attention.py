@@ -1,4 +1,4 @@
-"""Attention, rotary embeddings and RMS normalization of ONNX itself, as whole ops."""
+"""Imports ONNX's attention, rotary embeddings and RMS normalization as whole ops."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.table import op
 
 KNOWN = frozenset(("scale", "softcap", "is_causal", "q_num_heads", "kv_num_heads", "softmax_precision"))
-"""Attributes of Attention that relay.nn.attention has; precision is that of float32 anyway."""
+"""Attributes of Attention that relay.nn.attention supports; `softmax_precision` is that of float32 in any case."""
 HALVES = Float16Type | BFloat16Type
 
 
 @op("RMSNormalization")
 def rms_norm(importer: Importer, node: Node) -> SSAValue:
-    """Over several axes, rows of all of them; halves are normalized in float32 and scaled in their own type."""
+    """Import RMSNormalization; several axes are normalized as one, and f16 data is normalized in float32 and scaled in
+    its own type."""
     x, scale, dims = node.input(0), node.input(1), node.shape(0)
     axis, narrow = node.axis(node.integer("axis", -1), len(dims)), importer.element(x)
     if DYNAMIC in dims[axis:]:
@@ -42,7 +43,8 @@ def rms_norm(importer: Importer, node: Node) -> SSAValue:
 
 @op("RotaryEmbedding")
 def rotary_embedding(importer: Importer, node: Node) -> SSAValue:
-    """Of [batch, heads, rows, size], or of [batch, rows, heads * size], which turns without being transposed."""
+    """Import RotaryEmbedding of [batch, heads, rows, size], or of [batch, rows, heads * size], which is rotated without
+    a transposition."""
     x, dims = node.input(0), node.static(0)
     cos, sin = (node.input(number) for number in (1, 2))
     if (places := node.optional(3)) is not None:
@@ -65,8 +67,8 @@ def rotary_embedding(importer: Importer, node: Node) -> SSAValue:
 
 @op("Attention")
 def attention(importer: Importer, node: Node) -> list[SSAValue]:
-    """Of float32, where the scores are no result; other cases are what ONNX's body of the operator says. The keys and
-    values of the past go before the others, and are results."""
+    """Import Attention of float32 if the scores are no result; other cases use ONNX's body of the operator. Past keys
+    and values are prepended to the others, and the concatenations are results."""
     mask, past = node.optional(3), node.optional(4)
     real = isinstance(importer.element(node.input(0)), Float32Type)
     if not real or node.wants(3) or node.optional(6) is not None or not KNOWN.issuperset(node.attributes):

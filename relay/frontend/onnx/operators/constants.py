@@ -1,4 +1,4 @@
-"""Constants, shapes as numbers, casts, and operators that give their input back."""
+"""Imports constants, shapes, casts, and operators that return their input."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from relay.frontend.onnx.table import op
 
 @op("Constant")
 def constant(importer: Importer, node: Node) -> SSAValue:
-    """One attribute of six forms."""
+    """Import Constant, whose value is in one of six attributes."""
     name = node.outputs[0]
     for key, kind in (("value", Kind.TENSOR), ("sparse_value", Kind.SPARSE_TENSOR)):
         if (found := node.attributes.get(key)) is not None and found.type == kind:
@@ -52,7 +52,7 @@ def _dense(importer: Importer, node: Node, sparse: onnx.SparseTensorProto) -> Ar
 
 @op("Identity", "Dropout")
 def identity(importer: Importer, node: Node) -> list[SSAValue]:
-    """Dropout as it is when not training, with a mask of all."""
+    """Import Identity, and Dropout at inference, whose mask is all true."""
     if node.kind == "Dropout" and node.optional(2) is not None and node.scalar(2):
         raise node.unsupported("is in training mode", "export the model for inference")
     found = [node.input(0)]
@@ -94,7 +94,7 @@ def cast_like(importer: Importer, node: Node) -> SSAValue:
 
 
 def _cast(importer: Importer, node: Node, number: int) -> SSAValue:
-    """Floats of 8 bits saturate unless the node says not to."""
+    """Cast the input to the type with this number; 8-bit floats saturate unless the node's attribute says otherwise."""
     data, element = node.input(0), importer.element_of(number, node)
     saturates = is_float(element) and bits_of(element) <= 8 and node.integer("saturate", 1)
     if importer.element(data) == element:

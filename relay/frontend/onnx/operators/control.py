@@ -1,4 +1,4 @@
-"""If, Loop and Scan, whose subgraphs are put in their places or become the blocks of `scf.if` and `scf.while`."""
+"""Imports If, Loop and Scan, whose subgraphs are inlined or become the blocks of `scf.if` and `scf.while`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.table import op
 
 MOST_TURNS = 4096
-"""Turns of a loop that are written one after the other."""
+"""The maximum number of loop iterations that are unrolled."""
 
 
 @op("If")
 def conditional(importer: Importer, node: Node) -> list[SSAValue]:
-    """The branch that a known condition names, else both, which must give the same types."""
+    """Import If: the branch that a known condition selects, or both, which must then have the same types."""
     known = known_truth(importer, node.input(0))
     if known is not None:
         graph = node.graph("then_branch" if known else "else_branch")
@@ -33,7 +33,8 @@ def conditional(importer: Importer, node: Node) -> list[SSAValue]:
 
 @op("Loop")
 def loop(importer: Importer, node: Node) -> list[SSAValue]:
-    """Turn after turn where their number is known, and nothing but it ends the loop; else `scf.while`."""
+    """Import Loop: unrolled if the number of iterations is known and nothing else ends the loop; else as
+    `scf.while`."""
     count, start = (None if node.optional(n) is None else importer.known(node.input(n)) for n in (0, 1))
     go = True if node.optional(1) is None else None if start is None else bool(start.reshape(-1)[0])
     limited = node.optional(0) is not None
@@ -49,7 +50,7 @@ def loop(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def _unrolled(importer: Importer, node: Node, go: bool, most: int, states: Sequence[SSAValue]) -> list[SSAValue] | None:
-    """The turns one after the other; None where a value decides whether there is a next one."""
+    """The unrolled iterations; None if a run-time value decides whether there is a next one."""
     graph, values = node.graph("body"), list(states)
     rows: list[list[SSAValue]] = [[] for _ in graph.output[1 + len(states) :]]
     turn = 0
@@ -65,7 +66,7 @@ def _unrolled(importer: Importer, node: Node, go: bool, most: int, states: Seque
         known = known_truth(importer, condition)
         same_types = [v.type for v in values] == [v.type for v in states]
         if known is None and turn < most or not rows and turn == 1 and same_types and most > 16:
-            return None  # what was built is dead, and swept with all that is
+            return None  # the ops built so far are unused, and removed as dead code
         go = bool(known)
     if not turn and rows:
         raise node.unsupported("takes no turn and collects results, whose sizes are not known")
@@ -73,13 +74,13 @@ def _unrolled(importer: Importer, node: Node, go: bool, most: int, states: Seque
 
 
 def _stacked(importer: Importer, rows: Sequence[SSAValue], axis: int) -> SSAValue:
-    """Values of one shape along a new axis."""
+    """Values of one shape stacked along a new axis."""
     expanded = [importer.call(relay.ExpandDimsOp, row, axis=axis) for row in rows]
     return importer.concatenate(expanded, axis)
 
 
 def _while(importer: Importer, node: Node, states: Sequence[SSAValue]) -> list[SSAValue]:
-    """The number of the turn, the condition and the states are carried."""
+    """The loop as `scf.while`, which carries the iteration index, the condition and the states."""
     yes = importer.unnamed(np.asarray(True))
     go = yes if node.optional(1) is None else importer.reshape(node.input(1), ())
     carried = [importer.unnamed(np.asarray(0, np.int64)), go, *states]
@@ -106,7 +107,7 @@ def _while(importer: Importer, node: Node, states: Sequence[SSAValue]) -> list[S
 
 @op("Scan", since=9)
 def scan(importer: Importer, node: Node) -> list[SSAValue]:
-    """The body once for each position along the scanned axes."""
+    """Import Scan: the body is unrolled for each position along the scanned axes."""
     graph, count = node.graph("body"), node.integer("num_scan_inputs")
     states, scanned = node.inputs()[:-count], node.inputs()[-count:]
     results = len(graph.output) - len(states)

@@ -1,4 +1,4 @@
-"""Elementwise operators: functions, arithmetic, comparisons, logic, bits, activations."""
+"""Imports elementwise operators: functions, arithmetic, comparisons, logic, bitwise operators, activations."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def unary(importer: Importer, node: Node) -> SSAValue:
 
 @op("Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Sub", "Xor")
 def broadcast_binary(importer: Importer, node: Node) -> SSAValue:
-    """Until version 6: `broadcast` aligns the second operand's axes with those of the first from `axis` on."""
+    """Import binary operators of versions up to 6, whose attribute `broadcast` aligns the second operand's axes with
+    those of the first from `axis` on."""
     first, second = node.input(0), node.input(1)
     if node.has("axis") and node.flag("broadcast"):
         axis, rank = node.axis(node.integer("axis"), node.rank(0)), node.rank(0)
@@ -56,7 +57,7 @@ def binary(importer: Importer, node: Node) -> SSAValue:
 
 @op(*_CHAINS)
 def chain(importer: Importer, node: Node) -> SSAValue:
-    """One operand after the other; Mean divides by their number."""
+    """Import an operator with any number of operands, combined one after the other; Mean divides by their number."""
     found = reduce(lambda a, b: importer.call(_CHAINS[node.kind], a, b), node.inputs())
     if node.kind != "Mean":
         return found
@@ -65,7 +66,7 @@ def chain(importer: Importer, node: Node) -> SSAValue:
 
 @op("Pow")
 def power(importer: Importer, node: Node) -> SSAValue:
-    """In the base's type; integers to float exponents in that of the exponent."""
+    """Import Pow, computed in the base's type; integer bases with float exponents in the exponent's type."""
     base, exponent = node.input(0), node.input(1)
     element = importer.element(base)
     if not importer.is_float(base) and importer.is_float(exponent):
@@ -82,7 +83,7 @@ def power(importer: Importer, node: Node) -> SSAValue:
 
 @op("Mod")
 def modulo(importer: Importer, node: Node) -> SSAValue:
-    """The sign of the divisor, or with `fmod` of the dividend."""
+    """Import Mod, whose result has the sign of the divisor, or with `fmod` that of the dividend."""
     kind = relay.ModOp if node.flag("fmod") else relay.FloorModOp
     return importer.call(kind, node.input(0), node.input(1))
 
@@ -115,7 +116,8 @@ def is_infinite(importer: Importer, node: Node) -> SSAValue:
 
 @op("BitShift")
 def bit_shift(importer: Importer, node: Node) -> SSAValue:
-    """Zeros, or the sign, where the shift, as a number without sign, is not less than the number of bits."""
+    """Import BitShift; if the shift, as an unsigned number, is at least the number of bits, the result is all zeros or
+    all sign bits."""
     kind = relay.LeftShiftOp if node.one_of("direction", ("LEFT", "RIGHT")) == "LEFT" else relay.RightShiftOp
     value, amount = node.input(0), node.input(1)
     bits = 8 * importer.dtype(value).itemsize
@@ -141,7 +143,7 @@ def clip_by_attributes(importer: Importer, node: Node) -> SSAValue:
 
 @op("Clip", since=11)
 def clip(importer: Importer, node: Node) -> SSAValue:
-    """Bounds that are known are properties."""
+    """Import Clip; constant bounds become properties."""
     x, low, high = node.input(0), node.optional(1), node.optional(2)
     numbers = [None if each is None else importer.known(each) for each in (low, high)]
     if all(each is not None and each.size == 1 for each in numbers) and importer.dtype(x).isbuiltin == 1:
@@ -158,7 +160,7 @@ def leaky_relu(importer: Importer, node: Node) -> SSAValue:
 
 @op("PRelu")
 def prelu(importer: Importer, node: Node) -> SSAValue:
-    """A slope per channel is one op; any other is written out."""
+    """Import PRelu; a slope per channel becomes one op, any other is expanded."""
     x, slope = node.input(0), node.input(1)
     dims = importer.shape(slope)
     rank = node.rank(0)
@@ -193,7 +195,7 @@ _FORMULAS: dict[str, Callable[[Scalar, Node], Scalar]] = {
 
 @op(*_FORMULAS)
 def formula(importer: Importer, node: Node) -> SSAValue:
-    """Halves and narrower floats are computed in float32."""
+    """Import an operator by its formula; f16 and narrower floats are computed in float32."""
     x = node.input(0)
     element = importer.element(x)
     narrow = importer.is_float(x) and importer.dtype(x).itemsize < 4

@@ -1,4 +1,4 @@
-"""Operators that read or write at indices."""
+"""Imports operators that read or write at indices."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def gather_elements(importer: Importer, node: Node) -> SSAValue:
 
 @op("GatherND")
 def gather_nd(importer: Importer, node: Node) -> SSAValue:
-    """`batch_dims` leading axes are those of both: their places become coordinates."""
+    """Import GatherND; positions along the first `batch_dims` axes, which data and indices share, become
+    coordinates."""
     batch, index = node.integer("batch_dims", 0), node.static(1) if node.integer("batch_dims", 0) else node.shape(1)
     count = index[-1]
     limits = importer.slice(importer.sizes(node.input(0)), {0: (batch, batch + count)})
@@ -45,7 +46,8 @@ _MODES = {"none": "update", "add": "add", "mul": "mul", "min": "min", "max": "ma
 
 @op("ScatterElements", "Scatter")
 def scatter_elements(importer: Importer, node: Node) -> SSAValue:
-    """Indices that cover the other axes are one op; else each update gets all its coordinates."""
+    """Import ScatterElements; indices that cover the other axes become one op, otherwise each update gets full
+    coordinates."""
     mode = (
         _MODES[node.one_of("reduction", [*_MODES])]
         if node.kind == "ScatterElements" and node.version >= 16
@@ -73,7 +75,8 @@ def scatter_nd(importer: Importer, node: Node) -> SSAValue:
 
 @op("TensorScatter")
 def tensor_scatter(importer: Importer, node: Node) -> SSAValue:
-    """A cache with the update written from each image's position on, circular or linear."""
+    """Import TensorScatter: a cache in which the update is written from each batch entry's position on, circularly or
+    linearly."""
     cache, update = node.static(0), node.static(1)
     axis, mode = node.axis(node.integer("axis", -2), len(cache)), node.one_of("mode", ("linear", "circular"))
     count, size = update[axis], cache[axis]

@@ -1,4 +1,4 @@
-"""Operators that move elements: shapes, slices, joins, paddings, masks, ranges."""
+"""Imports operators that move elements: reshapes, slices, concatenations, paddings, masks, ranges."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from relay.frontend.onnx.table import op
 
 @op("Reshape")
 def reshape(importer: Importer, node: Node) -> SSAValue:
-    """0 keeps the size, unless `allowzero`; -1 is what is left."""
+    """Import Reshape; a size of 0 keeps the input's size, unless `allowzero` is set; -1 is inferred."""
     dims = node.shape(0)
     if node.version >= 5 and node.computed(1):
         zero = BoolAttr.from_bool(node.flag("allowzero"))
@@ -77,14 +77,14 @@ def unsqueeze(importer: Importer, node: Node) -> SSAValue:
 
 @op("Concat")
 def concat(importer: Importer, node: Node) -> SSAValue:
-    """Empty vectors may stand beside tensors of any rank."""
+    """Import Concat; empty vectors are allowed beside tensors of any rank."""
     values = node.inputs()
     return importer.concatenate(values, node.axis(node.integer("axis", 1), node.rank(0)))
 
 
 @op("Split")
 def split(importer: Importer, node: Node) -> list[SSAValue]:
-    """Parts of the sizes given, or as many as there are outputs, the last one less."""
+    """Import Split: into parts of the given sizes, or into as many parts as there are outputs, the last one smaller."""
     axis = node.axis(node.integer("axis", 0), node.rank(0))
     sizes = node.listed("split", 1)
     size = node.shape(0)[axis]
@@ -140,7 +140,7 @@ def _sliced(
 
 
 def _sliced_by_values(importer: Importer, node: Node) -> SSAValue:
-    """Numbers as Python's slices, which ONNX's are: those outside are clamped."""
+    """Import Slice with bounds computed at run time, which are clamped as in Python."""
     begin, end = (node.vector(number) for number in (1, 2))
     (count,) = node.shape(1, 1)
     steps = importer.unnamed(np.ones(count, np.int64)) if node.optional(4) is None else node.vector(4)
@@ -150,7 +150,7 @@ def _sliced_by_values(importer: Importer, node: Node) -> SSAValue:
 
 @op("Expand")
 def expand(importer: Importer, node: Node) -> SSAValue:
-    """Both ways: axes of 1 of either side become those of the other."""
+    """Import Expand, which broadcasts in both directions: axes of size 1 of the data or of the shape are expanded."""
     if node.computed(1):
         return importer.call(relay.DynBroadcastToOp, node.input(0), node.vector(1))
     dims, wanted = node.static(0), node.numbers(1)
@@ -185,7 +185,7 @@ def pad(importer: Importer, node: Node) -> SSAValue:
 
 
 def _padded(importer: Importer, node: Node, widths: tuple[int, ...], axes: Sequence[int], fill: float) -> SSAValue:
-    """Negative widths cut; all modes but `constant` take elements of the data along each axis."""
+    """The padded input; negative widths crop, all modes but `constant` take elements of the data along each axis."""
     mode = node.one_of("mode", ("constant", *_PADDINGS))
     if len(widths) != 2 * len(axes):
         raise node.malformed(f"has {len(widths)} pads for {len(axes)} axes")
@@ -252,7 +252,7 @@ def range_(importer: Importer, node: Node) -> SSAValue:
 
 @op("OneHot")
 def one_hot(importer: Importer, node: Node) -> SSAValue:
-    """Negative indices count from the end; others outside give only `off`."""
+    """Import OneHot; negative indices count from the end; for indices out of range all elements are `off`."""
     depth, values = int(node.scalar(1)), node.input(2)
     indices = importer.cast(node.input(0), i64)
     below = importer.call(relay.LessOp, indices, importer.like(0, indices))

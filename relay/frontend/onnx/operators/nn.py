@@ -1,4 +1,4 @@
-"""Operators of networks: convolutions, pools, norms, softmax, products."""
+"""Imports operators of networks: convolutions, pools, norms, softmax, products."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from relay.frontend.onnx.table import op
 
 
 def spatial(node: Node, number: int = 0) -> int:
-    """The number of spatial axes of an input, 1 to 3."""
+    """The number of spatial axes of an input, 1 to 3. Raises Unsupported for others."""
     count = node.rank(number) - 2
     if count not in SPATIAL:
         raise node.unsupported(f"has {count} spatial axes", "1 to 3 are supported")
@@ -27,7 +27,7 @@ def spatial(node: Node, number: int = 0) -> int:
 
 
 def each(node: Node, name: str, count: int, default: int) -> tuple[int, ...]:
-    """A number for each spatial axis."""
+    """An attribute with an integer for each spatial axis."""
     found = node.integers(name) or (default,) * count
     if len(found) != count or min(found) < 1:
         raise node.malformed(f"the attribute {name} is {list(found)} for {count} spatial axes")
@@ -38,7 +38,7 @@ def pads(
     importer: Importer, node: Node, sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int],
     dilations: Sequence[int],
 ) -> list[tuple[int, int]]:  # fmt: skip
-    """(before, after) of each spatial axis, as `pads` or `auto_pad` says."""
+    """The padding (before, after) of each spatial axis, from `pads` or `auto_pad`."""
     count = len(kernel)
     mode = node.word("auto_pad", "NOTSET")
     if mode in ("SAME_UPPER", "SAME_LOWER"):
@@ -53,7 +53,7 @@ def pads(
 def outside(
     importer: Importer, value: SSAValue, widths: Sequence[tuple[int, int]]
 ) -> tuple[SSAValue, list[tuple[int, int]]]:
-    """Negative pads cut the spatial axes; what is left of the pads."""
+    """The value with its spatial axes cropped by negative widths, and the remaining widths."""
     sizes = importer.shape(value)[2:]
     cut = {
         axis + 2: (max(-before, 0), size - max(-after, 0))
@@ -77,7 +77,7 @@ def convolution(importer: Importer, node: Node) -> SSAValue:
 
 
 def biased(importer: Importer, node: Node, value: SSAValue, number: int = 2) -> SSAValue:
-    """With the vector of an optional input added along the channels."""
+    """The value with the vector of an optional input added along the channels."""
     bias = node.optional(number)
     return value if bias is None else importer.call(relay.BiasAddOp, value, bias, axis=1)
 
@@ -110,7 +110,7 @@ def transposed_convolution(importer: Importer, node: Node) -> SSAValue:
 
 @op("AveragePool", "MaxPool", "LpPool")
 def pool(importer: Importer, node: Node) -> list[SSAValue]:
-    """Mean, largest element or norm of each window."""
+    """Import a pool: the mean, maximum or Lp norm of each window."""
     if node.wants(1):
         raise node.unsupported("gives indices")
     count, value = spatial(node), node.input(0)
@@ -160,8 +160,9 @@ def instance_norm(importer: Importer, node: Node) -> SSAValue:
 
 @op("LayerNormalization")
 def layer_norm(importer: Importer, node: Node) -> list[SSAValue]:
-    """As ONNX Runtime's kernel: the mean is subtracted before squares are taken. The body that ONNX gives the operator
-    takes `E[x^2] - E[x]^2`, which cancels for rows of nearly equal numbers, to NaN where all are equal."""
+    """Import LayerNormalization, computed as in ONNX Runtime's kernel: the mean is subtracted before squaring. ONNX's
+    body of the operator computes `E[x^2] - E[x]^2`, which cancels for rows of nearly equal elements, to NaN if all are
+    equal."""
     x, gamma, beta = node.input(0), node.input(1), node.optional(2)
     rank, epsilon = importer.rank(x), node.real("epsilon", 1e-5)
     axes = list(range(node.axis(node.integer("axis", -1), rank), rank))
@@ -201,7 +202,7 @@ def lp_normalization(importer: Importer, node: Node) -> SSAValue:
 
 @op("Softmax", "LogSoftmax", "Hardmax")
 def flat_softmax(importer: Importer, node: Node) -> SSAValue:
-    """Until version 12: all axes from `axis` on are one."""
+    """Import softmaxes of versions up to 12, for which all axes from `axis` on are one."""
     dims = node.static(0)
     axis = node.axis(node.integer("axis", 1), len(dims)) if dims else 0
     flat = importer.reshape(node.input(0), [prod(dims[:axis]), prod(dims[axis:])])
@@ -233,7 +234,7 @@ def matmul(importer: Importer, node: Node) -> SSAValue:
 
 @op("Gemm")
 def gemm(importer: Importer, node: Node) -> SSAValue:
-    """`alpha * a @ b + beta * c`."""
+    """Import Gemm: `alpha * a @ b + beta * c`."""
     a, b, c = node.input(0), node.input(1), node.optional(2)
     turned = {f"transpose_{letter}": node.flag(f"trans{letter.upper()}") for letter in "ab"}
     narrow = None if turned["transpose_a"] else importer.of_few_bits(a, b, turned["transpose_b"])

@@ -1,4 +1,4 @@
-"""Operators that ONNX Runtime writes into the files that it has optimised, as compositions of simpler ones."""
+"""Imports operators that ONNX Runtime writes into optimized files, as compositions of simpler ones."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ _ACTIVATIONS: dict[str, tuple[str, ...]] = {
     "Selu": ("alpha", "gamma"), "Sigmoid": (), "Softplus": (), "Softsign": (), "Tanh": (),
     "ThresholdedRelu": ("alpha",),
 }  # fmt: skip
-"""What may follow a convolution or product in one node, and the attributes that its parameters are."""
+"""The functions that may follow a convolution or product in one node, with the attributes that their parameters
+become."""
 
 
 def _activated(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
-    """With the function applied that the attribute `activation` names."""
+    """The value after the function that the attribute `activation` names."""
     kind, given = node.word("activation"), node.reals("activation_params") or ()
     if kind == "Clip" and len(given) == 2:
         return importer.clip(value, *given)
@@ -41,7 +42,7 @@ def _activated(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
 
 @op("FusedConv", domain=MICROSOFT)
 def convolution(importer: Importer, node: Node) -> SSAValue:
-    """`activation(conv(x, w) + bias + z)`."""
+    """Import FusedConv: `activation(conv(x, w) + bias + z)`."""
     found = plain(importer, node, "Conv", node.values[:3])
     if (summand := node.optional(3)) is not None:
         found = importer.call(relay.AddOp, found, summand)
@@ -55,7 +56,8 @@ def fused_gemm(importer: Importer, node: Node) -> SSAValue:
 
 @op("FusedMatMul", "TransposeMatMul", domain=MICROSOFT)
 def matmul(importer: Importer, node: Node) -> SSAValue:
-    """`alpha * a @ b`; transBatch moves the first axis before the last, trans exchanges the last two."""
+    """Import FusedMatMul: `alpha * a @ b`; transBatch moves the first axis before the last, trans swaps the last
+    two."""
     sides: list[SSAValue] = []
     for number, letter in enumerate("AB"):
         value, rank = node.input(number), node.rank(number)
@@ -70,7 +72,8 @@ def matmul(importer: Importer, node: Node) -> SSAValue:
 
 @op("Gelu", "BiasGelu", "FastGelu", "QuickGelu", domain=MICROSOFT)
 def gelu(importer: Importer, node: Node) -> SSAValue:
-    """Of the sum with a vector where there is one: by erf, FastGelu by tanh, QuickGelu `x * sigmoid(alpha * x)`."""
+    """Import GELU variants, of the sum with a bias vector if there is one: by erf, FastGelu by tanh, QuickGelu as `x *
+    sigmoid(alpha * x)`."""
     x = node.input(0)
     if node.optional(1) is not None:
         x = importer.call(relay.AddOp, x, node.input(1))
@@ -82,7 +85,7 @@ def gelu(importer: Importer, node: Node) -> SSAValue:
 def _normalized(
     importer: Importer, node: Node, x: SSAValue, gamma: SSAValue, beta: SSAValue | None, epsilon: float
 ) -> SSAValue:
-    """Each row by its mean and variance; in the simplified ones by its mean square."""
+    """Each row normalized by its mean and variance; for the simplified operators by its mean square."""
     if "Simplified" in node.kind:
         return importer.call(relay.RmsNormOp, x, gamma, epsilon=node.real("epsilon", epsilon))
     return plain(importer, node, "LayerNormalization", [x, gamma, beta], {"epsilon": node.real("epsilon", epsilon)})
@@ -97,7 +100,8 @@ def simplified_norm(importer: Importer, node: Node) -> SSAValue:
 
 @op("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", domain=MICROSOFT)
 def skip_norm(importer: Importer, node: Node) -> list[SSAValue]:
-    """Of the sum of input, skip and bias, which is the fourth output; nothing reads the two between."""
+    """Import SkipLayerNormalization: normalizes the sum of input, skip and bias, which is the fourth output. The second
+    and third outputs, which only training needs, are not supported."""
     if node.wants(1) or node.wants(2):
         raise node.unsupported("gives mean and deviation, which only training needs")
     total = importer.call(relay.AddOp, node.input(0), node.input(1))
@@ -109,7 +113,8 @@ def skip_norm(importer: Importer, node: Node) -> list[SSAValue]:
 
 @op("EmbedLayerNormalization", domain=MICROSOFT)
 def embedding(importer: Importer, node: Node) -> list[SSAValue]:
-    """The sum of a word's, its position's and its segment's vectors, normalized; lengths by the mask; the sum."""
+    """Import EmbedLayerNormalization: the normalized sum of word, position and segment embeddings; the lengths
+    according to the mask; and the sum."""
     words, mask = node.static(0), node.optional(7)
     positions = node.optional(8)
     if positions is None:
@@ -132,14 +137,14 @@ def _absent(node: Node, *numbers: int) -> None:
 
 
 def _heads(importer: Importer, value: SSAValue, count: int) -> SSAValue:
-    """[batch, rows, count * size] as [batch, count, rows, size]."""
+    """[batch, rows, count * size] transposed to [batch, count, rows, size]."""
     batch, rows, width = importer.shape(value)
     return importer.transpose(importer.reshape(value, [batch, rows, count, width // count]), (0, 2, 1, 3))
 
 
 def _attended(importer: Importer, node: Node, q: SSAValue, k: SSAValue, v: SSAValue, mask: int, bias: int) -> SSAValue:
-    """`softmax(q @ k.T * scale + mask) @ v` of heads, side by side; the inputs `mask`, of keys that count or of pairs,
-    and `bias` may be left out."""
+    """`softmax(q @ k.T * scale + mask) @ v` for heads, concatenated; the inputs with the indices `mask` (of valid keys,
+    or of pairs) and `bias` are optional."""
     batch, count, rows, size = importer.shape(q)
     added: SSAValue | None = node.optional(bias)
     if (given := node.optional(mask)) is not None:
@@ -159,7 +164,7 @@ def _attended(importer: Importer, node: Node, q: SSAValue, k: SSAValue, v: SSAVa
 
 @op("Attention", domain=MICROSOFT)
 def attention(importer: Importer, node: Node) -> SSAValue:
-    """Queries, keys and values are a product of the input with one matrix."""
+    """Import Attention, whose queries, keys and values are the product of the input with one matrix."""
     _absent(node, 4, 6)
     if node.integer("do_rotary", 0):
         raise node.unsupported("turns queries and keys by their position")
@@ -176,7 +181,8 @@ def attention(importer: Importer, node: Node) -> SSAValue:
 
 @op("MultiHeadAttention", domain=MICROSOFT)
 def heads_attention(importer: Importer, node: Node) -> SSAValue:
-    """Of queries, keys and values, with a vector added to all three; keys and values may come as heads."""
+    """Import MultiHeadAttention of queries, keys and values, with an optional bias vector for all three; keys and
+    values may be given per head."""
     _absent(node, 6, 7, 8, 9)
     count, sides = node.integer("num_heads"), [node.input(number) for number in range(3)]
     for number in range(3):
@@ -196,6 +202,6 @@ def heads_attention(importer: Importer, node: Node) -> SSAValue:
 
 @op("NhwcMaxPool", domain=MICROSOFT)
 def pool(importer: Importer, node: Node) -> SSAValue:
-    """Channels last."""
+    """Import NhwcMaxPool, a max pool with channels last."""
     first = channels_first(importer, node.input(0))
     return channels_last(importer, plain(importer, node, "MaxPool", [first]))

@@ -1,4 +1,4 @@
-"""RNN, GRU and LSTM, step after step. Source: ONNX's formulas of the operators."""
+"""Imports RNN, GRU and LSTM, unrolled. Source: ONNX's formulas of the operators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.table import op
 
 MOST = 1 << 30
-"""Numbers of a state that starts at zero."""
+"""The maximum number of elements of a state that starts at zero."""
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 DEFAULTS = {"RNN": ("Tanh",), "GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh", "Tanh")}
 _ALPHA = {"LeakyRelu": 0.01, "HardSigmoid": 0.2}
@@ -36,10 +36,10 @@ _ACTIVATIONS: dict[str, Callable[[Scalar, float, float], Scalar]] = {
 
 
 class Direction:
-    """One direction of a node: its weights, and what a step does."""
+    """One direction of a node: its weights and its step function."""
 
     HIDDEN: ClassVar[int] = 2
-    """The axis of the recurrent weights that holds the hidden state."""
+    """The axis of the recurrent weights that is the hidden state."""
 
     def __init__(self, importer: Importer, node: Node, number: int) -> None:
         self.importer, self.node, self.number, self.kind = importer, node, number, node.kind
@@ -67,11 +67,11 @@ class Direction:
         self.before = bool(node.integer("linear_before_reset", 0)) if node.kind == "GRU" else False
 
     def of(self, value: SSAValue, number: int) -> SSAValue:
-        """The part of a tensor that is this direction's, along the first axis."""
+        """The slice of a tensor that belongs to this direction, along the first axis."""
         return self.importer.row(value, number, 0)
 
     def part(self, value: SSAValue, gate: int) -> Scalar:
-        """The part of a tensor that is a gate's, along the last axis."""
+        """The slice of a tensor that belongs to a gate, along the last axis."""
         axis = self.importer.rank(value) - 1
         bounds = {axis: (gate * self.hidden, (gate + 1) * self.hidden)}
         return Scalar(self.importer, self.importer.slice(value, bounds))
@@ -81,7 +81,7 @@ class Direction:
         return self.importer.call(relay.MatmulOp, a, b, transpose_b=True, out_dtype=self.importer.element(a))
 
     def inputs(self, x: SSAValue) -> SSAValue:
-        """All steps' products with the input, and their biases: [steps * batch, gates * hidden]."""
+        """The products of all steps' inputs with the weights, plus biases: [steps * batch, gates * hidden]."""
         importer = self.importer
         steps, batch, size = importer.shape(x)
         found = self.product(importer.reshape(x, [steps * batch, size]), self.weight)
@@ -98,7 +98,7 @@ class Direction:
         return x.between(-self.clip, self.clip) if self.clip else x
 
     def step(self, given: SSAValue, states: Sequence[Scalar]) -> list[Scalar]:
-        """The new states, of a step's products with the input."""
+        """The new states, from the input products of a step and the previous states."""
         if self.kind == "GRU":
             return [self.gru(given, states[0])]
         hidden = states[0].value
@@ -117,7 +117,7 @@ class Direction:
         return [first(self.clipped(o)) * third(cell), cell]
 
     def gru(self, given: SSAValue, hidden: Scalar) -> Scalar:
-        """`linear_before_reset`: the reset gate is applied behind the product with the state."""
+        """One step of GRU; with `linear_before_reset` the reset gate is applied after the product with the state."""
         importer, size = self.importer, self.hidden
         first, second = self.functions
         rows = [importer.slice(self.recurrent, {0: (g * size, (g + 1) * size)}) for g in range(3)]
@@ -155,7 +155,7 @@ def recurrent(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def in_directions(importer: Importer, node: Node, kind: type[Direction]) -> list[SSAValue]:
-    """All hidden states, the last ones, and the last cells of LSTM; both directions side by side."""
+    """All hidden states, the last ones, and for LSTM the last cell states; both directions concatenated."""
     batch_first = bool(node.integer("layout", 0)) if node.version >= 14 else False
     x = node.input(0)
     if batch_first:
@@ -207,7 +207,7 @@ def _way(
     for step in range(steps):
         new = way.step(importer.slice(inputs, {0: (step * batch, (step + 1) * batch)}), states)
         shown = new[0]
-        if lengths is not None:  # behind the end of a sequence states stay, and outputs are 0
+        if lengths is not None:  # beyond the end of a sequence states stay, and outputs are 0
             inside = importer.call(relay.GreaterOp, importer.reshape(lengths, [batch, 1]), importer.like(step, lengths))
             mask = Scalar(importer, inside)
             shown = mask.choose(new[0], 0.0, new[0])
@@ -219,7 +219,7 @@ def _way(
 
 
 def _turned(importer: Importer, x: SSAValue, lengths: SSAValue | None) -> SSAValue:
-    """The steps the last first, each sequence within its length."""
+    """The input with its steps reversed, each sequence within its length."""
     if lengths is None:
         return importer.call(relay.ReverseOp, x, axis=[0])
     return importer.call(relay.ReverseSequenceOp, x, lengths, seq_axis=0, batch_axis=1)

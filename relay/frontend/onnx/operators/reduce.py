@@ -1,4 +1,4 @@
-"""Reductions, and operators along one axis: extremes, sums so far, the largest elements."""
+"""Imports reductions, and operators along one axis: extremes, cumulative sums, top k."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PLAIN: dict[str, type[TensorOp]] = {
 _OF_NOTHING: dict[str, Callable[[Array], Array]] = {
     "ReduceLogSum": np.log, "ReduceLogSumExp": np.log, "ReduceProd": np.exp,
 }  # fmt: skip
-"""What reductions of no elements give: 0 under these, or the type's bounds."""
+"""The results of reductions over no elements, for kinds other than sums: 0 for these, or the type's bounds."""
 
 
 @op(*_PLAIN, "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare")
@@ -43,7 +43,7 @@ def reduce(importer: Importer, node: Node) -> SSAValue:
 
 
 def _before(importer: Importer, kind: str, value: SSAValue) -> SSAValue:
-    """What a reduction of one element each gives."""
+    """The result of a reduction over no axes, which treats each element alone."""
     if kind in ("ReduceL1", "ReduceL2"):
         return importer.call(relay.AbsOp, value)
     if kind == "ReduceLogSum":
@@ -75,7 +75,7 @@ def _reduced(importer: Importer, kind: str, value: SSAValue, axes: list[int], ke
 
 
 def _of_nothing(importer: Importer, node: Node, axes: list[int], keep: bool) -> SSAValue:
-    """The neutral element, everywhere."""
+    """The result of a reduction over an axis of size 0: the neutral element everywhere."""
     dtype = importer.dtype(node.input(0))
     dims = [1 if axis in axes else size for axis, size in enumerate(node.static(0)) if keep or axis not in axes]
     if node.kind in ("ReduceMax", "ReduceMin"):
@@ -96,7 +96,7 @@ def _of_nothing(importer: Importer, node: Node, axes: list[int], keep: bool) -> 
 
 @op("ArgMax", "ArgMin")
 def extreme(importer: Importer, node: Node) -> SSAValue:
-    """The first, or the last of equal ones."""
+    """Import ArgMax and ArgMin: the first, or the last, of equal elements."""
     value, size = node.input(0), node.static(0)
     axis = node.axis(node.integer("axis", 0), len(size))
     last = bool(node.integer("select_last_index", 0)) if node.version >= 12 else False

@@ -1,4 +1,4 @@
-"""Resize and its predecessor, and sampling at coordinates: GridSample, RoiAlign."""
+"""Imports Resize, its predecessor Upsample, and sampling at coordinates: GridSample, RoiAlign."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def resize10(importer: Importer, node: Node) -> SSAValue:
 
 @op("Resize", since=11)
 def resize(importer: Importer, node: Node) -> SSAValue:
-    """By factors, or to sizes; `keep_aspect_ratio_policy` takes the least or largest factor for all axes."""
+    """Import Resize by factors or to sizes; `keep_aspect_ratio_policy` uses the smallest or largest factor for all
+    axes."""
     dims = node.static(0)
     axes = node.axes_of(node.integers("axes") or range(len(dims)), len(dims))
     rule = Rule(

@@ -1,4 +1,5 @@
-"""Operators that select as many elements as values say: the largest number of them, and a count (`counted`)."""
+"""Imports operators whose results have a size that depends on run-time values: they have the maximum size, and a count
+(see `counted`)."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from relay.frontend.onnx.table import op
 
 
 class Selection:
-    """The places where a vector of flags is true, in order, then the others."""
+    """The positions at which a vector of flags is true, in order, followed by the others."""
 
     def __init__(self, importer: Importer, flags: SSAValue):
         self.importer = importer
@@ -26,7 +27,7 @@ class Selection:
         self.count = importer.call(relay.SumOp, importer.cast(flags, i64), axis=ints([0]))
 
     def of(self, value: SSAValue, axis: int = 0) -> SSAValue:
-        """The elements of a value at these places."""
+        """The slices of a value at these positions along an axis."""
         return self.noted(self.importer.taken(value, self.places, axis), axis)
 
     def noted(self, value: SSAValue, axis: int = 0) -> SSAValue:
@@ -36,13 +37,13 @@ class Selection:
 
 
 def _nonzero(importer: Importer, value: SSAValue) -> SSAValue:
-    """Whether each number is another than 0."""
+    """Whether each element differs from 0."""
     return importer.call(relay.NotEqualOp, value, importer.like(0, value))
 
 
 @op("NonZero")
 def non_zero(importer: Importer, node: Node) -> SSAValue:
-    """Coordinates, [rank, count]."""
+    """Import NonZero: the coordinates [rank, count]."""
     if not node.computed(0):
         return importer.unnamed(np.stack(np.nonzero(np.atleast_1d(node.array(0)))).astype(np.int64))
     dims = node.static(0) or (1,)
@@ -54,7 +55,8 @@ def non_zero(importer: Importer, node: Node) -> SSAValue:
 
 @op("Compress")
 def compress(importer: Importer, node: Node) -> SSAValue:
-    """Elements along an axis, or of all, where the condition is true; it may be shorter."""
+    """Import Compress: the elements along an axis, or of the flattened tensor, at which the condition is true; it may
+    be shorter."""
     axis, value = node.integer("axis") if node.has("axis") else None, node.input(0)
     dims = node.static(0)
     if axis is None:
@@ -69,7 +71,7 @@ def compress(importer: Importer, node: Node) -> SSAValue:
 
 @op("NonMaxSuppression")
 def non_max_suppression(importer: Importer, node: Node) -> SSAValue:
-    """[count, 3]: image, class and box, one class after the other."""
+    """Import NonMaxSuppression: [count, 3] with image, class and box, ordered by class."""
     (batch, boxes, _), (_, classes, _) = (node.static(number) for number in range(2))
     given = [None if node.optional(number) is None else node.scalar(number) for number in (2, 3, 4)]
     most = min(max(int(given[0] or 0), 0), boxes)
@@ -102,8 +104,8 @@ def non_max_suppression(importer: Importer, node: Node) -> SSAValue:
 
 @op("Unique")
 def unique(importer: Importer, node: Node) -> list[SSAValue]:
-    """Of a vector, or of all elements: the numbers, where each stands first, which number each element is, and how
-    often each is there."""
+    """Import Unique of a vector, or of all elements: the distinct values, the index at which each occurs first, the
+    index of each element's value among them, and the number of occurrences."""
     if node.has("axis") and node.rank(0) != 1:
         raise node.unsupported("compares slices along an axis", "elements, without an axis, are supported")
     size = prod(node.static(0))

@@ -1,4 +1,4 @@
-"""The operators by kind. `TABLE` is full once this package is imported."""
+"""The rows of TFLite operators, one module per kind. `TABLE` is complete once this package is imported."""
 
 from __future__ import annotations
 

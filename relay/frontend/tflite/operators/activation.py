@@ -1,4 +1,4 @@
-"""Functions of one tensor."""
+"""Imports functions of one tensor."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from relay.interpreters.arithmetic import quantize_multiplier
 
 @operator("SOFTMAX", versions=(1, 3), inputs=(1, 1), known={"tflm": "INT8"})
 def softmax(importer: Importer, node: Node) -> list[SSAValue]:
-    """Along the last axis. Codes: fixed point with 26 fraction bits; the output's scale is 1/256,
-    of uint8 whatever it says."""
+    """Import SOFTMAX along the last axis. Quantized: fixed point with 26 fraction bits; the output's scale is 1/256,
+    for uint8 whatever the file states."""
     data, out = node.input(0), node.output()
     beta = node.real("beta")
     if beta <= 0:
@@ -99,7 +99,8 @@ def relu_of_units(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def _clamp(importer: Importer, node: Node, activation: str) -> SSAValue:
-    """Codes are rescaled by `float32(scale / output scale)`, then clamped."""
+    """The input clamped by an activation; quantized values are rescaled by `float32(scale / output scale)` and then
+    clamped."""
     data, out = node.input(0), node.output()
     if data.type == out.type == "FLOAT32":
         value = importer.value(data)
@@ -127,7 +128,7 @@ _FLOAT_FUNCTIONS: dict[str, type[UnaryOp]] = {
 
 @operator(*_FLOAT_FUNCTIONS, versions=(1, 2), inputs=(1, 1))
 def float_function(importer: Importer, node: Node) -> list[SSAValue]:
-    """One function of each element of a float tensor; NEG and ABS also of integers."""
+    """Import an elementwise function of a float tensor; NEG and ABS also of integers."""
     data, out = node.input(0), node.output()
     types = ("FLOAT32", *{"NEG": INDICES, "ABS": ("INT32",)}.get(node.operator.kind, ()))
     if data.type not in types or data.type != out.type:

@@ -1,4 +1,4 @@
-"""Arithmetic of two tensors."""
+"""Imports arithmetic of two tensors."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def subtract(importer: Importer, node: Node) -> list[SSAValue]:
 def _sum(
     importer: Importer, node: Node, plain: type[BinaryOp], quantised: type[qnn.AddOp] | type[qnn.SubtractOp]
 ) -> list[SSAValue]:
-    """Codes: both sides are brought to twice the larger scale, 20 bits up (16-bit codes: 15), added, and rescaled; all
-    in double."""
+    """A sum or difference. Quantized: both operands are scaled to twice the larger scale with 20 more bits (16-bit
+    types: 15), added, and rescaled; the scales are computed in double."""
     if _operand_type(node) not in ALL_CODES:
         return [_plain(importer, node, plain)]
     lhs, rhs, out = _codes(node)
@@ -60,14 +60,14 @@ def _sum(
 
 
 def _power_of_two(scale: np.float32) -> int | None:
-    """The exponent, where it is nearly whole (CheckedLog2)."""
+    """The exponent of a scale that is a power of two up to rounding, else None (CheckedLog2)."""
     exponent = float(np.float32(np.log(scale)) * (np.float32(1) / np.float32(np.log(np.float32(2)))))
     return round(exponent) if abs(exponent - round(exponent)) < np.float32(1e-3) else None
 
 
 def _shifted(node: Node, lhs: int, rhs: int, out: int) -> dict[str, Attribute]:
-    """Scales of `2^lhs`, `2^rhs` and `2^out`: the codes of one side, which has the result's scale, are taken as they
-    are, and those of the other shifted right, halves away from zero. A multiplier of 2^31 - 1 leaves them alone."""
+    """The properties for scales `2^lhs`, `2^rhs` and `2^out`: the operand with the result's scale is used unchanged,
+    and the other is shifted right with halves away from zero. A multiplier of 2^31 - 1 leaves values unchanged."""
     shifts = lhs - out, rhs - out
     if max(shifts) != 0 or min(shifts) < -15:
         raise node.unsupported(
@@ -90,7 +90,7 @@ def _shifted(node: Node, lhs: int, rhs: int, out: int) -> dict[str, Attribute]:
 
 @operator("MUL", versions=(1, 7), inputs=(2, 2), known={"tflm": "INT8"})
 def multiply(importer: Importer, node: Node) -> list[SSAValue]:
-    """Codes: the multiplier is computed in float32, by TFLM in double."""
+    """Import MUL. Quantized: the multiplier is computed in float32, for TFLM in double."""
     if _operand_type(node) not in ALL_CODES:
         return [_plain(importer, node, MultiplyOp)]
     lhs, rhs, out = _codes(node)
@@ -128,7 +128,7 @@ def minimum(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def _extreme(importer: Importer, node: Node, op: type[BinaryOp]) -> SSAValue:
-    """The same on codes, whose scales and zero points must agree."""
+    """MAXIMUM or MINIMUM; the scales and zero points of quantized operands must agree."""
     if _operand_type(node) in ALL_CODES:
         node.same_codes(node.input(0), node.input(1), node.output())
         return importer.emit(op, _operands(importer, node)).result
@@ -136,7 +136,8 @@ def _extreme(importer: Importer, node: Node, op: type[BinaryOp]) -> SSAValue:
 
 
 def _plain(importer: Importer, node: Node, op: type[BinaryOp]) -> SSAValue:
-    """Floats, INT32 and INT64, with a fused activation; FLOOR_DIV also of the numbers that 8- or 16-bit codes are."""
+    """An op on floats, INT32 and INT64 with a fused activation; FLOOR_DIV also on the plain integers of 8- or 16-bit
+    types."""
     type = _operand_type(node)
     if type not in (PLAIN if op is FloorDivideOp else NUMBERS):
         raise node.refuse_types(node.input(0), node.input(1))
@@ -146,7 +147,7 @@ def _plain(importer: Importer, node: Node, op: type[BinaryOp]) -> SSAValue:
 
 
 def _operand_type(node: Node) -> str:
-    """The one type of operands and result."""
+    """The common type of operands and result. Raises Unsupported if they differ."""
     first = node.input(0).type
     if any(tensor.type != first for tensor in (node.input(1), node.output())):
         raise node.refuse_types(node.input(0), node.input(1), node.output())

@@ -1,4 +1,5 @@
-"""IF and WHILE, whose subgraphs become the blocks of `scf.if` and `scf.while`; variables, which are states."""
+"""Imports IF and WHILE, whose subgraphs become the blocks of `scf.if` and `scf.while`; and variables, which are
+states."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ INDEX = IndexType()
 
 
 def truth(importer: Importer, node: Node, value: SSAValue, block: Block) -> SSAValue:
-    """The one boolean of a tensor, read at the end of a block."""
+    """The only element of a boolean tensor, as an i1 extracted at the end of a block."""
     dims = importer.shape(value)
     if value.type != TensorType(i1, dims) or any(d != 1 for d in dims):
         raise node.malformed(f"its condition is {value.type}, not one boolean")
@@ -29,14 +30,14 @@ def truth(importer: Importer, node: Node, value: SSAValue, block: Block) -> SSAV
 
 
 def same_types(node: Node, what: str, given: Sequence[SSAValue], wanted: Sequence[SSAValue]) -> None:
-    """Check that a subgraph gives what its caller takes."""
+    """Raise Malformed unless a subgraph returns values of the types that its caller expects."""
     if [value.type for value in given] != [value.type for value in wanted]:
         raise node.malformed(f"{what} gives other types than it should")
 
 
 @operator("IF", versions=(1, 1), inputs=(1, ANY), outputs=(1, ANY))
 def conditional(importer: Importer, node: Node) -> list[SSAValue]:
-    """One of two subgraphs, on the inputs behind the condition."""
+    """Import IF: one of two subgraphs, called with the inputs after the condition."""
     condition, *given = [importer.value(each) for each in node.inputs()]
     go = truth(importer, node, condition, importer.block)
     blocks: list[Block] = []
@@ -54,7 +55,8 @@ def conditional(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("WHILE", versions=(1, 1), inputs=(1, ANY), outputs=(1, ANY))
 def loop(importer: Importer, node: Node) -> list[SSAValue]:
-    """The body's subgraph as long as the condition's says so; what is carried has the types of the inputs."""
+    """Import WHILE: the body's subgraph while the condition's yields true; loop-carried values have the types of the
+    inputs."""
     given = [importer.value(each) for each in node.inputs()]
     types = [value.type for value in given]
     tested, turned = Block(arg_types=types), Block(arg_types=types)
@@ -70,13 +72,13 @@ def loop(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("READ_VARIABLE", versions=(1, 1), inputs=(1, 1))
 def read_variable(importer: Importer, node: Node) -> list[SSAValue]:
-    """What was assigned last."""
+    """Import READ_VARIABLE: the value that was assigned last."""
     return [importer.value(node.input(0))]
 
 
 @operator("ASSIGN_VARIABLE", versions=(1, 1), inputs=(2, 2), outputs=(0, 0))
 def assign_variable(importer: Importer, node: Node) -> list[SSAValue]:
-    """What later reads give, and the first one of the next run."""
+    """Import ASSIGN_VARIABLE: sets the value for later reads, and for the first read of the next run."""
     state, value = importer.value(node.input(0)), importer.value(node.input(1))
     if value.type != state.type:
         raise node.unsupported(f"assigns {value.type} to a variable of {state.type}")

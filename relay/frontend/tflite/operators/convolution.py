@@ -1,4 +1,4 @@
-"""CONV_2D and DEPTHWISE_CONV_2D: integers, floats, and floats with int8 weights ("hybrid")."""
+"""Imports CONV_2D and DEPTHWISE_CONV_2D: integers, floats, and floats with int8 weights ("hybrid")."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Window(NamedTuple):
     kernel: SSAValue
     properties: dict[str, Attribute]
     channel_axis: int
-    """The dimension of the file's kernel that holds the output channels."""
+    """The dimension of the file's kernel that is the output channels."""
 
 
 @operator("CONV_2D", versions=(1, 8), inputs=(2, 3), known={"tflm": "INT8", "tvm": "INT8 UINT8"})
 def conv_2d(importer: Importer, node: Node) -> list[SSAValue]:
-    """Kernel [out, h, w, in / groups]."""
+    """Import CONV_2D, with a kernel [out, h, w, in / groups]."""
     data, kernel = node.input(0), node.input(1)
     channels, (_, height, width, per_group) = node.shape(data, 4)[3], node.shape(kernel, 4)
     if per_group < 1 or channels % per_group:
@@ -44,7 +44,7 @@ def conv_2d(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("DEPTHWISE_CONV_2D", versions=(1, 7), inputs=(2, 3), known={"tflm": "INT8", "tvm": "INT8 UINT8"})
 def depthwise_conv_2d(importer: Importer, node: Node) -> list[SSAValue]:
-    """Kernel [1, h, w, in * multiplier], which is [h, w, in, multiplier]."""
+    """Import DEPTHWISE_CONV_2D, whose kernel [1, h, w, in * multiplier] becomes [h, w, in, multiplier]."""
     data, kernel = node.input(0), node.input(1)
     channels, (one, height, width, out) = node.shape(data, 4)[3], node.shape(kernel, 4)
     if one != 1 or channels < 1 or out % channels:
@@ -87,7 +87,8 @@ def _convolve(importer: Importer, node: Node, window: Window) -> list[SSAValue]:
 
 
 def _codes(importer: Importer, node: Node, window: Window) -> SSAValue:
-    """`clamp(rescale(sum + bias) + zero point)`, with a multiplier for each output channel or one for all."""
+    """A quantized convolution: `clamp(rescale(sum + bias) + zero point)`, with one multiplier or one per output
+    channel."""
     data, bias = node.input(0), node.optional(2)
     source, target = node.codes(data), node.codes(node.output())
     scales, zero_point = kernel_scales(node, window.channel_axis)
@@ -117,7 +118,8 @@ def requantize(
     reals: Array,
     extra: dict[str, Attribute] | None = None,
 ) -> SSAValue:
-    """From sums of products to the output's codes. `scales`: of data, kernel and output; `reals`: the multipliers."""
+    """Requantize sums of products to the output. `scales` are those of data, kernel and output; `reals` the
+    multipliers."""
     source, kernel, target = scales
     low, high = node.bounds(target, to_even=importer.numerics.bounds_to_even)
     properties: dict[str, Attribute] = {
@@ -134,12 +136,12 @@ def requantize(
 
 
 def sum_type(node: Node, bias: Tensor | None) -> Attribute:
-    """What products of codes are summed in: of 16-bit data i64, unless an i32 bias says otherwise."""
+    """The type in which products of quantized values are summed: for 16-bit data i64, unless the bias is i32."""
     return i64 if node.output().type == "INT16" and (bias is None or bias.type == "INT64") else i32
 
 
 def kernel_scales(node: Node, channel_axis: int) -> tuple[Array, int]:
-    """The scales of weights, one or one for each output channel, and their zero point (int8 weights have none)."""
+    """The scales of weights, one or one per output channel, and their zero point (0 for int8 weights)."""
     kernel = node.input(1)
     found = node.quantization(kernel)
     if len(found.scale) > 1 and (found.axis != channel_axis or kernel.type != "INT8"):
@@ -148,7 +150,7 @@ def kernel_scales(node: Node, channel_axis: int) -> tuple[Array, int]:
 
 
 def add_bias(importer: Importer, value: SSAValue, bias: Tensor | None) -> SSAValue:
-    """Plus a vector along the last axis, if there is one."""
+    """The value plus a vector along the last axis; the value itself without a bias."""
     if bias is None:
         return value
     vector = importer.value(bias)
@@ -156,8 +158,8 @@ def add_bias(importer: Importer, value: SSAValue, bias: Tensor | None) -> SSAVal
 
 
 def _hybrid(importer: Importer, node: Node, window: Window) -> SSAValue:
-    """Each image is quantised at run time: `float(sum) * (image's scale * kernel's scale)`; asymmetrically where the
-    channels' scales differ, and always by the depthwise kernel."""
+    """A hybrid convolution: each image is quantised at run time, `float(sum) * (image's scale * kernel's scale)`;
+    asymmetrically if the channels' scales differ, and always for the depthwise kernel."""
     scales, _ = kernel_scales(node, window.channel_axis)
     value = importer.value(node.input(0))
     if (scales == scales[0]).all() and window.channel_axis == 0:

@@ -1,4 +1,4 @@
-"""Operators that make tensors of numbers and of shapes. What decides a shape must be a constant."""
+"""Imports operators that create tensors from scalars and shapes. Operands that determine a shape must be constants."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from relay.frontend.tflite.node import ALL_CODES, INDICES, Node
 from relay.frontend.tflite.table import operator
 
 MOST = 1 << 24
-"""Numbers that an operator may make of none."""
+"""The maximum number of elements that an operator may create."""
 
 
 def unnamed(importer: Importer, numbers: Array) -> SSAValue:
-    """A constant that the file does not hold."""
+    """A constant without a label, for an array that is not in the file."""
     return importer.emit(ConstantOp, [], {"value": elements(numbers)}).result
 
 
 def one_number(node: Node, tensor: Tensor) -> int:
-    """The number of a constant of one."""
+    """The only element of a constant."""
     numbers = node.numbers(tensor)
     if len(numbers) != 1:
         raise node.malformed(f"{tensor} has {len(numbers)} numbers, not one")
@@ -32,7 +32,7 @@ def one_number(node: Node, tensor: Tensor) -> int:
 
 
 def same_type(node: Node, *tensors: Tensor) -> None:
-    """Refuse tensors that are not of one type, codes that are not of one scale."""
+    """Raise Unsupported for tensors of different types, or quantized tensors of different scales."""
     if any(tensor.type != node.output().type for tensor in tensors):
         raise node.refuse_types(*tensors, node.output())
     if node.output().type in ALL_CODES:
@@ -41,7 +41,7 @@ def same_type(node: Node, *tensors: Tensor) -> None:
 
 @operator("FILL", versions=(1, 5), inputs=(2, 2))
 def fill(importer: Importer, node: Node) -> list[SSAValue]:
-    """A scalar everywhere."""
+    """Import FILL: a scalar broadcast to a constant shape."""
     dims, value = node.input(0), node.input(1)
     same_type(node, value)
     filler = importer.reshape(importer.value(value), [])
@@ -58,7 +58,7 @@ def zeros_like(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("RANGE", versions=(1, 2), inputs=(3, 3))
 def range_(importer: Importer, node: Node) -> list[SSAValue]:
-    """`start + i * delta` before the limit, of constants."""
+    """Import RANGE of constants: `start + i * delta` up to the limit, exclusively."""
     every = node.inputs()
     if any(tensor.type != node.output().type for tensor in every) or node.output().type not in ("FLOAT32", *INDICES):
         raise node.refuse_types(*every, node.output())
@@ -90,7 +90,7 @@ def rank(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("ONE_HOT", versions=(1, 1), inputs=(4, 4))
 def one_hot(importer: Importer, node: Node) -> list[SSAValue]:
-    """The depth is a constant."""
+    """Import ONE_HOT with a constant depth."""
     indices, depth, on, off = node.inputs()
     if indices.type not in INDICES or on.type != off.type or on.type != node.output().type:
         raise node.refuse_types(indices, on, off, node.output())
@@ -113,7 +113,7 @@ def broadcast_to(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("BROADCAST_ARGS", versions=(1, 1), inputs=(2, 2))
 def broadcast_args(importer: Importer, node: Node) -> list[SSAValue]:
-    """The shape that two shapes broadcast to: of each pair of numbers the one that is not 1."""
+    """Import BROADCAST_ARGS: the shape to which two shapes broadcast; of each pair of sizes the one that is not 1."""
     lhs, rhs = node.inputs()
     if lhs.type not in INDICES or lhs.type != rhs.type or lhs.type != node.output().type:
         raise node.refuse_types(lhs, rhs, node.output())
@@ -133,5 +133,5 @@ def broadcast_args(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("DENSIFY", versions=(1, 1), inputs=(1, 1))
 def densify(importer: Importer, node: Node) -> list[SSAValue]:
-    """A sparse constant, which is made dense as the file is read."""
+    """Import DENSIFY, whose constant was already made dense when the file was read."""
     raise node.unsupported(f"{node.input(0)} is no sparse constant of the result's type")

@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED: integers, floats, and floats with int8 weights ("hybrid")."""
+"""Imports FULLY_CONNECTED: integers, floats, and floats with int8 weights ("hybrid")."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from relay.frontend.tflite.table import operator
 
 @operator("FULLY_CONNECTED", versions=(1, 14), inputs=(2, 3), known={"tflm": "INT8", "tvm": "INT8 UINT8"})
 def fully_connected(importer: Importer, node: Node) -> list[SSAValue]:
-    """`input [n, k] times weights [units, k]`; an input of another shape is seen as [n, k]."""
+    """Import FULLY_CONNECTED: `input [n, k] times weights [units, k]`; an input of another shape is reshaped to [n,
+    k]."""
     data, kernel, bias, out = node.input(0), node.input(1), node.optional(2), node.output()
     inputs = node.shape(kernel, 2)[1]
     if node.word("weights_format") not in ("DEFAULT", "0"):
@@ -50,12 +51,13 @@ def fully_connected(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def _is_flattened(dims: Sequence[int], inputs: int) -> bool:
-    """Whether a matrix of other columns has the elements of whole rows of as many as the weights."""
+    """Whether a matrix with another number of columns has the elements of whole rows of `inputs` columns."""
     return dims[-1] != inputs and inputs > 0 and prod(dims) % inputs == 0
 
 
 def _hybrid(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
-    """Each row is quantised at run time: `float(sum) * (row's scale * kernel's scale)`, which may be one per unit."""
+    """A hybrid product: each row is quantised at run time, `float(sum) * (row's scale * kernel's scale)`, with one
+    kernel scale or one per unit."""
     found = node.quantization(node.input(1))
     if len(found.scale) > 1 and found.axis != 0:
         raise node.unsupported(f"the weights have {len(found.scale)} scales along axis {found.axis}")
@@ -67,8 +69,9 @@ def _hybrid(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
 
 
 def _in_blocks(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
-    """Rows as codes less their zero points, quantised at run time, times weights that have a scale for each block of a
-    row, times the row's scale. Source: LiteRT's kernel for weights of 4 bits in blocks, which reads no zero points."""
+    """A product with weights that have a scale for each block of a row: rows are quantised at run time and reduced by
+    their zero points, and the result is multiplied by the row's scale. Source: LiteRT's kernel for 4-bit weights in
+    blocks, which reads no zero points."""
     kernel = node.input(1)
     units, inputs = kernel.shape
     scales = node.block_scales(kernel, (units, inputs))
@@ -90,8 +93,9 @@ def _in_blocks(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
 
 
 def _codes(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
-    """`clamp(rescale(sum + bias) + zero point)`; in LiteRT `round(double(sum + bias) * (scale * kernel scale / output
-    scale))`, halves away from zero. Integer multipliers of one kernel scale come from a product in float32."""
+    """A quantized product: `clamp(rescale(sum + bias) + zero point)`; in LiteRT `round(double(sum + bias) * (scale *
+    kernel scale / output scale))` with halves away from zero. Integer multipliers for a single kernel scale are
+    computed from a product in float32."""
     data, kernel = node.codes(node.input(0)), node.input(1)
     found = node.quantization(kernel)
     target = node.codes(node.output())

@@ -1,4 +1,4 @@
-"""Non-maximum suppression, and the custom operator that ends detection models.
+"""Imports non-maximum suppression, and the custom operator at the end of detection models.
 
 Source: tensorflow/lite/kernels/internal/reference/non_max_suppression.h, kernels/detection_postprocess.cc.
 """
@@ -24,12 +24,12 @@ from relay.frontend.tflite.node import Node
 from relay.frontend.tflite.table import operator
 
 MOST = 1 << 20
-"""Boxes that may be taken."""
+"""The maximum number of boxes that may be selected."""
 
 
 @dataclass(frozen=True)
 class Emitter:
-    """Ops by their results."""
+    """Appends ops and returns their results."""
 
     importer: Importer
 
@@ -49,23 +49,23 @@ class Emitter:
         return value if type_of(value).element_type == element else self(relay.CastOp, value, dtype=element)
 
     def columns(self, value: SSAValue, begin: int, end: int) -> SSAValue:
-        """The numbers from `begin` to `end` of each row of a matrix."""
+        """The columns `begin` to `end` of a matrix."""
         rows = self.shape(value)[0]
         bounds = {"begin": ints([0, begin]), "end": ints([rows, end]), "strides": ints([1, 1])}
         return self(relay.StridedSliceOp, value, **bounds)
 
     def take(self, value: SSAValue, places: SSAValue) -> SSAValue:
-        """The elements, or the rows of a matrix, at these places."""
+        """The elements, or the rows of a matrix, at these indices."""
         return self(relay.TakeOp, value, places, axis=IntegerAttr(0, i64))
 
     def filled(self, value: SSAValue, dims: list[int]) -> SSAValue:
-        """With zeros behind, so that it has these sizes."""
+        """The value padded with zeros at the end to these sizes."""
         widths = [n for size, own in zip(dims, self.shape(value), strict=True) for n in (0, size - own)]
         zero = {"pad_width": ints(widths), "pad_value": real(0.0)}
         return self(relay.PadOp, value, **zero) if any(widths) else value
 
     def below(self, value: SSAValue, count: SSAValue) -> SSAValue:
-        """The first `count` rows of a matrix; zeros instead of the others."""
+        """The first `count` rows of a matrix, with zeros in place of the others."""
         places = self.importer.unnamed(np.arange(self.shape(value)[0], dtype=np.int32)[:, None])
         zero = self.number(0, value)
         return self(relay.WhereOp, self(relay.LessOp, places, self.reshaped(count, 1, 1)), value, zero)
@@ -73,7 +73,7 @@ class Emitter:
     def suppressed(
         self, boxes: SSAValue, scores: SSAValue, most: int, overlap: np.float32, least: np.float32
     ) -> tuple[SSAValue, SSAValue]:
-        """The boxes, [n, 4], that are taken of each class of the scores, [classes, n], and how many."""
+        """The boxes [n, 4] selected for each class of the scores [classes, n], and their number."""
         (n, _), (classes, _) = self.shape(boxes), self.shape(scores)
         properties = {
             "max_output_size": IntegerAttr(most, i64), "iou_threshold": real(overlap), "score_threshold": real(least),
@@ -84,12 +84,12 @@ class Emitter:
 
 
 def before(number: float) -> np.float32:
-    """The next smaller number: what is greater than it is at least `number`."""
+    """The next smaller float32, so that `x > before(number)` is `x >= number`."""
     return np.nextafter(np.float32(number), np.float32(-np.inf))
 
 
 def _scalar(node: Node, number: int) -> float:
-    """A constant of one number."""
+    """The only element of a constant, as a float."""
     array = node.array(node.input(number))
     if array.size != 1:
         raise node.malformed(f"{node.input(number)} has {array.size} numbers, not 1")
@@ -99,7 +99,8 @@ def _scalar(node: Node, number: int) -> float:
 @operator("NON_MAX_SUPPRESSION_V4", versions=(1, 1), inputs=(5, 5), outputs=(2, 2))
 @operator("NON_MAX_SUPPRESSION_V5", versions=(1, 1), inputs=(6, 6), outputs=(3, 3))
 def non_max_suppression(importer: Importer, node: Node) -> list[SSAValue]:
-    """Boxes that overlap a better one by the threshold or more are left out; V5 gives the scores of the others, too."""
+    """Import NON_MAX_SUPPRESSION: boxes that overlap a better one by at least the threshold are left out; V5 also
+    returns the scores of the selected boxes."""
     boxes, scores = node.input(0), node.input(1)
     if boxes.type != "FLOAT32" or scores.type != "FLOAT32":
         raise node.refuse_types(boxes, scores)
@@ -122,7 +123,7 @@ def non_max_suppression(importer: Importer, node: Node) -> list[SSAValue]:
 
 @dataclass(frozen=True)
 class Options:
-    """Those of TFLite_Detection_PostProcess, with the numbers that stand for what is left out."""
+    """The options of TFLite_Detection_PostProcess, with defaults for absent ones."""
 
     max_detections: int
     max_classes_per_detection: int
@@ -137,7 +138,7 @@ class Options:
     w_scale: float
 
     def thresholds(self) -> tuple[np.float32, np.float32]:
-        """Of overlaps, and of scores, which count if they are as large."""
+        """The threshold of overlaps, and that of scores, which count if they are at least as large."""
         return np.float32(self.nms_iou_threshold), before(self.nms_score_threshold)
 
     @staticmethod
@@ -164,8 +165,8 @@ class Options:
 
 @operator("CUSTOM:TFLite_Detection_PostProcess", versions=(1, 1), inputs=(3, 3), outputs=(4, 4))
 def detections(importer: Importer, node: Node) -> list[SSAValue]:
-    """Boxes, classes, scores and the number of detections, zeros behind them. Equal scores are taken in the order of
-    the boxes; where LiteRT sorts classes, its order of equal ones depends on its sort."""
+    """Import TFLite_Detection_PostProcess: boxes, classes, scores and the number of detections, padded with zeros.
+    Equal scores are ordered by box; where LiteRT sorts classes, its order of equal ones depends on its sort."""
     options, emit = Options.of(node), Emitter(importer)
     encoded, scored, anchors = node.inputs()
     (batch, n, width), (batches, rows, columns) = node.shape(encoded, 3), node.shape(scored, 3)
@@ -194,11 +195,11 @@ def detections(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 Selected = tuple[SSAValue, SSAValue, SSAValue, SSAValue]
-"""Boxes by their numbers [rows], classes and scores [rows, of each], and how many rows count."""
+"""Boxes by their indices [rows], classes and scores [rows, classes per box], and the number of valid rows."""
 
 
 def _by_box(emit: Emitter, boxes: SSAValue, scores: SSAValue, options: Options) -> Selected:
-    """Boxes by the score of their best class, each with its best classes."""
+    """Select boxes by the score of their best class, each with its best classes."""
     best, order = _best(emit, scores, min(options.max_classes_per_detection, options.num_classes))
     largest = emit.reshaped(emit.columns(best, 0, 1), 1, emit.shape(boxes)[0])
     taken, total = emit.suppressed(boxes, largest, options.max_detections, *options.thresholds())
@@ -207,7 +208,8 @@ def _by_box(emit: Emitter, boxes: SSAValue, scores: SSAValue, options: Options) 
 
 
 def _by_class(emit: Emitter, boxes: SSAValue, scores: SSAValue, options: Options) -> Selected:
-    """The best boxes of each class, and of those the best. A class can have no more among them than there are."""
+    """Select the best boxes of each class, and the best of these; no class can have more than the total number among
+    them."""
     n, classes, most = emit.shape(boxes)[0], options.num_classes, options.max_detections
     per = min(options.detections_per_class, most)
     rows = emit(relay.TransposeOp, scores, axes=ints([1, 0]))
@@ -226,7 +228,7 @@ def _by_class(emit: Emitter, boxes: SSAValue, scores: SSAValue, options: Options
 
 
 def _best(emit: Emitter, scores: SSAValue, count: int) -> tuple[SSAValue, SSAValue]:
-    """The greatest along the last axis, and where they are; the first of equal ones."""
+    """The `count` largest elements along the last axis, and their indices, the first of equal ones first."""
     axis = len(emit.shape(scores)) - 1
     if count == 1:
         kept = {"axis": ints([axis]), "keepdims": BoolAttr.from_bool(True)}
@@ -237,7 +239,7 @@ def _best(emit: Emitter, scores: SSAValue, count: int) -> tuple[SSAValue, SSAVal
 
 
 def _floats(emit: Emitter, node: Node, tensor: Tensor) -> SSAValue:
-    """Floats, of codes by their scale."""
+    """A tensor as floats, dequantized if necessary."""
     value = emit.importer.value(tensor)
     if tensor.type == "FLOAT32":
         return value
@@ -249,8 +251,8 @@ def _floats(emit: Emitter, node: Node, tensor: Tensor) -> SSAValue:
 
 
 def _decoded(emit: Emitter, node: Node, options: Options) -> SSAValue:
-    """Corners, [n, 4], of centres and sizes relative to anchors: computed in float64, as LiteRT does, rounded at the
-    centre and at half the size."""
+    """The corners [n, 4] of boxes given as centres and sizes relative to anchors: computed in float64 as in LiteRT,
+    with the centre and half the size rounded to float32."""
     encoded, _, anchors = node.inputs()
     _, n, width = encoded.shape
     given, base = emit.reshaped(_floats(emit, node, encoded), n, width), _floats(emit, node, anchors)

@@ -1,4 +1,5 @@
-"""Elementwise operators on plain numbers: functions, comparisons, logic, bits, choices, sums of several tensors."""
+"""Imports elementwise operators on plain numbers: functions, comparisons, logic, bitwise operators, selection, sums of
+several tensors."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ _BINARY: dict[str, tuple[type[BinaryOp], tuple[str, ...]]] = {
     "LOGICAL_AND": (relay.LogicalAndOp, ("BOOL",)),
     "LOGICAL_OR": (relay.LogicalOrOp, ("BOOL",)),
 }
-"""The op, and the types that operands and result may have."""
+"""The op for each operator, and the types that its operands and result may have."""
 _COMPARISONS: dict[str, type[CompareOp]] = {
     "EQUAL": relay.EqualOp,
     "NOT_EQUAL": relay.NotEqualOp,
@@ -44,7 +45,7 @@ _REDUCTIONS: dict[str, tuple[type[ReduceOp], tuple[str, ...]]] = {
 
 
 def one_type(node: Node, types: tuple[str, ...]) -> None:
-    """Refuse inputs and outputs that are not all of one of these types."""
+    """Raise Unsupported unless all inputs and outputs have one common type out of these."""
     every = [*node.inputs(), node.output()]
     if every[0].type not in types or any(tensor.type != every[0].type for tensor in every):
         raise node.refuse_types(*every)
@@ -71,7 +72,7 @@ def square(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("ROUND", versions=(1, 1), inputs=(1, 1))
 def round_(importer: Importer, node: Node) -> list[SSAValue]:
-    """Halves to even: those are `2 * round(x / 2)`."""
+    """Import ROUND, with halves to even: those are `2 * round(x / 2)`."""
     one_type(node, ("FLOAT32",))
     x = importer.value(node.input(0))
     half, two = importer.scalar(0.5, x), importer.scalar(2.0, x)
@@ -104,7 +105,7 @@ def binary(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("RIGHT_SHIFT", versions=(1, 1), inputs=(2, 2))
 def right_shift(importer: Importer, node: Node) -> list[SSAValue]:
-    """By at least 0 and at most all bits but one."""
+    """Import RIGHT_SHIFT, with the shift clamped to at least 0 and at most the number of bits minus one."""
     one_type(node, INTEGERS)
     value, amount = (importer.value(tensor) for tensor in node.inputs())
     element = importer.element(node.input(0))
@@ -115,7 +116,8 @@ def right_shift(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("ATAN2", versions=(1, 1), inputs=(2, 2))
 def atan2(importer: Importer, node: Node) -> list[SSAValue]:
-    """The angle of (x, y): `atan(y / x)`, half a turn on or back where x is negative, a quarter turn where it is 0."""
+    """Import ATAN2: the angle of (x, y), `atan(y / x)` plus or minus half a turn if x is negative, or a quarter turn if
+    it is 0."""
     one_type(node, ("FLOAT32",))
     y, x = (importer.value(tensor) for tensor in node.inputs())
     zero = importer.scalar(0.0, x)
@@ -133,7 +135,8 @@ def atan2(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator(*_COMPARISONS, versions=(1, 2), inputs=(2, 2))
 def compare(importer: Importer, node: Node) -> list[SSAValue]:
-    """Of numbers, and of 16-bit codes as numbers; booleans are equal or not."""
+    """Import a comparison of numbers, or of 16-bit quantized values as plain integers; booleans are only compared for
+    equality."""
     lhs, rhs = node.inputs()
     types = (*NUMBERS, "BOOL") if node.operator.kind in ("EQUAL", "NOT_EQUAL") else (*NUMBERS, "INT16")
     if lhs.type not in types or lhs.type != rhs.type or node.output().type != "BOOL":
@@ -143,7 +146,8 @@ def compare(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("SELECT", "SELECT_V2", versions=(1, 4), inputs=(3, 3))
 def select(importer: Importer, node: Node) -> list[SSAValue]:
-    """Codes must be of one scale. SELECT: a vector of conditions chooses along the first axis."""
+    """Import SELECT and SELECT_V2; quantized values must have one scale. For SELECT, a vector of conditions applies
+    along the first axis."""
     condition, first, second = node.inputs()
     if condition.type != "BOOL" or first.type != second.type or first.type != node.output().type:
         raise node.refuse_types(condition, first, second, node.output())
@@ -157,7 +161,7 @@ def select(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("ADD_N", versions=(1, 1), inputs=(1, ANY))
 def add_n(importer: Importer, node: Node) -> list[SSAValue]:
-    """One after the other."""
+    """Import ADD_N: the operands are added one after the other."""
     one_type(node, NUMBERS)
     total, *others = [importer.value(tensor) for tensor in node.inputs()]
     if any(type_of(value) != type_of(total) for value in others):
@@ -169,7 +173,7 @@ def add_n(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator(*_REDUCTIONS, versions=(1, 2), inputs=(2, 2))
 def reduce(importer: Importer, node: Node) -> list[SSAValue]:
-    """The product of truths is whether all hold."""
+    """Import a reduction; the product of booleans is whether all are true."""
     op, types = _REDUCTIONS[node.operator.kind]
     data, out = node.input(0), node.output()
     if data.type == "BOOL":
@@ -181,7 +185,7 @@ def reduce(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("CUMSUM", versions=(1, 1), inputs=(2, 2))
 def cumsum(importer: Importer, node: Node) -> list[SSAValue]:
-    """From the end if reverse; without the element itself if exclusive."""
+    """Import CUMSUM: from the end if `reverse`, without the element itself if `exclusive`."""
     data, out = node.input(0), node.output()
     if data.type not in NUMBERS or data.type != out.type:
         raise node.refuse_types(data, out)

@@ -1,4 +1,4 @@
-"""Functions of one float tensor that need more than a table: slopes, norms, log-softmax, L2 pooling."""
+"""Imports functions of one float tensor that are more than an op: slopes, norms, log-softmax, L2 pooling."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from relay.frontend.tflite.table import operator
 from relay.interpreters.arithmetic import round_away
 
 LEAST_NORM = 1e-6
-"""What TFLite's L2_NORMALIZATION divides by at least."""
+"""The least norm by which TFLite's L2_NORMALIZATION divides."""
 
 
 def floats(node: Node, *tensors: Tensor) -> None:
-    """Refuse what is not all floats."""
+    """Raise Unsupported unless all tensors are floats."""
     if any(tensor.type != "FLOAT32" for tensor in (*tensors, node.output())):
         raise node.refuse_types(*tensors, node.output())
 
@@ -52,7 +52,7 @@ def leaky_relu(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("PRELU", versions=(1, 1), inputs=(2, 2))
 def prelu(importer: Importer, node: Node) -> list[SSAValue]:
-    """A slope for each channel, or slopes that broadcast."""
+    """Import PRELU: a slope for each channel, or slopes that broadcast."""
     data, alpha = node.input(0), node.input(1)
     floats(node, data, alpha)
     value = importer.value(data)
@@ -65,7 +65,7 @@ def prelu(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("ELU", versions=(1, 1), inputs=(1, 1))
 def elu(importer: Importer, node: Node) -> list[SSAValue]:
-    """`x > 0 ? x : exp(x) - 1`."""
+    """Import ELU: `x > 0 ? x : exp(x) - 1`."""
     data = node.input(0)
     floats(node, data)
     value = importer.value(data)
@@ -76,7 +76,7 @@ def elu(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("HARD_SWISH", versions=(1, 1), inputs=(1, 1))
 def hard_swish(importer: Importer, node: Node) -> list[SSAValue]:
-    """`x * clamp(x + 3, 0, 6) / 6`."""
+    """Import HARD_SWISH: `x * clamp(x + 3, 0, 6) / 6`."""
     data = node.input(0)
     floats(node, data)
     value = importer.value(data)
@@ -88,8 +88,8 @@ def hard_swish(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("FAKE_QUANT", versions=(1, 2), inputs=(1, 1))
 def fake_quant(importer: Importer, node: Node) -> list[SSAValue]:
-    """`round((clamp(x, low, high) - low) / scale) * scale + low`: floats that codes of so many bits stand for, 0 among
-    them. All in float32 (TFLite's `fake_quant.h`)."""
+    """Import FAKE_QUANT: `round((clamp(x, low, high) - low) / scale) * scale + low`, the floats that quantized values
+    of this many bits represent, 0 among them; computed in float32 (TFLite's `fake_quant.h`)."""
     data = node.input(0)
     floats(node, data)
     bits, low, high = node.integer("num_bits"), np.float32(node.real("min")), np.float32(node.real("max"))
@@ -111,7 +111,7 @@ def fake_quant(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("LOG_SOFTMAX", versions=(1, 2), inputs=(1, 1))
 def log_softmax(importer: Importer, node: Node) -> list[SSAValue]:
-    """Along the last axis."""
+    """Import LOG_SOFTMAX along the last axis."""
     data = node.input(0)
     floats(node, data)
     return [importer.emit(LogSoftmaxOp, [importer.value(data)]).result]
@@ -119,7 +119,7 @@ def log_softmax(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("L2_NORMALIZATION", versions=(1, 2), inputs=(1, 1))
 def l2_normalization(importer: Importer, node: Node) -> list[SSAValue]:
-    """Each row along the last axis divided by its norm."""
+    """Import L2_NORMALIZATION: each row along the last axis divided by its norm."""
     data = node.input(0)
     floats(node, data)
     node.no_activation()
@@ -129,7 +129,8 @@ def l2_normalization(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("LOCAL_RESPONSE_NORMALIZATION", versions=(1, 1), inputs=(1, 1))
 def local_response_normalization(importer: Importer, node: Node) -> list[SSAValue]:
-    """`x / (bias + alpha * the sum of x^2 of the channels up to radius away)^beta`."""
+    """Import LOCAL_RESPONSE_NORMALIZATION: `x / (bias + alpha * the sum of x^2 over the channels up to radius
+    away)^beta`."""
     data = node.input(0)
     floats(node, data)
     radius = node.integer("radius")
@@ -148,7 +149,7 @@ def local_response_normalization(importer: Importer, node: Node) -> list[SSAValu
 
 @operator("L2_POOL_2D", versions=(1, 1), inputs=(1, 1))
 def l2_pool_2d(importer: Importer, node: Node) -> list[SSAValue]:
-    """The root of the mean of the squares."""
+    """Import L2_POOL_2D: the square root of the mean of the squares in each window."""
     data = node.input(0)
     floats(node, data)
     pool, strides = node.positive("filter_height", "filter_width"), node.positive("stride_h", "stride_w")

@@ -1,4 +1,4 @@
-"""Floats that are quantised at run time, for weights of int8 ("hybrid" or "dynamic range" layers)."""
+"""Quantization of floats at run time, for layers with int8 weights ("hybrid" or "dynamic range" layers)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ LOW, HIGH = -128.0, 127.0
 
 
 def quantised_lines(importer: Importer, value: SSAValue, asymmetric: bool) -> tuple[SSAValue, SSAValue]:
-    """Codes less their zero points, and scales: one for each index of the first axis."""
+    """The value quantised with one scale per index of the first axis: the quantized values minus their zero points, and
+    the scales."""
     if asymmetric:
         return _asymmetric(importer, value)
     codes = importer.emit(qnn.DynamicQuantizeOp, [value])
@@ -26,11 +27,12 @@ def quantised_lines(importer: Importer, value: SSAValue, asymmetric: bool) -> tu
 
 
 def _asymmetric(importer: Importer, value: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """`step = (max - min) / 255` with 0 between them: the difference in float32, the quotient in double, in which the
-    zero point is computed, too, from the end that makes the smaller error. `scale` is `step` in float32, and
-    `code = clamp(zero_point + round(x * (1 / scale)))`, the product in float32.
+    """Asymmetric quantization per index of the first axis: `step = (max - min) / 255` with 0 in the range, the
+    difference in float32, the quotient in double. The zero point is also computed in double, from the end of the range
+    with the smaller error. `scale` is `step` in float32, and `code = clamp(zero_point + round(x * (1 / scale)))`, with
+    the product in float32.
 
-    Source: LiteRT's `AsymmetricQuantizeFloats` for vectors, observed at data half way between two codes.
+    Source: LiteRT's `AsymmetricQuantizeFloats` for vectors, observed on data half way between two quantized values.
     """
 
     def emit(op: type[TensorOp], *operands: SSAValue, **properties: Attribute) -> SSAValue:
@@ -71,7 +73,7 @@ def _asymmetric(importer: Importer, value: SSAValue) -> tuple[SSAValue, SSAValue
 
 
 def line_products(importer: Importer, lines: SSAValue, weights: SSAValue, scales: Array, asymmetric: bool) -> SSAValue:
-    """`lines [n, k]`, quantised, times the codes `weights [units, k]` of one scale or one for each unit."""
+    """`lines [n, k]`, quantised at run time, times quantized `weights [units, k]` with one scale or one per unit."""
     codes, scale = quantised_lines(importer, lines, asymmetric)
     properties: dict[str, Attribute] = {
         "input_scale": real(1.0),
@@ -86,8 +88,8 @@ def line_products(importer: Importer, lines: SSAValue, weights: SSAValue, scales
 
 
 def scale_sums(importer: Importer, sums: SSAValue, scale: SSAValue, kernel_scales: Array) -> SSAValue:
-    """`float(sums) * (scale * kernel_scale)`: a scale for each index of the first axis, and one, or one for each of the
-    last, of the kernel."""
+    """`float(sums) * (scale * kernel_scale)`, with a data scale per index of the first axis, and one kernel scale or
+    one per index of the last axis."""
     count, *others = importer.shape(sums)
     factor = importer.reshape(scale, [count] + [1] * len(others))
     kernel = (

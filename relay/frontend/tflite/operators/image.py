@@ -1,4 +1,4 @@
-"""RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR."""
+"""Imports RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def resize_nearest_neighbor(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def _resize(importer: Importer, node: Node, method: str) -> SSAValue:
-    """To a constant height and width. Codes are interpolated as they are."""
+    """The image resized to a constant height and width; quantized values are interpolated without rescaling."""
     data, out = node.input(0), node.output()
     types = (*ALL_CODES, "FLOAT32", *(("INT32", "BOOL") if method == "nearest_neighbor" else ()))
     if data.type != out.type or data.type not in types:

@@ -1,4 +1,4 @@
-"""BATCH_MATMUL."""
+"""Imports BATCH_MATMUL."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from relay.frontend.tflite.table import operator
 
 @operator("BATCH_MATMUL", versions=(1, 5), inputs=(2, 2))
 def batch_matmul(importer: Importer, node: Node) -> list[SSAValue]:
-    """`x [..., m, k] times y [..., k, n]`, each with its last two axes exchanged if `adj_x`, `adj_y`."""
+    """Import BATCH_MATMUL: `x [..., m, k] times y [..., k, n]`, where `adj_x` and `adj_y` transpose the last two
+    axes."""
     lhs, rhs, out = node.input(0), node.input(1), node.output()
     if node.types(lhs, rhs, out) == ("FLOAT32", "INT8", "FLOAT32"):
         return [_hybrid(importer, node)]
@@ -30,9 +31,9 @@ def batch_matmul(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def _hybrid(importer: Importer, node: Node) -> SSAValue:
-    """Each row of x is quantised at run time: `float(sum) * (row's scale * y's scale)`.
+    """A hybrid product: each row of x is quantised at run time, `float(sum) * (row's scale * y's scale)`.
 
-    LiteRT's kernel takes the scales of wrong rows where two leading dimensions are more than 1.
+    LiteRT's kernel uses the scales of wrong rows if two leading dimensions are more than 1.
     """
     lhs, rhs = node.input(0), node.input(1)
     found = node.codes(rhs)

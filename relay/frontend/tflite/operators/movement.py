@@ -1,4 +1,4 @@
-"""Operators that put elements in other places: they take every type, codes if input and output are of one scale."""
+"""Imports operators that move elements, for every type; input and output of quantized types must have one scale."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def reverse_sequence(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def blocks(node: Node) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Sizes of blocks, and two numbers for each."""
+    """The sizes of blocks, and the two numbers (paddings or crops) for each of them."""
     sizes, around = node.numbers(node.input(1)), node.numbers(node.input(2))
     same_type(node, node.input(0))
     return sizes, around
@@ -54,7 +54,7 @@ def blocks(node: Node) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 @operator("SPACE_TO_BATCH_ND", versions=(1, 4), inputs=(3, 3))
 def space_to_batch_nd(importer: Importer, node: Node) -> list[SSAValue]:
-    """Padded with real zero."""
+    """Import SPACE_TO_BATCH_ND, which pads with real zero."""
     data, (sizes, around) = node.input(0), blocks(node)
     zero = node.codes(data).zero_point if data.quantization is not None else 0
     properties: dict[str, Attribute] = {
@@ -92,7 +92,7 @@ def mirror_pad(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("MATRIX_SET_DIAG", versions=(1, 1), inputs=(2, 2))
 def matrix_set_diag(importer: Importer, node: Node) -> list[SSAValue]:
-    """The main diagonal."""
+    """Import MATRIX_SET_DIAG, which replaces the main diagonal."""
     data, diagonal = node.input(0), node.input(1)
     same_type(node, data, diagonal)
     return [importer.emit(relay.MatrixSetDiagOp, [importer.value(data), importer.value(diagonal)]).result]
@@ -100,7 +100,7 @@ def matrix_set_diag(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("MATRIX_DIAG", versions=(1, 1), inputs=(1, 1))
 def matrix_diag(importer: Importer, node: Node) -> list[SSAValue]:
-    """A diagonal in a square of zeros."""
+    """Import MATRIX_DIAG: a square matrix with this diagonal, and zeros elsewhere."""
     diagonal = node.input(0)
     same_type(node, diagonal)
     if not diagonal.shape:
@@ -112,7 +112,7 @@ def matrix_diag(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("SCATTER_ND", versions=(1, 1), inputs=(3, 3))
 def scatter_nd(importer: Importer, node: Node) -> list[SSAValue]:
-    """Updates of one place add up, truths by `or`; the shape is a constant."""
+    """Import SCATTER_ND with a constant shape; updates at the same index are added, booleans combined by `or`."""
     indices, updates, dims = node.inputs()
     if indices.type != "INT32" or updates.type != node.output().type:
         raise node.refuse_types(indices, updates, node.output())
@@ -139,7 +139,7 @@ def dynamic_update_slice(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("TOPK_V2", versions=(1, 3), inputs=(2, 2), outputs=(2, 2))
 def topk(importer: Importer, node: Node) -> list[SSAValue]:
-    """The largest along the last axis and where they are; of equal ones the first."""
+    """Import TOPK_V2: the largest elements along the last axis and their indices, the first of equal ones first."""
     data, indices = node.input(0), node.output(1)
     same_type(node, data)
     if indices.type != "INT32" or data.type == "BOOL":
@@ -150,7 +150,7 @@ def topk(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("BITCAST", versions=(1, 1), inputs=(1, 1))
 def bitcast(importer: Importer, node: Node) -> list[SSAValue]:
-    """Between types of one width."""
+    """Import BITCAST between types of one width."""
     data, out = node.input(0), node.output()
     if numpy_type(data).itemsize != numpy_type(out).itemsize or "BOOL" in (data.type, out.type):
         raise node.refuse_types(data, out)

@@ -1,4 +1,4 @@
-"""AVERAGE_POOL_2D and MAX_POOL_2D, on codes or floats."""
+"""Imports AVERAGE_POOL_2D and MAX_POOL_2D, on quantized values or floats."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def max_pool_2d(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def _pool(importer: Importer, node: Node, op: type[AvgPool2dOp] | type[MaxPool2dOp]) -> SSAValue:
-    """Codes are pooled as they are: input and output have one scale and zero point."""
+    """A pool; quantized values are pooled without rescaling, since input and output must have one scale and zero
+    point."""
     data, out = node.input(0), node.output()
     if data.type != out.type or data.type not in (*ALL_CODES, "FLOAT32"):
         raise node.refuse_types(data, out)

@@ -1,4 +1,4 @@
-"""Operators on two tensors of codes that are no sums or products."""
+"""Imports operators on two quantized tensors other than sums and products."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TWO = (2, 2)
 
 
 def operands(importer: Importer, node: Node) -> list[SSAValue]:
-    """Both inputs, of one type."""
+    """Both inputs, which must have one type."""
     lhs, rhs = node.input(0), node.input(1)
     if lhs.type != rhs.type:
         raise node.refuse_types(lhs, rhs)
@@ -26,7 +26,7 @@ def operands(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def sides(lhs: Codes, rhs: Codes) -> dict[str, Attribute]:
-    """Scales and zero points of both inputs."""
+    """The properties with the scales and zero points of both inputs."""
     return {
         "lhs_scale": real(lhs.scale),
         "lhs_zero_point": number(lhs.zero_point),
@@ -36,7 +36,7 @@ def sides(lhs: Codes, rhs: Codes) -> dict[str, Attribute]:
 
 
 def target_of(out: Codes, bounds: tuple[int, int]) -> dict[str, Attribute]:
-    """Scale, zero point and bounds of the output."""
+    """The properties with the scale, zero point and bounds of the output."""
     low, high = bounds
     return {
         "output_scale": real(out.scale),
@@ -48,7 +48,7 @@ def target_of(out: Codes, bounds: tuple[int, int]) -> dict[str, Attribute]:
 
 @quantised("DIV", types=f"{BYTES} INT16", versions=(1, 2), inputs=TWO)
 def divide(importer: Importer, node: Node) -> list[SSAValue]:
-    """The multiplier in float32."""
+    """Import quantized DIV; the multiplier is computed in float32."""
     lhs, rhs, out = (node.codes(tensor) for tensor in (node.input(0), node.input(1), node.output()))
     factor = quantize_multiplier(float(lhs.scale / (rhs.scale * out.scale)))
     properties = sides(lhs, rhs) | target_of(out, node.bounds(out)) | multiplier_attrs(factor)
@@ -57,7 +57,8 @@ def divide(importer: Importer, node: Node) -> list[SSAValue]:
 
 @quantised("SQUARED_DIFFERENCE", types="INT8", versions=(1, 2), inputs=TWO)
 def squared_difference(importer: Importer, node: Node) -> list[SSAValue]:
-    """Both sides are brought to twice the larger scale, 7 bits up; all in double."""
+    """Import quantized SQUARED_DIFFERENCE: both operands are scaled to twice the larger scale with 7 more bits; scales
+    are computed in double."""
     lhs, rhs, out = (node.codes(tensor) for tensor in (node.input(0), node.input(1), node.output()))
     twice = np.float64(2 * max(lhs.scale, rhs.scale))
     last = float(twice * twice / np.float64(np.float32(1 << 14) * out.scale))
@@ -73,7 +74,7 @@ def squared_difference(importer: Importer, node: Node) -> list[SSAValue]:
 
 @quantised("PRELU", types=BYTES, versions=(1, 1), inputs=TWO)
 def prelu(importer: Importer, node: Node) -> list[SSAValue]:
-    """Both multipliers in float32."""
+    """Import quantized PRELU; both multipliers are computed in float32."""
     source, slope, out = (node.codes(tensor) for tensor in (node.input(0), node.input(1), node.output()))
     properties: dict[str, Attribute] = {
         "input_scale": real(source.scale),
@@ -101,7 +102,7 @@ COMPARISONS: dict[str, type[qnn.QnnCompareOp]] = {
 @quantised("EQUAL", "NOT_EQUAL", types=f"{BYTES} INT16", versions=(1, 5), inputs=TWO)
 @quantised("LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL", types=BYTES, versions=(1, 5), inputs=TWO)
 def compare(importer: Importer, node: Node) -> list[SSAValue]:
-    """Both sides 8 bits up, times their scales."""
+    """Import a quantized comparison: both operands are shifted left by 8 bits and multiplied by their scales."""
     lhs, rhs = node.codes(node.input(0)), node.codes(node.input(1))
     properties = sides(lhs, rhs) | {
         "left_shift": number(8),

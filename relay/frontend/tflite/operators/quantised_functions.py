@@ -1,4 +1,4 @@
-"""Functions of one tensor of codes."""
+"""Imports functions of one quantized tensor."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BYTES = "INT8 UINT8"
 
 
 def scales_of(node: Node) -> tuple[Codes, Codes, dict[str, Attribute]]:
-    """The codes of input and output, which have one type, and the properties that say so."""
+    """The quantization of input and output, which must have one type, and the properties that state it."""
     data, out = node.input(0), node.output()
     if data.type != out.type:
         raise node.refuse_types(data, out)
@@ -33,7 +33,7 @@ def scales_of(node: Node) -> tuple[Codes, Codes, dict[str, Attribute]]:
 
 
 def properties_of(source: Codes, target: Codes) -> dict[str, Attribute]:
-    """Scales and zero points of input and output."""
+    """The properties with the scales and zero points of input and output."""
     return {
         "input_scale": real(source.scale),
         "input_zero_point": number(source.zero_point),
@@ -43,7 +43,7 @@ def properties_of(source: Codes, target: Codes) -> dict[str, Attribute]:
 
 
 def prefixed(prefix: str, factor: float) -> dict[str, Attribute]:
-    """A multiplier and a shift under other names."""
+    """The properties of a multiplier and shift, with a prefix of their names."""
     return {f"{prefix}_{name}": attr for name, attr in multiplier_attrs(quantize_multiplier(factor)).items()}
 
 
@@ -81,7 +81,7 @@ def sqrt(importer: Importer, node: Node) -> list[SSAValue]:
 
 @quantised("RSQRT", types="INT8 INT16", versions=(1, 3), inputs=ONE)
 def rsqrt(importer: Importer, node: Node) -> list[SSAValue]:
-    """The multiplier in double, but for the square root and the product."""
+    """Import quantized RSQRT; the multiplier is computed in double, except the square root and the product."""
     source, target, _ = scales_of(node)
     factor = 1.0 / float(np.sqrt(source.scale) * target.scale)
     return table(importer, node, qnn.RsqrtOp, multiplier_attrs(quantize_multiplier(factor)))
@@ -96,13 +96,13 @@ def absolute(importer: Importer, node: Node) -> list[SSAValue]:
 
 @quantised("NEG", types="INT8 INT16", versions=(1, 1), inputs=ONE)
 def negative(importer: Importer, node: Node) -> list[SSAValue]:
-    """Of the codes as they are: LiteRT looks at no scale."""
+    """Import quantized NEG, of the integers themselves: LiteRT ignores the scale."""
     return [importer.emit(NegativeOp, [importer.value(node.input(0))]).result]
 
 
 @quantised("LEAKY_RELU", types=f"{BYTES} INT16", versions=(1, 2), inputs=ONE)
 def leaky_relu(importer: Importer, node: Node) -> list[SSAValue]:
-    """Both multipliers in float32."""
+    """Import quantized LEAKY_RELU; both multipliers are computed in float32."""
     source, target, properties = scales_of(node)
     alpha = np.float32(node.real("alpha"))
     properties |= {
@@ -115,7 +115,7 @@ def leaky_relu(importer: Importer, node: Node) -> list[SSAValue]:
 
 @quantised("HARD_SWISH", types=BYTES, versions=(1, 1), inputs=ONE)
 def hard_swish(importer: Importer, node: Node) -> list[SSAValue]:
-    """The multipliers in float32, then rounded to 16 bits."""
+    """Import quantized HARD_SWISH; the multipliers are computed in float32, then rounded to 16 bits."""
     source, target, properties = scales_of(node)
     fine = np.float32(1 / 128) * source.scale
     for name, unit in (("output", target.scale), ("relu", np.float32(3) / np.float32(1 << 15))):
@@ -129,7 +129,7 @@ def hard_swish(importer: Importer, node: Node) -> list[SSAValue]:
 
 @quantised("L2_NORMALIZATION", types=BYTES, versions=(1, 2), inputs=ONE)
 def l2_normalization(importer: Importer, node: Node) -> list[SSAValue]:
-    """Along the last axis."""
+    """Import quantized L2_NORMALIZATION along the last axis."""
     node.no_activation()
     source, target, _ = scales_of(node)
     if not math.isclose(target.scale, 1 / 128) or target.zero_point != target.low + 128:

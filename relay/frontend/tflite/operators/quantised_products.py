@@ -1,4 +1,4 @@
-"""TRANSPOSE_CONV and BATCH_MATMUL of codes."""
+"""Imports quantized TRANSPOSE_CONV and BATCH_MATMUL."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from relay.interpreters.arithmetic import quantize_multiplier
 
 @quantised("TRANSPOSE_CONV", types=f"{BYTES} INT16", versions=(1, 5), inputs=(3, 4))
 def transpose_conv(importer: Importer, node: Node) -> list[SSAValue]:
-    """Shape of the result, kernel [out, h, w, in], data, bias; rescaled as a convolution's sums."""
+    """Import quantized TRANSPOSE_CONV (inputs: shape of the result, kernel [out, h, w, in], data, bias); the sums are
+    rescaled as those of a convolution."""
     kernel, data, bias, out = node.input(1), node.input(2), node.optional(3), node.output()
     match node.types(kernel, data, out):
         case ("INT8", "INT8", "INT8") | ("UINT8", "UINT8", "UINT8") if bias is None or bias.type == "INT32":
@@ -57,7 +58,8 @@ def transpose_conv(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def _window(node: Node) -> dict[str, Attribute]:
-    """The padding is that of the convolution from the result to the data, whose shape is input 0."""
+    """The window's properties; the padding is that of the convolution from the result, whose shape is input 0, to the
+    data."""
     dims = result_shape(node, 4)
     strides = node.positive("stride_h", "stride_w")
     sizes = zip(node.shape(node.input(2), 4)[1:3], node.shape(node.input(1), 4)[1:3], dims[1:3], strides, strict=True)
@@ -75,7 +77,7 @@ def _window(node: Node) -> dict[str, Attribute]:
 
 @quantised("BATCH_MATMUL", types="INT8 INT16", versions=(1, 5), inputs=(2, 2))
 def batch_matmul(importer: Importer, node: Node) -> Sequence[SSAValue]:
-    """The multiplier from a product in float32."""
+    """Import quantized BATCH_MATMUL; the multiplier is computed from a product in float32."""
     lhs, rhs, out = node.input(0), node.input(1), node.output()
     if lhs.type == "FLOAT32":
         return matmul.batch_matmul(importer, node)

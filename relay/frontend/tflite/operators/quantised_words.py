@@ -1,4 +1,4 @@
-"""SOFTMAX, LOGISTIC and TANH of 16-bit codes, and SUM of codes."""
+"""Imports SOFTMAX, LOGISTIC and TANH of 16-bit quantized values, and SUM of quantized values."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from relay.frontend.tflite.table import quantised
 from relay.interpreters.arithmetic import quantize_multiplier
 
 UNIT = np.float32(1 / (1 << 15))
-"""The output scale of 16-bit softmax and curves."""
+"""The output scale of 16-bit softmax, logistic and tanh."""
 
 
 def check_unit(node: Node) -> None:
-    """The output's codes are Q0.15."""
+    """Raise Unsupported unless the output is in Q0.15."""
     _, target, _ = scales_of(node)
     if target.scale != UNIT:
         raise node.malformed(f"the output's scale is {target.scale}, not 2^-15")
@@ -44,7 +44,7 @@ def _curve(importer: Importer, node: Node, op: type[qnn.SigmoidOp] | type[qnn.Ta
 
 @quantised("SOFTMAX", types="INT16", versions=(1, 3), inputs=ONE)
 def softmax(importer: Importer, node: Node) -> list[SSAValue]:
-    """Along the last axis; the product with beta in float32."""
+    """Import 16-bit SOFTMAX along the last axis; the product with beta is computed in float32."""
     check_unit(node)
     source, _, _ = scales_of(node)
     beta = np.float32(node.real("beta"))
@@ -57,7 +57,8 @@ def softmax(importer: Importer, node: Node) -> list[SSAValue]:
 
 @quantised("SUM", types=f"{BYTES} INT16", versions=(1, 2), inputs=(2, 2))
 def total(importer: Importer, node: Node) -> list[SSAValue]:
-    """As MEAN without the division. LiteRT's reference kernel is right of uint8 only: it reads all codes as such."""
+    """Import quantized SUM: a MEAN without the division. LiteRT's reference kernel is only correct for uint8, since it
+    reads all types as uint8."""
     source, target, properties = scales_of(node)
     shape = node.input(0).shape
     axes = node.axes(node.input(1), len(shape))

@@ -1,4 +1,4 @@
-"""Changes of type: QUANTIZE, DEQUANTIZE and CAST."""
+"""Imports type conversions: QUANTIZE, DEQUANTIZE and CAST."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from relay.interpreters.arithmetic import quantize_multiplier
 
 @operator("QUANTIZE", versions=(1, 6), inputs=(1, 1), known={"tflm": "INT8 UINT8 INT16"})
 def quantize(importer: Importer, node: Node) -> list[SSAValue]:
-    """Floats to codes, or codes to codes of another scale (`double(scale) / double(output scale)`)."""
+    """Import QUANTIZE: floats to quantized values, or quantized values to another scale (`double(scale) / double(output
+    scale)`)."""
     data, out = node.input(0), node.output()
     value = importer.value(data)
     if data.type == "FLOAT32" and out.type in ALL_CODES:
@@ -36,7 +37,7 @@ def quantize(importer: Importer, node: Node) -> list[SSAValue]:
 def rescale(
     importer: Importer, node: Node, codes: tuple[Codes, Codes], ratio: float, bounds: tuple[int, int]
 ) -> SSAValue:
-    """Codes of one scale as codes of another, clamped; `ratio` is the source's scale over the target's."""
+    """Quantized values rescaled to another scale and clamped; `ratio` is the source's scale divided by the target's."""
     source, target = codes
     properties: dict[str, Attribute] = {
         "input_scale": real(source.scale),
@@ -53,7 +54,7 @@ def rescale(
 
 @operator("DEQUANTIZE", versions=(1, 9), inputs=(1, 1), known=EVERYWHERE)
 def dequantize(importer: Importer, node: Node) -> list[SSAValue]:
-    """Codes, or 16-bit floats."""
+    """Import DEQUANTIZE of quantized values, or of 16-bit floats."""
     data, out = node.input(0), node.output()
     if (data.type, out.type) == ("FLOAT16", "FLOAT32"):
         return [importer.emit(CastOp, [importer.value(data)], {"dtype": f32}).result]
@@ -63,7 +64,7 @@ def dequantize(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def _parameters(node: Node, tensor: Tensor) -> dict[str, Attribute]:
-    """Scale and zero point of codes, one or one for each index of an axis."""
+    """The properties with the scale and zero point of a tensor, one or one per index of an axis."""
     found = node.quantization(tensor)
     zero_point = found.zero_point
     return {
@@ -77,8 +78,8 @@ def _parameters(node: Node, tensor: Tensor) -> dict[str, Attribute]:
 
 @operator("CAST", versions=(1, 9), inputs=(1, 1), known=EVERYWHERE)
 def cast(importer: Importer, node: Node) -> list[SSAValue]:
-    """Plain conversion of numbers: integers wrap, floats go towards zero; those out of range become the nearest integer
-    that there is, NaN the largest."""
+    """Import CAST: integers wrap, floats are rounded towards zero; floats out of range become the nearest integer of
+    the type, NaN the largest."""
     data, out = node.input(0), node.output()
     value, dtype = importer.value(data), {"dtype": importer.element(out)}
     if data.type not in ("FLOAT32", "FLOAT16") or out.type not in (*ALL_CODES, *INDICES):

@@ -1,6 +1,8 @@
-"""UNIDIRECTIONAL_SEQUENCE_LSTM (8-bit with 16-bit cell state) and SVDF: layers that keep a state between runs.
+"""Imports quantized recurrent layers with state between runs: UNIDIRECTIONAL_SEQUENCE_LSTM (8-bit with 16-bit cell
+state) and SVDF.
 
-Those of floats are in `recurrent_sequences.py`."""
+Float layers are in `recurrent_sequences.py`.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +23,17 @@ from relay.frontend.tflite.table import operator
 from relay.interpreters.arithmetic import quantize_multiplier, round_away
 
 _GATE_SCALE = np.float32(2.0**-12)
-"""Of the gates' sums: Q3.12."""
+"""The scale of the gates' sums: Q3.12."""
 _NOT_BUILT = ((range(9, 12), "peephole connections"), (range(16, 18), "a projection"), (range(20, 24), "layer norms"))
 
 
 @operator("UNIDIRECTIONAL_SEQUENCE_LSTM", versions=(1, 4), inputs=(20, 24), known={"tflm": "INT8"})
 def unidirectional_sequence_lstm(importer: Importer, node: Node) -> list[SSAValue]:
-    """Inputs: data, 4 input kernels, 4 recurrent kernels, 3 peepholes, 4 biases, 2 projections, 2 states, 4 norms.
+    """Import UNIDIRECTIONAL_SEQUENCE_LSTM. Inputs: data, 4 input kernels, 4 recurrent kernels, 3 peepholes, 4 biases, 2
+    projections, 2 states, 4 norms.
 
-    The gates come in the order input (absent if it is coupled to the forget gate), forget, cell, output. All scales
-    are multiplied in float32.
+    The gates are in the order input (absent if it is coupled to the forget gate), forget, cell, output. All scales are
+    multiplied in float32.
     """
     if node.input(0).type == "FLOAT32":
         return lstm_sequence(importer, node)
@@ -88,7 +91,7 @@ def _check_types(node: Node, codes: tuple[Tensor, ...], cell: Tensor, biases: li
 
 
 def _stack(importer: Importer, node: Node, arrays: list[Array], what: str) -> SSAValue:
-    """The gates' weights as one constant, named after the operator."""
+    """The gates' weights concatenated to one constant, named after the operator."""
     if any(array.shape[1:] != arrays[0].shape[1:] for array in arrays):
         raise node.malformed(f"the gates' weights have shapes {[array.shape for array in arrays]}")
     return importer.constant(np.concatenate(arrays), f"{node.name}/{what}")
@@ -103,7 +106,7 @@ def _gate_multipliers(node: Node, what: str, kernels: list[Tensor], scale: np.fl
 
 
 def _cell_shift(node: Node, cell: Tensor) -> int:
-    """The cell's scale as a power of two."""
+    """The exponent of the cell's scale, which must be a power of two."""
     scale = node.codes(cell).scale
     power = int(round_away(np.asarray(np.log2(scale))))
     if scale != np.float32(2.0**power) or not -15 <= power <= -1:
@@ -118,9 +121,10 @@ def _cell_clip(node: Node, cell: Tensor) -> int:
 
 @operator("SVDF", versions=(1, 4), inputs=(5, 5), known={"tflm": "INT8"})
 def svdf(importer: Importer, node: Node) -> list[SSAValue]:
-    """Inputs: data, feature weights, time weights, bias, state. Scales are multiplied in float32.
+    """Import SVDF. Inputs: data, feature weights, time weights, bias, state. Scales are multiplied in float32.
 
-    The reference kernel takes no activation but RELU, and does not apply it: the codes alone bound the result.
+    The reference kernel only accepts the activation RELU, and does not apply it: only the range of the type bounds the
+    result.
     """
     if node.input(0).type == "FLOAT32":
         return float_svdf(importer, node)

@@ -1,4 +1,4 @@
-"""Recurrent layers of floats, unrolled over time: LSTM and simple RNN, one way or both ways, and one step of SVDF.
+"""Builds float recurrent layers, unrolled over time: LSTM and simple RNN in one or both directions, and a step of SVDF.
 
 Weights may be int8: then each row of data and state is quantised at run time. Source: TFLite's `lstm_eval.cc`,
 `kernel_utils.cc`, `svdf.h`.
@@ -25,9 +25,9 @@ from relay.frontend.tflite.operators.hybrid import line_products
 from relay.frontend.tflite.scales import is_clamp
 
 MOST_STEPS = 1024
-"""Steps that are unrolled."""
+"""The maximum number of steps that are unrolled."""
 NORM_EPSILON = 1e-8
-"""What layer norms add to the variance."""
+"""The epsilon that layer norms add to the variance."""
 
 
 def state(node: Node, number: int) -> Tensor:
@@ -39,7 +39,7 @@ def state(node: Node, number: int) -> Tensor:
 
 
 class Builder:
-    """Ops of recurrent layers, in the block of one operator."""
+    """Builds the ops of a recurrent layer in the block of one operator."""
 
     def __init__(self, importer: Importer, node: Node) -> None:
         self.importer, self.node = importer, node
@@ -66,7 +66,7 @@ class Builder:
         return self.importer.clip_reals(value, self.activation)
 
     def vector(self, number: int) -> SSAValue | None:
-        """An input of floats that may be left out: weights of int8 become floats."""
+        """An optional input of floats; weights of int8 are dequantized."""
         tensor = self.node.optional(number)
         if tensor is None or tensor.type == "FLOAT32":
             return None if tensor is None else self.importer.value(tensor)
@@ -82,7 +82,7 @@ class Builder:
         return self.importer.emit(relay.ConcatenateOp, values, {"axis": IntegerAttr(axis, i64)}).result
 
     def product(self, value: SSAValue, kernels: Sequence[Tensor]) -> SSAValue:
-        """`value [n, k]` times the kernels `[units, k]`, side by side."""
+        """`value [n, k]` times the kernels `[units, k]`, with their results concatenated."""
         weights = self.joined([self.importer.value(kernel) for kernel in kernels], 0)
         types = {kernel.type for kernel in kernels}
         if types == {"FLOAT32"}:
@@ -93,7 +93,7 @@ class Builder:
         return line_products(self.importer, value, weights, np.concatenate(scales), self.asymmetric)
 
     def part(self, value: SSAValue, axis: int, first: int, last: int) -> SSAValue:
-        """Some indices of an axis."""
+        """The indices `first` to `last` of an axis."""
         dims = self.importer.shape(value)
         begin = [first if i == axis else 0 for i in range(len(dims))]
         end = [last if i == axis else d for i, d in enumerate(dims)]
@@ -101,9 +101,9 @@ class Builder:
         return self.importer.emit(relay.StridedSliceOp, [value], window).result
 
     def steps(self, data: Tensor, time_axis: int, kernels: Sequence[Tensor]) -> list[SSAValue]:
-        """The products of each step's data [batch, k], of all steps at once."""
+        """The products of each step's data [batch, k] with the kernels, computed for all steps at once."""
         dims = data.shape
-        if len(dims) != 3:  # one step
+        if len(dims) != 3:  # a single step
             count, width = self.node.shape(data, 2)
             dims = (1, count, width) if time_axis == 0 else (count, 1, width)
         if not 1 <= dims[time_axis] <= MOST_STEPS:
@@ -117,14 +117,14 @@ class Builder:
         return [self.importer.reshape(each, [batch, width]) for each in parts]
 
     def sequence(self, rows: Sequence[SSAValue], time_axis: int) -> SSAValue:
-        """The steps' results along the axis of time."""
+        """The steps' results stacked along the time axis."""
         batch, width = self.importer.shape(rows[0])
         dims = [1, batch, width] if time_axis == 0 else [batch, 1, width]
         return self.joined([self.importer.reshape(row, dims) for row in rows], time_axis)
 
 
 class Slots(NamedTuple):
-    """Which inputs of an operator are an LSTM's; what each of the four gates has stands side by side."""
+    """The indices of an LSTM's inputs among an operator's; those of the four gates are tuples."""
 
     kernel: int
     recurrent: int
@@ -137,7 +137,7 @@ class Slots(NamedTuple):
 
 
 class Lstm:
-    """Gates: input (absent if it is coupled to the forget gate), forget, cell, output; each
+    """An LSTM with the gates input (absent if it is coupled to the forget gate), forget, cell, output; each is
     `f(norm(W x + R h + p c) + b)`, `c = forget * c + input * cell`, `h = P (output * f(c)) + b`."""
 
     def __init__(self, importer: Importer, node: Node, slots: Slots) -> None:
@@ -152,7 +152,7 @@ class Lstm:
         self.peepholes = {gate: self.make.vector(slots.peephole + n) for n, gate in enumerate((0, 1, 3))}
 
     def run(self, data: Tensor, time_axis: int, backward: bool = False) -> SSAValue:
-        """All steps; the states are what the last one leaves."""
+        """Build all steps; the states become those after the last one."""
         memory = state(self.node, self.slots.hidden), state(self.node, self.slots.cell)
         if any(tensor.type != "FLOAT32" for tensor in memory):
             raise self.node.refuse_types(*memory)
@@ -188,7 +188,7 @@ class Lstm:
         return hidden, cell
 
     def gate(self, gate: int, value: SSAValue, cell: SSAValue | None) -> SSAValue:
-        """Its sum, before the function."""
+        """The sum of a gate before its activation function."""
         make, peephole, norm, bias = self.make, self.peepholes.get(gate), self.norms[gate], self.biases[gate]
         if peephole is not None and cell is not None:
             value = make.plus(value, make.times(cell, peephole))
@@ -197,7 +197,7 @@ class Lstm:
         return value if bias is None else make.plus(value, bias)
 
     def normalised(self, value: SSAValue) -> SSAValue:
-        """Of mean 0 and variance 1."""
+        """The value normalized to mean 0 and variance 1."""
         make, axis = self.make, {"axis": ints([1]), "keepdims": IntegerAttr.from_bool(True)}
         mean = self.importer.emit(relay.MeanOp, [value], axis).result
         rest = make.binary(relay.SubtractOp, value, mean)

@@ -1,4 +1,4 @@
-"""The operators of recurrent layers of floats: RNN, LSTM, their sequences one way and both ways, and SVDF of floats."""
+"""Imports float recurrent layers: RNN, LSTM, their sequences in one or both directions, and float SVDF."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def floats(node: Node, *tensors: Tensor) -> None:
 
 
 def lstm_sequence(importer: Importer, node: Node) -> list[SSAValue]:
-    """UNIDIRECTIONAL_SEQUENCE_LSTM of floats."""
+    """Import float UNIDIRECTIONAL_SEQUENCE_LSTM."""
     floats(node, node.input(0))
     if node.flag("diagonal_recurrent_tensors"):
         raise node.unsupported("the recurrent weights are diagonal")
@@ -37,7 +37,8 @@ def lstm_sequence(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("LSTM", versions=(1, 4), inputs=(20, 24))
 def lstm(importer: Importer, node: Node) -> list[SSAValue]:
-    """One step of the full kernel; the one of 5 inputs is older than TFLite's converter."""
+    """Import LSTM, one step of the full kernel; the 5-input kernel is older than TFLite's converter and not
+    supported."""
     data = node.input(0)
     floats(node, data)
     if node.word("kernel_type") not in ("FULL", "0"):
@@ -48,9 +49,10 @@ def lstm(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("BIDIRECTIONAL_SEQUENCE_LSTM", versions=(1, 3), inputs=(48, 48), outputs=(1, 2))
 def both_ways(importer: Importer, node: Node) -> list[SSAValue]:
-    """One layer from the first step on and one from the last; their results are joined if `merge_outputs`.
+    """Import BIDIRECTIONAL_SEQUENCE_LSTM: a forward and a backward layer, whose results are concatenated if
+    `merge_outputs` is set.
 
-    LiteRT writes joined results to wrong places where gates are coupled and the batch leads.
+    LiteRT writes merged results to wrong positions if gates are coupled and the batch is the leading axis.
     """
     floats(node, node.input(0))
     if any(node.optional(number) is not None for number in range(39, 48)):
@@ -67,7 +69,7 @@ def merged(importer: Importer, node: Node, results: list[SSAValue]) -> list[SSAV
 
 
 def simple(importer: Importer, node: Node, data: Tensor, slots: Sequence[int], axis: int, back: bool) -> SSAValue:
-    """`h = f(W x + R h + b)` of each step; slots: W, R, b, h."""
+    """A simple RNN with `h = f(W x + R h + b)` in each step; `slots` are the indices of the inputs W, R, b, h."""
     make = Builder(importer, node)
     kernel, recurrent, bias = (node.input(number) for number in slots[:3])
     memory = state(node, slots[3])
@@ -84,7 +86,7 @@ def simple(importer: Importer, node: Node, data: Tensor, slots: Sequence[int], a
 
 @operator("UNIDIRECTIONAL_SEQUENCE_RNN", versions=(1, 3), inputs=(5, 5))
 def rnn_sequence(importer: Importer, node: Node) -> list[SSAValue]:
-    """`h = f(W x + R h + b)`, step after step."""
+    """Import UNIDIRECTIONAL_SEQUENCE_RNN: `h = f(W x + R h + b)`, step after step."""
     floats(node, node.input(0))
     axis = 0 if node.flag("time_major") else 1
     return [simple(importer, node, node.input(0), (1, 2, 3, 4), axis, False)]
@@ -92,7 +94,7 @@ def rnn_sequence(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("BIDIRECTIONAL_SEQUENCE_RNN", versions=(1, 3), inputs=(12, 12), outputs=(1, 2))
 def rnn_both_ways(importer: Importer, node: Node) -> list[SSAValue]:
-    """As UNIDIRECTIONAL_SEQUENCE_RNN, from the first step on and from the last."""
+    """Import BIDIRECTIONAL_SEQUENCE_RNN: a forward and a backward UNIDIRECTIONAL_SEQUENCE_RNN."""
     floats(node, node.input(0))
     if any(node.optional(number) is not None for number in range(9, 12)):
         raise node.unsupported("has an auxiliary input")
@@ -103,7 +105,7 @@ def rnn_both_ways(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("RNN", versions=(1, 3), inputs=(5, 5))
 def rnn(importer: Importer, node: Node) -> list[SSAValue]:
-    """One step: `h = f(W x + R h + b)`."""
+    """Import RNN, a single step: `h = f(W x + R h + b)`."""
     data = node.input(0)
     floats(node, data)
     node.shape(data, 2)
@@ -111,13 +113,14 @@ def rnn(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def _one_step(importer: Importer, result: SSAValue) -> SSAValue:
-    """Without the axis of time."""
+    """The result of a single step without the time axis."""
     batch, _, width = importer.shape(result)
     return importer.reshape(result, [batch, width])
 
 
 def svdf(importer: Importer, node: Node) -> list[SSAValue]:
-    """The features `W x` of each step are kept; `f(the sum over ranks and time of features * weights + b)`."""
+    """Import float SVDF: the features `W x` of each step are kept; the result is `f(the sum over ranks and time of
+    features * weights + b)`."""
     data, features, time, bias, memory = (*(node.input(i) for i in range(3)), node.optional(3), state(node, 4))
     floats(node, data, memory, *([bias] if bias is not None else []))
     make, (filters, length), (rank,) = Builder(importer, node), node.shape(time, 2), node.positive("rank")

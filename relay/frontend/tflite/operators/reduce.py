@@ -1,4 +1,4 @@
-"""Reductions: MEAN, SUM, REDUCE_MAX, REDUCE_MIN, ARG_MAX, ARG_MIN."""
+"""Imports reductions: MEAN, SUM, REDUCE_MAX, REDUCE_MIN, ARG_MAX, ARG_MIN."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from relay.interpreters.arithmetic import quantize_multiplier
 
 @operator("MEAN", versions=(1, 3), inputs=(2, 2), known={"tflm": "INT8"})
 def mean(importer: Importer, node: Node) -> list[SSAValue]:
-    """Integers truncate towards zero. Codes: the multiplier is divided by the number of elements, after as many
-    doublings as fit."""
+    """Import MEAN; integers truncate towards zero. Quantized: the multiplier is divided by the number of elements,
+    after as many doublings as fit."""
     data, out = node.input(0), node.output()
     properties = reduction(node)
     count = math.prod(data.shape[axis] for axis in node.axes(node.input(1), len(data.shape)))
@@ -50,7 +50,8 @@ def mean(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("SUM", versions=(1, 2), inputs=(2, 2))
 def total(importer: Importer, node: Node) -> list[SSAValue]:
-    """Of truths: whether one holds. Not on codes: LiteRT's reference kernel reads int8 as uint8."""
+    """Import SUM; that of booleans is whether any is true. Quantized values are handled elsewhere, since LiteRT's
+    reference kernel reads int8 as uint8."""
     data, out = node.input(0), node.output()
     if data.type != out.type or data.type not in (*INDICES, "FLOAT32", "BOOL"):
         raise node.refuse_types(data, out)
@@ -81,14 +82,14 @@ def _extreme(importer: Importer, node: Node, op: type[MaxOp] | type[MinOp]) -> S
 
 
 def reduced(importer: Importer, node: Node) -> SSAValue:
-    """The data; behind an axis of one element where there are no axes, as an op without axes reduces over all."""
+    """The data; with a leading axis of size 1 if there are no axes, since an op without axes reduces over all."""
     data = node.input(0)
     value = importer.value(data)
     return value if node.axes(node.input(1), len(data.shape)) else importer.reshape(value, [1, *data.shape])
 
 
 def reduction(node: Node) -> dict[str, Attribute]:
-    """The properties `axis` and `keepdims`, for the value of `reduced`."""
+    """The properties `axis` and `keepdims` for the value of `reduced`."""
     shape = node.input(0).shape
     axes = node.axes(node.input(1), len(shape))
     if 0 in shape:

@@ -1,4 +1,4 @@
-"""Operators that give the elements another shape or order, or surround them."""
+"""Imports operators that reshape, transpose or pad tensors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from relay.frontend.tflite.table import EVERYWHERE, operator
 
 @operator("RESHAPE", versions=(1, 2), inputs=(1, 2), known=EVERYWHERE)
 def reshape(importer: Importer, node: Node) -> list[SSAValue]:
-    """The new shape is a constant operand or, in old files, an option."""
+    """Import RESHAPE; the new shape is a constant operand or, in old files, an option."""
     wanted = node.optional(1)
     shape = node.numbers(wanted) if wanted is not None else node.integers("new_shape")
     return [importer.reshape(importer.value(node.input(0)), shape)]
@@ -23,7 +23,7 @@ def reshape(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("SQUEEZE", versions=(1, 2), inputs=(1, 1), known=EVERYWHERE)
 def squeeze(importer: Importer, node: Node) -> list[SSAValue]:
-    """Drop the named dimensions, or all, of size 1."""
+    """Import SQUEEZE: drop the named dimensions, or all, of size 1."""
     shape = node.input(0).shape
     named = {node.axis(axis, len(shape)) for axis in node.integers("squeeze_dims")}
     if any(shape[axis] != 1 for axis in named):
@@ -35,7 +35,7 @@ def squeeze(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("EXPAND_DIMS", versions=(1, 1), inputs=(2, 2), known=EVERYWHERE)
 def expand_dims(importer: Importer, node: Node) -> list[SSAValue]:
-    """Insert a dimension of size 1."""
+    """Import EXPAND_DIMS: insert a dimension of size 1."""
     shape = node.input(0).shape
     numbers = node.numbers(node.input(1))
     if len(numbers) != 1:
@@ -53,14 +53,14 @@ def transpose(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("PAD", versions=(1, 6), inputs=(2, 2), known=EVERYWHERE)
 def pad(importer: Importer, node: Node) -> list[SSAValue]:
-    """With real zero: the zero point of codes."""
+    """Import PAD with real zero, which is the zero point for quantized values."""
     out = node.output()
     return [_pad(importer, node, node.codes(out).zero_point if out.quantization is not None else 0)]
 
 
 @operator("PADV2", versions=(1, 6), inputs=(3, 3), known=EVERYWHERE)
 def pad_v2(importer: Importer, node: Node) -> list[SSAValue]:
-    """With a constant, for codes a code."""
+    """Import PADV2 with a constant, which is a quantized value for quantized tensors."""
     filler = node.input(2)
     if filler.type != node.input(0).type or math.prod(filler.shape) != 1:
         raise node.malformed(f"{filler} of {filler.type} is no filler for {node.input(0).type}")

@@ -1,4 +1,4 @@
-"""Operators that take tensors apart and put them together."""
+"""Imports operators that split, slice, gather and concatenate tensors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ from relay.frontend.tflite.table import ANY, EVERYWHERE, operator
 
 @operator("CONCATENATION", versions=(1, 7), inputs=(1, ANY), known={"tflm": "INT8"})
 def concatenation(importer: Importer, node: Node) -> list[SSAValue]:
-    """Uint8 codes of other scales than the result's are rescaled in float32; int8 ones must agree."""
+    """Import CONCATENATION; uint8 inputs with other scales than the result's are rescaled in float32; int8 ones must
+    agree."""
     tensors, out = node.inputs(), node.output()
     node.no_activation()
     if any(tensor.type != out.type for tensor in tensors):
@@ -55,7 +56,7 @@ def concatenation(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("PACK", versions=(1, 5), inputs=(1, ANY), known=EVERYWHERE)
 def pack(importer: Importer, node: Node) -> list[SSAValue]:
-    """Stack tensors of one shape along a new axis."""
+    """Import PACK: stack tensors of one shape along a new axis."""
     tensors = node.inputs()
     shape = tensors[0].shape
     axis = node.axis(node.integer("axis"), len(shape) + 1)
@@ -70,7 +71,7 @@ def pack(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("UNPACK", versions=(1, 6), inputs=(1, 1), outputs=(1, ANY), known=EVERYWHERE)
 def unpack(importer: Importer, node: Node) -> list[SSAValue]:
-    """The layers along an axis, without it."""
+    """Import UNPACK: the slices along an axis, which is removed."""
     shape = node.input(0).shape
     axis = node.axis(node.integer("axis"), len(shape))
     if len(node.operator.outputs) != shape[axis]:
@@ -81,7 +82,7 @@ def unpack(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("SPLIT", versions=(1, 5), inputs=(2, 2), outputs=(1, ANY), known=EVERYWHERE)
 def split(importer: Importer, node: Node) -> list[SSAValue]:
-    """Equal parts along an axis, which is the first input."""
+    """Import SPLIT: equal parts along an axis, which is the first input."""
     data, count = node.input(1), len(node.operator.outputs)
     axes = node.axes(node.input(0), len(data.shape))
     if len(axes) != 1 or data.shape[axes[0]] % count:
@@ -92,7 +93,7 @@ def split(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("SPLIT_V", versions=(1, 3), inputs=(3, 3), outputs=(1, ANY), known=EVERYWHERE)
 def split_v(importer: Importer, node: Node) -> list[SSAValue]:
-    """Parts of given sizes, one of which may be -1: the rest."""
+    """Import SPLIT_V: parts of given sizes, one of which may be -1, the remainder."""
     data, sizes = node.input(0), list(node.numbers(node.input(1)))
     axes = node.axes(node.input(2), len(data.shape))
     if len(axes) == 1 and sizes.count(-1) == 1:
@@ -124,7 +125,7 @@ def _slice(
 
 @operator("SLICE", versions=(1, 8), inputs=(3, 3), known=EVERYWHERE)
 def slice_(importer: Importer, node: Node) -> list[SSAValue]:
-    """From constant begins, of constant sizes; size -1 is up to the end."""
+    """Import SLICE with constant begins and sizes; size -1 extends to the end."""
     shape = node.input(0).shape
     begin, sizes = node.numbers(node.input(1)), node.numbers(node.input(2))
     if not len(begin) == len(sizes) == len(shape):
@@ -137,7 +138,8 @@ def slice_(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("STRIDED_SLICE", versions=(1, 8), inputs=(4, 4), known=EVERYWHERE)
 def strided_slice(importer: Importer, node: Node) -> list[SSAValue]:
-    """Python's slice per axis. A masked begin counts even where the axis is dropped (shrink_axis_mask)."""
+    """Import STRIDED_SLICE: Python's slice per axis. The mask of begins also applies to
+    axes that are dropped (shrink_axis_mask)."""
     shape = node.input(0).shape
     if node.flag("offset"):
         raise node.unsupported("its ends are offsets from its begins", "give the ends themselves: offset false")
@@ -166,8 +168,8 @@ def strided_slice(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def _bounds(node: Node, rank: int) -> list[_Bound | None]:
-    """One for each axis, with None for those that are added (new_axis_mask). An ellipsis stands for what the others
-    leave, and at least for one axis; axes without a bound are taken whole."""
+    """A bound for each axis, with None for added axes (new_axis_mask). An ellipsis stands for the remaining axes, at
+    least one; axes without a bound are taken whole."""
     given = [node.numbers(node.input(i)) for i in (1, 2, 3)]
     count = len(given[0])
     names = ("ellipsis_mask", "new_axis_mask", "shrink_axis_mask", "begin_mask", "end_mask")
@@ -193,7 +195,7 @@ def _bounds(node: Node, rank: int) -> list[_Bound | None]:
 
 
 class _Bound(NamedTuple):
-    """Of one axis; None is masked."""
+    """The slice of one axis; None is masked."""
 
     begin: int | None
     end: int | None
@@ -201,14 +203,14 @@ class _Bound(NamedTuple):
     shrink: bool = False
 
     def normalised(self, size: int) -> tuple[int, int, int]:
-        """Begin and end inside an axis of `size`, as `relay.strided_slice` wants them."""
+        """The begin, end and stride for an axis of `size`, as `relay.strided_slice` requires them."""
         first, last, stride = slice(self.begin, self.end, self.stride).indices(size)
         return (first, last, stride) if len(range(first, last, stride)) else (0, 0, 1)
 
 
 @operator("GATHER", versions=(1, 8), inputs=(2, 2), known=EVERYWHERE)
 def gather(importer: Importer, node: Node) -> list[SSAValue]:
-    """`data.take(indices, axis)`, for each index of the batch dimensions by itself."""
+    """Import GATHER: `data.take(indices, axis)`, separately for each index of the batch dimensions."""
     data, indices = node.input(0), node.input(1)
     if indices.type not in (*INDICES, "INT16"):
         raise node.unsupported(f"indices of {indices.type}")
@@ -224,7 +226,7 @@ def gather(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def _gather_batches(importer: Importer, values: list[SSAValue], axis: int, batches: int) -> SSAValue:
-    """As one gather along the axis: indices are repeated along the axes that they do not have."""
+    """A batched gather as one gather along the axis: indices are repeated along the axes that they lack."""
     data, indices = values
     dims, index = importer.shape(data), importer.shape(indices)
     between, behind, count = dims[batches:axis], dims[axis + 1 :], prod(index[batches:])
@@ -237,8 +239,8 @@ def _gather_batches(importer: Importer, values: list[SSAValue], axis: int, batch
 
 @operator("EMBEDDING_LOOKUP", versions=(1, 5), inputs=(2, 2))
 def embedding_lookup(importer: Importer, node: Node) -> list[SSAValue]:
-    """Rows of a table, by their numbers; a table of codes has the result's, or the rows become floats: a scale for all,
-    for each row, or for each block of a row."""
+    """Import EMBEDDING_LOOKUP: rows of a table by index. A quantized table has the result's quantization, or its rows
+    are dequantized, with one scale, one per row, or one per block of a row."""
     places, data, out = node.input(0), node.input(1), node.output()
     if places.type == "INT32" and (data.type, out.type) == ("INT8", "FLOAT32"):
         if not data.shape or 0 in data.shape:
@@ -259,7 +261,7 @@ def embedding_lookup(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def _scales_of_rows(node: Node, data: Tensor) -> Array:
-    """The scales of a table of codes without zero points, [row, block]."""
+    """The scales [row, block] of a quantized table without zero points."""
     rows = data.shape[0]
     if data.blocks is not None:
         return node.block_scales(data, (rows, prod(data.shape[1:])))

@@ -1,6 +1,7 @@
-"""RFFT2D along the last axis, of which the real part is used: what short-time spectra of audio models take.
+"""Imports RFFT2D along the last axis if only the real part is used, as in short-time spectra of audio models.
 
-A product with cosines. As `cos` is even, the samples `n` and `N - n` are added first, which halves the product.
+The real part is a matrix product with cosines. As `cos` is even, the samples `n` and `N - n` are added first, which
+halves the product.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ from relay.frontend.tflite.operators.creation import unnamed
 from relay.frontend.tflite.table import operator
 
 LONGEST = 4096
-"""Samples of a transform: its cosines are a quarter as many squared."""
+"""The maximum number of samples of a transform; the matrix of cosines has a quarter of its square elements."""
 MOVES = ("SQUEEZE", "RESHAPE", "EXPAND_DIMS", "TRANSPOSE")
-"""What exporters write between RFFT2D and the cast: it does with real parts what it does with complex numbers."""
+"""Operators that exporters write between RFFT2D and the cast to reals; they apply to real parts as to complex
+numbers."""
 
 
 def real_parts(graph: Subgraph) -> Subgraph:
-    """The graph with float32 instead of complex tensors, where all that uses them in the end is their real parts."""
+    """The graph with complex tensors replaced by float32 ones, if only their real parts are used in the end."""
     waves = {tensor.index for tensor in graph.tensors if tensor.type == "COMPLEX64"}
     if not waves or not waves.isdisjoint((*graph.inputs, *graph.outputs)):
         return graph
@@ -43,7 +45,8 @@ def real_parts(graph: Subgraph) -> Subgraph:
 
 @operator("RFFT2D", versions=(1, 1), inputs=(2, 2))
 def rfft2d(importer: Importer, node: Node) -> list[SSAValue]:
-    """`sum of x[n] cos(2 pi k n / N)` for `k` up to `N / 2`; lines are cut or filled with zeros to `N` samples."""
+    """Import RFFT2D: `sum of x[n] cos(2 pi k n / N)` for `k` up to `N / 2`; rows are cropped or zero-padded to `N`
+    samples."""
     data, lengths, out = node.input(0), node.numbers(node.input(1)), node.output()
     if data.type != "FLOAT32" or out.type != "FLOAT32":
         raise node.refuse_types(data, out)

@@ -1,4 +1,4 @@
-"""Operators on codes that TFLite Micro computes in another way than TFLite, beyond what a profile's words say."""
+"""Quantized operators that TFLite Micro computes differently from TFLite, beyond the options of a `Profile`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from relay.frontend.tflite.table import TABLE, Convert
 
 
 def relu6(importer: Importer, node: Node) -> Sequence[SSAValue]:
-    """Codes are clamped to 0..6 in the input's scale; the output's is not looked at (`activations.cc`)."""
+    """Import quantized RELU6: values are clamped to 0..6 in the input's scale; the output's scale is ignored
+    (`activations.cc`)."""
     data, out = node.input(0), node.output()
     if data.type != out.type or data.type == "FLOAT32":
         return TABLE["RELU6"].convert(importer, node)

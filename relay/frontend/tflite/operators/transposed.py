@@ -1,4 +1,4 @@
-"""TRANSPOSE_CONV, CONV_3D and CONV_3D_TRANSPOSE."""
+"""Imports TRANSPOSE_CONV, CONV_3D and CONV_3D_TRANSPOSE."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from relay.frontend.tflite.table import operator
 
 @operator("TRANSPOSE_CONV", versions=(1, 5), inputs=(3, 4))
 def transpose_conv(importer: Importer, node: Node) -> list[SSAValue]:
-    """Shape of the result, kernel [out, h, w, in], data, bias."""
+    """Import TRANSPOSE_CONV. Inputs: shape of the result, kernel [out, h, w, in], data, bias."""
     kernel, data, bias, out = node.input(1), node.input(2), node.optional(3), node.output()
     if any(tensor.type != "FLOAT32" for tensor in (kernel, data, out, *([bias] if bias else []))):
         raise node.refuse_types(kernel, data, bias, out)
@@ -30,7 +30,7 @@ def transpose_conv(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def result_shape(node: Node, rank: int) -> tuple[int, ...]:
-    """The shape in input 0."""
+    """The result's shape, which is the constant input 0."""
     dims = node.numbers(node.input(0))
     if len(dims) != rank or min(dims) < 1:
         raise node.malformed(f"the shape of the result is {dims}")
@@ -40,7 +40,7 @@ def result_shape(node: Node, rank: int) -> tuple[int, ...]:
 def scattering(
     node: Node, sizes: Sequence[tuple[int, ...]], strides: tuple[int, ...], dilation: tuple[int, ...]
 ) -> dict[str, Attribute]:
-    """The window of a transposed convolution, from the sizes of data, kernel and result: the padding is that of the
+    """The window of a transposed convolution, from the sizes of data, kernel and result; the padding is that of the
     convolution from the result to the data."""
     before: list[int] = []
     after: list[int] = []
@@ -58,7 +58,7 @@ def scattering(
 
 @operator("CONV_3D", versions=(1, 1), inputs=(2, 3))
 def conv_3d(importer: Importer, node: Node) -> list[SSAValue]:
-    """Kernel [d, h, w, in, out]."""
+    """Import CONV_3D, with a kernel [d, h, w, in, out]."""
     data, kernel, bias = node.input(0), node.input(1), node.optional(2)
     _floats(node, data, kernel, bias)
     strides, dilation = _steps(node)
@@ -79,7 +79,7 @@ def conv_3d(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("CONV_3D_TRANSPOSE", versions=(1, 1), inputs=(3, 4))
 def conv_3d_transpose(importer: Importer, node: Node) -> list[SSAValue]:
-    """Shape of the result, kernel [d, h, w, out, in], data, bias."""
+    """Import CONV_3D_TRANSPOSE. Inputs: shape of the result, kernel [d, h, w, out, in], data, bias."""
     kernel, data, bias = node.input(1), node.input(2), node.optional(3)
     _floats(node, data, kernel, bias)
     sizes = node.shape(data, 5)[1:4], node.shape(kernel, 5)[:3], result_shape(node, 5)[1:4]
@@ -95,7 +95,7 @@ def _floats(node: Node, *tensors: Tensor | None) -> None:
 
 
 def _steps(node: Node) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Strides and dilation."""
+    """The strides and dilations of the three spatial axes."""
     return (
         node.positive("stride_d", "stride_h", "stride_w"),
         node.positive("dilation_d_factor", "dilation_h_factor", "dilation_w_factor"),

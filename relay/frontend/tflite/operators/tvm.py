@@ -1,6 +1,5 @@
-"""Operators on codes as TVM's Relay computed them (`numerics="tvm"`): with `qnn` ops of rounding `upward`, or in plain
-integers and floats where its importer did so. Source: TVM 0.8 `frontend/tflite.py`, `relay/qnn/op/*.cc`.
-"""
+"""Quantized operators as TVM's Relay computed them (`numerics="tvm"`): with `qnn` ops of rounding `upward`, or in plain
+integers and floats where its importer used those. Source: TVM 0.8 `frontend/tflite.py`, `relay/qnn/op/*.cc`."""
 
 from __future__ import annotations
 
@@ -40,12 +39,12 @@ UPWARD = StringAttr("upward")
 
 
 def ratio(source: float | np.float32, target: np.float32) -> tuple[int, int]:
-    """The multiplier of a change of scale."""
+    """The multiplier and shift of a change of scale."""
     return quantize_multiplier(float(np.float64(np.float32(source)) / np.float64(target)))
 
 
 def of_codes(kind: str) -> Callable[[Convert], Convert]:
-    """What is no operator on codes goes the table's way."""
+    """A decorator for the import of a quantized operator; an operator on other types uses the table's function."""
 
     def wrap(convert: Convert) -> Convert:
         def chosen(importer: Importer, node: Node) -> Sequence[SSAValue]:
@@ -71,7 +70,8 @@ def subtract(importer: Importer, node: Node) -> Sequence[SSAValue]:
 
 
 def _sum(importer: Importer, node: Node, op: type[qnn.AddOp] | type[qnn.SubtractOp]) -> SSAValue:
-    """`requantize(lhs) +- requantize(rhs)` in the scale of the result: no left shift before, no rescaling after."""
+    """`requantize(lhs) +- requantize(rhs)` in the scale of the result, without a left shift before or rescaling after
+    the sum."""
     lhs, rhs, out = (node.codes(t) for t in (node.input(0), node.input(1), node.output()))
     properties = _binary(importer, node) | {
         "left_shift": number(0),
@@ -104,7 +104,7 @@ def _binary(importer: Importer, node: Node) -> dict[str, Attribute]:
 
 @of_codes("QUANTIZE")
 def quantize(importer: Importer, node: Node) -> Sequence[SSAValue]:
-    """Floats: `round(x / scale + zero point)`, halves away from zero."""
+    """Import QUANTIZE; floats become `round(x / scale + zero point)`, with halves away from zero."""
     data, out = node.input(0), node.output()
     if data.type == "FLOAT32":
         return [to_codes(importer, node, importer.value(data))]
@@ -114,7 +114,7 @@ def quantize(importer: Importer, node: Node) -> Sequence[SSAValue]:
 
 
 def requantize(importer: Importer, node: Node, value: SSAValue, source: Codes) -> SSAValue:
-    """To the codes of the node's output; nothing where they are the same."""
+    """The value requantized to the node's output; the value itself if the quantization is the same."""
     out = node.output()
     target = node.codes(out)
     if (source.scale, source.zero_point) == target[:2] and tensor(value).element_type == importer.element(out):
@@ -132,7 +132,7 @@ def requantize(importer: Importer, node: Node, value: SSAValue, source: Codes) -
 
 
 def to_codes(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
-    """Floats as codes of the node's output."""
+    """Floats quantized to the node's output."""
     target = node.codes(node.output())
     value = importer.emit(DivideOp, [value, importer.scalar(float(target.scale), value)]).result
     value = importer.emit(AddOp, [value, importer.scalar(float(target.zero_point), value)]).result
@@ -144,7 +144,7 @@ def to_codes(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
 
 
 def to_reals(importer: Importer, node: Node) -> SSAValue:
-    """The node's input as floats."""
+    """The node's input, dequantized."""
     source = node.codes(node.input(0))
     properties = {"scale": real(source.scale), "zero_point": number(source.zero_point)}
     return importer.emit(qnn.DequantizeOp, [importer.value(node.input(0))], properties).result
@@ -152,7 +152,7 @@ def to_reals(importer: Importer, node: Node) -> SSAValue:
 
 @of_codes("SOFTMAX")
 def softmax(importer: Importer, node: Node) -> Sequence[SSAValue]:
-    """In floats."""
+    """Import quantized SOFTMAX, computed in floats."""
     value = importer.emit(SoftmaxOp, [to_reals(importer, node)], {"beta": real(node.real("beta"))}).result
     return [to_codes(importer, node, value)]
 
@@ -168,7 +168,7 @@ def tanh(importer: Importer, node: Node) -> Sequence[SSAValue]:
 
 
 def _curve(importer: Importer, node: Node, op: type[UnaryOp]) -> SSAValue:
-    """In floats."""
+    """A quantized function, computed in floats."""
     return to_codes(importer, node, importer.emit(op, [to_reals(importer, node)]).result)
 
 
@@ -188,7 +188,7 @@ def relu_n1_to_1(importer: Importer, node: Node) -> Sequence[SSAValue]:
 
 
 def _clamp(importer: Importer, node: Node, activation: str) -> SSAValue:
-    """Clipped in the input's codes, then requantized."""
+    """The input clipped in its own quantization, then requantized."""
     data = node.input(0)
     source = node.codes(data)
     value = importer.clip_codes(importer.value(data), source, node.bounds(source, activation, to_even=True))
@@ -197,7 +197,7 @@ def _clamp(importer: Importer, node: Node, activation: str) -> SSAValue:
 
 @of_codes("CONCATENATION")
 def concatenation(importer: Importer, node: Node) -> Sequence[SSAValue]:
-    """Each input is requantized to the result's scale."""
+    """Import quantized CONCATENATION; each input is requantized to the result's scale."""
     out = node.output()
     if any(tensor.type != out.type for tensor in node.inputs()):
         raise node.refuse_types(*node.inputs(), out)
@@ -210,7 +210,8 @@ def concatenation(importer: Importer, node: Node) -> Sequence[SSAValue]:
 
 @of_codes("AVERAGE_POOL_2D")
 def average_pool_2d(importer: Importer, node: Node) -> Sequence[SSAValue]:
-    """The sum in i32 by the number of cells, towards zero: a convolution with ones, and a division."""
+    """Import quantized AVERAGE_POOL_2D: the sum in i32 divided by the number of cells, rounded towards zero, built as a
+    convolution with ones and a division."""
     data, codes = node.input(0), node.same_codes(node.input(0), node.output())
     if data.type not in CODES or codes is None:
         raise node.refuse_types(data)
@@ -238,14 +239,14 @@ def average_pool_2d(importer: Importer, node: Node) -> Sequence[SSAValue]:
 
 
 def _cells(size: int, pool: int, stride: int, before: int, count: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """How many cells of each window along one dimension are inside the image."""
+    """The number of cells of each window along one dimension that are inside the image."""
     first = np.arange(count, dtype=np.int64) * stride - before
     return np.minimum(first + pool, size) - np.maximum(first, 0)
 
 
 @of_codes("MEAN")
 def mean(importer: Importer, node: Node) -> Sequence[SSAValue]:
-    """The mean of codes in i32, towards zero, then requantized."""
+    """Import quantized MEAN: the mean in i32, rounded towards zero, then requantized."""
     data = node.input(0)
     axes = node.axes(node.input(1), len(data.shape))
     count = math.prod(data.shape[axis] for axis in axes)

@@ -1,4 +1,4 @@
-"""Operators on codes that XNNPACK computes in another way than TFLite's reference kernels."""
+"""Quantized operators that XNNPACK computes differently from TFLite's reference kernels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from relay.frontend.tflite.table import TABLE, Convert
 from relay.interpreters.arithmetic import quantize_multiplier
 
 _FRACTION = 1 << 8
-"""QUANTIZE of codes has a multiplier of 8 fraction bits."""
+"""The denominator of the multiplier of requantization by QUANTIZE, which has 8 fraction bits."""
 
 
 def requantize(importer: Importer, node: Node, value: SSAValue, source: Codes, extra: dict[str, Attribute]) -> SSAValue:
@@ -39,7 +39,7 @@ def requantize(importer: Importer, node: Node, value: SSAValue, source: Codes, e
 
 
 def multiply(importer: Importer, node: Node) -> Sequence[SSAValue]:
-    """`rint(float(product) * (scale * scale / output scale))`, halves to even (qs8-vmul)."""
+    """Import quantized MUL: `rint(float(product) * (scale * scale / output scale))`, with halves to even (qs8-vmul)."""
     tensors = node.input(0), node.input(1), node.output()
     if tensors[0].type not in CODES or len({tensor.type for tensor in tensors}) != 1:
         return TABLE["MUL"].convert(importer, node)
@@ -52,14 +52,15 @@ def multiply(importer: Importer, node: Node) -> Sequence[SSAValue]:
 
 
 def _steps(importer: Importer, node: Node, tensor: Tensor) -> SSAValue:
-    """Codes less their zero point, in i32."""
+    """Quantized values minus their zero point, in i32."""
     value = importer.emit(CastOp, [importer.value(tensor)], {"dtype": i32}).result
     zero_point = node.codes(tensor).zero_point
     return importer.emit(SubtractOp, [value, importer.scalar(zero_point, value)]).result if zero_point else value
 
 
 def quantize(importer: Importer, node: Node) -> Sequence[SSAValue]:
-    """Of codes of one type, by a factor from 2^-8 to 2^7: `(x * rint(256 scale) + 128) >> 8` (qs8-vcvt)."""
+    """Import QUANTIZE between quantized values of one type, for a factor from 2^-8 to 2^7: `(x * rint(256 scale) + 128)
+    >> 8` (qs8-vcvt)."""
     data, out = node.input(0), node.output()
     if data.type not in CODES or out.type != data.type:
         return TABLE["QUANTIZE"].convert(importer, node)

@@ -1,4 +1,4 @@
-"""The rows of the table of operators, each in the file of its kind."""
+"""The rows of the table of PyTorch operators, one module per kind."""
 
 from relay.frontend.torch.operators import (
     control,

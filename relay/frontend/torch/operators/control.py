@@ -1,4 +1,4 @@
-"""cond, while_loop and map: bodies become blocks of `scf.if` and `scf.while`, or stand one after the other."""
+"""Imports cond, while_loop and map: bodies become blocks of `scf.if` and `scf.while`, or are unrolled."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from relay.frontend.torch.node import Node, Subgraph, is_list, is_value
 from relay.frontend.torch.table import AUTOCAST, op
 
 MOST_TURNS = 4096
-"""Turns of a map that are written one after the other."""
+"""The maximum number of iterations of a map that are unrolled."""
 
 
 def _graph(node: Node, number: int) -> Subgraph:
@@ -31,7 +31,7 @@ def _tensors(node: Node, number: int) -> list[SSAValue]:
 
 @op("higher_order.wrap_with_set_grad_enabled", AUTOCAST)
 def inlined(importer: Importer, node: Node) -> list[SSAValue]:
-    """The body in its place: `with torch.no_grad()` and the like."""
+    """Import a region such as that of `with torch.no_grad()`: the body is inlined."""
     number = next((i for i, each in enumerate(node.positional) if isinstance(each, Subgraph)), 0)
     given = [each for each in node.positional[number + 1 :] if is_value(each)]
     return importer.subgraph(node, _graph(node, number), importer.block, given)
@@ -39,7 +39,7 @@ def inlined(importer: Importer, node: Node) -> list[SSAValue]:
 
 @op("higher_order.cond")
 def conditional(importer: Importer, node: Node) -> list[SSAValue]:
-    """The branch that a known condition names, else both, which must give the same types."""
+    """Import cond: the branch that a known condition selects, or both, which must then have the same types."""
     given, condition = _tensors(node, 3), node.positional[0]
     known = condition if isinstance(condition, bool) else None
     if is_value(condition):
@@ -69,7 +69,7 @@ def while_loop(importer: Importer, node: Node) -> list[SSAValue]:
 
 @op("higher_order.map_impl", "higher_order.map")
 def map_(importer: Importer, node: Node) -> list[SSAValue]:
-    """The body for each index of the first axis."""
+    """Import map: the body is unrolled for each index of the first axis."""
     mapped, others = _tensors(node, 1), _tensors(node, 2)
     turns = {importer.static(value, [0])[0] for value in mapped}
     if len(turns) != 1 or not 0 < min(turns) <= MOST_TURNS:

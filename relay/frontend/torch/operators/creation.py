@@ -1,4 +1,4 @@
-"""Constants, ranges, casts, sizes, and operators that give their input back."""
+"""Imports constants, ranges, casts, sizes, and operators that return their input."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from relay.frontend.torch.operators.elementwise import given, name_of
 from relay.frontend.torch.table import REFUSED, Result, aten, op
 
 MOST_NUMBERS = 1 << 28
-"""Of a constant that is computed while importing."""
+"""The maximum number of elements of a constant that is computed at import."""
 _WHY = {
     "draws random numbers": "rand randn randint randperm rand_like randn_like randint_like bernoulli multinomial "
     "normal uniform exponential random geometric cauchy log_normal rrelu rrelu_with_noise poisson binomial "
@@ -37,7 +37,7 @@ REFUSED.update((f"aten.{name}", why) for why, names in _WHY.items() for name in 
       "feature_dropout", "alpha_dropout", "positive", "resolve_conj", "resolve_neg", "conj",
       "_conj_physical")  # fmt: skip
 def identity(importer: Importer, node: Node) -> SSAValue:
-    """Dropout as it is when not training."""
+    """Import operators that return their input, and dropout at inference."""
     node.evaluates("dropout" in node.packet and node.flag("train"))
     return node.value("input" if node.has("input") else "self")
 
@@ -51,7 +51,7 @@ def native_dropout(importer: Importer, node: Node) -> list[SSAValue | None]:
 
 @aten("copy")
 def copy(importer: Importer, node: Node) -> SSAValue:
-    """The source in the shape and element type of the first argument."""
+    """Import copy: the source broadcast to the shape, and cast to the element type, of the first argument."""
     x, source = node.value("self"), node.value("src")
     source = importer.cast(source, importer.element(x))
     return importer.expanded(source, importer.lengths(x))
@@ -84,14 +84,14 @@ def sym_numel(importer: Importer, node: Node) -> Result:
 
 
 _NUMBERS = {"zeros": 0.0, "zero": 0.0, "ones": 1.0, "empty": 0.0}
-"""What is empty in PyTorch is 0."""
+"""The fill values by operator; uninitialized tensors are filled with 0."""
 
 
 @aten(*(f"{kind}{name}{like}" for name in ("zeros", "ones", "empty", "full")
         for kind, like in (("", ""), ("", "_like"), ("new_", ""))),
       "scalar_tensor", "fill", "zero")  # fmt: skip
 def full(importer: Importer, node: Node) -> SSAValue:
-    """A tensor of one number, of the type asked for, of a tensor's, or of the number's."""
+    """Import full and the like: a tensor of one number, with the requested type, that of a tensor, or the number's."""
     name, own, dtype = name_of(node).removesuffix("_like").removeprefix("new_"), node.optional("self"), node.dtype()
     sizes = node.sizes("size") if own is None or node.has("size") else importer.lengths(own)
     named = next((each for each in ("value", "s") if node.has(each)), "fill_value")
@@ -107,7 +107,7 @@ def full(importer: Importer, node: Node) -> SSAValue:
 
 @aten("arange")
 def arange(importer: Importer, node: Node) -> SSAValue:
-    """`start + i * step` for all that is before the end; integers unless a bound is a float."""
+    """Import arange: `start + i * step` up to the end, exclusively; integers unless a bound is a float."""
     bounds = [node.arguments.get(name) for name in ("start", "end", "step")]
     numbers = [default if each is None else each for each, default in zip(bounds, (0, None, 1), strict=True)]
     dtype = node.dtype() or np.dtype(np.float32 if any(isinstance(n, float) for n in numbers) else np.int64)

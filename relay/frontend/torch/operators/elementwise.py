@@ -1,4 +1,4 @@
-"""Elementwise operators: functions, arithmetic, comparisons, logic, bits, activations."""
+"""Imports elementwise operators: functions, arithmetic, comparisons, logic, bitwise operators, activations."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from relay.frontend.torch.table import Result, aten, op
 
 _SAME = named("abs bitwise_not relu sign", neg=relay.NegativeOp, sgn=relay.SignOp)
 _ROUNDED = named("ceil floor trunc")
-"""Nothing to do for integers."""
+"""Rounding functions, which leave integers unchanged."""
 _FLOAT = named(
     "acos acosh asin asinh atan atanh cos cosh erf exp expm1 log log10 log2 rsqrt sigmoid sin sinh sqrt tan tanh"
 )
-"""Integers are taken as float32."""
+"""Functions that compute in floats; integers are cast to float32."""
 _UNARY = _SAME | _ROUNDED | _FLOAT
 _BINARY = named(
     "bitwise_and bitwise_or bitwise_xor floor_divide maximum minimum",
@@ -49,30 +49,30 @@ _OF_BOOLEANS: dict[type[TensorOp], type[TensorOp]] = {
     relay.AddOp: relay.LogicalOrOp, relay.BitwiseNotOp: relay.LogicalNotOp,
     relay.MaxOp: relay.AnyOp, relay.MinOp: relay.AllOp,
 }  # fmt: skip
-"""Operators on booleans."""
+"""The ops that replace arithmetic ops on booleans."""
 
 
 def name_of(node: Node) -> str:
-    """The operator's name without its dialect and overload; `add` of `aten.add_.Tensor`."""
+    """The operator's name without dialect and overload: `add` for `aten.add_.Tensor`."""
     name = node.packet.partition(".")[2]
     return name if name.endswith("__") else name.removesuffix("_")
 
 
 def given(node: Node, name: str, default: float | None = None) -> SSAValue | float:
-    """A tensor or a number."""
+    """An argument that is a tensor or a number."""
     found = node.arguments.get(name)
     return found if is_value(found) else node.number_of(name, default)
 
 
 def both(importer: Importer, node: Node, first: str = "self", second: str = "other") -> tuple[SSAValue, SSAValue]:
-    """Two operands in the type that PyTorch computes in."""
+    """Two operands in the type in which PyTorch computes."""
     a, b = given(node, first), given(node, second)
     element = importer.promoted(a, b)
     return importer.operand(a, element), importer.operand(b, element)
 
 
 def computed(importer: Importer, kind: type[TensorOp], *operands: SSAValue, **properties: Property) -> SSAValue:
-    """An op, on booleans the one that means the same."""
+    """Append an op; on booleans, the op with the same meaning."""
     if importer.element(operands[0]) == i1:
         kind = _OF_BOOLEANS.get(kind, kind)
     return importer.call(kind, *operands, **properties)
@@ -83,7 +83,7 @@ def unary(importer: Importer, node: Node) -> SSAValue:
     x, name = node.value("self"), name_of(node)
     if name in _ROUNDED and not importer.is_float(x):
         return x
-    if name in ("sign", "sgn") and importer.is_float(x):  # the sign of NaN is 0 in PyTorch
+    if name in ("sign", "sgn") and importer.is_float(x):  # PyTorch's sign of NaN is 0
         x = importer.call(relay.WhereOp, importer.call(relay.IsnanOp, x), importer.like(0, x), x)
     return computed(importer, _UNARY[name], importer.real(x) if name in _FLOAT else x)
 
@@ -95,7 +95,7 @@ def binary(importer: Importer, node: Node) -> SSAValue:
 
 @aten("atan2")
 def angle(importer: Importer, node: Node) -> SSAValue:
-    """`atan(y / x)`, half a turn on or back where x is negative, a quarter turn where it is 0."""
+    """Import atan2: `atan(y / x)`, plus or minus half a turn if x is negative, or a quarter turn if it is 0."""
     y, x = (Scalar(importer, importer.real(each)) for each in both(importer, node))
     near, half, none = (y / x).of(relay.AtanOp), x.number(math.pi), x.number(0.0)
     turn = (y < 0.0).choose(-half, half, x)
@@ -106,7 +106,7 @@ def angle(importer: Importer, node: Node) -> SSAValue:
 
 @aten("add", "sub", "rsub")
 def sum_(importer: Importer, node: Node) -> SSAValue:
-    """`self + alpha * other`; `rsub` has the operands exchanged."""
+    """Import add, sub and rsub: `self + alpha * other`; `rsub` swaps the operands."""
     a, b = both(importer, node)
     if name_of(node) == "rsub":
         a, b = b, a
@@ -130,7 +130,7 @@ def logic(importer: Importer, node: Node) -> SSAValue:
 
 @aten("div", "divide", "true_divide")
 def divide(importer: Importer, node: Node) -> SSAValue:
-    """Floats, unless `rounding_mode` is floor or trunc, which keep integers."""
+    """Import a division, computed in floats, except integers with a `rounding_mode` of floor or trunc."""
     a, b = both(importer, node)
     mode = node.word("rounding_mode")
     if mode == "floor":
@@ -143,7 +143,7 @@ def divide(importer: Importer, node: Node) -> SSAValue:
 
 @aten(*_TESTED)
 def tested(importer: Importer, node: Node) -> SSAValue:
-    """Integers are finite numbers."""
+    """Import a test such as isnan; integers are finite numbers."""
     x, name = node.value("self"), name_of(node)
     if importer.is_float(x):
         return importer.call(_TESTED[name], x)
@@ -152,7 +152,7 @@ def tested(importer: Importer, node: Node) -> SSAValue:
 
 @aten("pow")
 def power(importer: Importer, node: Node) -> SSAValue:
-    """Squares and roots are products and roots."""
+    """Import pow; exponents such as 2 and 0.5 become products and roots."""
     a, b = both(importer, node, "self", "exponent")
     exponent = node.arguments.get("exponent")
     if importer.is_float(a) and not is_value(exponent) and (plain := POWERS.get(node.real("exponent"))):
@@ -167,7 +167,7 @@ def _soft(x: Scalar) -> Scalar:
 
 @aten("round")
 def round_(importer: Importer, node: Node) -> SSAValue:
-    """Halves to even; `decimals` digits behind the point."""
+    """Import round with halves to even, to `decimals` digits after the decimal point."""
     x, decimals = node.value("self"), node.integer("decimals", 0)
     if not importer.is_float(x):
         if decimals < 0:
@@ -182,7 +182,8 @@ def round_(importer: Importer, node: Node) -> SSAValue:
 
 @aten("clamp", "clip", "clamp_min", "clamp_max", "hardtanh", "relu6")
 def clamp(importer: Importer, node: Node) -> SSAValue:
-    """Bounds that are numbers are properties; of bounds in the wrong order the upper one counts."""
+    """Import clamp and the like; constant bounds are properties, and if the bounds are in the wrong order the upper one
+    is used."""
     if "hardtanh" in node.packet or "relu6" in node.packet:
         low, high = node.number_of("min_val", -1), node.number_of("max_val", 1)
         low, high = (0, 6) if "relu6" in node.packet else (low, high)
@@ -232,7 +233,7 @@ def _softplus(x: Scalar, node: Node) -> Scalar:
 
 
 def _elu(x: Scalar, node: Node) -> Scalar:
-    """`x` where it is positive, else `alpha * expm1(x * input_scale)`; all of it times scale."""
+    """`scale * (x if x > 0 else alpha * expm1(x * input_scale))`."""
     scale = node.real("scale", 1.0)
     low = (x * node.real("input_scale", 1.0)).of(relay.Expm1Op) * node.real("alpha", 1.0)
     return (x > 0.0).choose(x, low, x) * scale
@@ -257,7 +258,8 @@ _FORMULAS: dict[str, Callable[[Scalar, Node], Scalar]] = {
 
 @aten(*_FORMULAS)
 def formula(importer: Importer, node: Node) -> SSAValue:
-    """Halves and narrower floats are computed in float32; so are integers, but for squares and thresholds."""
+    """Import an operator by its formula; f16 and narrower floats are computed in float32, and so are integers, except
+    for squares and thresholds."""
     x, name = node.value("self"), name_of(node)
     element: Attribute | None = None
     if importer.is_float(x):
@@ -271,7 +273,7 @@ def formula(importer: Importer, node: Node) -> SSAValue:
 
 @aten("prelu", "_prelu_kernel")
 def prelu(importer: Importer, node: Node) -> SSAValue:
-    """A slope for all, or one per channel."""
+    """Import prelu with one slope, or one per channel."""
     x, slope = node.value("self"), node.value("weight")
     if importer.rank(slope) == 1 and importer.rank(x) > 1:
         slope = importer.reshape(slope, [-1, *[1] * (importer.rank(x) - 2)])
@@ -294,13 +296,13 @@ _KNOWN_SIZES: dict[str, Callable[..., Any]] = {
     "sym_max": max, "sym_min": min, "sym_not": operator.not_, "sym_int": int, "sym_float": float,
     "ceil": math.ceil, "floor": math.floor, "trunc": math.trunc,
 }  # fmt: skip
-"""Functions of numbers; others are Python's operators."""
+"""Functions of known sizes; other operators are Python's."""
 
 
 @op(*(f"_operator.{name}" for name in _OF_SIZES.keys() - _KNOWN_SIZES.keys()),
     *(f"{'torch' if name.startswith('sym') else 'math'}.{name}" for name in _KNOWN_SIZES))  # fmt: skip
 def of_sizes(importer: Importer, node: Node) -> Result:
-    """Arithmetic of sizes: numbers where they are known."""
+    """Import arithmetic of sizes; known sizes are computed at import."""
     name, given = node.target.rpartition(".")[2], node.positional
     if not any(is_value(each) for each in given):
         return (_KNOWN_SIZES.get(name) or getattr(operator, name))(*given)

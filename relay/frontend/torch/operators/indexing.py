@@ -1,4 +1,4 @@
-"""Operators that read or write at indices."""
+"""Imports operators that read or write at indices."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def gather(importer: Importer, node: Node) -> SSAValue:
 
 
 def _indices(importer: Importer, node: Node) -> list[SSAValue | None]:
-    """The indices by axis; those of booleans as positions, which must be known."""
+    """The indices by axis; boolean indices, which must be known, are converted to positions."""
     found: list[SSAValue | None] = []
     for each in node.sequence("indices"):
         if each is None:
@@ -59,7 +59,8 @@ def _indices(importer: Importer, node: Node) -> list[SSAValue | None]:
 
 
 def _placed(importer: Importer, node: Node, indices: Sequence[SSAValue | None]) -> tuple[list[int], int, SSAValue]:
-    """The axes that are indexed; where their axes come in the result; the coordinates [..., axes] from 0 on."""
+    """The axes that are indexed, the position of the index axes in the result, and the coordinates [..., axes], counted
+    from 0."""
     dims = node.shape("self")
     axes = [axis for axis, each in enumerate(indices) if each is not None]
     together = axes == list(range(axes[0], axes[-1] + 1))
@@ -79,7 +80,7 @@ def _placed(importer: Importer, node: Node, indices: Sequence[SSAValue | None]) 
 
 @aten("index", "_unsafe_index")
 def index(importer: Importer, node: Node) -> SSAValue:
-    """Indices of neighbouring axes stay in their place, others come first; as numpy's."""
+    """Import index: as in numpy, index axes replace adjacent indexed axes, and otherwise come first."""
     x, indices = node.value("self"), _indices(importer, node)
     tensors = [(axis, each) for axis, each in enumerate(indices) if each is not None]
     if len(tensors) == 1:
@@ -95,7 +96,7 @@ def index(importer: Importer, node: Node) -> SSAValue:
 
 @aten("index_put", "_unsafe_index_put")
 def index_put(importer: Importer, node: Node) -> SSAValue:
-    """The values at these places, or added there."""
+    """Import index_put: write the values at these coordinates, or add them."""
     x, indices = node.value("self"), _indices(importer, node)
     dims = node.static("self")
     axes, place, coordinates = _placed(importer, node, indices)
@@ -115,13 +116,13 @@ def index_put(importer: Importer, node: Node) -> SSAValue:
 
 
 _REDUCED = {"": "update", "add": "add", "sum": "add", "multiply": "mul", "prod": "mul", "amax": "max", "amin": "min"}
-"""How `relay.scatter_nd` joins what comes to one place."""
+"""The mode by which `relay.scatter_nd` combines updates at the same index, by reduction."""
 
 
 @aten("scatter", "scatter_add", "scatter_reduce")
 @of_vectors
 def scatter(importer: Importer, node: Node) -> SSAValue:
-    """Each update goes to its own place, but along one axis to the index."""
+    """Import scatter and the like: each update goes to its own position, with the index in place of one coordinate."""
     x, index = node.value("self"), node.value("index")
     reduce = "sum" if "scatter_add" in node.packet else node.one_of("reduce", [*_REDUCED, "mean"])
     mean, own = reduce == "mean", "scatter_reduce" not in node.packet or node.flag("include_self", True)
@@ -164,7 +165,7 @@ def _neutral(mode: str, dtype: np.dtype[np.generic]) -> float:
 @aten("index_add", "index_copy", "index_fill")
 @of_vectors
 def index_add(importer: Importer, node: Node) -> SSAValue:
-    """Whole slices along an axis."""
+    """Import index_add, index_copy and index_fill, which update whole slices along an axis."""
     x, dims = node.value("self"), node.static("self")
     axis, index, name = node.along("dim"), node.value("index"), name_of(node)
     (count,) = importer.shape(index)
@@ -185,7 +186,7 @@ def index_add(importer: Importer, node: Node) -> SSAValue:
 
 @aten("bucketize", "searchsorted")
 def bucketize(importer: Importer, node: Node) -> SSAValue:
-    """The number of bounds below a value, or not above it."""
+    """Import bucketize and searchsorted: the number of bounds below a value, or not above it."""
     first, second = ("self", "boundaries") if node.packet == "aten.bucketize" else ("self", "sorted_sequence")
     bounds = node.value(second)
     if importer.rank(bounds) != 1 or node.has("sorter"):

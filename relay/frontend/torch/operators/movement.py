@@ -1,4 +1,4 @@
-"""Operators that move elements: shapes, slices, joins, paddings."""
+"""Imports operators that move elements: reshapes, slices, concatenations, paddings."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from relay.frontend.torch.operators.elementwise import name_of
 from relay.frontend.torch.table import VIEWS, aten
 
 MOST_PLACES = 1 << 26
-"""Elements of a tensor whose places are numbered."""
+"""The maximum number of elements of a tensor whose positions are enumerated at import."""
 MOST_PARTS = 1 << 16
-"""Results of an operator that splits a tensor."""
+"""The maximum number of results of an operator that splits a tensor."""
 VIEWS.update(
     f"aten.{name}"
     for name in (
@@ -67,7 +67,7 @@ def transpose(importer: Importer, node: Node) -> SSAValue:
 
 @aten("squeeze")
 def squeeze(importer: Importer, node: Node) -> SSAValue:
-    """Axes of 1 among those given, or all."""
+    """Import squeeze: removes those of the given axes, or of all, that have size 1."""
     x, dims = node.value("self"), node.shape("self")
     given = node.axes_of(node.integers("dim", range(len(dims))), len(dims)) if dims else []
     if any(dims[axis] == DYNAMIC for axis in given) and not node.has("dim"):
@@ -78,7 +78,7 @@ def squeeze(importer: Importer, node: Node) -> SSAValue:
 
 @aten("repeat", "tile")
 def repeat(importer: Importer, node: Node) -> SSAValue:
-    """The last sizes are those of the last axes."""
+    """Import repeat and tile; the repetitions are aligned with the last axes."""
     x = node.value("self")
     times = node.sizes("repeats" if node.has("repeats") else "dims")
     rank = node.rank("self")
@@ -113,7 +113,7 @@ def slice_(importer: Importer, node: Node) -> SSAValue:
 
 @aten("select")
 def select(importer: Importer, node: Node) -> SSAValue:
-    """One index of an axis, which is gone."""
+    """Import select: the slice at one index of an axis, which is removed."""
     x, dims = node.value("self"), node.shape("self")
     axis, index = node.axis(node.integer("dim"), len(dims)), node.size("index")
     if isinstance(index, int) and dims[axis] != DYNAMIC:
@@ -133,7 +133,7 @@ def _counted(node: Node, parts: int) -> int:
 @aten("split", "split_with_sizes", "chunk", "tensor_split", "unsafe_split", "unsafe_chunk", "split_copy",
       "split_with_sizes_copy")  # fmt: skip
 def split(importer: Importer, node: Node) -> list[SSAValue]:
-    """Parts of one size, the last one less, of the sizes given, or so many."""
+    """Import splits: parts of one size, the last one smaller; parts of given sizes; or a given number of parts."""
     x, rank = node.value("self"), node.rank("self")
     axis = node.axis(node.integer("dim", 0), rank)
     size = node.shape("self")[axis]
@@ -157,7 +157,7 @@ def split(importer: Importer, node: Node) -> list[SSAValue]:
 
 @aten("cat", "concat", "concatenate", "stack")
 def cat(importer: Importer, node: Node) -> SSAValue:
-    """Along an axis, or along a new one. Empty vectors may stand beside tensors of any rank."""
+    """Import cat and stack: along an axis, or along a new one. Empty vectors are allowed beside tensors of any rank."""
     element = importer.promoted(*node.values("tensors"))
     values = [importer.cast(each, element) for each in node.values("tensors")]
     if name_of(node) == "stack":
@@ -172,7 +172,7 @@ _PADDINGS: dict[str, Mode] = {"reflect": "reflect", "replicate": "edge", "circul
 @aten("pad", "constant_pad_nd",
       *(f"{kind}_pad{count}d" for kind in ("reflection", "replication") for count in (1, 2, 3)))  # fmt: skip
 def pad(importer: Importer, node: Node) -> SSAValue:
-    """Negative widths cut; the file has them from the last axis on."""
+    """Import paddings; negative widths crop; the file lists the widths from the last axis on."""
     mode = {"refl": "reflect", "repl": "replicate"}.get(name_of(node)[:4]) or node.one_of(
         "mode", ["constant", *_PADDINGS]
     )
@@ -191,7 +191,7 @@ def pad(importer: Importer, node: Node) -> SSAValue:
 
 @aten("roll")
 def roll(importer: Importer, node: Node) -> SSAValue:
-    """Elements that leave at one end come in at the other; without axes those of the flat tensor."""
+    """Import roll: elements that leave at one end enter at the other; without axes, of the flattened tensor."""
     x, dims = node.value("self"), node.static("self")
     shifts, axes = node.integers("shifts"), node.integers("dims", [])
     if not axes:
@@ -235,7 +235,8 @@ _PLACES: dict[str, Callable[[Array, Node], Array]] = {
 
 @aten("as_strided", "diagonal", "repeat_interleave.self_int", "rot90", "unfold")
 def moved(importer: Importer, node: Node) -> SSAValue:
-    """The elements of the flat tensor where numpy's function puts their numbers."""
+    """Import an operator that rearranges elements: numpy's function is applied to positions at import, and the elements
+    are taken from these positions."""
     dims = node.static("self")
     if prod(dims) > MOST_PLACES:
         raise node.unsupported(f"takes some of {prod(dims)} elements", f"up to {MOST_PLACES} are supported")
@@ -245,7 +246,8 @@ def moved(importer: Importer, node: Node) -> SSAValue:
 
 @aten("slice_scatter", "select_scatter")
 def slice_scatter(importer: Importer, node: Node) -> SSAValue:
-    """The tensor with a slice of it replaced: for each place of the axis its number in the slice, -1 outside."""
+    """Import slice_scatter and select_scatter: the tensor with a slice replaced, by an index into the slice for each
+    position of the axis, -1 outside."""
     x, source, dims = node.value("self"), node.value("src"), node.static("self")
     axis = node.axis(node.integer("dim", 0), len(dims))
     part = slice(node.integer("start", 0), node.integer("end", 1 << 62), node.integer("step", 1))

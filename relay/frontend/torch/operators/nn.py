@@ -1,4 +1,4 @@
-"""Operators of networks: products, convolutions, pools, norms, softmax, attention, images."""
+"""Imports operators of networks: products, convolutions, pools, norms, softmax, attention, images."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from relay.frontend.torch.table import Result, aten, of_vectors
 
 
 def times_transposed(importer: Importer, a: SSAValue, b: SSAValue, bias: SSAValue | None = None) -> SSAValue:
-    """`a @ b.T + bias` for a matrix b; rows of any rank are one product."""
+    """`a @ b.T + bias` for a matrix b; the rows of a, of any rank, are multiplied in one product."""
     dims, out = list(importer.shape(a)), importer.shape(b)[0]
     if len(dims) == 1:
         row = times_transposed(importer, importer.reshape(a, [1, *dims]), b, bias)
@@ -56,14 +56,14 @@ def matmul(importer: Importer, node: Node) -> SSAValue:
 
 @aten("_int_mm")
 def integer_product(importer: Importer, node: Node) -> SSAValue:
-    """Sums of 32 bits of products of 8-bit numbers."""
+    """Import _int_mm: the product of 8-bit integers, summed in 32 bits."""
     element = element_type(np.int32)
     return importer.call(relay.MatmulOp, node.value("self"), node.value("mat2"), out_dtype=element)
 
 
 @aten("addmm", "baddbmm", "addbmm", "addmv")
 def add_product(importer: Importer, node: Node) -> SSAValue:
-    """`beta * self + alpha * a @ b`."""
+    """Import addmm and the like: `beta * self + alpha * a @ b`."""
     pairs = (("mat1", "mat2"), ("batch1", "batch2"), ("mat", "vec"))
     first, second = next(pair for pair in pairs if node.has(pair[0]))
     found = product(importer, node.value(first), node.value(second))
@@ -88,7 +88,7 @@ def contraction(importer: Importer, node: Node) -> SSAValue:
 
 
 def _batched(importer: Importer, value: SSAValue, rank: int) -> tuple[SSAValue, bool]:
-    """With a leading axis where there is no batch."""
+    """The value with a leading batch axis added if it has none, and whether one was added."""
     lacks = importer.rank(value) == rank - 1
     return (importer.call(relay.ExpandDimsOp, value, axis=0) if lacks else value), lacks
 
@@ -130,7 +130,7 @@ def convolution(importer: Importer, node: Node) -> SSAValue:
 @aten(*(f"{kind}_pool{n}d" for kind in ("max", "avg") for n in SPATIAL),
       *(f"max_pool{n}d_with_indices" for n in SPATIAL))  # fmt: skip
 def pool(importer: Importer, node: Node) -> list[Result]:
-    """Indices of the largest elements are not computed."""
+    """Import max_pool and avg_pool; the indices of maxima are not computed."""
     largest = "max" in node.packet
     count = int(node.packet.partition("_pool")[2][0])
     if not largest and not importer.is_float(node.value("self")):
@@ -167,7 +167,7 @@ def adaptive_pool(importer: Importer, node: Node) -> list[Result]:
 
 
 def _vectors(importer: Importer, node: Node, dims: Sequence[int], *names: str) -> list[SSAValue]:
-    """Weights and biases in the element type of the input, or constants where they are left out."""
+    """Weights and biases in the element type of the input, or constants if they are omitted."""
     element, dtype = importer.element(node.value("input")), importer.dtype(node.value("input"))
     found: list[SSAValue] = []
     for name in names:
@@ -179,7 +179,7 @@ def _vectors(importer: Importer, node: Node, dims: Sequence[int], *names: str) -
 
 
 def _normalized(importer: Importer, node: Node) -> SSAValue:
-    """Each channel by a mean and variance that the program holds."""
+    """Each channel normalized by a mean and variance stored in the program."""
     names = ("weight", "bias", "running_mean", "running_var")
     vectors = _vectors(importer, node, node.shape("input")[1:2], *names)
     return importer.call(relay.BatchNormOp, node.value("input"), *vectors, axis=1, epsilon=node.real("eps"))
@@ -188,7 +188,8 @@ def _normalized(importer: Importer, node: Node) -> SSAValue:
 @aten("batch_norm", "_native_batch_norm_legit_no_training", "_native_batch_norm_legit", "cudnn_batch_norm",
       "native_batch_norm")  # fmt: skip
 def batch_norm(importer: Importer, node: Node) -> list[Result]:
-    """Of one image, by its own mean and variance, which is what instance_norm is decomposed to."""
+    """Import batch_norm by stored statistics; without them, one image is normalized by its own, as instance_norm is
+    decomposed."""
     x = node.value("input")
     if not node.has("running_mean") and importer.rank(x) > 2 and importer.shape(x)[0] == 1:
         return [_by_own(importer, node), None, None]
@@ -197,13 +198,13 @@ def batch_norm(importer: Importer, node: Node) -> list[Result]:
 
 
 def _by_own(importer: Importer, node: Node) -> SSAValue:
-    """Each channel of each image by its own mean and variance."""
+    """Each channel of each image normalized by its own mean and variance."""
     gamma, beta = _vectors(importer, node, node.static("input")[1:2], "weight", "bias")
     return importer.call(relay.InstanceNormOp, node.value("input"), gamma, beta, axis=1, epsilon=node.real("eps"))
 
 
 def _last(importer: Importer, node: Node) -> range:
-    """The axes that are normalized."""
+    """The axes that are normalized, which are the last ones."""
     rank = importer.rank(node.value("input"))
     return range(rank - len(node.integers("normalized_shape")), rank)
 
@@ -224,7 +225,7 @@ def rms_norm(importer: Importer, node: Node) -> list[Result]:
 
 @aten("group_norm", "native_group_norm")
 def group_norm(importer: Importer, node: Node) -> list[Result]:
-    """Groups of channels as rows, each by its mean and variance; then a factor and a summand per channel."""
+    """Import group_norm: groups of channels normalized as rows, followed by a scale and an offset per channel."""
     groups = node.integer("num_groups" if node.has("num_groups") else "group")
     gamma, beta = _vectors(importer, node, node.static("input")[1:2], "weight", "bias")
     kept = {"num_groups": groups, "axis": 1, "epsilon": node.real("eps", 1e-5)}
@@ -255,7 +256,8 @@ def softmax(importer: Importer, node: Node) -> SSAValue:
 
 @aten("scaled_dot_product_attention", "_scaled_dot_product_flash_attention_for_cpu")
 def attention(importer: Importer, node: Node) -> list[Result]:
-    """`softmax(q @ k.T * scale + mask) @ v`; heads of queries may share those of keys and values."""
+    """Import scaled_dot_product_attention, `softmax(q @ k.T * scale + mask) @ v`; several query heads may share key and
+    value heads."""
     node.evaluates(node.real("dropout_p", 0.0) != 0)
     given = [node.value(name) for name in ("query", "key", "value")]
     scale = node.real("scale", 1 / math.sqrt(node.shape("query")[-1]))
@@ -270,7 +272,8 @@ def attention(importer: Importer, node: Node) -> list[Result]:
 
 
 def _of_rank_4(importer: Importer, value: SSAValue) -> SSAValue:
-    """[..., heads, rows, columns] with one axis before those of the heads, which are one where there are none."""
+    """The value [..., heads, rows, columns] with all axes before the heads merged into one, which is 1 if there are
+    none."""
     dims = importer.shape(value)
     if len(dims) == 4:
         return value
@@ -282,7 +285,7 @@ def _of_rank_4(importer: Importer, value: SSAValue) -> SSAValue:
       "upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d", "upsample_bicubic2d",
       "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa")  # fmt: skip
 def upsample(importer: Importer, node: Node) -> SSAValue:
-    """By factors, or to sizes, of the spatial axes."""
+    """Import upsampling of the spatial axes by factors, or to sizes."""
     data, name = node.value("input" if node.has("input") else "self"), name_of(node)
     dims = node.static("input" if node.has("input") else "self")[2:]
     names = ("scales_d", "scales_h", "scales_w")[3 - len(dims) :] if len(dims) > 1 else ("scales",)
@@ -301,7 +304,7 @@ def upsample(importer: Importer, node: Node) -> SSAValue:
     for axis, (size, target) in enumerate(zip(dims, sizes, strict=True)):
         given = factors[axis] if axis < len(factors) else None
         factor = given if isinstance(given, float) and given > 0 and not corners else target / size
-        if corners and smooth:  # half pixels, but by the factor that aligns corners
+        if corners and smooth:  # half-pixel coordinates, but with the factor that aligns corners
             factor = (target - 1) / (size - 1) if min(size, target) > 1 else math.inf
         wanted[axis + 2] = (factor, target)
     return resized(importer, data, rule, wanted)
@@ -318,7 +321,8 @@ def grid_sampler(importer: Importer, node: Node) -> SSAValue:
 
 @aten("_embedding_bag", "_embedding_bag_forward_only", "embedding_bag")
 def embedding_bag(importer: Importer, node: Node) -> list[Result]:
-    """Sum, mean or largest of the vectors of each bag, whose first index `offsets` has."""
+    """Import embedding_bag: the sum, mean or maximum of the embeddings of each bag; `offsets` has the first index of
+    each bag."""
     weight, indices, offsets = (node.value(name) for name in ("weight", "indices", "offsets"))
     (count,), (bags,) = node.static("indices", 1), node.static("offsets", 1)
     rows = importer.call(relay.TakeOp, weight, indices, axis=0, mode="clip")
@@ -353,7 +357,7 @@ def embedding_bag(importer: Importer, node: Node) -> list[Result]:
 
 
 def _cells(node: Node, height: int, width: int) -> tuple[list[int], np.ndarray[tuple[int, ...], np.dtype[np.int64]]]:
-    """The padded image's sizes, and for each element of a window and each window its place in the flat image."""
+    """The padded image's sizes, and for each element of a window and each window its index in the flattened image."""
     kernel, strides, dilations, pads = (node.each(n, 2, 1) for n in ("kernel_size", "stride", "dilation", "padding"))
     sizes = [height + 2 * pads[0], width + 2 * pads[1]]
     axes: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]] = []
@@ -367,7 +371,7 @@ def _cells(node: Node, height: int, width: int) -> tuple[list[int], np.ndarray[t
 
 @aten("im2col", "col2im")
 def windows(importer: Importer, node: Node) -> SSAValue:
-    """The windows of an image side by side, or the sum of windows in their places."""
+    """Import im2col (the windows of an image, concatenated) and col2im (the sum of windows at their positions)."""
     x, lacks = _batched(importer, node.value("self"), 4 if node.packet == "aten.im2col" else 3)
     pad_h, pad_w = node.each("padding", 2, 0)
     if node.packet == "aten.im2col":
@@ -408,7 +412,7 @@ def cdist(importer: Importer, node: Node) -> SSAValue:
 
 @aten("_pdist_forward", "pdist")
 def pdist(importer: Importer, node: Node) -> SSAValue:
-    """The distances of all pairs of rows."""
+    """Import pdist: the distances of all pairs of rows."""
     first, second = np.triu_indices(node.static("self", 2)[0], 1)
     x = node.value("self")
     return _distance(importer, node, *(importer.take(x, rows, 0) for rows in (first, second)))
@@ -416,7 +420,7 @@ def pdist(importer: Importer, node: Node) -> SSAValue:
 
 @aten("cosine_similarity")
 def cosine_similarity(importer: Importer, node: Node) -> SSAValue:
-    """The product of the vectors, each divided by its length, which is at least eps."""
+    """Import cosine_similarity: the product of the vectors, each divided by its norm, which is at least eps."""
     sides: list[Scalar] = []
     axis = [node.axis(node.integer("dim", 1), node.rank("x1"))]
     if node.static("x1") != node.static("x2") or not node.rank("x1"):

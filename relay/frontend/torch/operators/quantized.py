@@ -1,7 +1,7 @@
-"""Quantized programs: `quantized_decomposed` of PT2E, and the forms of torchao.
+"""Imports quantized programs: `quantized_decomposed` operators of PT2E, and those of torchao.
 
-torch quantizes by the product with the float32 inverse of the scale, halves to even: `clamp(rint(x * (1 / scale)) +
-zero_point)`; it dequantizes as `f32(code - zero_point) * f32(scale)`.
+PyTorch quantizes by multiplying with the float32 inverse of the scale, with halves to even: `clamp(rint(x * (1 /
+scale)) + zero_point)`; it dequantizes as `f32(code - zero_point) * f32(scale)`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PT2E = "quantized_decomposed"
 
 
 def _number(importer: Importer, node: Node, name: str, element: Attribute) -> SSAValue:
-    """A scale or zero point, a number or a tensor, in this element type."""
+    """A scale or zero point, given as a number or a tensor, in this element type."""
     given = node.arguments.get(name)
     value = given if is_value(given) else importer.unnamed(np.asarray(node.number_of(name, 0)))
     return importer.cast(value, element)
@@ -31,7 +31,7 @@ def _number(importer: Importer, node: Node, name: str, element: Attribute) -> SS
 def _parameters(
     importer: Importer, data: SSAValue, scale: SSAValue, zero: SSAValue, axis: int
 ) -> dict[str, Attribute] | None:
-    """Scale and zero point as properties; None where they are not constant."""
+    """Scale and zero point as properties; None if they are not constant."""
     scales, zeros = importer.known(scale), importer.known(zero)
     if scales is None or zeros is None or scales.ndim > 1 or not bool((scales > 0).all() and np.isfinite(scales).all()):
         return None
@@ -47,7 +47,7 @@ def _parameters(
 
 
 def _spread(importer: Importer, data: SSAValue, axis: int, *values: SSAValue) -> list[Scalar]:
-    """Scale and zero point so that vectors lie along an axis of the data."""
+    """Values such as scale and zero point, reshaped so that vectors vary along an axis of the data."""
     if importer.rank(values[0]) == 1 and importer.rank(data) > 1:
         shape = [-1 if i == axis else 1 for i in range(importer.rank(data))]
         return [Scalar(importer, importer.reshape(each, shape)) for each in values]
@@ -63,7 +63,8 @@ def quantized(
     importer: Importer, data: SSAValue, scale: SSAValue, zero: SSAValue, dtype: np.dtype[np.generic],
     bounds: tuple[int, int], axis: int = 0,
 ) -> SSAValue:  # fmt: skip
-    """Codes of floats, by scales that broadcast where they are values; between bounds that may be narrower."""
+    """Quantize floats, with constant or computed scales that broadcast, to bounds that may be narrower than the
+    type."""
     type, info = element_type(dtype), np.iinfo(np.dtype(dtype.name))
     data = importer.cast(data, f32)
     found = _parameters(importer, data, scale, zero, axis)
@@ -96,7 +97,7 @@ def _dtype(node: Node, name: str = "dtype") -> np.dtype[np.generic]:
 
 
 def _given(importer: Importer, node: Node) -> tuple[SSAValue, SSAValue, int]:
-    """Scale, zero point and axis of a node; vectors unless they are of the whole tensor."""
+    """The scale, zero point and axis of a node; the first two are vectors unless they apply to the whole tensor."""
     plural = "" if "tensor" in node.packet else "s"
     scale, zero = (_number(importer, node, f"{n}{plural}", e) for n, e in (("scale", f32), ("zero_point", i32)))
     if not plural:
@@ -120,8 +121,8 @@ def dequantize(importer: Importer, node: Node) -> SSAValue:
 def _qparams(
     importer: Importer, least: SSAValue, most: SSAValue, bounds: tuple[int, int], epsilon: float, symmetric: bool
 ) -> tuple[SSAValue, SSAValue]:
-    """Scale and zero point for numbers between two values, which are widened to hold 0.
-    Source: torch.ao.quantization.fx._decomposed, torchao.quantization.quant_primitives."""
+    """The scale and zero point for values between `least` and `most`, a range that is widened to contain 0. Source:
+    torch.ao.quantization.fx._decomposed, torchao.quantization.quant_primitives."""
     first, last = bounds
     low, high = Scalar(importer, least).of(relay.MinimumOp, 0), Scalar(importer, most).of(relay.MaximumOp, 0)
     if symmetric:
@@ -135,7 +136,7 @@ def _qparams(
 
 @op(f"{PT2E}.choose_qparams", f"{PT2E}.choose_qparams_symmetric")
 def choose(importer: Importer, node: Node) -> list[SSAValue]:
-    """Of the whole tensor, found at run time."""
+    """Import choose_qparams: scale and zero point of the whole tensor, computed at run time."""
     x = node.value("input")
     axes = list(range(importer.rank(x)))
     low, high = (importer.call(kind, x, axis=axes) for kind in (relay.MinOp, relay.MaxOp))
@@ -145,7 +146,8 @@ def choose(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def _blocks(node: Node) -> tuple[list[int], list[int], list[int]]:
-    """The data's shape with each axis as blocks and elements of one; that of a number a block; axes of the elements."""
+    """The data's shape with each axis split into blocks and elements of a block; the shape with one element per block;
+    and the axes of the elements."""
     dims = node.static("input")
     sizes = [own if size == -1 else size for own, size in zip(dims, node.integers("block_size"), strict=True)]
     if any(own % size for own, size in zip(dims, sizes, strict=True)):
@@ -156,14 +158,14 @@ def _blocks(node: Node) -> tuple[list[int], list[int], list[int]]:
 
 
 def _torchao_type(node: Node, name: str) -> np.dtype[np.generic]:
-    """The element type that codes are stored in; those of fewer bits are in bytes."""
+    """The element type in which quantized values are stored; narrower ones are stored in bytes."""
     given = node.arguments.get(name)
     return _dtype(node, name) if isinstance(given, ScalarType) else np.dtype(np.int8)
 
 
 @op("torchao.choose_qparams_affine")
 def choose_affine(importer: Importer, node: Node) -> list[SSAValue]:
-    """Of each block, found at run time."""
+    """Import choose_qparams_affine: scale and zero point of each block, computed at run time."""
     x, kind = node.value("input"), node.one_of("mapping_type", ("SYMMETRIC", "ASYMMETRIC"))
     parts, _, axes = _blocks(node)
     flat = importer.reshape(x, parts)
@@ -179,7 +181,7 @@ def choose_affine(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def _affine(importer: Importer, node: Node) -> tuple[Scalar, Scalar, Scalar | None]:
-    """The input in blocks, and the scale and, where there is one, the zero point of each."""
+    """The input in blocks, and for each block the scale and, if there is one, the zero point."""
     x = node.value("input")
     parts, spread, _ = _blocks(node)
     data = Scalar(importer, importer.cast(importer.reshape(x, parts), f32))
@@ -199,7 +201,8 @@ def quantize_affine(importer: Importer, node: Node) -> SSAValue:
 
 @op("torchao.dequantize_affine")
 def dequantize_affine(importer: Importer, node: Node) -> SSAValue:
-    """Blocks along one axis of constant codes; any others by arithmetic."""
+    """Import dequantize_affine: constants with blocks along one axis stay quantized; others are dequantized by
+    arithmetic."""
     steps, scale, zero = _affine(importer, node)
     found = (steps if zero is None else steps - zero) * scale
     return importer.typed(importer.reshape(found.value, node.shape("input")), node.dtype("output_dtype"))

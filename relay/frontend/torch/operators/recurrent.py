@@ -1,4 +1,4 @@
-"""LSTM, GRU and RNN of several layers and directions, step after step. Source: torch.nn.LSTM, GRU, RNN."""
+"""Imports LSTM, GRU and RNN of several layers and directions, unrolled. Source: torch.nn.LSTM, GRU, RNN."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from relay.frontend.torch.table import aten
 
 
 def _step(importer: Importer, kind: str, given: SSAValue, hidden: SSAValue, states: States) -> States:
-    """The new states, of a step's products with the input and with the hidden state, biases added."""
+    """The new states, from a step's products with the input and with the hidden state, biases added."""
     if kind == "gru":
         (r, z, n), (hr, hz, hn) = (gates(importer, each, 3) for each in (given, hidden))
         r, z = (r + hr).of(relay.SigmoidOp), (z + hz).of(relay.SigmoidOp)
@@ -33,7 +33,7 @@ def _step(importer: Importer, kind: str, given: SSAValue, hidden: SSAValue, stat
 def _way(
     importer: Importer, kind: str, x: SSAValue, weights: Sequence[SSAValue], states: States, back: bool
 ) -> tuple[SSAValue, States]:
-    """One direction of a layer: outputs [steps, batch, hidden] and last states."""
+    """One direction of a layer: its outputs [steps, batch, hidden] and last states."""
     kernel, recurrent, *biases = weights[:4]
     inputs = times_transposed(importer, x, kernel, biases[0] if biases else None)
 
@@ -47,7 +47,8 @@ def _way(
 
 @aten("lstm.input", "gru.input", "rnn_tanh.input", "rnn_relu.input")
 def recurrent(importer: Importer, node: Node) -> list[SSAValue]:
-    """Outputs of the last layer, both directions side by side, and the last states of all."""
+    """Import a recurrent layer: the outputs of the last layer, with both directions concatenated, and the last states
+    of all layers."""
     kind = node.packet.partition(".")[2]
     x = node.value("input")
     firsts = node.values("hx") if kind == "lstm" else [node.value("hx")]
@@ -83,7 +84,7 @@ def recurrent(importer: Importer, node: Node) -> list[SSAValue]:
 
 @aten("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell")
 def cell(importer: Importer, node: Node) -> list[SSAValue]:
-    """One step."""
+    """Import a cell, a single step of a recurrent layer."""
     kind = node.packet.partition(".")[2].removesuffix("_cell")
     firsts = node.values("hx") if kind == "lstm" else [node.value("hx")]
     x, hidden = (

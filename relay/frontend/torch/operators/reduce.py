@@ -1,4 +1,4 @@
-"""Reductions, and operators along one axis: extremes, sums so far, the largest elements."""
+"""Imports reductions, and operators along one axis: extremes, cumulative sums, top k."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from relay.frontend.torch.table import Result, aten, of_vectors
 
 
 def _axes(node: Node) -> list[int]:
-    """The axes that are reduced: all where none is named."""
+    """The axes that are reduced; all if none is named."""
     rank = node.rank("self")
     given = node.integers("dim", [])
     return node.axes_of(given, rank)[: rank or 0] if given else list(range(rank))
@@ -34,14 +34,14 @@ def _reduced(importer: Importer, node: Node, kind: type[TensorOp], value: SSAVal
 
 
 def _summand(importer: Importer, node: Node) -> SSAValue:
-    """Integers and booleans are summed in 64 bits."""
+    """The operand of a sum; integers and booleans are cast to 64 bits."""
     x = importer.typed(node.value("self"), node.dtype())
     return x if node.has("dtype") or importer.is_float(x) else importer.cast(x, i64)
 
 
 @aten("sum", "prod", "mean", "any", "all", "amax", "amin", "max.default", "min.default")
 def reduction(importer: Importer, node: Node) -> SSAValue:
-    """any and all of 8-bit numbers are 8-bit numbers."""
+    """Import a reduction; any and all of 8-bit integers have 8-bit integer results."""
     x, name = node.value("self"), name_of(node)
     if name in ("any", "all"):
         found = _reduced(importer, node, _REDUCED[name], truths(importer, x))
@@ -53,7 +53,7 @@ def reduction(importer: Importer, node: Node) -> SSAValue:
 @aten("argmax", "argmin")
 @of_vectors
 def position(importer: Importer, node: Node) -> SSAValue:
-    """The first of equal ones; of the flat tensor without an axis."""
+    """Import argmax and argmin: the first of equal elements; without an axis, of the flattened tensor."""
     x, dims = node.value("self"), node.shape("self")
     kind = relay.ArgmaxOp if name_of(node) == "argmax" else relay.ArgminOp
     if not node.has("dim"):
@@ -64,7 +64,7 @@ def position(importer: Importer, node: Node) -> SSAValue:
 
 
 def _place(importer: Importer, kind: type[TensorOp], x: SSAValue, **kept: Any) -> SSAValue:
-    """The index of the largest or smallest element, or of the first NaN if there is one, as PyTorch says."""
+    """The index of the largest or smallest element, or of the first NaN if there is one, as in PyTorch."""
     found = importer.call(kind, x, dtype=i64, **kept)
     if not importer.is_float(x):
         return found
@@ -83,7 +83,7 @@ def extreme_with_place(importer: Importer, node: Node) -> list[SSAValue]:
 
 @aten("var", "std", "var_mean", "std_mean")
 def variance(importer: Importer, node: Node) -> list[Result]:
-    """Variance or its root, and the mean; `correction` is taken off the number of elements."""
+    """Import var and std, and the mean with them; `correction` is subtracted from the number of elements."""
     x, axes, dims = node.value("self"), _axes(node), node.static("self")
     correction = node.number_of("correction", float(node.flag("unbiased", True)))
     keep = node.flag("keepdim")
@@ -127,7 +127,7 @@ def topk(importer: Importer, node: Node) -> list[SSAValue]:
 @aten("sort", "argsort")
 @of_vectors
 def sort(importer: Importer, node: Node) -> list[SSAValue]:
-    """Equal elements in their order, which `stable` asks for and others allow."""
+    """Import sort and argsort; equal elements keep their order, which `stable` requires."""
     x, axis = node.value("self"), node.along("dim", -1)
     order = importer.call(relay.ArgsortOp, x, axis=axis, is_ascend=not node.flag("descending"), dtype=i64)
     if name_of(node) == "argsort":
@@ -137,7 +137,7 @@ def sort(importer: Importer, node: Node) -> list[SSAValue]:
 
 @aten("diff")
 def diff(importer: Importer, node: Node) -> SSAValue:
-    """Of neighbours along an axis, of which some may come from two other tensors."""
+    """Import diff: the differences of neighbours along an axis, with two optional tensors joined at its ends."""
     given = [node.value(name) for name in ("prepend", "self", "append") if node.has(name)]
     axis = node.along("dim", -1)
     x = importer.concatenate(given, axis)

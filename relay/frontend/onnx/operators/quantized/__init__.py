@@ -1,4 +1,4 @@
-"""Operators on codes: quantised ones of the standard domain and those of ONNX Runtime (`com.microsoft`)."""
+"""The rows of quantized operators: those of the standard domain and ONNX Runtime's (`com.microsoft`)."""
 
 from relay.frontend.onnx.operators.quantized import blocks, dynamic, elementwise, linear, products
 

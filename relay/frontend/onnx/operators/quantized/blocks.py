@@ -1,4 +1,4 @@
-"""Weights of few bits in blocks, which stay so."""
+"""Imports weights in few bits with a scale per block, which stay quantized."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from relay.frontend.onnx.operators.quantized.linear import dequantized
 from relay.frontend.onnx.table import MICROSOFT, op
 
 BYTES = 4
-"""The level of accuracy of a product whose data become codes of 8 bits, block by block."""
+"""The accuracy level at which a product may round its data to 8 bits, block by block."""
 SMALLEST = 2.0**-100
-"""Data of blocks without a larger number are rounded as if there were one."""
+"""The smallest value used as the largest magnitude of a block, so that blocks of tiny numbers do not divide by 0."""
 
 
 def rounded(importer: Importer, x: SSAValue, count: int, block: int) -> SSAValue:
-    """The data, each block of it rounded to 127 steps up to its largest number, and as many below 0."""
+    """The data rounded per block to integer multiples of 1/127 of the block's largest magnitude."""
     sizes = importer.shape(x)
     x = importer.reshape(x, [*sizes[:-1], count, block])
     largest = importer.call(relay.MaxOp, importer.call(relay.AbsOp, x), axis=[-1], keepdims=True)
@@ -33,14 +33,14 @@ def rounded(importer: Importer, x: SSAValue, count: int, block: int) -> SSAValue
 
 
 def unpacked(packed: Array, bits: int, count: int) -> Array:
-    """The numbers of `bits` bits of each row of bytes, lowest first; `count` a row."""
+    """The unpacked elements of `bits` bits in each row of bytes, lowest bits first; `count` per row."""
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     numbers = (packed[..., None] >> shifts) & np.uint8((1 << bits) - 1)
     return numbers.reshape(*packed.shape[:-1], -1)[..., :count]
 
 
 def whole(zero_points: Array) -> bool:
-    """Whether zero points are codes."""
+    """Whether zero points are integers, like the quantized values."""
     return np.array_equal(zero_points.astype(np.uint8), zero_points)
 
 
@@ -53,7 +53,7 @@ def _bits(node: Node) -> int:
 
 @op("MatMulNBits", domain=MICROSOFT)
 def product(importer: Importer, node: Node) -> SSAValue:
-    """`a @ w.T` in floats, `w[n, k] = (code - zero_point) * scale` of blocks along k."""
+    """Import MatMulNBits: `a @ w.T` in floats, with `w[n, k] = (code - zero_point) * scale` in blocks along k."""
     bits, inner, columns, block = _bits(node), node.integer("K"), node.integer("N"), node.integer("block_size")
     if node.optional(4) is not None:
         raise node.unsupported("has an order of groups (g_idx)")
@@ -84,7 +84,7 @@ def product(importer: Importer, node: Node) -> SSAValue:
 
 @op("GatherBlockQuantized", domain=MICROSOFT)
 def gather(importer: Importer, node: Node) -> SSAValue:
-    """Rows of a table of codes in blocks."""
+    """Import GatherBlockQuantized: rows of a table that is quantized in blocks."""
     data, scales, block = node.array(0), node.array(2), node.integer("block_size", 128)
     zeros: Array | int = 0
     bits = _bits(node)

@@ -1,4 +1,4 @@
-"""Products of floats whose codes are found at run time."""
+"""Imports products of floats that are quantized at run time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def dynamic_quantize(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def scaled(importer: Importer, sums: SSAValue, scales: tuple[SSAValue, SSAValue], bias: SSAValue | None) -> SSAValue:
-    """`f32(sums) * (scale * scale) + bias`, each rounded to float32."""
+    """`f32(sums) * (scale * scale) + bias`, with each operation rounded to float32."""
     factor = importer.call(relay.MultiplyOp, *scales)
     if importer.shape(factor) == (1,):
         factor = importer.reshape(factor, [])
@@ -39,7 +39,8 @@ def product_to_float(importer: Importer, node: Node) -> SSAValue:
 
 
 class _QuantizedDirection(Direction):
-    """Kernels of codes [inner, gates * hidden]: both sides of a product are codes, those of the data found for each."""
+    """A direction of a recurrent layer with quantized kernels [inner, gates * hidden]; the data of each product is
+    quantized at run time."""
 
     HIDDEN: ClassVar[int] = 1
 

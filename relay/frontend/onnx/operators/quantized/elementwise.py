@@ -1,4 +1,5 @@
-"""ONNX Runtime's operators from codes to codes without products: sums, tables, pools, softmax, concatenation."""
+"""Imports ONNX Runtime's quantized operators other than products: sums, functions by lookup tables, pools, softmax,
+concatenation."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ def binary(importer: Importer, node: Node) -> SSAValue:
 
 
 def looked_up(importer: Importer, value: SSAValue, source: Codes, target: Codes, function: Function) -> SSAValue:
-    """A function of reals by a table of the codes; nothing where it would leave each as it is."""
+    """A function of reals applied to a quantized value by a lookup table; the value itself if the table is the
+    identity."""
     table = target.table(function, source)
     if source.dtype == target.dtype and np.array_equal(table, source.every()):
         return value
@@ -70,7 +72,7 @@ def where(importer: Importer, node: Node) -> SSAValue:
 @op("QLinearGlobalAveragePool", domain=MICROSOFT)
 @either_layout
 def global_pool(importer: Importer, node: Node) -> SSAValue:
-    """The sum in i32, rescaled by `input scale / (output scale * count)`."""
+    """Import QLinearGlobalAveragePool: the sum in i32, rescaled by `input scale / (output scale * count)`."""
     source, target = codes_of(importer, node, 0, 1, 2), result_codes(importer, node, 3)
     dims = node.shape(0)
     axes = range(2, len(dims))
@@ -96,7 +98,8 @@ def quantized(importer: Importer, value: SSAValue, codes: Codes, rounding: str) 
 @op("QLinearAveragePool", "QLinearReduceMean", domain=MICROSOFT)
 @either_layout
 def pool(importer: Importer, node: Node) -> SSAValue:
-    """The mean of reals; that of a pool is rounded together with the zero point."""
+    """Import QLinearAveragePool and QLinearReduceMean: the mean of dequantized values; for a pool, the zero point is
+    added before rounding."""
     source, target = codes_of(importer, node, 0, 1, 2), result_codes(importer, node, 3)
     mean = node.kind == "QLinearReduceMean"
     kind, rounding = ("ReduceMean", "even") if mean else ("AveragePool", "even_sum")
@@ -106,7 +109,7 @@ def pool(importer: Importer, node: Node) -> SSAValue:
 
 @op("QLinearSoftmax", domain=MICROSOFT)
 def softmax(importer: Importer, node: Node) -> SSAValue:
-    """Along one axis; before version 13 over all from it on."""
+    """Import QLinearSoftmax along one axis; before version 13 along all axes from that one on."""
     source, target = codes_of(importer, node, 0, 1, 2), result_codes(importer, node, 3)
     value, dims, old = node.input(0), node.static(0), node.integer("opset") < 13
     axis = node.axis(node.integer("axis", 1 if old else -1), len(dims))

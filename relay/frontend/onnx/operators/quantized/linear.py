@@ -1,4 +1,4 @@
-"""QuantizeLinear and DequantizeLinear: as ops of qnn where scale and zero point are constants, else by arithmetic."""
+"""Imports QuantizeLinear and DequantizeLinear: as qnn ops if scale and zero point are constants, else by arithmetic."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def _axis(importer: Importer, node: Node) -> int:
 
 
 def _constants(importer: Importer, node: Node) -> dict[str, Attribute] | None:
-    """Scale, zero point and axis as properties; None where they are not constant, or not one or one per index."""
+    """Scale, zero point and axis as properties; None unless they are constants with one element, or one per index of
+    the axis."""
     scale = importer.known(node.input(1))
     given = node.optional(2)
     zero = np.zeros((), np.int32) if given is None else importer.known(given)
@@ -45,7 +46,7 @@ def _constants(importer: Importer, node: Node) -> dict[str, Attribute] | None:
 
 
 def _spread(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
-    """A scale or zero point, one number, one per index of the axis or per block along it, for each element."""
+    """A scale or zero point (for the whole tensor, per index of the axis, or per block) broadcast to the elements."""
     dims, own = importer.shape(node.input(0)), importer.shape(value)
     block = node.integer("block_size", 0)
     if not own or own == (1,):
@@ -72,7 +73,7 @@ def _code_type(importer: Importer, node: Node) -> Attribute:
 @op("QuantizeLinear")
 @op("QuantizeLinear", domain=MICROSOFT)
 def quantize(importer: Importer, node: Node) -> SSAValue:
-    """`clamp(rint(x / scale) + zero_point)`; to floats of few bits `cast(x / scale)`."""
+    """Import QuantizeLinear: `clamp(rint(x / scale) + zero_point)`; to floats of few bits `cast(x / scale)`."""
     data, type = node.input(0), _code_type(importer, node)
     constants = _constants(importer, node)
     if constants is not None and importer.element(data) == f32 and is_code(type, 4, 8, 16):
@@ -98,7 +99,7 @@ def quantize(importer: Importer, node: Node) -> SSAValue:
 @op("DequantizeLinear")
 @op("DequantizeLinear", domain=MICROSOFT)
 def dequantize(importer: Importer, node: Node) -> SSAValue:
-    """`(x - zero_point) * scale` in the type of the scale."""
+    """Import DequantizeLinear: `(x - zero_point) * scale` in the type of the scale."""
     data, scale = node.input(0), node.input(1)
     type, constants = importer.element(data), _constants(importer, node)
     wanted = node.integer("output_dtype", 0)
@@ -118,9 +119,9 @@ def dequantize(importer: Importer, node: Node) -> SSAValue:
 
 
 def narrow_of(importer: Importer, node: Node, turned: bool) -> NarrowWeights | None:
-    """The constant codes of an operator, [inputs, units] or, `turned`, [units, inputs], in whole blocks of inputs; None
-    where they are none. Floats of few bits may have one scale for all, or one for each unit: a block has all inputs
-    then."""
+    """The constant quantized weights of a DequantizeLinear, [inputs, units] or, if `turned`, [units, inputs], with
+    whole blocks along the inputs; None if it has no such weights. Floats of few bits may have one scale for all weights
+    or one per unit; a block then has all inputs."""
     block, arrays = node.integer("block_size", 0), [importer.known(node.input(place)) for place in (0, 1)]
     zero = importer.known(node.input(2)) if node.optional(2) is not None else np.zeros((), np.int8)
     codes, scales = arrays
@@ -146,7 +147,7 @@ def narrow_of(importer: Importer, node: Node, turned: bool) -> NarrowWeights | N
 
 
 def dequantized(array: Array, scales: Array, zeros: Array | int, axis: int, block: int) -> Array:
-    """The float32 numbers of constant codes of blocks along an axis."""
+    """The float32 elements of a constant that is quantized in blocks along an axis."""
     spread = [np.repeat(each, block, axis) if np.ndim(each) else each for each in (scales.astype(np.float32), zeros)]
     cut = tuple(slice(0, size) for size in array.shape)
     scale, zero = (each[cut] if isinstance(each, np.ndarray) else each for each in spread)

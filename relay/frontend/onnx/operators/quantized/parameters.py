@@ -1,4 +1,4 @@
-"""Scales and zero points of nodes, and other operators' rows on other values."""
+"""Reads scales and zero points of nodes, and applies other operators' rows to given values."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.table import Convert, row
 
 TO_EVEN = float(np.float32(1.5 * 2**23))
-"""Added to a float32 below 2^22 and subtracted again it leaves the nearest integer, halves to even."""
+"""A number that, added to a float32 below 2^22 in magnitude and subtracted again, rounds it to the nearest integer with
+halves to even."""
 
 
 def scales_of(node: Node, number: int) -> Array:
-    """A constant scale as a vector of float32."""
+    """A constant scale as a float32 vector."""
     found = node.array(number).astype(np.float32).reshape(-1)
     if not found.size or not bool(np.isfinite(found).all() and (found > 0).all()):
         raise node.unsupported(f"the scale of input {number} is not positive")
@@ -30,14 +31,14 @@ def scales_of(node: Node, number: int) -> Array:
 
 
 def zeros_of(node: Node, number: int) -> Array:
-    """Constant zero points as a vector; 0 where they are left out."""
+    """Constant zero points as a vector; 0 if they are omitted."""
     if node.optional(number) is None:
         return np.zeros(1, np.int64)
     return node.array(number).astype(np.int64).reshape(-1)
 
 
 def codes_of(importer: Importer, node: Node, data: int, scale: int, zero_point: int) -> Codes:
-    """How the codes of input `data` stand for reals; `data` may be the zero point itself."""
+    """The quantization parameters of the input with index `data`, which may also be the zero point's."""
     scales, zeros = scales_of(node, scale), zeros_of(node, zero_point)
     if scales.size != 1 or zeros.size != 1:
         raise node.unsupported(f"input {scale} has {scales.size} scales", "give one")
@@ -48,24 +49,25 @@ def codes_of(importer: Importer, node: Node, data: int, scale: int, zero_point: 
 
 
 def result_codes(importer: Importer, node: Node, scale: int, like: int = 0) -> Codes:
-    """The same of the result, whose zero point follows its scale; without one codes are like those of an input."""
+    """The quantization parameters of the result, whose zero point follows its scale; without a zero point, the type is
+    that of the input `like`."""
     given = node.optional(scale + 1) is not None
     return codes_of(importer, node, scale + 1 if given else like, scale, scale + 1)
 
 
 def channels_first(importer: Importer, value: SSAValue) -> SSAValue:
-    """Images whose channels are their last axis with that as their second."""
+    """An image with channels last, transposed to have channels first."""
     rank = importer.rank(value)
     return importer.transpose(value, (0, rank - 1, *range(1, rank - 1)))
 
 
 def channels_last(importer: Importer, value: SSAValue) -> SSAValue:
-    """The same back."""
+    """An image with channels first, transposed to have channels last."""
     return importer.transpose(value, (0, *range(2, importer.rank(value)), 1))
 
 
 def either_layout(convert: Convert) -> Convert:
-    """A row for data whose channels are the second axis as one for data that says where they are."""
+    """Wrap a row for channels-first data so that it handles data whose layout an attribute states."""
 
     def converted(importer: Importer, node: Node) -> SSAValue | Sequence[SSAValue]:
         if not node.integer("channels_last", 0):
@@ -99,7 +101,7 @@ def plain(
 
 
 def nearest(importer: Importer, value: SSAValue) -> SSAValue:
-    """rint of float32, halves to even, clipped to +-2^21."""
+    """Round float32 to the nearest integer, halves to even, and clip it to +-2^21."""
     value = importer.clip(value, -(2.0**21), 2.0**21)
     value = importer.call(relay.AddOp, value, importer.like(TO_EVEN, value))
     return importer.call(relay.SubtractOp, value, importer.like(TO_EVEN, value))

@@ -1,4 +1,4 @@
-"""Convolutions and products of codes: sums in i32, and what becomes of them."""
+"""Imports quantized convolutions and products: sums in i32, and their rescaling."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from relay.interpreters.arithmetic import code_range
 
 @dataclass(frozen=True, slots=True)
 class Scales:
-    """What the ops of qnn say of their operands' scales."""
+    """The scales of data and kernel, as qnn ops state them."""
 
     data: np.float32
     kernel: Array
@@ -47,13 +47,13 @@ class Scales:
 
 
 Zeros = tuple[SSAValue | None, SSAValue | None]
-"""The zero points of data and kernel, None where they are left out."""
+"""The zero points of data and kernel, None for omitted ones."""
 UNSCALED = Scales(np.float32(1), np.ones(1, np.float32))
-"""Of products of integers, whose scales are of no concern."""
+"""The scales of integer products, to which no scale applies."""
 
 
 def _window(importer: Importer, node: Node, number: int, kernel: Sequence[int]) -> tuple[SSAValue, list[Sequence[int]]]:
-    """The data without what negative pads cut off, strides, dilations and padding."""
+    """The data cropped by negative pads, and the strides, dilations and padding."""
     strides, dilations = (nn.each(node, name, len(kernel), 1) for name in ("strides", "dilations"))
     widths = nn.pads(importer, node, node.shape(number)[2:], kernel, strides, dilations)
     x, widths = nn.outside(importer, node.input(number), widths)
@@ -61,8 +61,8 @@ def _window(importer: Importer, node: Node, number: int, kernel: Sequence[int]) 
 
 
 def convolution_sums(importer: Importer, node: Node, data: int, kernel: int, zeros: Zeros, scales: Scales) -> SSAValue:
-    """Sums of one to three spatial axes, channels first, positions outside adding nothing; a zero point of the data
-    that is known only at run time times the sums of the kernel is subtracted."""
+    """The sums of a convolution with one to three spatial axes, channels first; padding adds nothing. If the data's
+    zero point is only known at run time, its product with the sums of the kernel is subtracted."""
     dims = node.shape(data)
     weights = importer.known(node.input(kernel))
     kernel_zeros = np.zeros(1, np.int64) if zeros[1] is None else importer.known(zeros[1])
@@ -100,7 +100,7 @@ def convolution_sums(importer: Importer, node: Node, data: int, kernel: int, zer
 
 
 def _any_convolution(importer: Importer, node: Node, operands: tuple[int, int], zeros: Zeros) -> SSAValue:
-    """The same of kernels and zero points of which nothing is known, and of three axes."""
+    """The sums of a convolution with any kernel and zero points, and of three spatial axes."""
     x, (strides, dilation, padding) = _window(importer, node, operands[0], node.static(operands[1])[2:])
     sides, properties = _differences(importer, (x, node.input(operands[1])), zeros, channels=True)
     letters = SPATIAL[len(strides)]
@@ -121,8 +121,9 @@ def _any_convolution(importer: Importer, node: Node, operands: tuple[int, int], 
 def _differences(
     importer: Importer, operands: Sequence[SSAValue], zeros: Zeros, channels: bool = False
 ) -> tuple[list[SSAValue], dict[str, Attribute]]:
-    """Operands less their zero points in 16 bits; those that are one known number are properties instead. A vector
-    lies along the rows of the first and along the columns of the second operand, or along the kernel's `channels`."""
+    """The operands minus their zero points, in 16 bits, except zero points of one constant number, which become
+    properties. A vector of zero points varies along the rows of the first and the columns of the second operand, or
+    along the kernel's `channels`."""
     properties: dict[str, Attribute] = {}
     sides: list[SSAValue] = []
     for side, given, prefix in zip(operands, zeros, ("input", "kernel"), strict=True):
@@ -138,7 +139,7 @@ def _differences(
 
 
 def _ones(importer: Importer, value: SSAValue) -> SSAValue:
-    """Ones of one image of the value's type."""
+    """An image of ones with the value's type, without the batch."""
     dims = importer.shape(value)
     if DYNAMIC in dims:
         return importer.call(relay.OnesLikeOp, value)
@@ -146,7 +147,7 @@ def _ones(importer: Importer, value: SSAValue) -> SSAValue:
 
 
 def _single(importer: Importer, zero: SSAValue | None) -> SSAValue | int:
-    """A zero point as a number where it is a constant."""
+    """A zero point as a number if it is a constant of one element."""
     if zero is None:
         return 0
     found = importer.known(zero)
@@ -181,8 +182,8 @@ def product_sums(
     name: str,
     scales: Scales,
 ) -> SSAValue:
-    """`(a - zero) @ (b - zero)` of codes in i32, as numpy's matmul: zero points of b are one number or one per column;
-    a constant matrix b is packed here."""
+    """`(a - zero) @ (b - zero)` of quantized values, summed in i32, as numpy's matmul: the zero points of b are one
+    number or one per column; a constant matrix b is packed at import."""
     a, b = operands
     matrix, columns = importer.known(b), np.zeros(1, np.int64)
     if zeros[1] is not None:
@@ -205,7 +206,7 @@ def product_sums(
 
 
 def _any_product(importer: Importer, a: SSAValue, b: SSAValue, zeros: Zeros) -> SSAValue:
-    """The same of operands and zero points of which nothing is known."""
+    """The product sums for operands and zero points that are not known at import."""
     single = importer.rank(a) == 1, importer.rank(b) == 1
     if single[0]:
         a = importer.reshape(a, [1, *importer.shape(a)])
@@ -239,8 +240,8 @@ def product(importer: Importer, node: Node) -> SSAValue:
 
 
 def rescaled(importer: Importer, node: Node, sums: SSAValue, after: int = 0) -> SSAValue:
-    """`clamp(rint(f32(sums) * (a * b / y)) + zero_point)`, the scales known only at run time; a vector b lies along the
-    axis before the last `after`."""
+    """`clamp(rint(f32(sums) * (a * b / y)) + zero_point)` with scales that are only known at run time; a vector of
+    scales b varies along the axis before the last `after` axes."""
     a, b, y = (importer.cast(node.input(number), f32) for number in (1, 4, 6))
     if importer.shape(a) not in ((), (1,)):
         a = importer.reshape(a, [*importer.shape(a), 1])
@@ -255,7 +256,7 @@ def rescaled(importer: Importer, node: Node, sums: SSAValue, after: int = 0) -> 
 
 @op("QGemm", domain=MICROSOFT)
 def gemm(importer: Importer, node: Node) -> SSAValue:
-    """`alpha * a @ b + c`, c in i32; floats where there is no scale of the result."""
+    """Import QGemm: `alpha * a @ b + c` with c in i32; the result is float if it has no scale."""
     a, b = (
         importer.transpose(node.input(number), (1, 0)) if node.flag(flag) else node.input(number)
         for number, flag in ((0, "transA"), (3, "transB"))
