@@ -1,5 +1,5 @@
-"""Builds measured against each other: `explore`, `tune`, `compare`, and the search for a pass that changes numbers. May
-import `quantize`, `compile` and the rooms below."""
+"""Build a model in several ways and measure the builds: `explore`, `tune`, `compare`, and the search for the pass that
+changes a model's results. This package may import `quantize`, `compile` and the packages below them."""
 
 from __future__ import annotations
 
@@ -29,17 +29,19 @@ from relay.universe import shown_in_notebook
 __all__ = ["Choice", "Choices", "Edit", "Exploration", "Latency", "Trial", "Written", "explore"]
 
 ROUNDS = 9
-"""How often latency is measured; a user's own measurement runs once unless `rounds` is given."""
+"""How many times the latency of each alternative is measured; a user's own `measure` is called once unless `rounds` is
+given."""
 
 
 @dataclass(frozen=True)
 class Exploration(Mapping[str, Trial]):
-    """The measured alternatives by name, in the given order, and the best of them."""
+    """The result of `explore`: the trial of every alternative by name, in the order of `choices`, and the best
+    trial."""
 
     trials: Mapping[str, Trial]
     best: Trial
-    """The name of the alternative with the smallest value, or the smallest first number of a tuple; the first of
-    equals."""
+    """The trial with the smallest median, or the smallest first number where `measure` returns tuples; the first of
+    equal trials."""
     module: IRModule
     choices: Mapping[str, Choice]
 
@@ -53,23 +55,25 @@ class Exploration(Mapping[str, Trial]):
         return len(self.trials)
 
     def build(self, name: str | None = None) -> Executable:
-        """The executable of an alternative, the best by default, built anew under the current context's instruments."""
+        """Build the executable of the alternative `name` (of the best one by default) again, with the current context's
+        instruments."""
         return self.choices[self.best.name if name is None else name].build(self.module)
 
     @property
     def front(self) -> list[Trial]:
-        """The Pareto front: trials that no other beats in one number without losing in another."""
+        """The Pareto front: trials such that no other trial is at least as small in every number and smaller in one."""
         measured = [trial for trial in self.trials.values() if trial.medians]
         return [trial for trial in measured if not any(other.dominates(trial) for other in measured)]
 
     @property
     def ties(self) -> list[Trial]:
-        """Trials that the measurements cannot tell from the best one."""
+        """Trials other than the best one whose measurements overlap with its (`Trial.ties`)."""
         return [t for t in self.trials.values() if t.medians and t is not self.best and t.ties(self.best)]
 
     def table(self) -> list[list[str]]:
-        """A row of cells for each trial, below a row of heads: mark (`*` best, or on the front; `~` a tie), for each
-        number what it is, how much more than the best's, and the middle half; then seconds it took, name, error."""
+        """Return a heading row and a row of cells for each trial: a mark (`*` best or on the front, `~` a tie); for
+        each measured number its median, the excess over the best trial's, and the range of the middle half; then the
+        seconds that the trial took, the choice's name, and its error."""
         front = self.front if len(self.best.medians) > 1 else [self.best]
         ties, heads = self.ties, list[str]()
         for number in range(len(self.best.medians)):
@@ -89,13 +93,13 @@ class Exploration(Mapping[str, Trial]):
         return shown_in_notebook(self)
 
     def to_html(self) -> str:
-        """The table as a page."""
+        """The table (`table`) as a complete HTML page."""
         style = "body{font:14px system-ui,sans-serif;margin:2em}td,th{padding:2px 12px;text-align:left}"
         head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Exploration</title><style>{style}</style>'
         return f"{head}<h1>Exploration of {len(self)} choices</h1>{self._repr_html_()}</html>"
 
     def __str__(self) -> str:
-        """The table, without its heads; the error behind the name."""
+        """The table as aligned text without the heading row; an error follows the choice's name."""
         rows = [[*row[:-2], f"{row[-2]}: {row[-1]}" if row[-1] else row[-2]] for row in self.table()[1:]]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         padded = [[c.rjust(w) for c, w in zip(row[:-1], widths, strict=False)] for row in rows]
@@ -115,28 +119,30 @@ def explore(
     tolerance: float = 1e-5,
     log: str | PathLike[str] | None = None,
 ) -> Exploration:
-    """Build a module (or a model file) in every way that `choices` names, measure each, and tell the best.
+    """Build a module (or a model file) in every way that `choices` names, measure each build, and return all
+    measurements and the best.
 
-    A choice is a pipeline, its text, a function that gets the default pipeline and returns another, or a dict with
-    some of `pipeline`, `target`, `opt_level`, `required_pass`, `disabled_pass`, `config`, and keys of the config
-    (`"fold-constant.max_bytes": 1024`). What it leaves out is as in the current `PassContext`. If every value of
-    `choices` is a list, they are the axes of a grid: `{"opt_level": [1, 2], "pipeline": [None, edit]}`.
+    A choice is a pipeline, its text, a function that gets the default pipeline and returns another, or a dict with some
+    of `pipeline`, `target`, `opt_level`, `required_pass`, `disabled_pass`, `config`, and keys of the config
+    (`"fold-constant.max_bytes": 1024`). What a choice leaves out is taken from the current `PassContext`. If every
+    value of `choices` is a list, the values are the axes of a grid: `{"opt_level": [1, 2], "pipeline": [None, edit]}`.
 
-    `measure(executable)` returns a number, the smaller the better, or a tuple of them (error, latency, bytes: the
-    exploration's `front` is what no other beats in all), and is called `rounds` times; the value is the median. By
-    default it is the latency, in seconds, on `inputs` (by position or name; random ones if none are given). What the
-    measurements do not tell apart is a tie (`ties`).
-    Without `executor`, all is done here, in rounds that interleave up to 16 choices. With one (of processes, threads,
-    or a cluster: Dask's `client.get_executor()`), each choice is a job of its own; measure latency with one worker per
-    machine. For processes, `measure` must be a function of a module, and so must passes that are known by no name.
+    `measure(executable)` returns a number, of which a smaller one is better, or a tuple of such numbers (for example
+    error, latency and bytes; `Exploration.front` then is the Pareto front). It is called `rounds` times, and the median
+    counts. By default it measures the latency in seconds on `inputs` (a sequence, or a mapping by name; random arrays
+    if none are given). Choices whose measurements overlap are ties (`Exploration.ties`). Without `executor`, everything
+    runs in this process, in rounds that interleave up to 16 choices. With an executor (of processes, threads, or a
+    cluster: Dask's `client.get_executor()`), each choice is a job of its own; use one worker per machine to measure
+    latency. For processes, `measure` must be a function of an importable module, and so must passes that are not
+    registered by a name.
 
-    `check` compares the results of each choice for `inputs` with the first choice's: integers must be equal, floats
-    within `tolerance` of the largest magnitude; a choice whose results differ counts as failed. A choice that fails
-    is recorded with its error. `log` names a JSON file that is written as choices finish and read at the start:
-    what is there is not run again, unless it failed, or was not checked and now is to be.
+    With `check`, the results of each choice for `inputs` are compared with the first choice's: integers must be equal,
+    floats within `tolerance` times the largest magnitude; a choice whose results differ counts as failed. A choice that
+    fails is recorded with its error. `log` names a JSON file that is written as choices finish and read at the start: a
+    choice recorded there is not run again unless it failed, or `check` is set and it was not checked.
 
-    Raises InvalidArgument for a choice that is not understood and a log of another module, RelayError if no choice
-    could be measured.
+    Raises InvalidArgument for an invalid choice and for a log of another module, RelayError if no choice could be
+    measured.
     """
     module = as_module(mod) if isinstance(mod, IRModule | ModuleOp) else import_model(mod, {})
     known = {choice.name: choice for choice in read(choices, target)}
@@ -162,7 +168,8 @@ def explore(
 
 
 def _subject(mod: IRModule, inputs: Inputs | None, measure: Measure) -> dict[str, str]:
-    """Identifies the subject of a log. The text of a module names large weights by their hash."""
+    """What a log's trials are valid for: digests of the module and the inputs, and the name of the measure. The
+    module's text contains hashes of large weights instead of their values."""
     by: object = getattr(measure, "__qualname__", type(measure).__qualname__)
     return {"module": _digest(str(mod).encode()), "inputs": _digest_of(inputs), "measure": str(by)}
 
@@ -180,7 +187,8 @@ def _digest_of(inputs: Inputs | None) -> str:
 
 
 def _finished(log: Log, known: Mapping[str, Choice], check: bool) -> dict[str, Trial]:
-    """The trials of the log that need not be run again. Those of choices that are not asked for now stay in it."""
+    """Return the trials of the log that are not run again, including trials of choices that are not in `known`, so that
+    the log keeps them. Raises InvalidArgument where a name in the log belongs to another choice."""
     found: dict[str, Trial] = {}
     for name, trial in log.read().items():
         if name in known and trial.options != known[name].describe():
@@ -192,7 +200,7 @@ def _finished(log: Log, known: Mapping[str, Choice], check: bool) -> dict[str, T
 
 
 def _reference(first: Choice, mod: IRModule, inputs: Inputs | None) -> list[Array]:
-    """The results that every alternative must reproduce."""
+    """Build and run the first choice, and return its results, with which those of every other choice are compared."""
     try:
         return [np.asarray(result) for result in results_of(first.build(mod), inputs)]
     except RelayError as error:

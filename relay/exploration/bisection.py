@@ -1,7 +1,10 @@
-"""Which pass of a pipeline changes what a module computes, and for which operator of the source model.
+"""Find the pass of a pipeline that changes what a module computes, and the operator of the source model that is
+affected.
 
-Above kernels of loops the interpreter tells, below them compiled code; compared is every result that an op or a kernel
-of `@main` gives to the next, so that a fault is found also where a later op hides it (a softmax that saturates)."""
+Modules before loop kernels exist are run by the interpreter, later ones are compiled and run. All results that ops and
+kernels of `@main` pass to each other are compared, so that a fault is also found where a later op hides it (for example
+a softmax that saturates).
+"""
 
 from __future__ import annotations
 
@@ -49,40 +52,41 @@ PLAIN = (
     Schedule(),
     PlanMemory(),
 )
-"""A pipeline to loops that makes as few choices as possible."""
+"""A pipeline from `relay` ops to loops that optimizes as little as possible; it lowers a module in which a later pass
+is checked."""
 COMPILED = 1e-4
-"""The tolerance for floats of compiled code against the interpreter's, relative to the largest magnitude."""
+"""The tolerance for floats when compiled code is compared with the interpreter, relative to the largest magnitude."""
 Run = Callable[[IRModule, Sequence[Array]], Sequence[Array]]
-"""Runs a module's `@main`."""
+"""A function that runs a module's `@main` on inputs and returns its results."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of a search."""
+    """The result of `find_culprit`."""
 
     culprit: ModulePass | None
-    """The first pass after which the numbers differ; None if there is none."""
+    """The first pass after which the results differ; None if there is none."""
     position: int
-    """The number of passes before it."""
+    """The number of passes before `culprit`."""
     before: IRModule | None
-    """The module before the culprit."""
+    """The module before `culprit` ran."""
     checked: tuple[str, ...]
-    """The passes after which the numbers were equal."""
+    """The passes after which all results were equal."""
     unchecked: tuple[str, ...]
-    """The passes from the first one after which the module could not be run."""
+    """The passes that were not checked: those from the first one after which the module could not be run."""
     reason: str = ""
-    """Why it could not be run."""
+    """The reason why the module could not be run after the first unchecked pass."""
     operators: tuple[str, ...] = ()
-    """The operators of the source model whose kernel is the first in the order of execution that gives other numbers:
-    `operator 3 ADD 'x' (model.tflite:3:0)`. Empty where only the results of `@main` differ, or nothing does."""
+    """The operators of the source model computed by the first op or kernel, in the order of execution, whose result
+    differs: `operator 3 ADD 'x' (model.tflite:3:0)`. Empty if nothing differs, or only results of `@main` do."""
     kernel: str = ""
-    """That kernel, or op, in the module before the culprit: `@conv2d_0`."""
+    """The op or kernel whose result differs first, as it is called in the module before `culprit`: `@conv2d_0`."""
     mismatch: str = ""
-    """How many elements of its result differ, by how much, and the first of them."""
+    """A text: how many elements of the first differing result differ, by how much, and the first of them."""
 
     @property
     def equal(self) -> bool:
-        """Whether every pass was checked, and none changes the numbers."""
+        """Whether every pass was checked and none of them changes the results."""
         return self.culprit is None and not self.unchecked
 
     def __str__(self) -> str:
@@ -97,7 +101,7 @@ class Finding:
 
 
 def short(step: ModulePass) -> str:
-    """The pass with the options that differ from its defaults and from those of the default pipeline."""
+    """Return the pass as text, with only the options that differ from both its defaults and the default pipeline's."""
     spec = step.pipeline_pass_spec()
     others = [other.pipeline_pass_spec().parameters for other in default_pipeline() if other.name == step.name]
     usual = {name: value for given in others for name, value in given.items()}
@@ -105,7 +109,7 @@ def short(step: ModulePass) -> str:
 
 
 class Snapshots(PassInstrument):
-    """Keeps the module before each pass and the last; a clone shares the weights."""
+    """An instrument that keeps a clone of the module before each pass. Clones share the weights."""
 
     def __init__(self) -> None:
         self.steps: list[ModulePass] = []
@@ -125,22 +129,22 @@ def find_culprit(
     run: Run = interpret,
     tolerance: float = 0.0,
 ) -> Finding:
-    """The first pass of the pipeline that changes what `@main` computes for these inputs, and the first operator of the
-    source model, in the order of execution, whose result differs after it.
+    """Find the first pass of the pipeline that changes what `@main` computes for `inputs`, and the first operator of
+    the source model, in the order of execution, whose result differs after that pass.
 
-    The pipeline runs once, and the module after each pass is run. What `@main` returns is compared with what the module
-    itself returns; and what its ops and kernels give to each other, where a value is in the module before a pass and
-    after it. Integers must be equal, floats too unless `tolerance` (relative to the largest magnitude) allows a
-    difference. `run` is the interpreter, which knows `relay`, `qnn` and `byoc` ops; there, a value that a pass gives
-    another meaning (a scale that is moved into the next op) is told from a wrong one by running what comes after it,
-    before and after the pass, on other numbers.
+    The pipeline runs once, and the module after each pass is run. Two things are compared: the results of `@main` with
+    those of `mod` itself, and the results of ops and kernels inside `@main` that exist both before and after a pass.
+    Integers must be equal, floats too unless `tolerance` (relative to the largest magnitude) allows a difference. `run`
+    is the interpreter by default, which runs `relay`, `qnn` and `byoc` ops. Where a pass changes the meaning of a value
+    inside `@main` (it moves a scale into the next op, for example), the ops after the value are run on other numbers,
+    before and after the pass, to tell this from a wrong result.
 
-    From the first module that `run` does not know, `@main` is made to return the results of all kernels, and the rest
-    of the pipeline runs on that. Each module is lowered the rest of the way with as little choice as there is (literal
-    rescaling, no feature of the CPU), compiled and run here, whatever the pipeline's other passes would do; so a pass
-    that is itself part of that way is found where its choices are wrong. Then the same is done with `@main` as it is.
-    Native code that a wrong pass has made may crash the process. Raises RelayError where the module itself cannot be
-    run.
+    From the first module that `run` cannot run, `@main` is changed to return the results of all its kernels, and the
+    rest of the pipeline runs on that. Each module is then lowered with as few optimizations as possible (literal
+    rescaling, no CPU features), whatever the pipeline's later passes are, compiled, and run on this machine; a pass
+    that belongs to this lowering too is therefore found only where its optimizations are wrong. If no fault is found,
+    the same is repeated with the unchanged `@main`. Native code that a wrong pass has produced may crash the process.
+    Raises RelayError where `mod` itself cannot be run.
     """
     module = as_module(mod)
     chosen = Pipeline.of(pipeline)
@@ -156,7 +160,8 @@ def find_culprit(
 
 
 def first(numbers: range, bad: Callable[[int], bool]) -> int:
-    """The first bad number, by bisection, or the end; all numbers after a bad one are assumed to be bad."""
+    """The first number for which `bad` holds, found by bisection; the end of the range if there is none. Assumes that
+    `bad` holds for all numbers after the first one."""
     low, high = numbers.start, numbers.stop
     if low < high and not bad(high - 1):
         return high
@@ -168,7 +173,8 @@ def first(numbers: range, bad: Callable[[int], bool]) -> int:
 
 @dataclass(frozen=True)
 class Observation:
-    """A module, its intermediate values, and what they and the results of `@main` are."""
+    """A module, the values inside `@main` that were observed (`points`), and the `results` of `@main`, which include
+    them."""
 
     module: IRModule
     points: Sequence[Point]
@@ -177,7 +183,8 @@ class Observation:
 
 @dataclass
 class Search:
-    """A search in the modules between passes."""
+    """The search for the first wrong pass; `modules[i]` is the module before `steps[i]`, the last module the pipeline's
+    result."""
 
     modules: Sequence[IRModule]
     steps: Sequence[ModulePass]
@@ -187,7 +194,8 @@ class Search:
     wanted: Sequence[Array]
 
     def finding(self) -> Finding:
-        """The first fault above loops, or else below."""
+        """Compare the modules one after the other with the interpreter, and from the first one that it cannot run as
+        compiled code."""
         last = self.observe(self.modules[0])
         for number in range(1, len(self.modules)):
             try:
@@ -200,19 +208,20 @@ class Search:
         return self.equal(len(self.modules))
 
     def fault_of(self, wrong: int, said: str, point: Point | None = None) -> Finding:
-        """The pass before a module is the culprit."""
+        """A finding whose culprit is the pass before module number `wrong`."""
         names = tuple(step.name for step in self.steps)
         before = (self.modules[wrong - 1], names[: wrong - 1], names[wrong:])
         operators, kernel = ((), "") if point is None else (point.operators, point.op)
         return Finding(self.steps[wrong - 1], wrong - 1, *before, "", operators, kernel, said)
 
     def equal(self, end: int, reason: str = "") -> Finding:
-        """Nothing is known to differ in the modules before `end`, and the others could not be compared."""
+        """A finding without culprit: the modules before number `end` are equal, and the others could not be compared
+        for `reason`."""
         names = tuple(step.name for step in self.steps)
         return Finding(None, len(names), None, names[: end - 1], names[end - 1 :], reason)
 
     def observe(self, module: IRModule) -> Observation:
-        """The results of the module, with intermediate values where `run` can return them."""
+        """Run the module and also return the values inside `@main`, if `run` can run the module that returns them."""
         try:
             more, points = observed(module)
             return Observation(module, points, self.run(more, self.inputs))
@@ -220,7 +229,8 @@ class Search:
             return Observation(module, [], self.run(module, self.inputs))
 
     def fault(self, number: int, before: Observation, after: Observation) -> Finding | None:
-        """The pass between two modules, if it changes the numbers."""
+        """Compare the observations of two successive modules; return a finding if the pass between them changes the
+        results."""
         said = difference(after.results[: len(self.wanted)], self.wanted, self.tolerance)
         pairs = matched(before.points, after.points)
         wrong: dict[Pair, Mismatch] = {}
@@ -239,8 +249,9 @@ class Search:
         return self.fault_of(number, far(different), before.points[pair.before])
 
     def proves(self, before: Observation, after: Observation, pairs: Sequence[Pair], wrong: Sequence[Pair]) -> bool:
-        """Whether a value that differs means the same before and after: all such values are replaced by others, the
-        same in both modules, and what is computed from one of them agrees."""
+        """Whether the values `wrong`, which differ after a pass, prove that the pass is wrong. All of them are replaced
+        by the same random values before and after the pass: a value for which all results computed from it then agree
+        has the same meaning in both modules, so its difference is an error."""
         random, given = np.random.default_rng(0), list[Array]()
         for pair in wrong:
             both = [o.results[o.points[n].output] for o, n in ((before, pair.before), (after, pair.after))]
@@ -262,7 +273,8 @@ class Search:
         return bool(agree - differ)
 
     def below(self, number: int, last: Observation) -> Finding:
-        """The first fault of compiled code; `last` is of the module before this one, that `run` still knows."""
+        """Compare compiled code from module `number` on, which `run` cannot run; `last` is the observation of the
+        module before it."""
         watched, where = self.watched(number, last)
         if watched is not None and watched.culprit is not None:
             return watched
@@ -275,8 +287,9 @@ class Search:
         return self.equal(bad, lowered.reasons.get(bad, ""))
 
     def watched(self, number: int, last: Observation) -> tuple[Finding | None, str]:
-        """The first fault of compiled code where `@main` returns the results of all kernels, if there is one; and where
-        the code for `last` goes wrong, if that does."""
+        """Compare compiled code of modules in which `@main` returns the results of all kernels. Return the finding,
+        None if there is none; and a text that says in which kernel the compiled code of the module `last` already
+        differs, else ""."""
         more, points = observed(last.module)
         try:
             modules = replayed(more, self.steps[number - 1 :])
@@ -297,14 +310,14 @@ class Search:
 
 
 def far(different: Mismatch) -> str:
-    """By how much an array differs, and where."""
+    """Return a text: how many elements differ, where, and the largest difference."""
     return f"{different}; at most by {different.largest:.6g}"
 
 
 def _first(
     points: Sequence[Point], found: Sequence[Array], wanted: Sequence[Array], tolerance: float
 ) -> tuple[Point, Mismatch] | None:
-    """The first intermediate value that differs, in the order of execution, and how."""
+    """The first value inside `@main`, in the order of execution, that differs, with the mismatch; None if all agree."""
     for point in points if len(found) == len(wanted) else ():
         if (different := mismatch(found[point.output], wanted[point.output], tolerance)) is not None:
             return point, different
@@ -312,7 +325,7 @@ def _first(
 
 
 def replayed(module: IRModule, steps: Sequence[ModulePass]) -> list[IRModule]:
-    """The module, and what it is after each of these passes, which need nothing else to run before them."""
+    """Return the module, followed by the module after each of these passes; no other passes run before them."""
     modules = [module]
     with activated(PassContext.current().with_instruments([])):
         runner = Runner(module.op.clone())
@@ -324,7 +337,8 @@ def replayed(module: IRModule, steps: Sequence[ModulePass]) -> list[IRModule]:
 
 @dataclass
 class Lowered:
-    """Modules below `relay` ops, each lowered to the end, compiled, run, and compared with one that is right."""
+    """Modules that no longer consist of `relay` ops: each is lowered to the end, compiled, run, and compared with the
+    results of a module known to be right."""
 
     modules: Sequence[IRModule]
     described: Signature
@@ -332,12 +346,13 @@ class Lowered:
     tolerance: float
     right: Sequence[Array] = ()
     reasons: dict[int, str] = field(default_factory=dict[int, str])
-    """Why the results of a module are unknown."""
+    """By module number, the reason why its results are unknown."""
     found: dict[int, Sequence[Array]] = field(default_factory=dict[int, Sequence[Array]])
-    """The results of the modules that were run."""
+    """By module number, the results of the modules that were run."""
 
     def start(self, number: int, wanted: Sequence[Array]) -> str:
-        """Take the results of a module, compiled, for right; or say why that cannot be done."""
+        """Compile and run module `number`, and keep its results as the right ones if they agree with the interpreter's
+        (`wanted`); return "", or the reason why they cannot be used."""
         try:
             self.right = self.results(number)
         except RelayError as error:
@@ -346,11 +361,12 @@ class Lowered:
         return "" if said is None else f"code for what all of them are right after gives other numbers: {said}"
 
     def bad(self, number: int) -> bool:
-        """Whether the results of a module differ, or are not known."""
+        """Whether the results of a module differ from the right ones, or are unknown."""
         return self.differs(number) is not None or number in self.reasons
 
     def differs(self, number: int) -> str | None:
-        """How the results of a module differ, if they are known to."""
+        """A text that describes how the results of a module differ from the right ones; None if they agree or are
+        unknown."""
         if number not in self.found and number not in self.reasons:
             try:
                 self.found[number] = self.results(number)
@@ -359,7 +375,8 @@ class Lowered:
         return difference(self.found[number], self.right, self.tolerance) if number in self.found else None
 
     def results(self, number: int) -> list[Array]:
-        """What the module computes. Raises RelayError where it cannot be lowered or compiled."""
+        """Lower, compile and run module `number`, and return its results. Raises RelayError if the module cannot be
+        lowered or compiled."""
         machine, module = resolve("llvm"), self.modules[number].clone()
         module.op.attributes.pop(ATTRIBUTE, None)
         with activated(PassContext(0)):

@@ -1,4 +1,5 @@
-"""Alternatives of a build: read from what the user wrote, made into data that can be sent and compared."""
+"""The alternatives that `explore` builds: read from the forms that a user may write, and normalized to data that can be
+sent to other processes and compared."""
 
 from __future__ import annotations
 
@@ -25,19 +26,21 @@ from relay.target import CpuTarget, GpuTarget, Target, resolve
 from relay.transforms.attach_target import AttachTarget
 
 Edit = Callable[[Pipeline], Pipeline]
-"""Gets the default pipeline of all levels, and returns what is to run instead: `lambda p: p.remove("simplify")`."""
+"""A function that gets the default pipeline of all optimization levels and returns the one to run: `lambda p:
+p.remove("simplify")`."""
 Written = str | Pipeline | ModulePass | Edit | Mapping[str, object]
-"""One alternative as it is written."""
+"""One alternative as a user may write it."""
 Choices = Mapping[str, Written | Sequence[object]]
-"""Alternatives by name, or the axes of a grid."""
+"""Alternatives by name, or the axes of a grid: an option's name to the list of its values."""
 
 KEYS = ("pipeline", "target", "opt_level", "required_pass", "disabled_pass", "config")
-"""Keys of an alternative that is a mapping, besides those of a `PassContext`'s config."""
+"""The keys that an alternative given as a mapping may have, besides keys of a `PassContext`'s config."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What `build` is given, and the `PassContext` around it. `pipeline` is None for the default one."""
+    """One alternative: the arguments of `build` and the options of the `PassContext` it runs in. `pipeline` is None for
+    the default pipeline."""
 
     name: str
     target: str | Target
@@ -48,7 +51,7 @@ class Choice:
     config: Mapping[str, object] = field(default_factory=dict[str, object])
 
     def describe(self) -> dict[str, object]:
-        """The choice as JSON: equal for equal choices."""
+        """The choice as a JSON object; equal choices give equal objects."""
         found: dict[str, object] = {"opt_level": self.opt_level}
         if self.pipeline is not None:
             found["pipeline"] = str(self.pipeline)
@@ -66,20 +69,21 @@ class Choice:
         return found
 
     def context(self) -> PassContext:
-        """What its passes run under, with the instruments of the current context."""
+        """The `PassContext` in which the choice is built, with the instruments of the current context."""
         made = PassContext(self.opt_level, self.required_pass, self.disabled_pass, config=self.config)
         return made.with_instruments(PassContext.current().instruments)
 
     def build(self, mod: IRModule) -> Executable:
-        """The executable of the module. Raises RelayError."""
+        """Build the module as this choice says. Raises RelayError."""
         with activated(self.context()):
             return build(mod, self.target, pipeline=self.pipeline)
 
 
 def read(choices: Mapping[str, object], target: str | Target) -> list[Choice]:
-    """The alternatives of a mapping: name to alternative, or, if every value is a list, key to values of a grid.
+    """Read the argument `choices` of `explore`: a mapping of names to alternatives or, if every value is a list, of
+    option names to the values of a grid.
 
-    Raises InvalidArgument, naming the alternative, for one that is not understood.
+    Raises InvalidArgument, which names the alternative, for an invalid one.
     """
     if not mapping(choices, "choices", "{'default': {}}"):
         raise InvalidArgument("choices", "is empty", "name at least one: {'default': {}}")
@@ -105,7 +109,7 @@ def _named(choices: Mapping[str, object]) -> Iterator[tuple[str, object]]:
 
 
 def _short(value: object) -> str:
-    """A value in the name of a point of a grid."""
+    """A short text of an option's value, used in the name of a grid's point."""
     match value:
         case CpuTarget() | GpuTarget():
             return f"{value.cpu}[{len(value.features)}]"
@@ -169,7 +173,8 @@ def _target(value: object, where: str) -> str | Target:
 
 
 def _pipeline(written: object, target: str | Target, where: str) -> str | Pipeline | None:
-    """As text where every pass is found by its name, so that it can be sent anywhere; else as it is."""
+    """Return the pipeline as text if every pass can be parsed from it, so that it can be sent to other processes; else
+    as an object."""
     match written:
         case None if isinstance(PassContext.current(), BuildConfig):
             pipeline = _default(target)
@@ -194,8 +199,9 @@ def _pipeline(written: object, target: str | Target, where: str) -> str | Pipeli
 
 
 def _default(target: str | Target) -> Pipeline:
-    """The passes of every level (those above a choice's are left out when it runs), edited where the current context
-    is a `BuildConfig`, for whatever machine builds: `build` gives it the machine."""
+    """The default pipeline with the passes of every optimization level; passes above a choice's level are skipped when
+    it runs. The pipeline is edited as in the current context if that is a `BuildConfig`. Its `attach-target` pass names
+    no machine: `build` sets that of the machine that builds."""
     every = copy(PassContext.current())
     every.opt_level, every.required_pass, every.disabled_pass = 4, [], []
     with activated(every):
@@ -204,7 +210,7 @@ def _default(target: str | Target) -> Pipeline:
 
 
 def _sendable(pipeline: Pipeline) -> str | Pipeline:
-    """The text if it stands for these very passes in any process."""
+    """Return the pipeline as text if the text gives an equal pipeline in every process; else return it unchanged."""
     made, grouped = registry.MADE.values(), any(isinstance(item, Pipeline) for item in pipeline.items)
     if grouped or any(type(step) in made for step in pipeline):
         return pipeline
@@ -218,7 +224,8 @@ def _sendable(pipeline: Pipeline) -> str | Pipeline:
 
 
 def _objects(pipeline: Pipeline) -> dict[str, object]:
-    """What the passes' options hold that is neither text nor compared, such as samples: `quantize.calibration`."""
+    """The values of pass options that do not appear in a pipeline's text and are not compared, such as the samples of
+    `quantize.calibration`."""
     return {
         f"{step.name}.{each.name}": value
         for step in pipeline
@@ -228,7 +235,7 @@ def _objects(pipeline: Pipeline) -> dict[str, object]:
 
 
 def _digest(value: object) -> str:
-    """What tells an object from another in a log; the type where Python cannot pickle it."""
+    """A hash that identifies an object in a log; the name of its type if Python cannot pickle it."""
     try:
         return hashlib.sha256(pickle.dumps(value)).hexdigest()[:16]
     except Exception:

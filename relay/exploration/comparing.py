@@ -1,4 +1,5 @@
-"""`compare`: a model as we compile it beside another runtime, output by output and tensor by tensor."""
+"""`compare`: run a compiled model beside another runtime, and compare all outputs, and tensors inside the model if
+asked."""
 
 from __future__ import annotations
 
@@ -28,64 +29,67 @@ from relay.transforms.equality import mismatch
 from relay.universe import shown_in_notebook
 
 NAMES = ("litert", "onnxruntime", "interpreter")
-"""Whom `compare` knows by a name."""
+"""The names of the references that `compare` knows."""
 TOLERANCE = 1e-5
-"""How far floats may be apart, relative to the largest of a tensor."""
+"""The default tolerance for floats, relative to the largest magnitude in a tensor."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One tensor of the source model, on both sides."""
+    """How one tensor of the compiled model differs from the reference's."""
 
     name: str
     kind: str
-    """"output", or "tensor" for one between operators."""
+    """"output" for an output of the model, "tensor" for a tensor between operators."""
     operator: str
-    """The operator of the source model that computes it; empty for outputs of a model that does not say."""
+    """The operator of the source model that computes the tensor; empty for outputs."""
     equal: bool
-    """Whether all integers are equal; all floats within the tolerance."""
+    """Whether all elements are equal; floats may differ by the tolerance."""
     largest: float
-    """The largest difference: of codes, or of floats."""
+    """The largest difference of two elements, in quantized values or as a float."""
     count: int
-    """Elements that differ."""
+    """The number of elements that differ."""
     size: int
     snr: float | None
-    """Signal to noise in decibels, the reference being the signal; None where nothing differs at all."""
+    """The ratio of signal to noise in decibels, where the reference is the signal; None if no element differs at
+    all."""
     first: str = ""
-    """The index of the first element that differs, and what stands there."""
+    """The index of the first element that differs, and both values; empty if all are equal."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare` found; `print` it. Outputs come first, then tensors in the order of execution."""
+    """The result of `compare`; `print` shows it as a table. `rows` lists outputs first, then tensors in the order of
+    execution."""
 
     reference: str
     how: str
-    """How tensors between operators were made visible."""
+    """A sentence that says how tensors between operators were obtained; empty if they were not compared."""
     rows: tuple[Row, ...]
 
     @property
     def equal(self) -> bool:
-        """Whether every tensor is."""
+        """Whether every compared tensor is equal within the tolerance."""
         return all(row.equal for row in self.rows)
 
     @property
     def first(self) -> Row | None:
-        """The first tensor, in the order of execution, that differs; None if none does. An output, if only they do."""
+        """The first tensor in the order of execution that differs; an output if only outputs differ, None if nothing
+        does."""
         return next((row for row in (*self.tensors, *self.outputs) if not row.equal), None)
 
     @property
     def outputs(self) -> list[Row]:
-        """The model's outputs."""
+        """The rows of the model's outputs."""
         return [row for row in self.rows if row.kind == "output"]
 
     @property
     def tensors(self) -> list[Row]:
-        """Those between operators."""
+        """The rows of the tensors between operators."""
         return [row for row in self.rows if row.kind == "tensor"]
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as numbers, texts and lists."""
+        """The comparison as a JSON object."""
         first = None if self.first is None else asdict(self.first)
         rows = [asdict(row) for row in self.rows]
         return {"reference": self.reference, "how": self.how, "equal": self.equal, "first": first, "tensors": rows}
@@ -106,7 +110,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """One line: equal, or where they part."""
+        """One line: that all tensors are equal, or which tensor differs first and how."""
         if self.first is None:
             tensors = f" and {len(self.tensors)} tensors" if self.tensors else ""
             return f"equal: {len(self.outputs)} outputs{tensors}"
@@ -118,7 +122,7 @@ class Comparison:
 
 
 def cells(row: Row) -> tuple[str, ...]:
-    """A tensor as a line of the table."""
+    """The cells of a tensor's row in the printed table."""
     snr = "" if row.snr is None else f"{row.snr:.1f}"
     sign = "equal" if row.equal else "DIFFERS"
     return sign, str(row.count), str(row.size), f"{row.largest:.6g}", snr, row.operator or row.name
@@ -134,15 +138,19 @@ def compare(
     frontend: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Comparison:
-    """Run a model and a reference on the same inputs (random ones, always the same, if none are given; those
-    that a function gives for the executable), and compare.
+    """Run a model and a reference on the same inputs, and compare their results. `inputs` are arrays, or a function
+    that gets the executable and returns them; by default always the same random ones.
 
-    `reference` is "litert", "onnxruntime" or "interpreter", by default the one for the model's format (`.tflite`,
-    `.onnx`, others); a file: a saved executable or another model, which is compiled (a float one beside a quantised
-    one: real numbers are compared); or an object of `relay.exploration.references`. With `layers`, every tensor between
-    operators of the source model is compared too.
-    `frontend` and `options` are those of `relay.build`. Integers must be equal, floats within `tolerance` times the
-    largest of a tensor. Raises RelayError.
+    `reference` is one of:
+
+    - "litert", "onnxruntime" or "interpreter"; by default "litert" for `.tflite` files, "onnxruntime" for `.onnx`
+      files, "interpreter" for others;
+    - a file: a saved executable, or another model, which is compiled;
+    - an executable, a module, or an object of `relay.exploration.references`.
+
+    If a quantized and a float model are compared, real numbers are. With `layers`, every tensor between operators of
+    the source model is compared too. `frontend` and `options` are those of `relay.build`. Integers must be equal,
+    floats within `tolerance` times the largest magnitude in a tensor. Raises RelayError.
     """
     if not 0.0 <= tolerance < math.inf:
         raise InvalidArgument("tolerance", f"is {shown(tolerance)}", "give a number, relative to a tensor's largest")
@@ -188,7 +196,8 @@ def tensor_rows(
     wanted: Mapping[int, Sequence[tuple[str, Array]]],
     tolerance: float,
 ) -> Iterator[Row]:
-    """A row for each tensor of an operator that both sides have, by type, shape and order."""
+    """Compare the tensors that operators of the source model compute, each with the reference's tensor of the same
+    operator, type and shape; yield a row for each. Tensors without such a counterpart are left out."""
     ours: dict[int, list[Point]] = {}
     for point in points:
         ours.setdefault(point.node, []).append(point)
@@ -206,7 +215,7 @@ def tensor_rows(
 
 
 def row_of(name: str, kind: str, operator: str, found: Array, wanted: Array, tolerance: float) -> Row:
-    """How a tensor differs from the reference's."""
+    """Compare one tensor with the reference's. Raises InvalidArgument if their types or shapes differ."""
     if (found.dtype, found.shape) != (wanted.dtype, wanted.shape):
         what = f"is {found.dtype}{list(found.shape)}; the reference has {wanted.dtype}{list(wanted.shape)}"
         raise InvalidArgument(f"tensor '{name}'", what)
@@ -237,7 +246,7 @@ def _is_saved(path: str) -> bool:
 
 
 BY_FORMAT = {"tflite": "litert", "onnx": "onnxruntime"}
-"""The reference for a model's format; the interpreter for others."""
+"""The default reference for each model format; "interpreter" for the other formats."""
 
 
 def _reference(

@@ -1,12 +1,14 @@
-"""`relay-byoc test NAME`: whether an external compiler does what it says, on random ops and on models.
+"""`relay-byoc test NAME`: test an external compiler on random ops and on models.
 
-Random ops that the compiler takes are put together to modules; what is built of each must
+Random ops that the compiler takes are put together in modules. What is built of each module must
 
-- give the interpreter's integers, no further off than the compiler says, and its finite floats up to `FLOATS`;
-- give the same numbers when it is built twice, saved and loaded, and called by several threads;
-- have code for one machine only when it is built for another (`OTHER_TARGET`), or not be built, with one error;
-- refuse a damaged artifact with one error;
-- end a run in an error that names the function and the compiler, where the device fails (`Compiler.faults`).
+- return the interpreter's integers, with no larger difference than the compiler declares, and its finite floats
+  within `FLOATS`;
+- return the same results when it is built twice, saved and loaded, and called by several threads;
+- contain code for one machine only when it is built for another target (`OTHER_TARGET`), or fail to build with a
+  RelayError;
+- raise a RelayError when an artifact is damaged;
+- raise an error that names the function and the compiler when the device fails (`Compiler.faults`).
 """
 
 from __future__ import annotations
@@ -44,14 +46,14 @@ from relay.runtime import Executable, Library, create, load
 from relay.runtime.loaders import Native
 
 FLOATS = 1e-4
-"""Of the largest magnitude: how far floats may be off after a few ops."""
+"""The tolerance for floats after a few ops, relative to the largest magnitude."""
 DRAWN = 3
-"""How often an op of each kind is drawn to see which the compiler takes."""
+"""How many random ops of each kind are drawn to find the kinds that the compiler takes."""
 TOGETHER = 8
-"""Random cases in one module: each is a region of its own."""
+"""The number of random cases in one module; each becomes a region of its own."""
 OTHER_TARGET = "aarch64"
 MACHINE = re.compile(rb"\x7fELF.{14}(..)", re.DOTALL)
-"""The start of an ELF file, with the number of the machine that it is for."""
+"""Matches the header of an ELF file; the group is the number of the machine that its code is for."""
 DAMAGE: Mapping[str, Callable[[bytes], bytes]] = {
     "empty": lambda data: b"",
     "cut in half": lambda data: data[: len(data) // 2],
@@ -61,25 +63,25 @@ DAMAGE: Mapping[str, Callable[[bytes], bytes]] = {
 
 @dataclass
 class Conformance:
-    """What was tried, and what went wrong."""
+    """The result of `conformance`: what was tested and which problems were found."""
 
     name: str
     cases: int = 0
     taken: Counter[str] = field(default_factory=Counter[str])
-    """How many cases the compiler took of each op."""
+    """By op name, the number of ops in tested modules that the compiler took."""
     checks: Counter[str] = field(default_factory=Counter[str])
     problems: list[str] = field(default_factory=list[str])
     seconds: float = 0.0
 
     def note(self, check: str, problem: str | None = None) -> None:
-        """A check was made; and a problem, if there is one."""
+        """Count a check of this name, and record the problem if there is one."""
         self.checks[check] += 1
         if problem is not None:
             self.problems.append(f"{check}: {problem}")
 
     @property
     def passed(self) -> bool:
-        """Whether the compiler took something, and nothing went wrong."""
+        """Whether the compiler took at least one op, and no problem was found."""
         return bool(self.taken) and not self.problems
 
     def __str__(self) -> str:
@@ -98,9 +100,9 @@ def conformance(
     seed: int = 0,
     models: Mapping[str, IRModule] | None = None,
 ) -> Conformance:
-    """Try a compiler with these options on so many random ops, and on models by name.
+    """Test the compiler `name` with these options on `cases` random ops, and on `models` by name.
 
-    Raises as `relay.byoc.find` does; what the compiler does wrong is in the result.
+    Raises what `relay.byoc.find` raises; the compiler's faults are recorded in the result.
     """
     registry.find(name, options)
     found = Conformance(name, cases)
@@ -117,7 +119,8 @@ def conformance(
 def _modules(
     found: Conformance, target: Mapping[str, Mapping[str, object]], cases: int, seed: int
 ) -> Iterator[tuple[str, IRModule]]:
-    """Modules of cases of which the compiler takes something, each case a part by itself."""
+    """Yield test modules with their names. The compiler takes at least one op of every case in them; cases do not share
+    values."""
     ((name, options),) = target.items()
     offer = Offer(registry.find(name, options), require_exact=False)
     every = kinds()
@@ -139,13 +142,13 @@ def _modules(
 
 @cache
 def _drawn(seed: int, place: int) -> list[IRModule]:
-    """Some random ops of the kind at this place among all."""
+    """Return modules of one random op each, of the kind at index `place` in `kinds()`."""
     modules = (_module([(seed, number, place)]) for number in range(DRAWN))
     return [module for module in modules if module is not None]
 
 
 def _takes(found: Conformance, offer: Offer, module: IRModule) -> bool:
-    """Whether the compiler takes one of the ops, alone or as a part of what a pattern matches."""
+    """Whether the compiler takes at least one op of the module, alone or as part of a pattern's match."""
     block = module["main"].body.block
     ops = [op for op in block.ops if eligible(op) and variables(op)]
     try:
@@ -160,7 +163,8 @@ def _functions(parted: IRModule) -> list[FuncOp]:
 
 
 def _module(rows: Sequence[Sequence[int]]) -> IRModule | None:
-    """`@main` of these cases: seed, number, the op's place among all, and those of ops that may follow it."""
+    """Return a module whose `@main` contains one case for each row, None if no valid op was drawn. A row holds: seed,
+    case number, the index in `kinds()` of the first op, and the indices of ops that may follow it."""
     block, results, every = Block(), list[SSAValue](), list(kinds().values())
     for seed, number, first, *more in rows:
         ops = RandomOps((seed, number), block)
@@ -184,7 +188,7 @@ def _try(
     rng: np.random.Generator,
     first: bool,
 ) -> None:
-    """Build a module and check what it gives; all but the numbers of the `first` only."""
+    """Build a module and test it. The other target and device faults are tested only for the `first` module."""
     try:
         parted = build_external_compiler(module, target)
         executable = build(parted.clone())
@@ -205,7 +209,7 @@ def _try(
 
 
 def _built_alone(module: IRModule) -> Executable | None:
-    """The host's executable of the module; None where the host lacks something that the compiler left to it."""
+    """The executable of the module built without external compilers; None if it cannot be built."""
     try:
         return build(module.clone())
     except RelayError:
@@ -225,7 +229,7 @@ def _numbers(
     executable: Executable,
     given: Sequence[list[Array]],
 ) -> bool:
-    """Compare with the interpreter; whether it runs."""
+    """Compare results with the interpreter's; return False if the executable raises an error, else True."""
     host: Executable | None = None
     limits = _limits(parted)
     for inputs in given:
@@ -242,13 +246,14 @@ def _numbers(
                 continue
             host = host or _built_alone(module)
             if host is not None and not _near(_results(host, inputs)[number], reference, limit):
-                continue  # the formula leaves these numbers open: the host's are others, too
+                continue  # the op's definition leaves these values open: the host's differ from the interpreter's, too
             found.note("numbers", f"{what}: result {number} of {ops} is not the formulas': {_seen(result, reference)}")
     return True
 
 
 def _limits(parted: IRModule) -> list[tuple[int | None, str]]:
-    """For each result of the module how many codes it may be off, None if that is not said, and what gives it."""
+    """For each result of `@main`: how many quantization steps it may differ from the interpreter's (None if the
+    compiler declares no limit), and a text of the ops that compute it."""
     end = parted["main"].body.block.last_op
     assert end is not None
     rows: list[tuple[int | None, str]] = []
@@ -292,7 +297,7 @@ def _seen(result: Array, reference: Array) -> str:
 def _repeated(
     found: Conformance, what: str, parted: IRModule, executable: Executable, given: Sequence[list[Array]]
 ) -> None:
-    """The same numbers from a second build, from a file, and in threads."""
+    """Check that threads, a second build, and a saved and loaded executable return the same results."""
     wanted = [_results(executable, inputs) for inputs in given]
 
     def same(check: str, other: Executable) -> None:
@@ -319,14 +324,15 @@ def _repeated(
 
 
 def _damaged(found: Conformance, what: str, executable: Executable, inputs: list[Array]) -> None:
-    """One function's artifact, damaged in every way."""
+    """Check that damaged copies of one function's artifact, one for each kind of damage in `DAMAGE`, are refused."""
     wanted = _results(executable, inputs)
     symbol, data = next(iter(executable.library.artifacts.items()), ("", b""))
     for kind, damage in DAMAGE.items() if symbol else ():
         library = Library(executable.library.code, artifacts={**executable.library.artifacts, symbol: damage(data)})
         try:
             other = create(executable.graph, library, executable.params)
-            native = isinstance(other.externals[symbol].loaded, Native)  # which is not called: the process may die
+            # it is not called: damaged native code may end the process
+            native = isinstance(other.externals[symbol].loaded, Native)
             wrong = native or not all(map(np.array_equal, _results(other, inputs), wanted))
         except RelayError:
             wrong = False
@@ -346,7 +352,8 @@ def _elsewhere(found: Conformance, what: str, parted: IRModule) -> None:
 def _faults(
     found: Conformance, target: Mapping[str, Mapping[str, object]], module: IRModule, inputs: list[Array]
 ) -> None:
-    """Runs on a device that fails, as often as the compiler has ways to make it fail."""
+    """Run the module once for each fault that the compiler can simulate (`Compiler.faults`), and check that the error
+    names the compiler and a function."""
     ((name, options),) = target.items()
     for fault in registry.load(name).faults:
         parted = build_external_compiler(module, {name: {**options, **fault}})

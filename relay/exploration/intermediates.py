@@ -1,4 +1,5 @@
-"""Values that live between the ops and kernels of `@main`: returned for comparison, or replaced by given ones."""
+"""Access to the values between the ops and kernels of `@main`: return them for comparison, or replace them by given
+ones."""
 
 from __future__ import annotations
 
@@ -20,19 +21,19 @@ from relay.transforms.location import node_of
 
 @dataclass(frozen=True)
 class Point:
-    """A result of an op of `@main`, at its place in the order of execution."""
+    """A value that an op or a kernel call in `@main` computes."""
 
     name: str
-    """The value's name, that of a tensor of the source model where there is one; may be empty."""
+    """The value's name hint, which is the tensor's name in the source model where there is one; may be empty."""
     type: TensorType[Attribute]
     op: str
-    """`@conv2d_0`, or an op's name."""
+    """The called kernel (`@conv2d_0`), or the op's name."""
     operators: tuple[str, ...]
     """The operators of the source model that the op or kernel computes: `operator 3 ADD 'x' (model.tflite:3:0)`."""
     output: int
-    """Which result of the observed `@main` it is."""
+    """The index of the value in the results of the observed `@main`."""
     node: int = -1
-    """The number of the operator in the source model; -1 if it is not known."""
+    """The number of the operator in the source model; -1 if it is unknown."""
 
     def __str__(self) -> str:
         source = " with ".join(self.operators)
@@ -40,9 +41,9 @@ class Point:
 
 
 def observed(mod: IRModule, whole: bool = False) -> tuple[IRModule, list[Point]]:
-    """A clone whose `@main` returns, after its results, the tensor that each of its ops computes; and those values in
-    the order of execution. Values inside control flow are not among them. If `whole`, only what an operator of the
-    source model leaves to others: not what its ops give to each other."""
+    """Return a clone whose `@main` returns, after its own results, the tensor that each of its ops computes; and those
+    values in the order of execution. Values inside control flow are left out. If `whole`, values that are only used by
+    ops of the same operator of the source model are left out, too."""
     clone = mod.clone()
     return clone, _observe(clone, whole)
 
@@ -69,7 +70,8 @@ def _observe(mod: IRModule, whole: bool = False) -> list[Point]:
 
 
 def values_of(function: FuncOp) -> Iterator[tuple[SSAValue, Operation, TensorType[Attribute]]]:
-    """The tensors that the ops of a function compute from others, in the order of execution."""
+    """Yield the tensors that the function's ops compute from operands, with op and type, in the order of execution;
+    constants are left out."""
     for op in function.body.block.ops:
         for value in op.results if op.operands else ():
             if isa(type := value.type, TensorType[Attribute]):
@@ -77,12 +79,12 @@ def values_of(function: FuncOp) -> Iterator[tuple[SSAValue, Operation, TensorTyp
 
 
 def described(name: str, type: TensorType[Attribute], kind: str) -> TensorInfo:
-    """An argument or a result of `@main` of this type."""
+    """The signature entry of an argument or a result of `@main` with this name and type."""
     return TensorInfo(name, type.get_shape(), dtype_of(type.element_type), kind)
 
 
 def operators_of(mod: IRModule, op: Operation) -> tuple[str, ...]:
-    """Where an op comes from; of the only call of a kernel, where each op of the kernel comes from."""
+    """Texts of the source locations of an op; for a kernel that is called once, those of all its ops."""
     places = [words(op.location)]
     if isinstance(op, CallOp) and (kernel := mod.functions.get(name := op.callee.string_value())) is not None:
         calls = [other for other in mod.op.walk() if isinstance(other, CallOp) and other.callee.string_value() == name]
@@ -93,14 +95,16 @@ def operators_of(mod: IRModule, op: Operation) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Pair:
-    """A value that is in the module before a pass and in the one after it, by name and type."""
+    """The indices, in two lists of points, of a value that exists in the module before a pass and in the one after
+    it."""
 
     before: int
     after: int
 
 
 def matched(before: Sequence[Point], after: Sequence[Point]) -> list[Pair]:
-    """The values of both: of one name and type, as many times in the one as in the other."""
+    """Pair values that have the same name and type before and after a pass, where both modules have equally many of
+    them."""
 
     def numbers(points: Sequence[Point]) -> dict[tuple[str, Attribute], list[int]]:
         found: dict[tuple[str, Attribute], list[int]] = {}
@@ -120,8 +124,9 @@ def matched(before: Sequence[Point], after: Sequence[Point]) -> list[Pair]:
 
 
 def opened(mod: IRModule, numbers: Sequence[int]) -> tuple[IRModule, list[Point], list[set[int]]]:
-    """A clone that is observed, and in which new arguments of `@main` stand wherever these values were used; and, for
-    each result, by which of the new arguments it is computed."""
+    """Return a clone in which the values with these indices are replaced by new arguments of `@main`, and which returns
+    every computed value (`observed`); its values; and for each result, the positions of the new arguments that it
+    depends on."""
     clone = mod.clone()
     function = clone["main"]
     block = function.body.block

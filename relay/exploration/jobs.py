@@ -1,4 +1,4 @@
-"""Alternatives tried here, in turn, or elsewhere: as jobs that any `concurrent.futures.Executor` can send."""
+"""Build and measure alternatives: in this process, interleaved, or as jobs for any `concurrent.futures.Executor`."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ from relay.module import IRModule
 from relay.runtime import Executable
 
 GROUP = 16
-"""How many executables are held at once where alternatives are tried in turn."""
+"""How many executables are kept at once when alternatives are measured in this process."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is done with every alternative. Pickles if the measure does."""
+    """What is done with every alternative. A task can be pickled if its `measure` can."""
 
     measure: Measure
     rounds: int
     inputs: Inputs | None
     results: bool
-    """Whether the results of a run are wanted."""
+    """Whether the results of one run are recorded, to be compared."""
 
 
 @dataclass
 class Outcome:
-    """What came of one."""
+    """The measured values of one alternative, the seconds it took, its error, and its results if the task wants
+    them."""
 
     values: list[Value] = field(default_factory=list[Value])
     seconds: float = 0.0
@@ -43,21 +44,21 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Job:
-    """One alternative, and all that a process elsewhere needs for it."""
+    """One alternative, with all that another process needs to build and measure it."""
 
     text: str
-    """The module, weights in full."""
+    """The module's text, with all weights written in full."""
     choice: Choice
     task: Task
 
 
 def said(error: BaseException) -> str:
-    """An error as a line of the record."""
+    """The text of an error as it is recorded; the class's name is added to errors that are no RelayError."""
     return str(error) if isinstance(error, RelayError) else f"{type(error).__name__}: {error}".rstrip(": ")
 
 
 def work(job: Job) -> Outcome:
-    """Do a job, in whatever process this is. Whatever an alternative raises is its outcome."""
+    """Build and measure a job's alternative in the current process. Every exception becomes the outcome's error."""
     outcome = Outcome()
     start = perf_counter()
     try:
@@ -72,15 +73,16 @@ def work(job: Job) -> Outcome:
 
 
 def work_pickled(data: bytes) -> Outcome:
-    """Do a job that this process got as bytes."""
+    """Do a job (`work`) that is given as pickled bytes."""
     job: object = pickle.loads(data)
     assert isinstance(job, Job)
     return work(job)
 
 
 def submit(executor: Executor, job: Job) -> Future[Outcome]:
-    """Hand the job over. For a pool of processes it is pickled here: a pool that meets what it cannot pickle may
-    hang. Raises RelayError where that fails; executors that pickle more than Python does get the job as it is."""
+    """Submit the job to the executor. For a process pool it is pickled here first, since such a pool may hang on what
+    it cannot pickle: RelayError is raised instead. Other executors get the job as an object, as they may pickle more
+    than Python can."""
     if not isinstance(executor, ProcessPoolExecutor):
         return executor.submit(work, job)
     try:
@@ -94,7 +96,8 @@ def submit(executor: Executor, job: Job) -> Future[Outcome]:
 def elsewhere(
     executor: Executor, mod: IRModule, choices: Sequence[Choice], task: Task
 ) -> Iterator[tuple[Choice, Outcome]]:
-    """The outcomes as they come. What was not begun is cancelled when the caller stops."""
+    """Run every choice as a job of `executor`, and yield outcomes as they finish. Jobs that have not begun are
+    cancelled when the caller stops iterating."""
     text = mod.to_text(weights=True, locations=True)
     futures: dict[Future[Outcome], Choice] = {}
     try:
@@ -114,7 +117,8 @@ def elsewhere(
 
 
 def here(mod: IRModule, choices: Sequence[Choice], task: Task) -> Iterator[tuple[Choice, Outcome]]:
-    """Build a group, then measure it in rounds, each alternative once a round, so that a busy machine slows all."""
+    """Build a group of alternatives, then measure each once per round, so that other load on the machine slows all of
+    them alike; yield the outcomes group by group."""
     for first in range(0, len(choices), GROUP):
         group = choices[first : first + GROUP]
         outcomes = [Outcome() for _ in group]
@@ -127,7 +131,8 @@ def here(mod: IRModule, choices: Sequence[Choice], task: Task) -> Iterator[tuple
 
 
 def build(mod: IRModule, choice: Choice, task: Task, outcome: Outcome) -> Executable | None:
-    """The executable, whose results go into the outcome; None, and the error there, if that fails."""
+    """Build an alternative, and record its results if the task wants them. Returns None, with the error in `outcome`,
+    if that fails."""
     start = perf_counter()
     try:
         executable = choice.build(mod)
@@ -142,7 +147,7 @@ def build(mod: IRModule, choice: Choice, task: Task, outcome: Outcome) -> Execut
 
 
 def measure(executable: Executable, by: Measure, outcome: Outcome) -> None:
-    """One more measurement."""
+    """Measure the executable once more, and add the value or the error to `outcome`."""
     start = perf_counter()
     try:
         outcome.values.append(value_of(by, executable))

@@ -1,4 +1,4 @@
-"""What an alternative is judged by: its latency unless the user measures something else."""
+"""The measures by which alternatives are compared: latency, unless the user gives another."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from relay.runtime import Executable
 from relay.runtime.specification import random_array
 
 Measure = Callable[[Executable], Value]
-"""The less, the better; of a tuple, each number for itself."""
+"""A function that measures an executable: smaller is better, in a tuple for each number separately."""
 Inputs = Sequence[Array] | Mapping[str, Array]
 
 BATCH_SECONDS = 5e-3
-"""How long one measurement of latency repeats the run."""
+"""The seconds for which one latency measurement repeats the run."""
 
 
 @dataclass(frozen=True)
 class Latency:
-    """Seconds per run, the mean of a batch of runs that takes some milliseconds."""
+    """Measures the seconds of one run: the mean of at most 1000 runs, which together take about `BATCH_SECONDS`."""
 
     inputs: Inputs | None = None
 
@@ -47,8 +47,8 @@ class Latency:
 
 
 def inputs_of(executable: Executable, inputs: Inputs | None) -> dict[str, Array]:
-    """The inputs by name, in the executable's order; random ones, always the same, if none are given. States start
-    with their initial values."""
+    """Inputs by name, in the executable's order; if none are given, random ones, which are the same every time. States
+    are not included: they keep their initial values. Raises InvalidArgument for a sequence of another length."""
     specs = [spec for spec in executable.inputs if spec.kind == "input"]
     if inputs is None:
         random = np.random.default_rng(0)
@@ -61,7 +61,7 @@ def inputs_of(executable: Executable, inputs: Inputs | None) -> dict[str, Array]
 
 
 def results_of(executable: Executable, inputs: Inputs | None) -> list[Array]:
-    """All results of one run, states included."""
+    """Run once, and return all results, including states."""
     results = executable.run(**inputs_of(executable, inputs))
     if results is None:
         return [executable.get_output(number) for number in range(len(executable.outputs))]
@@ -69,7 +69,7 @@ def results_of(executable: Executable, inputs: Inputs | None) -> list[Array]:
 
 
 def value_of(measure: Measure, executable: Executable) -> Value:
-    """One measurement. Raises InvalidArgument if it is neither a number nor a tuple of numbers."""
+    """Measure once. Raises InvalidArgument if `measure` returns neither a number nor a tuple of numbers."""
     found: object = measure(executable)
     if isinstance(found, tuple) and found:
         return tuple(_number(each, found) for each in cast(tuple[object, ...], found))

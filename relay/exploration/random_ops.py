@@ -1,7 +1,7 @@
-"""Random ops of the dialects, each with operands and properties that its verifier takes.
+"""Random ops of the dialects `relay` and `qnn`, with operands and properties that their verifiers accept.
 
-An op is drawn by the names of what it has: `PROPERTIES` has a way to draw for every name that ops share, and what does
-not fit is drawn again. Products, whose operands depend on each other, are drawn as a whole.
+`PROPERTIES` knows for each name of a property how to draw its value, whatever op has it; an op that its verifier
+rejects is drawn again. Convolutions and dense ops, whose operands depend on each other, have functions of their own.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ MISFITS = (
     AttributeError,
     TypeError,
 )
-"""What is raised about operands and properties that do not go together: inference may look at them before they are
-verified."""
+"""The exceptions raised for operands and properties that do not fit together. They include exceptions of type
+inference, which runs before the verifier."""
 Properties = dict[str, Attribute]
 
 
 def kinds() -> dict[str, type[TensorOp]]:
-    """Every op that takes a tensor and needs no other function, by name."""
+    """By name, every op that has tensor operands, except the ops with dynamic shapes (`relay.dyn`)."""
     found = [getattr(dialect, name) for dialect in (relay, qnn) for name in dir(dialect)]
     ops = [cls for cls in found if inspect.isclass(cls) and issubclass(cls, TensorOp) and "name" in vars(cls)]
     return {
@@ -49,7 +49,7 @@ def kinds() -> dict[str, type[TensorOp]]:
 
 
 def numbers(rng: np.random.Generator, dtype: str, dims: Sequence[int]) -> Array:
-    """Codes of the whole range, wider integers of some thousands, floats of both signs."""
+    """Random elements: floats of both signs, or integers of the type's whole range, limited to -4000 .. 4000."""
     if dtype.startswith("float"):
         return np.asarray(3 * rng.standard_normal(dims), dtype)
     if dtype == "bool":
@@ -59,7 +59,7 @@ def numbers(rng: np.random.Generator, dtype: str, dims: Sequence[int]) -> Array:
 
 
 class RandomOps:
-    """Draws ops into a block; what it cannot draw gives None."""
+    """Draws random ops and adds them to a block."""
 
     def __init__(self, seed: Sequence[int], block: Block):
         self.rng, self.block, self.kind = np.random.default_rng(seed), block, ""
@@ -72,7 +72,7 @@ class RandomOps:
         return bool(self.rng.random() < p)
 
     def value(self, dtype: str, dims: Sequence[int], constant: bool = False) -> SSAValue:
-        """An argument of the block, or a constant."""
+        """A new argument of the block with this type and shape, or a random constant."""
         if not constant:
             return self.block.insert_arg(TensorType(element_type(dtype), list(dims)), len(self.block.args))
         return self.constant(numbers(self.rng, dtype, dims))
@@ -83,7 +83,8 @@ class RandomOps:
     def add(
         self, cls: type[TensorOp], operands: Sequence[SSAValue], properties: Mapping[str, Attribute | None]
     ) -> SSAValue:
-        """An op. Raises VerifyException, RelayError or what else its inference raises for what does not fit."""
+        """Create an op in the block and verify it; return its first result. Raises VerifyException, RelayError, or
+        another of `MISFITS` if the operands and properties do not fit together."""
         op = cls.make(operands, properties)
         for operand in operands:
             if isinstance(operand.owner, relay.ConstantOp) and operand.owner.parent is None:
@@ -93,7 +94,8 @@ class RandomOps:
         return op.results[0]
 
     def case(self, cls: type[TensorOp], x: SSAValue | None = None) -> SSAValue | None:
-        """The first result of an op of this class, of `x` if that is given."""
+        """Draw an op of this class, with `x` as its first operand if given; return its first result, None if no valid
+        op was drawn in `TRIES` attempts."""
         product = PRODUCTS.get(cls)
         for _ in range(TRIES):
             arguments, last = len(self.block.args), self.block.last_op
@@ -151,7 +153,8 @@ class RandomOps:
         return self.value(dtype, dims, constant=len(self.block.args) > self.first and self.chance(0.2))
 
     def factors(self, given: Mapping[str, Attribute], wanted: Mapping[str, object]) -> Properties:
-        """The multipliers and shifts of the scales, as importers compute them."""
+        """The multipliers and shifts that an importer would compute from the drawn scales, for those of the properties
+        `wanted`."""
 
         def pair(prefix: str, ratio: float) -> Properties:
             multiplier, shift = quantize_multiplier(min(ratio, 2.0**31 - 1))
@@ -171,7 +174,7 @@ class RandomOps:
             return pair("", scales["input_scale"] * scales.get("beta", 1.0) * 2.0**26)
         return pair("", scales["input_scale"] / scales["output_scale"]) if "input_scale" in scales else {}
 
-    # Products
+    # Convolutions and dense ops
 
     def window(self, dims: Sequence[int]) -> tuple[list[int], Properties]:
         size = [int(n) for n in self.rng.integers(1, 4, 2)]
@@ -204,7 +207,8 @@ class RandomOps:
     def finished(
         self, ops: tuple[Any, Any], x: SSAValue, kernel: SSAValue, outputs: int, properties: Properties
     ) -> SSAValue:
-        """A product with its bias, and its clamp or requantisation."""
+        """Add a convolution or dense op (`ops`: the float one and the quantized one), and randomly a bias; then a clip
+        of floats, or a requantize op. Returns the last result."""
         dtype = str(dtype_of(tensor(x).element_type))
         if dtype.startswith("float"):
             sums = self.add(ops[0], [x, kernel], properties)
@@ -262,7 +266,8 @@ def whole(low: int, high: int) -> Draw:
 
 
 def many(low: int, high: int, per_axis: int = 1, spatial: bool = True) -> Draw:
-    """A number for each axis, or for those of an image."""
+    """A function that draws integers in `low` .. `high - 1`: `per_axis` for every axis, without two axes (batch,
+    channels) if `spatial`."""
 
     def draw(ops: RandomOps, dims: Sequence[int], dtype: str) -> Attribute:
         count = per_axis * (len(dims) - 2 if spatial and len(dims) > 2 else len(dims))
@@ -327,4 +332,4 @@ PROPERTIES: Mapping[str, Draw] = {
     "k": whole(1, 3),
     "depth": whole(1, 5),
 }
-"""How to draw a property, by its name; what is not here keeps its default."""
+"""How to draw a property, by its name; properties of other names keep their defaults."""

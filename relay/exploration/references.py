@@ -1,4 +1,5 @@
-"""Who a model is compared with: LiteRT, ONNX Runtime, the interpreter, another executable; on the same inputs."""
+"""The references with which `compare` compares a model: LiteRT, ONNX Runtime, the interpreter, or another
+executable."""
 
 from __future__ import annotations
 
@@ -24,28 +25,28 @@ from relay.runtime import Executable
 
 @dataclass(frozen=True)
 class Results:
-    """What a reference computed."""
+    """The results of a reference: the model's outputs, and tensors inside the model."""
 
     outputs: Sequence[Array]
     tensors: Mapping[int, Sequence[tuple[str, Array]]] = field(default_factory=dict[int, Sequence[tuple[str, Array]]])
-    """Of each operator of the source model, by its number: name and value of each of its outputs."""
+    """By the number of an operator in the source model, the names and values of its outputs."""
 
 
 class Reference(Protocol):
-    """Something that runs the source model."""
+    """The interface of a reference, which runs the source model."""
 
     @property
     def title(self) -> str:
-        """What it is, with its version."""
+        """The name and version of the reference, as shown to the user."""
         ...
 
     def run(self, inputs: Mapping[str, Array], layers: bool) -> Results:
-        """The outputs, and the tensors between operators if `layers`. Raises RelayError."""
+        """Run the model and return its outputs, with the tensors between operators if `layers`. Raises RelayError."""
         ...
 
 
 def installed(module: str, package: str, extra: str) -> ModuleType:
-    """The module of a package. Raises Unsupported where it is not installed."""
+    """Import an optional module. Raises Unsupported, with the command that installs `package`, if it is missing."""
     try:
         return import_module(module)
     except ImportError:
@@ -54,7 +55,8 @@ def installed(module: str, package: str, extra: str) -> ModuleType:
 
 @dataclass(frozen=True)
 class LiteRt:
-    """LiteRT on the `.tflite` file, with its reference kernels; with its default kernels if `numerics` is xnnpack."""
+    """Runs the `.tflite` file with LiteRT: with LiteRT's reference kernels, or with its default kernels if `numerics`
+    is "xnnpack"."""
 
     model: str | PathLike[str] | bytes
     numerics: str = "litert"
@@ -89,12 +91,13 @@ class LiteRt:
     def _tensors(self, found: Any) -> dict[int, list[tuple[str, Array]]]:
         names = {detail["index"]: str(detail["name"]) for detail in found.get_tensor_details()}
         tensors: dict[int, list[tuple[str, Array]]] = {}
-        for row in methodcaller("_get_ops_details")(found):  # the only way to ask which tensors an operator gives
+        # the only way to find out which tensors an operator computes
+        for row in methodcaller("_get_ops_details")(found):
             if row["op_name"] == "DELEGATE":
                 continue
             try:
                 given = [(names[index], found.get_tensor(index)) for index in row["outputs"] if index >= 0]
-            except ValueError:  # resources and the like
+            except ValueError:  # tensors without readable data, such as resources
                 continue
             tensors[int(row["index"])] = given
         return tensors
@@ -102,8 +105,8 @@ class LiteRt:
 
 @dataclass(frozen=True)
 class OnnxRuntime:
-    """ONNX Runtime's CPU provider on the `.onnx` file. For layers, tensors between nodes become outputs of the model,
-    which are not fused away."""
+    """Runs the `.onnx` file with ONNX Runtime's CPU provider. With `layers`, tensors between nodes are made outputs of
+    the model, which also keeps ONNX Runtime from fusing them away."""
 
     model: str | PathLike[str]
 
@@ -129,15 +132,15 @@ class OnnxRuntime:
             feed = {port.name: array for port, array in zip(session.get_inputs(), inputs.values(), strict=True)}
             names = [port.name for port in session.get_outputs()]
             values = dict(zip(names, session.run(None, feed), strict=True))
-        except Exception as error:  # its own classes derive from Exception only
+        except Exception as error:  # ONNX Runtime's own exceptions derive from Exception only
             raise Unsupported("ONNX Runtime", " ".join(str(error).split())) from None
         tensors = {number: [(name, values[name]) for name in names] for number, names in nodes}
         return Results([values[name] for name in outputs], tensors)
 
 
 def exact_session(runtime: Any, model: bytes, options: Any) -> Any:
-    """A session whose sums do not saturate on x86-64 without VNNI, where ONNX Runtime can make one: not of QLinearConv
-    of int8 data."""
+    """Create a session whose integer sums do not saturate on x86-64 machines without VNNI. ONNX Runtime cannot do so
+    for models with QLinearConv on int8 data; they get an ordinary session."""
     options.add_session_config_entry("session.x64quantprecision", "1")
     try:
         return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
@@ -148,7 +151,7 @@ def exact_session(runtime: Any, model: bytes, options: Any) -> Any:
 
 @dataclass(frozen=True)
 class Interpreted:
-    """Our interpreter, which runs the module op by op in numpy."""
+    """Runs the module with the project's interpreter, op by op in numpy."""
 
     module: IRModule
     title: str = "the interpreter"
@@ -163,7 +166,7 @@ class Interpreted:
 
 @dataclass(frozen=True)
 class Built:
-    """Another executable, whose inputs and outputs are the same tensors in order."""
+    """Runs another executable, whose inputs and outputs correspond to the model's in order."""
 
     executable: Executable
     title: str
@@ -179,7 +182,8 @@ class Built:
         return Results(outputs_of(self.executable, results_of(self.executable, given)))
 
     def translated(self, model: Executable, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """The model's inputs as this executable takes them: codes of real numbers, or real numbers of codes."""
+        """Convert the model's inputs to the types that this executable takes: real numbers are quantized, quantized
+        values dequantized."""
         specs = [spec for spec in model.inputs if spec.name in inputs]
         others = [spec for spec in self.executable.inputs if spec.kind == "input"]
         return {
@@ -191,12 +195,13 @@ class Built:
 
 
 def outputs_of(executable: Executable, results: Sequence[Array]) -> list[Array]:
-    """The outputs among the results, without states."""
+    """Return the results that are outputs of the model, without states."""
     return [result for spec, result in zip(executable.outputs, results, strict=False) if spec.kind == "output"]
 
 
 def by_node(points: Sequence[Point], results: Sequence[Array]) -> dict[int, list[tuple[str, Array]]]:
-    """What each operator of the source model leaves to others."""
+    """Group the observed values by the number of the source model's operator that computes them: name and array of
+    each."""
     tensors: dict[int, list[tuple[str, Array]]] = {}
     for point in points:
         if point.node >= 0:

@@ -1,4 +1,5 @@
-"""`choose=measured`: what regions take, compiler by compiler and on the host, built and run here once and then kept."""
+"""`choose=measured`: measure how long a region takes with each external compiler and on the host. Each is built and run
+on this machine once; the times are kept in the cache."""
 
 from __future__ import annotations
 
@@ -23,11 +24,11 @@ from relay.target import resolve, spelled, target_of
 from relay.target.attributes import ATTRIBUTE
 
 ROUNDS = 5
-"""How often latency is measured; the least counts."""
+"""How many times the latency is measured; the least time counts."""
 
 
 class RegionTimes:
-    """The prices of a module, measured here: this machine runs what is built for the module's target."""
+    """Measured costs of a module's regions: code for the module's target is built and run on this machine."""
 
     estimates = False
 
@@ -49,7 +50,8 @@ class RegionTimes:
         return None if found == inf else found
 
     def kept(self, what: str, module: IRModule) -> float:
-        """Microseconds of a run, kept for builds to come; infinite where the module is not built or does not run."""
+        """The microseconds of one run of the module, read from the cache or measured and stored there. `what` names who
+        computes it. Infinite if the module cannot be built or run."""
         for op in module.op.walk():
             op.attributes.pop(NUMBER, None)
         key, records = key_of("time", what, module.to_text(weights=True), self.target), store()
@@ -66,7 +68,8 @@ class RegionTimes:
 
 
 def alone(ops: Sequence[Operation], attributes: Mapping[str, Attribute], opened: bool = False) -> IRModule:
-    """A module whose `@main` is this region alone, its ops those of no compiler if it is to be opened."""
+    """A module whose `@main` consists of this region only; if `opened`, its ops are assigned to no external
+    compiler."""
     (region,) = ops
     assert isinstance(region, byoc.RegionOp)
     block = Block(arg_types=[value.type for value in region.operands])

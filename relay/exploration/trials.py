@@ -1,4 +1,4 @@
-"""What became of each alternative, kept in a JSON file so that an exploration can go on where it stopped."""
+"""The results of alternatives, kept in a JSON file so that an interrupted exploration can continue."""
 
 from __future__ import annotations
 
@@ -30,58 +30,58 @@ def _middle_half(column: list[float]) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Trial:
-    """One alternative that was tried."""
+    """The result of building and measuring one alternative."""
 
     name: str
     options: Mapping[str, object]
-    """What was built, as JSON."""
+    """The alternative as a JSON object (`Choice.describe`)."""
     values: tuple[Value, ...] = ()
-    """What each measurement gave: a number, or a tuple of them."""
+    """The value of each measurement: a number, or a tuple of numbers."""
     seconds: float = 0.0
-    """What building and measuring took."""
+    """The seconds that building and measuring took."""
     error: str | None = None
-    """Why there is no value."""
+    """The reason why there is no value; None if there is one."""
     checked: bool = False
-    """Whether its results were compared with the first alternative's, and equal."""
+    """Whether the results were compared with the first alternative's and are equal."""
 
     @property
     def columns(self) -> list[list[float]]:
-        """The measurements of each number that the measure gives; none where it failed."""
+        """For each number that the measure returns, all its measurements; empty if the trial failed."""
         rows = [value if isinstance(value, tuple) else (value,) for value in self.values]
         return [] if self.error is not None or not rows else [list(column) for column in zip(*rows, strict=True)]
 
     @property
     def medians(self) -> tuple[float, ...]:
-        """The median of each; none where it failed."""
+        """The median of each number that the measure returns; empty if the trial failed."""
         return tuple(map(median, self.columns))
 
     @property
     def value(self) -> Value | None:
-        """The median of the measurements, of tuples that of each number; None where it failed."""
+        """The median of the measurements, as a number or a tuple of numbers; None if the trial failed."""
         found = self.medians
         return None if not found else found if isinstance(self.values[0], tuple) else found[0]
 
     @property
     def spread(self) -> tuple[tuple[float, float], ...]:
-        """Between what the middle half of the measurements lies, for each number."""
+        """For each number that the measure returns, the range in which the middle half of its measurements lies."""
         return tuple(_middle_half(column) for column in self.columns)
 
     def dominates(self, other: Trial) -> bool:
-        """Whether no median is larger than the other's, and one is smaller."""
+        """Whether no median is larger than the other trial's, and at least one is smaller."""
         ours, theirs = self.medians, other.medians
         return ours != theirs and all(a <= b for a, b in zip(ours, theirs, strict=True))
 
     def ties(self, other: Trial) -> bool:
-        """Whether the measurements do not tell the two apart: the middle halves meet, of every number."""
+        """Whether the measurements cannot distinguish the two trials: the middle halves of every number overlap."""
         pairs = zip(self.spread, other.spread, strict=True)
         return all(low <= other_high and other_low <= high for (low, high), (other_low, other_high) in pairs)
 
     def failed(self, error: str) -> Trial:
-        """The same, with the reason why it does not count."""
+        """A copy that failed with this error."""
         return replace(self, error=error, checked=False)
 
     def to_json(self) -> dict[str, object]:
-        """All fields but the name."""
+        """The trial as a JSON object without its name."""
         return {
             "options": dict(self.options),
             "values": list(self.values),
@@ -92,7 +92,7 @@ class Trial:
 
     @staticmethod
     def from_json(name: str, row: Mapping[str, object]) -> Trial:
-        """The inverse. Raises LookupError or TypeError for another form."""
+        """Create a trial from `to_json`'s object. Raises LookupError or TypeError if the object has another form."""
         options, values, seconds, error = row["options"], row["values"], row["seconds"], row["error"]
         if isa(values, list[list[float]]):
             values = [tuple(each) for each in values]
@@ -107,20 +107,21 @@ class Trial:
 
 @dataclass(frozen=True)
 class Log:
-    """The file, and what its trials are about: of another module, inputs or measure they say nothing here."""
+    """The JSON file of trials, with a description of their subject: trials of another module, other inputs or another
+    measure are not valid here."""
 
     path: Path
     subject: Mapping[str, str]
 
     @staticmethod
     def at(path: str | PathLike[str], subject: Mapping[str, str]) -> Log:
-        """A log at this path, which need not exist."""
+        """A log at this path; the file need not exist yet."""
         return Log(Path(path), subject)
 
     def read(self) -> dict[str, Trial]:
-        """The trials by name; none if there is no file.
+        """Read the trials by name; empty if the file does not exist.
 
-        Raises Malformed if the file is no log, InvalidArgument if it is about something else.
+        Raises Malformed if the file is no log, InvalidArgument if it belongs to another subject.
         """
         where = f"log {self.path}"
         try:
@@ -146,7 +147,7 @@ class Log:
         return trials
 
     def write(self, trials: Mapping[str, Trial]) -> None:
-        """Replace the file at once, so that it is whole whenever the process ends."""
+        """Write the file and replace the old one atomically, so that it is complete whenever the process ends."""
         content = {
             "format": FORMAT,
             "subject": dict(self.subject),

@@ -1,5 +1,5 @@
-"""`tune`: schedules drawn by chance, and of the fastest known ones with some decisions changed, measured against what
-a search starts from in other processes; records of the faster ones."""
+"""`tune`: draw random schedules, and random variants of the fastest known ones; measure them in other processes against
+the schedules that the search starts from; and record the faster ones."""
 
 from __future__ import annotations
 
@@ -43,26 +43,27 @@ from relay.target import CpuTarget, cpu_of, resolve
 
 T = TypeVar("T", bound=Value)
 GROUP = 8
-"""Schedules that one process measures, in turn with what the search starts from."""
+"""How many schedules of each kernel one process measures, interleaved with the start's."""
 WAVES = 3
-"""How often a search goes on from the fastest schedules that it knows."""
+"""In how many groups the trials are drawn; each group after the first varies the fastest schedules found so far."""
 CANDIDATES = 4
-"""Schedules drawn for each that is built: the one with the shortest estimate."""
+"""How many schedules are drawn for each that is built: the one with the shortest estimated time is built."""
 TIE = 0.01
-"""Of the time: what two builds of the same code differ by."""
+"""The relative difference in time that two builds of the same code may have."""
 KEPT = 0.7
-"""How probably a decision of a known schedule stays."""
+"""The probability with which a decision of a known schedule is kept when the schedule is varied."""
 
 
 def chosen(random: Random, possible: Sequence[T]) -> T:
-    """One of what is possible; of tuples each number by itself, since there may be more than `len` can say."""
+    """A random element of `possible`. For `Tuples`, each number is drawn separately, since the number of tuples may
+    exceed what `len` can return."""
     if isinstance(possible, Tuples):
         return cast(T, tuple(map(random.choice, possible.ranges)))
     return random.choice(possible)
 
 
 class DrawnPicks(Picks):
-    """Takes any decision that is possible, half of the time the best."""
+    """Decides a schedule's parameters at random: with probability one half any possible value, else the best one."""
 
     def __init__(self, where: str, given: Given, random: Random):
         super().__init__(where, given)
@@ -78,7 +79,7 @@ class DrawnPicks(Picks):
 
 
 class DrawnStrategies(Chooser):
-    """Takes any strategy that applies."""
+    """Chooses at random among the scheduling strategies that apply to a kernel, and their parameters (`DrawnPicks`)."""
 
     def __init__(self, random: Random):
         self.random = random
@@ -93,16 +94,16 @@ class DrawnStrategies(Chooser):
 @dataclass(frozen=True)
 class DrawSchedules(Pass):
     """Give every kernel without a schedule a random legal one (by `seed`) that differs from the default; without a
-    seed, give none. Each kernel's signature is noted.
+    seed, give none. The signature of each kernel is recorded in `signatures`.
 
-    Every second draw changes some decisions of a schedule: that of `known`, by signature, else the default.
-    `per_cycle`: by strategy, the seconds that were measured for an estimated cycle.
+    Every second schedule drawn is a variant of the one that `known` has for the kernel's signature, or of the default.
+    `per_cycle` has for each strategy the measured seconds per estimated cycle.
     """
 
     name = "draw-schedules"
     seed: int | None = 0
     sums: bool = True
-    """Whether kernels that sum floats are drawn in another order of additions, too."""
+    """Whether schedules of kernels that sum floats may change the order of additions."""
     candidates: int = CANDIDATES
     known: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
     per_cycle: Mapping[str, float] = field(default_factory=dict[str, float], compare=False)
@@ -118,13 +119,14 @@ class DrawSchedules(Pass):
             self.signatures[name] = signature_of(function, given)
             if self.seed is None or ATTRIBUTE in function.attributes or self.signatures[name] in unchanged:
                 continue
-            if (same := alike.get(self.signatures[name])) is not None:  # kernels that become one stay alike
+            # kernels of the same signature get the same schedule
+            if (same := alike.get(self.signatures[name])) is not None:
                 function.attributes[ATTRIBUTE] = same
                 try:
                     decide(function, given, target)
                     self.schedules[name] = str(same)
                     continue
-                except InvalidArgument:  # other constants forbid it
+                except InvalidArgument:  # this kernel's constants do not allow the schedule
                     del function.attributes[ATTRIBUTE]
             ordered, default = not self.sums and sums_floats(function), None
             if (known := self.known.get(self.signatures[name])) is None:
@@ -136,44 +138,46 @@ class DrawSchedules(Pass):
                 for number in range(self.candidates)
             ]
             every = [each for each in every if default is None or not alike_but_for_reasons(each, default)]
-            if not every:  # nothing else was drawn
+            if not every:  # only the default was drawn
                 unchanged.add(self.signatures[name])
                 continue
             write(function, min(every, key=self.estimate).schedules)
             self.schedules[name] = str(alike.setdefault(self.signatures[name], function.attributes[ATTRIBUTE]))
 
     def estimate(self, found: Decisions) -> float:
-        """What the decisions take, by the cost model and what was measured of its strategies."""
+        """The estimated seconds of a schedule: the cost model's cycles, weighted by what was measured for their
+        strategies."""
         usual = median(self.per_cycle.values()) if self.per_cycle else 1.0
         return sum(each.cycles * self.per_cycle.get(each.strategy, usual) for each in found.schedules)
 
 
 def alike_but_for_reasons(one: Decisions, other: Decisions) -> bool:
-    """Whether both decide the same."""
+    """Whether both make the same decisions; the texts that explain them may differ."""
     return [replace(each, why="") for each in one.schedules] == [replace(each, why="") for each in other.schedules]
 
 
 def drawn(
     function: FuncOp, given: GivenConstants, target: CpuTarget, random: Random, known: str | None, *, ordered: bool
 ) -> Decisions:
-    """Decisions by chance; of a `known` schedule, most of it stays where that is possible. `ordered`: only what leaves
-    the order of float sums as it is changes."""
+    """Draw decisions at random; if `known` is given, most of that schedule's decisions are kept where possible. If
+    `ordered`, only decisions that keep the order of float additions change."""
     chooser = DrawnStrategies(random)
     if known is not None:
         function.attributes[ATTRIBUTE] = varied(attribute_of(known), random, ordered=ordered)
         try:
             return decide(function, given, target, chooser=chooser)
         except InvalidArgument:
-            pass  # what is left of it does not go with what was drawn
+            pass  # the kept decisions do not fit the drawn ones
         finally:
             del function.attributes[ATTRIBUTE]
     return decide(function, given, target, chooser=BEST if ordered else chooser)
 
 
 def varied(schedule: DictionaryAttr, random: Random, *, ordered: bool) -> DictionaryAttr:
-    """The schedule without some of its decisions."""
+    """Remove random decisions from a schedule, to be drawn again. If `ordered`, only those that keep the order of
+    additions."""
 
-    kept = KEPT / 2 if ordered else KEPT  # those that may change are few
+    kept = KEPT / 2 if ordered else KEPT  # only few decisions may be removed then, so more of them are
 
     def part(attr: DictionaryAttr) -> DictionaryAttr:
         strategy = attr.data.get("strategy")
@@ -187,8 +191,8 @@ def varied(schedule: DictionaryAttr, random: Random, *, ordered: bool) -> Dictio
 
 
 def fitted(measured: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """By strategy, the median of seconds over estimated cycles, of the kernels of which it is most; of schedules with
-    their seconds."""
+    """For each strategy, the median of measured seconds per estimated cycle. Takes schedules (as text) with their
+    seconds; each counts for the strategy with most of its cycles."""
     found: dict[str, list[float]] = {}
     for text, seconds in measured:
         cycles: dict[str, int] = {}
@@ -202,13 +206,13 @@ def fitted(measured: Iterable[tuple[str, float]]) -> dict[str, float]:
 
 
 def scheduled(module: ModuleOp) -> list[FuncOp]:
-    """The functions with operations to schedule."""
+    """The module's functions that contain operations to schedule."""
     functions = [op for op in module.body.block.ops if isinstance(op, FuncOp) and op.body.blocks]
     return [function for function in functions if any(isinstance(op, Scheduled) for op in function.walk())]
 
 
 def sums_floats(function: FuncOp) -> bool:
-    """Whether an operation reduces to floats."""
+    """Whether a `linalg.generic` of the function reduces to floats."""
     return any(
         isinstance(buffer_of(op.outputs[0]).element_type, AnyFloat)
         and any(kind.data is IteratorType.REDUCTION for kind in op.iterator_types)
@@ -219,22 +223,22 @@ def sums_floats(function: FuncOp) -> bool:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel with one schedule: seconds of a call, one number for each round."""
+    """The measurement of a kernel with one schedule: the seconds of a call, one number for each round."""
 
     signature: str
     schedule: str
     seconds: tuple[float, ...]
 
     def beats(self, other: Kernel) -> bool:
-        """Whether two of its rounds are faster than all of the other's, by more than a tie. The fastest rounds count:
-        another program on the same core makes others a third slower, of either."""
+        """Whether at least two of its rounds are faster than all of the other's, by more than `TIE`. Fast rounds count,
+        since another program on the same core may make any round a third slower."""
         return sorted(self.seconds)[1] < (1 - TIE) * min(other.seconds)
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a process measures: the start (the default, or records), then each of the others, in turn. The others are
-    built with `records`."""
+    """The work of one process: build and measure the start (the default schedules, or the records `start`) and one
+    build for each of `draws`, interleaved. The builds of `draws` use `records`."""
 
     model: str | bytes
     is_text: bool
@@ -248,14 +252,14 @@ class Job:
 
 @dataclass(frozen=True)
 class Measured:
-    """The kernels of each build by name, the start's first, and the processor that ran them."""
+    """The result of a job: for each build (the start's first) its kernels by name, and the processor that ran them."""
 
     processor: str
     builds: Sequence[Mapping[str, Kernel]]
 
 
 def seconds_of(calls: Sequence[Call]) -> dict[str, float]:
-    """By kernel, the seconds of a call: a kernel with all calls of a build can be two kernels of another one."""
+    """The mean seconds of a call by kernel."""
     found: dict[str, list[float]] = {}
     for call in calls:
         found.setdefault(call.kernel, []).append(call.least_seconds)
@@ -263,7 +267,7 @@ def seconds_of(calls: Sequence[Call]) -> dict[str, float]:
 
 
 def measured(job: Job) -> Measured:
-    """Build and measure; a build whose results are not the start's has no kernels."""
+    """Build and measure a job's builds; a build whose results differ from the start's gets no kernels."""
     machine = resolve(job.target)
     if not isinstance(machine, CpuTarget):
         raise InvalidArgument("tune", f"the target {job.target} is no CPU", "only kernels of CPUs have records")
@@ -308,19 +312,19 @@ def tune(
     start: Records | None = None,
     executor: Executor | None = None,
 ) -> Records:
-    """Search for schedules of a model's kernels that are faster on this machine than what `relay.build` chooses.
+    """Search for schedules of a model's kernels that are faster on this machine than those that `relay.build` chooses.
 
-    Each of `trials` builds gives every kernel a legal schedule, drawn by chance (of `seed`) or from the fastest that is
-    known, with some decisions changed; of several drawn, the one with the shortest estimate, by the cost model as what
-    was measured so far corrects it. Builds and the default (or what the records `start` say) are measured in turn,
-    kernel by kernel on one thread, `rounds` times for so many `seconds` each: a round counts by its least time, which
-    other processes disturb least. They are measured in a process of their own, or by `executor`, whose machines may
-    differ. A record is kept where two rounds were faster than all of the start's, by more than a hundredth,
-    twice: of several the fastest, and in a last build with all records. The order in which floats are added stays, and
-    no result differs in a bit from the default's.
+    Each of `trials` builds gives every kernel a legal schedule: a random one (by `seed`), or a variant of the fastest
+    known one; of several drawn, the one with the shortest estimated time, where the cost model's estimates are
+    corrected by what was measured so far. The builds and the start (the default schedules, or those of the records
+    `start`) are measured alternately, kernel by kernel on one thread, in `rounds` rounds of `seconds` each; the least
+    time of a round counts, which other processes disturb least. They are measured in a process of their own, or by
+    `executor`, whose workers may be on different machines. The fastest schedule of a kernel is recorded if two rounds
+    were faster than all of the start's by more than 1 %, both in its trial and in a last build with all records. The
+    order of float additions is kept, and all results are bit-identical to the default's.
 
-    `relay.build(model, target, records=found)` uses them, `Records.save` and `load` keep them, `|` joins those of
-    several models and machines. Raises InvalidArgument, and Unsupported where a process ends while it measures.
+    `relay.build(model, target, records=found)` uses the records, `Records.save` and `load` keep them in a file, `|`
+    joins those of several models and machines. Raises InvalidArgument, and Unsupported if a measuring process ends.
     """
     if not isinstance(resolve(target), CpuTarget):
         raise InvalidArgument("tune", f"the target {target} is no CPU", "only kernels of CPUs have records")
@@ -358,12 +362,12 @@ def tune(
 
 
 def rows_of(records: Records) -> dict[str, Record]:
-    """The records of all processors by signature."""
+    """By signature, the records of all processors."""
     return {signature: row for rows in records.kernels.values() for signature, row in rows.items()}
 
 
 def tried(done: Sequence[Measured]) -> list[tuple[str, float]]:
-    """The schedules that were drawn, with their seconds."""
+    """Every schedule that was drawn and measured, with its least seconds."""
     return [
         (kernel.schedule, min(kernel.seconds))
         for each in done
@@ -374,8 +378,8 @@ def tried(done: Sequence[Measured]) -> list[tuple[str, float]]:
 
 
 def faster(done: Sequence[Measured]) -> Records:
-    """By processor, of each kernel the schedule fastest relative to the start measured in turn with it, if it beats
-    that."""
+    """By processor and kernel, the schedule that is fastest relative to the start measured beside it, if it beats the
+    start."""
     best: dict[str, dict[str, Record]] = {each.processor: {} for each in done}
     for each in done:
         start, *others = each.builds

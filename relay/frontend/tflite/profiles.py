@@ -1,5 +1,5 @@
-"""The values of the option `numerics` of `from_tflite`: the runtime whose integers are reproduced, and the operators
-for which they are known."""
+"""The values of the option `numerics` of `from_tflite`: the runtimes whose integers can be reproduced, and the
+operators for which that is known to hold."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from relay.frontend.tflite.table import Convert
 
 
 class Numerics(NamedTuple):
-    """A runtime's arithmetic, and its own formulas for some operators."""
+    """A runtime's arithmetic, and its own import functions for some operators."""
 
     profile: Profile
     rows: Mapping[str, Convert] = {}
-    """Kinds of operators that are imported by another function than the table's."""
+    """The import functions, by operator kind, that replace the table's."""
     types: str = ""
-    """The codes on which these functions give the runtime's integers."""
+    """The quantized types for which the functions in `rows` reproduce the runtime's integers."""
     all_kinds: bool = True
-    """Whether every row of the table gives the runtime's integers; else those that name it (`Row.known`) do."""
+    """Whether all rows of the table reproduce the runtime's integers; otherwise those that name it (`Row.known`) do."""
 
     @property
     def kinds(self) -> list[str] | None:
-        """The kinds of operators on codes that are covered; None: all."""
+        """The kinds of quantized operators that are covered; None for all."""
         return None if self.all_kinds else sorted(kind for kind in TABLE if self.types_of(kind))
 
     def types_of(self, kind: str) -> frozenset[str]:
-        """The codes on which an operator gives the runtime's integers, where not all are known to."""
+        """The quantized types for which an operator is known to reproduce the runtime's integers, if not for all."""
         found = self.types if kind in self.rows else ""
         if kind in TABLE:
             known = TABLE[kind].known
@@ -38,7 +38,7 @@ class Numerics(NamedTuple):
         return frozenset(found.split())
 
     def covers(self, kind: str, type: str) -> bool:
-        """Whether the integers of an operator on codes are known to be the runtime's."""
+        """Whether an operator on this quantized type is known to reproduce the runtime's integers."""
         return self.all_kinds or kind.startswith("CUSTOM:") or type in self.types_of(kind)
 
 
@@ -58,4 +58,4 @@ PROFILES = {
         ),
     )
 }
-"""By name."""
+"""The values of `numerics` by name."""
