@@ -265,6 +265,23 @@ def test_what_is_read_before_a_store_stays_read_before_it():
     assert "    const int32_t t1 = a0[0];\n    a0[0] = a0[1];\n    a0[1] = t1;\n" in written
 
 
+def test_an_index_of_one_value_is_no_variable():
+    """Its uses are offsets, and compilers warn of a variable without uses."""
+    text = """func.func @f(%a: memref<9xi32>) {
+      %zero = arith.constant 0 : index
+      %one = arith.constant 1 : index
+      %end = arith.constant 8 : index
+      %sum = arith.addi %one, %zero : index
+      scf.for %i = %zero to %end step %one {
+        %x = memref.load %a[%sum] : memref<9xi32>
+        memref.store %x, %a[%i] : memref<9xi32>
+      }
+      func.return
+    }"""
+    written = FunctionWriter(IRModule.parse(text)["f"], {}).write()
+    assert "a0[i] = a0[1];" in written and "const" not in written
+
+
 def test_loops_hand_on_their_numbers_at_once():
     """Two numbers that change places."""
     text = """func.func @f(%a: memref<2xi32>) {

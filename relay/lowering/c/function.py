@@ -20,7 +20,8 @@ from relay.transforms.location import place
 LONGEST = 72
 """The most characters of an expression inside another one; longer ones are assigned to variables."""
 LOOPS = "ijklmn"
-POINTER = re.compile(r" *\w+ \*const (\w+) = ")
+DECLARED = re.compile(r" *(?:\w+ \*const|const \w+) (\w+) = ")
+"""Declares a pointer, or a variable with the value of an expression without effects."""
 ENDS = ("scf.yield", "scf.condition", "func.return")
 """Ops that end a block."""
 
@@ -68,11 +69,12 @@ class FunctionWriter:
     # Statements
 
     def used_lines(self) -> list[str]:
-        """Return the function's lines of C, without unused pointers."""
+        """Return the function's lines of C, without declarations of pointers and variables that no later line uses. Such
+        a variable is an index of one value, which `element` writes as a part of an offset."""
         kept: list[str] = []
         used: set[str] = set()
         for line in reversed(self.lines):
-            declared = POINTER.match(line)
+            declared = DECLARED.match(line)
             if declared is None or declared[1] in used:
                 used.update(re.findall(r"\w+", line))
                 kept.append(line)
