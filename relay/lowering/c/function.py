@@ -69,8 +69,8 @@ class FunctionWriter:
     # Statements
 
     def used_lines(self) -> list[str]:
-        """Return the function's lines of C, without declarations of pointers and variables that no later line uses. Such
-        a variable is an index of one value, which `element` writes as a part of an offset."""
+        """Return the function's lines of C, without declarations of pointers and variables that no later line uses.
+        Such a variable is an index of one value, which `element` writes as a part of an offset."""
         kept: list[str] = []
         used: set[str] = set()
         for line in reversed(self.lines):
