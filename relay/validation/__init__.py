@@ -1,5 +1,5 @@
-"""Certificates: what an artifact claims of its machine code, checked on the machine code. May import `runtime`, and
-nothing of the compiler."""
+"""Certificates: check that the machine code of a saved executable computes the formulas that its file claims. This
+package may import `runtime`, but nothing of the compiler."""
 
 from __future__ import annotations
 

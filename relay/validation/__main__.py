@@ -1,4 +1,4 @@
-"""`python -m relay.validation FILE`: check a saved executable, and print what was found."""
+"""`python -m relay.validation FILE`: check a saved executable and print the findings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from relay.validation.contraction import BITS
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The exit status: 0 where nothing is wrong, 1 where something is, 2 where nothing could be checked."""
+    """Run the command; return its exit status: 0 if nothing is wrong, 1 if something is, 2 if nothing could be
+    checked."""
     parser = argparse.ArgumentParser(prog="python -m relay.validation", description=__doc__)
     parser.add_argument("file", help="what Executable.save wrote")
     parser.add_argument(

@@ -1,4 +1,5 @@
-"""The function that runs the entry point for a number of blocks gives for each what the entry point gives."""
+"""Check the function that runs a model on many blocks of rows: its results must be those of the entry point called for
+each block."""
 
 from __future__ import annotations
 
@@ -14,11 +15,12 @@ from relay.validation.machine_code import Machine
 from relay.validation.report import Part
 
 COUNT, GUARD = 3, 64
-"""Blocks of the run, and bytes behind the last one that stay as they are."""
+"""The number of blocks in the test run, and of guard bytes behind the last block, which must not change."""
 
 
 def check(machine: Machine, name: str, part: Part, rng: np.random.Generator) -> None:
-    """Run blocks of random inputs at once, and each by the entry point."""
+    """Run `COUNT` blocks of random inputs in one call, and each of them by the entry point, and compare; the findings
+    are added to `part`."""
     if machine.emulator is not None:
         part.say("not checked", "blocks are run on the machine that the code is for only")
         return

@@ -1,4 +1,5 @@
-"""All checks of an artifact. They run in a process of their own, which broken code may end: that is a finding."""
+"""All checks of a saved executable. They run in a process of their own: if broken code ends it, that is recorded as a
+finding."""
 
 from __future__ import annotations
 
@@ -32,17 +33,18 @@ from relay.validation.wide import Wide
 
 SEED = 20
 SECONDS = 60
-"""What one run of a kernel may take."""
+"""The default limit of one kernel run, in seconds."""
 
 
 def certify(
     model: str | PathLike[str] | bytes, bits: int = BITS, seconds: int = SECONDS, first: bool = False
 ) -> Report:
-    """Check the machine code of a saved executable, by its path or bytes, against the formulas that it claims.
+    """Check the machine code of a saved executable, given by its path or bytes, against the formulas that its file
+    claims.
 
     `bits`: random tests of sums go on until a wrong coefficient is missed with a probability below 2^-bits. `seconds`:
     a kernel that runs longer counts as wrong. `first`: stop at the first kernel that is wrong. Raises Malformed or
-    InvalidArgument for what is no saved executable.
+    InvalidArgument if `model` is no saved executable.
     """
     parts, where = archive.read(model)
     if variants.TABLE not in parts:
@@ -59,7 +61,7 @@ def certify(
 
 
 def certificate_of(saved: archive.Saved, where: str, bits: int, seconds: int, first: bool) -> Report:
-    """The report on an executable of one size."""
+    """Check an executable that is compiled for one size of its inputs; return the report."""
     report = Report(where, str(saved.graph.get("target", {}).get("triple", "another machine")))
     foreign = "is code of a GPU" if "device" in saved.graph else archive.foreign(saved.graph, where)
     if foreign is not None and (emulator := emulator_of(report.target)) is not None:
@@ -74,12 +76,14 @@ def certificate_of(saved: archive.Saved, where: str, bits: int, seconds: int, fi
 
 
 def hint_of(triple: str) -> str:
-    """What would have code for a triple checked."""
+    """A hint, added to the reason why nothing was checked: which program would have to be installed; empty if none
+    would help."""
     return " (qemu's user mode, which would run it, is not installed)" if is_emulated(triple) else ""
 
 
 def isolated(data: bytes, bits: int, seconds: int, first: bool, report: Report) -> None:
-    """Check in another process, which tells each part when it begins and when it is done."""
+    """Check in another process, which prints each part of the check when it begins and when it is done; add the parts
+    to the report. A crash or timeout becomes a finding of the part that had begun."""
     path = os.pathsep.join(each or os.getcwd() for each in sys.path)
     environment = {**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1", "OPENBLAS_NUM_THREADS": "1"}
     with tempfile.NamedTemporaryFile(suffix=".relay") as file:
@@ -121,7 +125,7 @@ def isolated(data: bytes, bits: int, seconds: int, first: bool, report: Report) 
 
 
 def inside(path: str, bits: int, seconds: int, first: bool, tell: Callable[[dict[str, Any]], None]) -> None:
-    """All checks in this process; each part is told."""
+    """Run all checks in this process, and call `tell` when a part begins and with each finished part."""
     from dataclasses import asdict
 
     saved = archive.saved(archive.read(path)[0], path, here=False)
@@ -172,13 +176,13 @@ def inside(path: str, bits: int, seconds: int, first: bool, tell: Callable[[dict
 
 
 def formula_of(call: Call) -> str:
-    """The program in one line, with names of roundings."""
+    """The formulas of the kernel's program in one line, with the names of their roundings."""
     rows = ((row.formula.removeprefix("nn."), row.parameters.get("rounding")) for row in call.program.rows)
     return " ".join(f"{name}({rounding})" if rounding else name for name, rounding in rows)
 
 
 def identity(call: Call) -> tuple[object, ...]:
-    """Equal for calls of one function with the same constants."""
+    """A key that is equal for calls of the same kernel with the same constants."""
     constants = tuple((number, value.tobytes()) for number, value in sorted(call.constants.items()))
     return call.kernel, call.reads, constants, tuple(sorted(call.weights))
 
@@ -186,8 +190,8 @@ def identity(call: Call) -> tuple[object, ...]:
 def check_call(
     machine: Machine, claimed: Claims, call: Call, part: Part, bits: int, known: Mapping[int, Array] | None
 ) -> dict[int, Array]:
-    """The checks of one kernel; fewer where the weights are `known`, as an earlier call has the same code and
-    constants. Returns the weights of its product, as read from the code."""
+    """Check one kernel and add the findings to `part`. If the weights are `known`, an earlier call has the same code
+    and constants, and fewer tests are run. Returns the kernel's weights as read back from its code."""
     if call.why:
         part.say("not checked", call.why)
         return {}
@@ -229,7 +233,8 @@ def check_call(
 
 
 def check_product(kernel: Kernel, part: Part, rng: np.random.Generator, bits: int) -> dict[int, Array]:
-    """The checks of sums of products; the weights, as read from the code."""
+    """Check the sums of a convolution or dense kernel on quantized values; return its weights as read back from the
+    code."""
     try:
         product = Product(kernel, part, rng, bits)
     except NoTail:
@@ -244,8 +249,8 @@ def check_product(kernel: Kernel, part: Part, rng: np.random.Generator, bits: in
 
 
 def check_writes(machine: Machine, kernel: Kernel, part: Part, rng: np.random.Generator) -> None:
-    """In a run on what it read last: it writes its results and scratch memory only, and what scratch memory held does
-    not matter."""
+    """Run the kernel once more on its current inputs: it must only write its results and scratch memory, and its
+    results must not depend on the contents of scratch memory. Raises Differs."""
     results = [result.copy() for result in kernel.results]
     own = [*kernel.call.results, *kernel.call.scratch, *(move.to for move in machine.claims.moves)]
     memory = {ARENA: machine.arena, **dict(enumerate(machine.arguments))}
@@ -270,7 +275,7 @@ def check_writes(machine: Machine, kernel: Kernel, part: Part, rng: np.random.Ge
 
 
 def check_whole(machine: Machine, claimed: Claims, weights: Mapping[int, Mapping[int, Array]], part: Part) -> None:
-    """The memory plan, and all kernels together."""
+    """Check the memory plan, and a run of all kernels together; add the findings to `part`."""
     calls, steps = claimed.calls, claimed.steps
     if claimed.branches or any(move.source is None for move in claimed.moves):
         part.say("not checked", "the memory plan, and all kernels together: there are branches or loops beside kernels")
@@ -318,11 +323,12 @@ def check_whole(machine: Machine, claimed: Claims, weights: Mapping[int, Mapping
 
 
 def numbers(memory: Mapping[int, Array], place: Place, call: Call, number: int) -> Array:
-    """A tensor's numbers."""
+    """A copy of the tensor's elements, with its type and shape; `number` is the argument's number in the call's
+    program."""
     form = call.program.arguments[number]
     return bytes_at(memory, place).copy().view(form.dtype).reshape(form.shape)
 
 
 def bytes_at(memory: Mapping[int, Array], place: Place) -> Array:
-    """The bytes of a place; they may be written."""
+    """A writable view of the bytes at a place."""
     return memory[place.argument][place.offset : place.offset + place.bytes]

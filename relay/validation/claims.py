@@ -1,4 +1,5 @@
-"""What an artifact claims: programs of named formulas, and calls of kernels with the places of their tensors."""
+"""What a file claims about its machine code: a program of formulas for each kernel, and the calls of kernels with the
+places of their tensors in memory. Read from the file here."""
 
 from __future__ import annotations
 
@@ -21,20 +22,20 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Form:
-    """Dtype and shape of a value."""
+    """The type and shape of a value in a program."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """The value's size in bytes."""
         return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
 
 
 @dataclass(frozen=True)
 class Row:
-    """One formula: numbers of the values it takes and gives."""
+    """One formula of a program, with the numbers of the values that it takes and computes."""
 
     formula: str
     operands: tuple[int, ...]
@@ -44,27 +45,28 @@ class Row:
 
 @dataclass(frozen=True)
 class Program:
-    """A kernel as formulas: values are numbered, arguments first."""
+    """The meaning of a kernel as a list of formulas; values are numbered, the kernel's arguments first."""
 
     arguments: tuple[Form, ...]
     rows: tuple[Row, ...]
     results: tuple[int, ...]
     forms: Mapping[int, Form]
     values: Mapping[int, Array]
-    """Of rows that are constants."""
+    """The values of rows that are constants, by number."""
 
     @property
     def floats(self) -> bool:
-        """Whether some values are floats, whose roundings may differ."""
+        """Whether some values are floats, for which the kernel may round differently."""
         return any(form.dtype.kind == "f" for form in (*self.arguments, *self.forms.values()))
 
     @property
     def unknown(self) -> list[str]:
-        """Names of formulas that are not in the list, or whose parameters this checker does not know."""
+        """Names of formulas that this checker does not implement, or not with the given parameters."""
         return sorted({row.formula for row in self.rows if row.formula not in FORMULAS or not is_plain(row)})
 
     def evaluate(self, given: Mapping[int, Array], rows: Sequence[Row] | None = None) -> dict[int, Array]:
-        """All values, from those of the arguments (and of other rows, which are not computed again)."""
+        """Compute all values from those of the arguments; `given` may also hold values of other rows, which are then
+        not computed."""
         values = {**self.values, **given}
         for row in self.rows if rows is None else rows:
             if all(number in values for number in row.results):
@@ -76,7 +78,8 @@ class Program:
 
 
 def is_plain(row: Row) -> bool:
-    """Whether a formula's parameters are those that `formulas` is written for."""
+    """Whether the functions of `formulas` implement the row's parameters: layout NHWC, no negative slices, pooling
+    without dilation, `ceil_mode` and `count_include_pad`, and no `coordinate_transformation_mode`."""
     p = row.parameters
     layouts = {p.get(name) for name in ("layout", "data_layout", "out_layout") if p.get(name)}
     cuts = [*p.get("begin", ()), *p.get("end", ()), *(stride - 1 for stride in p.get("strides", ()))]
@@ -88,25 +91,27 @@ def is_plain(row: Row) -> bool:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a tensor lies: in an argument of the entry point (inputs, then outputs), or in the arena."""
+    """The place of a tensor in memory: in an argument of the entry point (inputs first, then outputs), or in the
+    arena."""
 
     argument: int
     offset: int
     bytes: int
 
     def overlaps(self, other: Place) -> bool:
-        """Whether both share a byte."""
+        """Whether the two places share a byte."""
         together = self.offset < other.offset + other.bytes and other.offset < self.offset + self.bytes
         return self.argument == other.argument and together
 
 
 ARENA = -1
-"""`Place.argument` of the arena."""
+"""The value of `Place.argument` for places in the arena."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Of the kernel of a product of integers: a digest and the range of sums of each output channel."""
+    """The claim about the constant weights of a product of quantized values: for each output channel a digest of the
+    weights and the range of its sums."""
 
     digests: Array
     low: Array
@@ -115,8 +120,8 @@ class Weights:
 
 @dataclass(frozen=True)
 class Projected:
-    """Of a kernel of floats: its products with random colours (all of it, if `depthwise`), and the root of the sum of
-    squares of each output channel."""
+    """The claim about the constant weights of a product of floats: their products with random colours (or, if
+    `depthwise`, the weights themselves), and for each output channel the root of the sum of squares."""
 
     projections: Array
     norms: Array
@@ -125,8 +130,8 @@ class Projected:
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a kernel; `code`: the function in the machine code, which several kernels may share; `why` says why its
-    tensors have no places, and so cannot be checked."""
+    """A call of a kernel. `code` is the function in the machine code, which several kernels may share; `why` is the
+    reason why the call cannot be checked, empty if it can."""
 
     number: int
     kernel: str
@@ -140,19 +145,20 @@ class Call:
     scratch: tuple[Place, ...]
     reads: tuple[str, ...]
     starts: tuple[str, ...]
-    """Of the constants that it reads, those that sums start with, where the claim says so."""
+    """Names of the constants, among `reads`, that the kernel's sums start with; empty if the file does not say."""
     shown: Mapping[str, str]
     why: str
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """Where its tensors lie."""
+        """The places of the call's tensors and scratch memory."""
         return (*self.operands.values(), *self.results, *self.scratch)
 
 
 @dataclass(frozen=True)
 class Move:
-    """What the entry point itself writes, behind so many calls: a copy, if it is known from where."""
+    """A write by the entry point itself, after `behind` calls of kernels: a copy, or, if `source` is None, something
+    unknown."""
 
     to: Place
     source: Place | None
@@ -162,28 +168,28 @@ class Move:
 
     @property
     def operands(self) -> Mapping[int, Place]:
-        """What is copied."""
+        """The place that is copied from, by argument number, as in `Call`; empty if it is unknown."""
         return {} if self.source is None else {0: self.source}
 
     @property
     def results(self) -> tuple[Place]:
-        """Where to."""
+        """The place that is written."""
         return (self.to,)
 
 
 @dataclass(frozen=True)
 class Claims:
-    """All calls of an artifact, in order; `flags`: where its loops read whether they go on."""
+    """All calls of kernels in their order; `flags` are the places from which loops read whether they go on."""
 
     calls: tuple[Call, ...]
     moves: tuple[Move, ...] = ()
     flags: tuple[Place, ...] = ()
     branches: bool = False
-    """Whether it has branches or loops."""
+    """Whether the entry point contains branches or loops."""
 
     @property
     def steps(self) -> list[Call | Move]:
-        """Calls and what the entry point writes, in order."""
+        """The calls and the entry point's own writes, in the order of execution."""
         return [
             step
             for number in range(len(self.calls) + 1)
@@ -192,7 +198,7 @@ class Claims:
 
 
 def read(data: bytes) -> Claims:
-    """The claims of a file. Raises ValueError, LookupError or TypeError where they are none."""
+    """Read the claims in a file. Raises ValueError, LookupError or TypeError if they are malformed."""
     text = cast(Json, json.loads(zlib.decompress(data)))
     if text["version"] not in KNOWN:
         raise ValueError(f"claims of version {text['version']}; this checker knows {' and '.join(map(str, KNOWN))}")
@@ -239,7 +245,7 @@ def program_of(row: Json, arrays: Mapping[str, Array]) -> Program:
 def form_of(row: Json) -> Form:
     try:
         return Form(np.dtype(row["dtype"]), tuple(row["shape"]))
-    except (KeyError, TypeError):  # a dtype that numpy does not have
+    except (KeyError, TypeError):  # numpy has no such type
         return Form(np.dtype(np.void), ())
 
 

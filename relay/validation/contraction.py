@@ -1,10 +1,12 @@
-"""Products of codes with weights, then rescaled: weights are read back from the code, every step of the rescale is
-tried, and the sums are tested with random linear tests.
+"""Check kernels that sum products of quantized values with constant weights, and rescale the sums: the weights are read
+back from the code, every step of the rescale is tried, and the sums are tested with random linear tests.
 
-Assumptions on the code, which the findings name: (L) a sum is an affine function of the data's codes, in 32 bits; (S) a
-32-bit constant is added to it before anything else is done, which is seen to hold wherever it was changed; (M) codes do
-not fall as sums rise. A difference in a coefficient is then a difference D of sums, and is seen when a step of the
-rescale lies between the sum and the sum with D.
+Assumptions on the code, which the findings name: (L) a sum is an affine function of the quantized data, in 32 bits; (S)
+a 32-bit constant is added to it before anything else is done, which was seen to hold wherever the constant was changed;
+(M) results do not fall as sums rise. A difference in a coefficient is then a difference D of sums, and is visible when
+a step of the rescale lies between the sum and the sum with D. A step is a sum at which the rescaled result changes.
+"Code" below means machine code; a quantized value is also called a code where results and other tensors are numbered 0
+.. 255.
 """
 
 from __future__ import annotations
@@ -25,17 +27,17 @@ from relay.validation.tail import PRODUCTS, NoTail, Tail
 
 BITS = 64
 RELATIVE = 2.0**-14
-"""By which floats may be off."""
+"""The relative tolerance for floats."""
 Columns: TypeAlias = "slice | Array"
-"""Of channels: all, or some."""
+"""A selection of channels: a slice for all, an array of indices for some."""
 
 
 class Differs(Exception):
-    """The code's result is not the claim's."""
+    """Raised where a kernel's result differs from the claimed one."""
 
 
 class Product:
-    """The checks of one kernel."""
+    """The checks of one kernel that computes products of quantized values with constant weights."""
 
     def __init__(self, kernel: Kernel, part: Part, rng: np.random.Generator, bits: int = BITS):
         self.kernel, self.part, self.rng, self.bits = kernel, part, rng, bits
@@ -60,21 +62,22 @@ class Product:
         self.channels = tail.channels
         self.claimed = self.low, self.high = self.weights.low.astype(np.int64), self.weights.high.astype(np.int64)
         self.steps = tail.steps(self.low, self.high)
-        """By code: the least sum that becomes it."""
+        """Shape [256, channels]: the smallest sum that is rescaled to each 8-bit value or a larger one."""
         self.flat = self.data.reshape(-1, self.geometry.inputs)
         self.result = kernel.results[0].reshape(-1, self.channels)
         self.out = self.result if tail.values is None else np.empty(self.result.shape, tail.dtype)
-        """The result, or the codes that it tells."""
+        """The kernel's results; where these are floats or wider integers, the 8-bit values they were computed from."""
         self.buffer = np.empty_like(self.out)
-        """Where results that are expected are put together."""
+        """Memory in which expected results are put together."""
         self.other = None if tail.other is None else kernel.operands[tail.other].reshape(-1, self.channels)
         self.see()
 
-    # What is seen of a sum
+    # Which results sums have
 
     def see(self) -> None:
-        """`seen` [256]: the result of each code with the other tensor at one code, chosen so that most codes differ;
-        `edges` [codes that differ, channels]: the sums where the result changes."""
+        """Set `seen` [256]: the result for each 8-bit value that a sum may be rescaled to, with the other tensor held
+        at the value for which most results differ; and `edges` [changes, channels]: the sums at which the result
+        changes."""
         table = self.tail.table
         if table is None:
             self.seen, self.other_code = self.tail.codes, 0
@@ -92,16 +95,17 @@ class Product:
         self.look(self.steps[self.changes], self.low, self.high)
 
     def look(self, edges: Array, low: Array, high: Array) -> None:
-        """Results from now on: at these sums they change; of sums in these ranges they are looked at."""
+        """Set the sums at which results are expected to change, and the range of sums whose results are compared from
+        now on."""
         self.edges, self.low, self.high = edges, low, high
         inside: Array = (edges > low) & (edges <= high)
         self.live = np.asarray(inside.any(axis=0))
-        """Channels with more than one result."""
+        """Whether each channel has more than one result in its range."""
         self.lookup = Lookup(edges, self.values, low, high, self.out.dtype)
         self.__dict__.pop("limits", None)
 
     def shown(self, sums: Array) -> Array:
-        """The results of sums [rows, channels], the other tensor at its one code."""
+        """The expected results of sums [rows, channels], with the other tensor held at its fixed value."""
         if len(sums) <= 4:
             return self.values[(self.edges[:, None] <= sums).sum(axis=0)]
         passed = np.empty(sums.shape, np.int64)
@@ -110,7 +114,7 @@ class Product:
         return self.values[passed]
 
     def run(self) -> None:
-        """Run the code. Raises Differs where a result that tells a code is that of none."""
+        """Run the kernel and set `out`. Raises Differs if a float or wide result corresponds to no 8-bit value."""
         self.kernel.run()
         values = self.tail.values
         if values is None:
@@ -123,18 +127,18 @@ class Product:
         self.out[:] = (rank + self.tail.lowest).astype(self.out.dtype)
 
     def quiet(self) -> None:
-        """Data at the zero point, other tensors at one code."""
+        """Set the data to their zero point, and the other tensors to fixed values."""
         self.flat[:] = self.zero
         for number, code in self.tail.held.items():
             self.kernel.operands[number][...] = code
         if self.other is not None:
             self.other[:] = self.other_code
 
-    # The constant that is added
+    # The constant that is added to the sums
 
     def find_start(self) -> None:
-        """The constant that is added to sums, `start`, and the channel of each of its elements. Raises NoTail where
-        none is found."""
+        """Find `start`, the constant that the code adds to sums, and the channel of each of its elements. Raises NoTail
+        if there is none."""
         machine = self.kernel.machine
         self.quiet()
         zero = np.zeros((1, self.channels), np.int64)
@@ -161,8 +165,8 @@ class Product:
         raise NoTail("has no constant that is seen to be added to its sums")
 
     def used(self, array: Array) -> Array | None:
-        """Of each result the element of the constant that it depends on, -1 where none; None where all are -1. Found
-        with elements that are changed by the bits of their number."""
+        """For each result, the index of the constant's element that it depends on, -1 if on none; None if no result
+        depends on the constant. Elements are changed in groups, by the bits of their indices."""
         span = int(min(max((self.high - self.low).max(), 1), 1 << 28))
         before, found = array.copy(), np.zeros(self.out.shape, np.int64)
         self.run()
@@ -190,12 +194,12 @@ class Product:
         return np.where(found < array.size, found, -1)
 
     def shift(self, amount: Array) -> None:
-        """Add an amount to the sums of each channel."""
+        """Add an amount to the sums of each channel, by changing the constant `start`."""
         wide = self.base.astype(np.int64) + np.where(self.channel >= 0, amount[self.channel], 0)
         self.start[:] = wide.astype(np.int32)
 
     def adds(self) -> bool:
-        """Whether a few amounts have the results that they have when they are added."""
+        """Whether adding a few random amounts to the constant has the same effect as adding them to the sums."""
         try:
             for _ in range(4):
                 amount = self.rng.integers(self.low, self.high + 1)
@@ -208,7 +212,7 @@ class Product:
         return True
 
     def expect(self, expected: Array, when: str) -> None:
-        """Run, and raise Differs where the results are others."""
+        """Run the kernel, and raise Differs if its results are not the expected ones."""
         np.copyto(self.buffer, expected, casting="unsafe")
         self.run()
         if not same(self.out, self.buffer):
@@ -217,8 +221,9 @@ class Product:
     # Rescale
 
     def try_steps(self) -> int:
-        """Every step of every channel and the sum before it, and the ends of the range; codes of the other tensor go
-        round over the results. Returns how many pairs of sum and channel were tried."""
+        """Try every step of the rescale of every channel, the sum before each step, and the ends of the range, while
+        the other tensor's values vary over the results. Returns the number of pairs of sum and channel that were
+        tried."""
         self.quiet()
         table = self.tail.table
         flat_table = np.zeros(0) if table is None else np.broadcast_to(table, (256, 256)).reshape(-1)
@@ -255,8 +260,8 @@ class Product:
     # Weights
 
     def read_weights(self) -> None:
-        """The coefficients [channel, cell, input] as the code uses them, each at one pixel; `sure` where a channel's
-        are those of the source. Coefficients of cells that only meet padding are 0."""
+        """Read back the coefficients, `matrix` [channel, cell, input], that the code uses, each at one pixel. `sure`
+        says which channels have the source's weights. Coefficients of cells that only meet padding are 0."""
         g = self.geometry
         inputs = 1 if g.depthwise else g.inputs
         self.matrix = np.zeros((self.channels, g.cells, inputs), np.int64)
@@ -311,7 +316,7 @@ class Product:
         self.ranged = (low == self.claimed[0]) & (high == self.claimed[1])
 
     def middles(self) -> Array:
-        """Of each channel a sum where the result changes, from the middle of those in its range."""
+        """For each channel, the middle one of the sums in its range at which the result changes."""
         found = np.zeros(self.channels, np.int64)
         for channel in np.flatnonzero(self.live):
             column = self.edges[:, channel]
@@ -321,8 +326,8 @@ class Product:
 
     @cached_property
     def limits(self) -> tuple[Array, Array, Array]:
-        """Results in rising order; of each channel the ranks of those at the ends of its range, and, by rank, the least
-        sum with this result or a larger one."""
+        """The results in rising order; for each channel the ranks of the results at both ends of its range; and, by
+        rank and channel, the least sum with this result or a larger one."""
         values = self.values
         ends = np.searchsorted(values, self.shown(np.stack([self.low, self.high])))
         far = np.int64(1) << 40
@@ -330,7 +335,7 @@ class Product:
         return values, ends, np.where(edges > self.high, far, np.where(edges <= self.low, -far, edges))
 
     def bounds(self, results: Array) -> tuple[Array, Array]:
-        """The least and the largest sum with these results [pixels, channels]."""
+        """The least and the largest sum that have these results [pixels, channels]."""
         values, ends, edges = self.limits
         rank = np.clip(np.searchsorted(values, results.astype(np.int64)), ends[0], ends[1])
         column = np.arange(self.channels)
@@ -339,11 +344,12 @@ class Product:
     # Results of random runs
 
     def results(self, sums: Array, columns: Columns) -> Array:
-        """The results of sums of some channels, the other tensor at its one code; of all channels without a lookup."""
+        """The expected results of the sums of some channels (of all channels if the lookup does not fit in memory),
+        with the other tensor held at its fixed value."""
         return self.lookup(sums, columns) if self.lookup.fits else self.shown(sums).astype(self.out.dtype)
 
     def differs(self, found: Array, expected: Array, when: str, allowed: Array, columns: Columns = slice(None)) -> None:
-        """Raise Differs where a result that is looked at is another."""
+        """Raise Differs if a result where `allowed` is not the expected one."""
         different = (found != expected) & allowed
         if different.any():
             wrong = np.argwhere(different)
@@ -353,10 +359,10 @@ class Product:
             many = f"{len(wrong)} of {self.out.size} results"
             raise Differs(f"{many} differ {when}; the first at pixel {pixel}, channel {channel}: {got}, not {want}")
 
-    # All
+    # All checks
 
     def check_rescale(self) -> None:
-        """Every step of the rescale, told to the part."""
+        """Check every step of the rescale, and add the finding to `part`."""
         self.find_start()
         steps = self.try_steps()
         pairs = "" if self.other is None else ", the codes of the other tensor in turn"
@@ -367,7 +373,8 @@ class Product:
         )
 
     def check_weights(self) -> dict[int, Array]:
-        """The weights and the range of sums, told to the part; the weights as the claim's programs take them."""
+        """Check the weights and the range of sums, add the findings to `part`, and return the weights in the form in
+        which the claimed programs take them."""
         self.read_weights()
         self.tell_weights()
         low, high = self.range_of_sums()
@@ -375,7 +382,7 @@ class Product:
         return {self.kernel_number: self.coefficients()}
 
     def tell_weights(self) -> None:
-        """Compare the weights with the digests. Raises Differs."""
+        """Compare the weights with the claimed digests. Raises Differs."""
         live, channels = self.live, self.channels
         if (wrong := np.flatnonzero(live & ~self.sure)).size:
             some = ", ".join(str(channel) for channel in wrong[:8])
@@ -405,7 +412,7 @@ class Product:
         )
 
     def range_of_sums(self) -> tuple[int, int]:
-        """The least and largest sum, with and without bias. Raises Differs where it needs more than 32 bits."""
+        """The least and the largest sum, with and without bias. Raises Differs if they need more than 32 bits."""
         low, high = self.claimed
         for row in self.tail.first_rows:
             if row.formula == "nn.bias_add" and row.operands[0] == self.tail.sum:
@@ -416,7 +423,7 @@ class Product:
         return int(low.min()), int(high.max())
 
     def coefficients(self) -> Array:
-        """The weights in the order that `formulas` takes."""
+        """The weights that were read back, in the shape that `formulas` takes."""
         if self.tail.head.formula == "nn.dense":
             return self.matrix.reshape(self.channels, -1)
         return self.matrix.reshape(self.channels, *self.geometry.extent, -1)

@@ -1,7 +1,8 @@
-"""Code of another machine, run by a process of qemu's user mode: the artifact's shared object with a few instructions
-more, which map the memory that this process shares, and then run the entry point whenever a byte arrives on stdin.
+"""Run code of another machine with qemu's user mode. The program is the artifact's shared object with a few added
+instructions, which map the memory shared with this process, and then run the entry point whenever a byte arrives on
+stdin.
 
-The objects that are checked so need nothing: no libraries, no relocations. Whatever else has is not run.
+This works for code that needs neither libraries nor relocations; other code is not run.
 """
 
 from __future__ import annotations
@@ -21,30 +22,32 @@ import numpy as np
 from relay.runtime.memory import ALIGNMENT, Array
 
 BASE = 1 << 33
-"""Where the other process maps the memory."""
+"""The address at which the emulated process maps the shared memory."""
 PAGE = 1 << 16
 HEADER = struct.Struct("<IIQQQQQQ")
-"""Of a segment: type, flags, offset, address twice, sizes in the file and in memory, alignment."""
+"""The header of an ELF segment: type, flags, offset, virtual and physical address, size in the file and in memory,
+alignment."""
 LOAD, DYNAMIC, STACK = 1, 2, 0x6474E551
 NEEDED, RELA, REL, RELR, JMPREL = 1, 7, 17, 36, 23
 MMAP, READ, WRITE, EXIT = 222, 63, 64, 93
-"""Linux's system calls, of AArch64."""
+"""The numbers of Linux system calls on AArch64."""
 
 
 def is_emulated(triple: str) -> bool:
-    """Whether this checker can run code for a triple under an emulator."""
+    """Whether this checker can run code for a triple under an emulator, if one is installed."""
     return triple.startswith("aarch64-") and "linux" in triple and sys.platform == "linux"
 
 
 def emulator_of(triple: str) -> str | None:
-    """The program that runs code for a triple; None if there is none here, or if this checker has no use for it."""
+    """The path of the emulator that runs code for a triple; None if none is installed or the triple is not
+    supported."""
     if not is_emulated(triple):
         return None
     return shutil.which("qemu-aarch64-static") or shutil.which("qemu-aarch64")
 
 
 class SharedMemory:
-    """Arrays that another process sees, too, and a table of their addresses there."""
+    """Arrays in memory shared with the emulated process, and a table of their addresses in that process."""
 
     def __init__(self, sizes: Sequence[int]):
         starts, at = list[int](), PAGE
@@ -61,20 +64,21 @@ class SharedMemory:
 
 
 def put(register: int, value: int) -> list[int]:
-    """Instructions that load a constant."""
+    """The instructions that load a constant into a register."""
     parts = [(value >> 16 * n & 0xFFFF, n) for n in range(4)]
     words = [0xF2800000 | n << 21 | part << 5 | register for part, n in parts if part and n]
     return [0xD2800000 | (value & 0xFFFF) << 5 | register, *words]
 
 
 def system(call: int, *arguments: int) -> list[int]:
-    """A system call of constants."""
+    """The instructions of a system call with constant arguments."""
     words = [word for register, value in enumerate(arguments) for word in put(register, value)]
     return [*words, *put(8, call), 0xD4000001]
 
 
 def program(code: bytes, entry: int, memory: SharedMemory) -> bytes | None:
-    """The shared object with a start; None for one that a loader must prepare."""
+    """The shared object with the start code added; None if the object needs a dynamic loader or has no segment that can
+    be replaced."""
     (table,), (size, count) = struct.unpack_from("<Q", code, 32), struct.unpack_from("<HH", code, 54)
     rows = [HEADER.unpack_from(code, table + number * size) for number in range(count)]
     free = [number for number, row in enumerate(rows) if row[0] == STACK]
@@ -87,7 +91,7 @@ def program(code: bytes, entry: int, memory: SharedMemory) -> bytes | None:
         return None
     address = -(-max(row[3] + row[6] for row in rows if row[0] == LOAD) // PAGE) * PAGE
     begin = system(MMAP, BASE, memory.size, 3, mmap.MAP_SHARED | 0x10, memory.file, 0)
-    loop = [*system(READ, 0, BASE, 1), 0xF100041F]  # and compare what was read with 1
+    loop = [*system(READ, 0, BASE, 1), 0xF100041F]  # compare the number of bytes read with 1
     call = put(0, BASE + ALIGNMENT)
     after = system(WRITE, 1, BASE, 1)
     done = len(call) + 1 + len(after) + 1
@@ -104,7 +108,7 @@ def program(code: bytes, entry: int, memory: SharedMemory) -> bytes | None:
 
 
 class Process:
-    """A program under an emulator, which runs its entry point at each call."""
+    """A program under an emulator, which runs its entry point whenever the object is called."""
 
     def __init__(self, emulator: str, image: bytes, memory: SharedMemory, seconds: int):
         self.seconds = seconds
@@ -120,7 +124,8 @@ class Process:
         )
 
     def __call__(self) -> None:
-        """Run it. Code that crashes or does not end has this process end in the same way."""
+        """Run the entry point. If the code crashes or exceeds its time, this process ends by the same signal, as if the
+        code had run in it."""
         assert self.process.stdin is not None and self.process.stdout is not None
         ended = signal.SIGALRM
         try:
@@ -136,7 +141,7 @@ class Process:
         os.kill(os.getpid(), ended)
 
     def close(self) -> None:
-        """End it."""
+        """End the emulated process."""
         self.process.kill()
         self.process.wait()
         os.close(self.file)

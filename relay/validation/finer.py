@@ -1,9 +1,10 @@
-"""Steps of a rescale where they show more: every step that the code has, those outside of the claimed range of sums,
-too, which are reached by what is added to sums; and those of scales times a power of two, in the constants of the code.
+"""Make random tests of sums more sensitive by using more steps of the rescale (a step is a sum at which the result
+changes): also those outside of the claimed range of sums, which are reached by adding to the sums, and those that
+appear when the scales in the code's constants are multiplied by powers of two.
 
-Sums are not changed by this, only where results change. Steps are looked for near those that the claim's formula gives
-and used where the machine code is seen to change its result there, from the sum before to this one. Channels whose code
-does something else keep the range and the scale of the claim.
+This does not change the sums, only where results change. Steps are searched near those that the claimed formula gives,
+and used where the machine code is observed to change its result exactly there. Channels whose code behaves differently
+keep the claimed range and scale.
 """
 
 from __future__ import annotations
@@ -19,19 +20,21 @@ from relay.validation.machine_code import Machine
 from relay.validation.tail import NoTail, Tail
 
 FAR = 1 << 29
-"""Steps are looked for at sums that are not larger."""
+"""The largest magnitude of sums at which steps are searched."""
 SPREAD = 96
-"""Codes: all sums of windows whose data differ by so much shall lie between the first and the last step."""
+"""A target for the scale: all sums of windows whose quantized data differ by at most this much shall lie between the
+first and the last step."""
 ROUNDS = 4
-"""In which a step may move by one sum each."""
+"""The number of rounds in which the position of a step is corrected by one sum each."""
 SAMPLES = 5
-"""Steps of a channel by which all are moved."""
+"""The number of steps of a channel whose positions are searched; their median error corrects the other steps."""
 
 
 @dataclass
 class Scales:
-    """Where the code has the scales of channels as floats, which constant of the claim they are, or their shifts; the
-    real factors, and the largest powers of two that they may be multiplied with."""
+    """The scales of channels: the float constants of the code that hold them (`arrays`), the number of the claim's
+    constant for them or for their shifts, the real factors, and the largest powers of two by which they may be
+    multiplied."""
 
     arrays: list[Array]
     number: int
@@ -39,14 +42,14 @@ class Scales:
     most: Array
 
     def claimed(self, constants: Mapping[int, Array], power: Array) -> dict[int, Array]:
-        """The claim's constants with scales times powers of two."""
+        """The claim's constants with the scales multiplied by powers of two."""
         old = constants[self.number]
         new = np.ldexp(old, power) if old.dtype.kind == "f" else old + power
         return {**constants, self.number: new.astype(old.dtype)}
 
 
 def scales_of(machine: Machine, tail: Tail) -> Scales | None:
-    """The scales of a product's channels; None where they are not found."""
+    """Find the scales of a product's channels; None if the code does not hold them as floats."""
     call, channels = tail.call, tail.channels
     rows = [row for row in tail.first_rows if row.formula in ("fixed_point_multiply", "multiply")]
     if len(rows) != 1 or not {*rows[0].operands[1:]} <= call.constants.keys():
@@ -62,10 +65,10 @@ def scales_of(machine: Machine, tail: Tail) -> Scales | None:
 
 
 def refine(product: Product) -> None:
-    """Use other steps of each channel whose code is seen to have them."""
+    """Replace the steps of each channel by better ones (`Product.look`) if its code is observed to have them."""
     g, (low, high), channels = product.geometry, product.claimed, product.channels
     if product.live.all() and g.cells == 1 and not (g.sources == g.padding).any():
-        return  # single sums are aimed at
+        return  # single sums are aimed at directly
     call, power = product.kernel.call, np.zeros(channels, np.int64)
     scales, tail = scales_of(product.kernel.machine, product.tail), product.tail
     count = product.changes.size
@@ -73,7 +76,7 @@ def refine(product: Product) -> None:
         inputs = 1 if g.depthwise else g.inputs
         length = np.maximum(1.5 * SPREAD / 255 * (high - low) / inputs**0.5, 8 * count)
         power = np.minimum(np.rint(np.log2(count / scales.factor / length)).astype(np.int64), scales.most)
-        power[(power >= -2) & (power <= 3)] = 0  # as good as it is
+        power[(power >= -2) & (power <= 3)] = 0  # the scale is good as it is
         tail = Tail(replace(call, constants=scales.claimed(call.constants, power)))
     kept = [] if scales is None else [array.copy() for array in scales.arrays]
 
@@ -101,7 +104,8 @@ def refine(product: Product) -> None:
 
 
 def located(product: Product, edges: Array) -> tuple[Array, Array]:
-    """The sums where the code changes its results, near the given ones, and the channels where all were found."""
+    """Correct the positions of the given steps by observing the code; return them, and which channels have all of
+    them."""
     inside = (edges > -FAR) & (edges <= FAR)
     right: Array = np.asarray(inside.any(axis=0))
     count = len(edges)
@@ -109,7 +113,8 @@ def located(product: Product, edges: Array) -> tuple[Array, Array]:
     rank[product.values - product.values[0]] = np.arange(count + 1)
 
     def above(number: int, sums: Array) -> Array:
-        """Whether a change has happened at these sums; channels that differ between pixels are not right."""
+        """Whether the result of each channel is above rank `number` at these sums. A channel whose results differ
+        between pixels is marked as not right."""
         product.shift(np.clip(sums, -FAR, FAR))
         product.run()
         right[(product.out != product.out[:1]).any(axis=0)] = False
@@ -140,6 +145,6 @@ def located(product: Product, edges: Array) -> tuple[Array, Array]:
         edges = edges + moved
     width = product.claimed[1] - product.claimed[0] + 1
     first, last = np.where(inside, edges, FAR).min(axis=0), np.where(inside, edges, -FAR).max(axis=0)
-    for part in range(0, 9):  # no result may be another as far away as sums are looked at
+    for part in range(0, 9):  # no other result may occur as far away as sums are compared
         right &= ~above(0, first - 1 - width * part // 8) & above(count - 1, last + width * part // 8)
     return edges, np.asarray(right & ~open & (np.diff(edges, axis=0) >= 0).all(axis=0))

@@ -1,10 +1,11 @@
-"""Products of floats, compared with a bound: for images of two random colours, each at a random strength per pixel, the
-claim's projections of the source's weights give all sums, computed here in float64.
+"""Check kernels that sum products of floats with constant weights, within a bound. The inputs are images that mix
+random colours, with a random strength for each pixel; the claimed projections of the source's weights on these colours
+give all sums, computed here in float64.
 
 Each of n additions rounds a partial sum, whose size is about the norm of the weights times the largest number of the
 image, or what is added first, if that is more. So a sum may be off by `SHARE` times the square root of n times that: 28
-standard deviations, and no bound for the worst case. What comes behind the sum is computed for it and both ends of what
-it may be: a result shall lie between, but for roundings of the same size of each step.
+standard deviations, which is no bound for the worst case. The formulas after the sum are evaluated for it and for both
+ends of its interval: a result must lie between these values, up to roundings of the same size in each step.
 """
 
 from __future__ import annotations
@@ -21,17 +22,18 @@ from relay.validation.report import Part
 from relay.validation.tail import NoTail
 
 SHARE = {2: 2.0**-8, 4: 2.0**-21, 8: 2.0**-50}
-"""By the bytes of a float: eight times its largest rounding."""
+"""Eight times the largest relative rounding error, by the size of the float in bytes."""
 FUNCTION = 2.0**-14
-"""What a function as exp may be off by, relative."""
+"""The relative tolerance for functions such as exp."""
 FUNCTIONS = frozenset({"exp", "log", "tanh", "sigmoid", "sqrt", "rsqrt"})
 RUNS = 24
 MOST_WORK = 1 << 29
-"""Products of all runs of a kernel together."""
+"""The largest number of multiplications for all runs of a kernel together."""
 
 
 def check(kernel: Kernel, part: Part, rng: np.random.Generator) -> None:
-    """Runs on images of two colours, told to the part. Raises NoTail where the kernel is no such product, Differs."""
+    """Run the kernel on images of random colours, and add the finding to `part`. Raises NoTail if the kernel is no
+    product of floats with constant weights, Differs if a result is out of its bound."""
     call, program = kernel.call, kernel.call.program
     head, *rows = program.rows
     if head.formula not in ("nn.conv2d", "nn.dense") or len(program.results) != 1:
@@ -89,7 +91,8 @@ def check(kernel: Kernel, part: Part, rng: np.random.Generator) -> None:
 
 
 def colors_of(known: Projected, inputs: int) -> Array:
-    """The colours of an image [colour, input], as the claim's definition says; none for kernels that are kept whole."""
+    """The random colours of an image, [colour, input], as the format of the claims defines them; no colours for
+    depthwise kernels, whose weights are claimed in full."""
     if known.depthwise:
         return np.zeros((0, inputs))
     return np.random.RandomState(0).uniform(-1, 1, (known.projections.shape[-1], inputs))

@@ -1,6 +1,7 @@
-"""The closed list of formulas, each written from its definition in numpy; a claim that names another is not checked.
+"""The closed list of formulas, each written in numpy from its definition; a claim that names another formula is not
+checked.
 
-A formula takes arrays and the parameters of its row, and returns arrays. Integers wrap in their dtype unless the
+A formula takes arrays and the parameters of its row, and returns arrays. Integers wrap in their type unless the
 definition says otherwise. Sources: gemmlowp's fixed-point definitions, TFLite's 8-bit quantization specification, and
 the definitions in docs/operators.md.
 """
@@ -20,7 +21,7 @@ HIGHEST = (1 << 31) - 1
 
 
 def wrapped(value: Array) -> Array:
-    """int64 modulo 2^32, as int32."""
+    """The int64 array modulo 2^32, as int32."""
     return value.astype(np.int64).astype(np.int32)
 
 
@@ -52,7 +53,7 @@ def fixed_point_multiply(p: Parameters, x: Array, multiplier: Array, shift: Arra
 
 
 def along(vector: Array, p: Parameters, rank: int) -> Array:
-    """A vector along the axis of the parameters, so that it broadcasts."""
+    """Reshape a vector so that it lies along the row's parameter `axis` and broadcasts along the others."""
     if vector.ndim != 1:
         return vector
     axis = int(p["axis"]) % rank
@@ -60,12 +61,12 @@ def along(vector: Array, p: Parameters, rank: int) -> Array:
 
 
 def reciprocal(p: Parameters, x: Array) -> tuple[Array, Array]:
-    """Mantissa and headroom of 1 / x: gemmlowp's three Newton-Raphson steps from 48/17 - 32/17 d."""
+    """Mantissa and headroom of 1 / x in fixed point: gemmlowp's three Newton-Raphson steps from 48/17 - 32/17 d."""
     wide = x.astype(np.int64)
     bits = np.frexp(wide.astype(np.float64))[1].astype(np.int64)
     headroom = 32 - bits
     fraction = (wide << headroom) - (1 << 31)
-    half = (fraction + HIGHEST + 1) >> 1  # (fraction + one + 1) / 2: both are not negative
+    half = (fraction + HIGHEST + 1) >> 1  # (fraction + one + 1) / 2: neither is negative
     estimate = 1515870810 + doubling_high(half, np.asarray(-1010580540))
     for _ in range(3):
         error = (1 << 29) - doubling_high(half, estimate)
@@ -74,12 +75,12 @@ def reciprocal(p: Parameters, x: Array) -> tuple[Array, Array]:
 
 
 class Undefined(Exception):
-    """A formula says nothing of these numbers, and why."""
+    """Raised, with the reason, where a formula has no defined result for its inputs."""
 
 
 def cast(p: Parameters, x: Array) -> Array:
-    """Integers wrap; floats to integers are cut towards zero, not-a-number is 0. Raises Undefined where a float is no
-    number of the type."""
+    """Cast: integers wrap; floats are truncated to integers, and not-a-number gives 0. Raises Undefined if a float is
+    out of the integer type's range."""
     to = np.dtype(p["dtype"])
     if x.dtype.kind == "f" and to.kind in "iu":
         info = np.iinfo(to)
@@ -91,7 +92,7 @@ def cast(p: Parameters, x: Array) -> Array:
 
 
 def rounded(p: Parameters, x: Array) -> Array:
-    """To the nearest integer, halves away from zero."""
+    """Round to the nearest integer, halves away from zero."""
     whole = np.trunc(x)
     return whole + np.where(np.abs(x - whole) >= 0.5, np.sign(x), np.zeros_like(x))
 
@@ -101,12 +102,13 @@ def clip(p: Parameters, x: Array) -> Array:
 
 
 def lookup(p: Parameters, codes: Array, table: Array) -> Array:
-    """table[code - lowest code]."""
+    """Look up quantized values in a table whose first element belongs to the type's smallest value."""
     return table[codes.astype(np.int64) - int(np.iinfo(codes.dtype).min)]
 
 
 def convolution(p: Parameters, data: Array, kernel: Array) -> Array:
-    """Sum of products; NHWC, kernel [output, row, column, input] of coefficients; `depthwise`: each channel alone."""
+    """Convolution of NHWC data with coefficients [output, row, column, input]; with the parameter `depthwise`, each
+    output channel reads one input channel."""
     (top, left, bottom, right), (sy, sx), (dy, dx) = p["padding"], p["strides"], p["dilation"]
     centred = np.pad(centred_data(p, data), ((0, 0), (top, bottom), (left, right), (0, 0)))
     _, kh, kw, _ = kernel.shape
@@ -127,12 +129,12 @@ def convolution(p: Parameters, data: Array, kernel: Array) -> Array:
 
 
 def centred_data(p: Parameters, data: Array) -> Array:
-    """Codes without their zero point, int64; floats as they are."""
+    """Quantized data minus their zero point as int64; floats unchanged."""
     return data if data.dtype.kind == "f" else data.astype(np.int64) - int(p.get("input_zero_point") or 0)
 
 
 def exact_dtype(kernel: Array, data: Array) -> np.dtype[Any]:
-    """A float dtype that holds every partial sum of products of codes exactly; for floats float64."""
+    """A type in which sums of products of these integers are exact (float32, float64 or int64); for floats float64."""
     if data.dtype.kind == "f":
         return np.dtype(np.float64)
     largest = int(np.abs(data).max(initial=0))
@@ -141,7 +143,7 @@ def exact_dtype(kernel: Array, data: Array) -> np.dtype[Any]:
 
 
 def dense(p: Parameters, data: Array, kernel: Array) -> Array:
-    """data @ transposed kernel [output, input] of coefficients."""
+    """data @ kernel.T, where the kernel is [output, input]."""
     centred = centred_data(p, data)
     exact = exact_dtype(kernel, centred)
     total = centred.astype(exact) @ kernel.reshape(kernel.shape[0], -1).astype(exact).T
@@ -149,7 +151,8 @@ def dense(p: Parameters, data: Array, kernel: Array) -> Array:
 
 
 def windows(p: Parameters, data: Array, outside: float) -> tuple[list[Array], Array]:
-    """Of pooling, NHWC: what lies under each cell of the window, and how many cells are inside, at each position."""
+    """The cells of pooling windows in NHWC data, `outside` where a cell lies in the padding: a list with one array for
+    each cell of the window; and the number of cells inside the data at each position."""
     (kh, kw), (sy, sx) = p["pool_size"], p.get("strides") or (1, 1)
     top, left, bottom, right = p.get("padding") or (0, 0, 0, 0)
     around = ((0, 0), (top, bottom), (left, right), (0, 0))
@@ -168,7 +171,7 @@ def windows(p: Parameters, data: Array, outside: float) -> tuple[list[Array], Ar
 
 
 def avg_pool(p: Parameters, data: Array) -> Array:
-    """The mean of the window, to the nearest integer, halves away from zero."""
+    """The mean of each window; for integers to the nearest integer, halves away from zero."""
     cells, count = windows(p, data, 0)
     total, count = sum(cells, np.zeros_like(cells[0])), np.maximum(count, 1)
     if data.dtype.kind == "f":
@@ -183,7 +186,7 @@ def max_pool(p: Parameters, data: Array) -> Array:
 
 
 def reduced(combine: np.ufunc) -> Formula:
-    """A reduction along axes."""
+    """A formula that reduces along the parameter's axes with `combine`."""
 
     def formula(p: Parameters, x: Array) -> Array:
         named = {axis % x.ndim for axis in p.get("axis") or range(x.ndim)}
@@ -214,7 +217,7 @@ def softmax(p: Parameters, x: Array) -> Array:
 
 
 def extreme(find: Callable[..., Array]) -> Formula:
-    """The index of the first extreme element along one axis."""
+    """A formula for the index of the first extreme element along one axis."""
 
     def formula(p: Parameters, x: Array) -> Array:
         (axis,) = p["axis"]
@@ -224,21 +227,22 @@ def extreme(find: Callable[..., Array]) -> Formula:
 
 
 def take(p: Parameters, x: Array, indices: Array) -> Array:
-    """Elements along an axis, of all in a row without one; indices out of range are clamped, or wrap."""
+    """Elements at `indices` along an axis, or of the flattened array without one; indices out of range are clamped, or
+    wrap."""
     rows = x.reshape(-1) if p.get("axis") is None else x
     mode = "wrap" if p["mode"] == "wrap" else "clip"
     return np.take(rows, indices.astype(np.int64), axis=int(p.get("axis") or 0), mode=mode)
 
 
 def resize(p: Parameters, x: Array) -> Array:
-    """NHWC; `linear` is TFLite's reference RESIZE_BILINEAR in float32 (codes: + 0.5, cut), `nearest_neighbor` its
-    RESIZE_NEAREST_NEIGHBOR."""
+    """Resize NHWC images: `linear` is TFLite's reference RESIZE_BILINEAR in float32 (for integers 0.5 is added and the
+    sum truncated), `nearest_neighbor` its RESIZE_NEAREST_NEIGHBOR."""
     if p["method"] == "linear" and x.dtype.kind == "i":
         return resize_codes(p, x)
     one, half = np.float32(1), np.float32(0.5)
 
     def place(size: int, out: int) -> tuple[Array, Array, Array]:
-        # of each position of the result: the elements below and above, and the share of that above
+        # for each output position: the indices of the elements below and above, and the weight of the one above
         cornered = bool(p.get("align_corners")) and out > 1
         scale = np.float32(size - 1) / np.float32(out - 1) if cornered else np.float32(size) / np.float32(out)
         at = np.arange(out, dtype=np.float32)
@@ -261,7 +265,7 @@ def resize(p: Parameters, x: Array) -> Array:
 
 
 def resize_codes(p: Parameters, x: Array) -> Array:
-    """`linear` of signed integers: TFLite's reference RESIZE_BILINEAR in 10-bit fixed point."""
+    """Linear resize of signed integers: TFLite's reference RESIZE_BILINEAR in 10-bit fixed point."""
 
     def place(size: int, out: int) -> tuple[Array, Array, Array]:
         cornered = bool(p.get("align_corners")) and out > 1
@@ -281,7 +285,7 @@ def resize_codes(p: Parameters, x: Array) -> Array:
 
 
 def plain(operation: Callable[..., Array]) -> Formula:
-    """An operation without parameters on arrays that broadcast, in their dtype."""
+    """A formula that applies a numpy operation without parameters to arrays that broadcast, in their type."""
 
     def formula(p: Parameters, *operands: Array) -> Array:
         return operation(*operands)
@@ -290,7 +294,7 @@ def plain(operation: Callable[..., Array]) -> Formula:
 
 
 def of_floats(operation: Callable[[Array], Array]) -> Formula:
-    """A function of one float, computed in float64."""
+    """A formula that applies a function of one float array in float64."""
 
     def formula(p: Parameters, x: Array) -> Array:
         return operation(x.astype(np.float64))
@@ -299,7 +303,7 @@ def of_floats(operation: Callable[[Array], Array]) -> Formula:
 
 
 def divide(p: Parameters, a: Array, b: Array) -> Array:
-    """Integers are cut towards zero; by 0 they are 0."""
+    """Division; integers are truncated towards zero, and division by 0 gives 0."""
     if a.dtype.kind == "f":
         return a / b
     return np.where(b == 0, 0, np.trunc(a.astype(np.float64) / np.where(b == 0, 1, b)))
@@ -327,14 +331,15 @@ def layer_norm(p: Parameters, x: Array, gamma: Array, beta: Array) -> Array:
 
 
 def matrices(p: Parameters, a: Array, b: Array) -> Array:
-    """a @ b of stacks of matrices, each transposed first if its parameter says so; zero points are subtracted."""
+    """a @ b for stacks of matrices, each transposed first if its parameter says so; zero points are subtracted from
+    integers."""
     a, b = centred_data(p, a), centred_data({"input_zero_point": p.get("kernel_zero_point")}, b)
     a, b = a.swapaxes(-1, -2) if p.get("transpose_a") else a, b.swapaxes(-1, -2) if p.get("transpose_b") else b
-    return a.astype(np.float64) @ b.astype(np.float64)  # exact for codes: sums stay below 2^53
+    return a.astype(np.float64) @ b.astype(np.float64)  # exact for quantized values: sums stay below 2^53
 
 
 def gather_nd(p: Parameters, x: Array, indices: Array) -> Array:
-    """x[indices[..., :]], indices clamped."""
+    """x[indices[..., :]], with indices clamped to the valid range."""
     axes = np.moveaxis(indices.astype(np.int64), -1, 0)
     return x[tuple(np.clip(each, 0, size - 1) for each, size in zip(axes, x.shape, strict=False))]
 
@@ -392,7 +397,7 @@ FORMULAS: Mapping[str, Formula] = {
     "concatenate": concatenate,
     "gather_nd": gather_nd,
 }
-"""By the name that claims use."""
+"""The formulas by the names that claims use."""
 
 POINTWISE = frozenset(
     {
@@ -402,11 +407,11 @@ POINTWISE = frozenset(
         "abs", "floor", "ceil", "sqrt", "rsqrt", "exp", "log", "tanh", "sigmoid",
     }
 )  # fmt: skip
-"""Formulas that compute each element from the elements at its place."""
+"""The formulas that compute each element only from the elements at the same position."""
 
 
 def call(formula: str, parameters: Parameters, operands: Sequence[Array]) -> tuple[Array, ...]:
-    """The results of a formula."""
+    """Evaluate a formula; return its results as a tuple."""
     with np.errstate(all="ignore"):
         found = FORMULAS[formula](parameters, *operands)
     return found if isinstance(found, tuple) else (found,)

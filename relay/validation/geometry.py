@@ -1,4 +1,4 @@
-"""Which pixels and cells of a product meet."""
+"""Which elements of the data each pixel of a convolution's or dense product's result reads."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from relay.validation.claims import Row
 
 @dataclass(frozen=True)
 class Geometry:
-    """`sources` [pixels of the result, cells of the kernel]: the data's pixel that they meet, or `padding`, the number
-    of the data's pixels; `inputs`: channels of the data; `extent`: rows and columns of the kernel."""
+    """The index pattern of a convolution or dense product. `sources` [pixels of the result, cells of the kernel] is the
+    data pixel that each cell reads, or `padding` (the number of data pixels) for none; `inputs` is the number of data
+    channels; `extent` the kernel's rows and columns."""
 
     inputs: int
     padding: int
@@ -25,17 +26,18 @@ class Geometry:
 
     @property
     def pixels(self) -> int:
-        """Of the result."""
+        """The number of pixels of the result."""
         return self.sources.shape[0]
 
     @property
     def cells(self) -> int:
-        """Of the kernel."""
+        """The number of cells (row and column positions) of the kernel."""
         return self.sources.shape[1]
 
     def coefficients(self, matrix: Array) -> Array:
-        """The coefficients [channel, cell, input] that the kernel holds [channel, all], 16-bit: those of the inputs of
-        the channel's group, changed where others are not 0, so that digests are others, too."""
+        """From coefficients [channel, cell, input] for all inputs, the kernel's own [channel, all] as 16-bit integers:
+        those of the inputs in the channel's group. They are altered if the others are not 0, so that digests do not
+        match."""
         if self.groups > 1:
             size, inputs = len(matrix) // self.groups, self.inputs // self.groups
             group = np.arange(len(matrix))[:, None] // size
@@ -45,8 +47,9 @@ class Geometry:
         return np.ascontiguousarray(matrix.reshape(len(matrix), -1), "<i2")
 
     def batches(self, inputs: int, rng: np.random.Generator) -> Iterator[tuple[Array, Array, Array]]:
-        """Pixels of the result with the cell and the channel that each reads, such that no two of a batch see each
-        other's data; together every cell that is ever inside of the data, with each of so many channels."""
+        """Yield triples of arrays: pixels of the result, and the cell and the input channel that is measured at each.
+        No two pixels of a triple read the same data. Together the triples cover every cell that ever lies inside the
+        data, with each of `inputs` channels."""
         for cell in range(self.cells):
             inside = np.flatnonzero(self.sources[:, cell] < self.padding)
             if not inside.size:
@@ -58,7 +61,8 @@ class Geometry:
                 yield free[: len(channels)], np.full(len(channels), cell), channels
 
     def apart(self, home: int, cell: int, rng: np.random.Generator) -> Array:
-        """Pixels of the result, `home` among them, whose data for a cell no other of them sees."""
+        """Choose pixels of the result, `home` among them, none of which reads data that another one reads, and at which
+        this cell lies inside the data."""
         chosen, taken = [home], set(self.sources[home].tolist()) - {self.padding}
         for pixel in rng.permutation(self.pixels)[:200]:
             mine = set(self.sources[pixel].tolist()) - {self.padding}
@@ -69,7 +73,7 @@ class Geometry:
 
 
 def geometry(head: Row, shape: tuple[int, ...], data: Array, kernel: tuple[int, ...]) -> Geometry:
-    """Of a convolution or product whose sums, data and kernel have these shapes."""
+    """The geometry of a convolution or dense product whose sums, data and kernel have these shapes."""
     if head.formula == "nn.dense":
         rows = int(np.prod(shape[:-1], dtype=np.int64))
         return Geometry(data.shape[-1], rows, (1, 1), np.arange(rows)[:, None], False, 1)

@@ -1,5 +1,6 @@
-"""The results of many sums: a table of the sums between the first and the last step of each channel; where that is too
-large, of buckets of which none has more than one step."""
+"""Fast evaluation of the results of many sums: by a table of all sums between the first and the last step of each
+channel (a step is a sum at which the result changes), or, where that is too large, by buckets of sums that contain at
+most one step each."""
 
 from __future__ import annotations
 
@@ -8,15 +9,16 @@ import numpy as np
 from relay.runtime.memory import Array
 
 MOST_SUMS = 1 << 25
-"""Between first and last steps, of all channels together."""
+"""The size limit of the table of sums, for all channels together."""
 MOST_BUCKETS = 1 << 22
-"""Of all channels together."""
+"""The limit for the number of buckets, for all channels together."""
 NEVER = np.int64(1) << 60
 
 
 class Lookup:
-    """`edges` [changes, channels]: the least sum of each change in (low, high], elsewhere what is never reached or
-    always is; `values` [changes + 1]: the result before the first change, between changes, and after the last."""
+    """The results by sum and channel. `edges` [changes, channels] are the least sums after each change; those outside
+    of (low, high] never matter. `values` [changes + 1] are the results before the first change, between changes, and
+    after the last."""
 
     def __init__(self, edges: Array, values: Array, low: Array, high: Array, dtype: np.dtype[np.generic]):
         self.first, self.bits = low.astype(np.int64), np.zeros(low.size, np.int64)
@@ -58,7 +60,7 @@ class Lookup:
             self.most = np.array([len(step) - 1 for step, _, _ in columns])
 
     def __call__(self, sums: Array, columns: slice | Array = slice(None)) -> Array:
-        """The results of sums [..., columns] in the range, of all channels or some."""
+        """The results of sums [..., columns], which must be in the range; `columns` selects channels."""
         if self.direct is not None:
             at = sums - self.first[columns]
             np.maximum(at, 0, out=at)
@@ -73,6 +75,6 @@ class Lookup:
 
 
 def direct(column: Array, first: int, last: int, values: Array) -> Array:
-    """The results of the sums from the one before `first` to `last`, between which the steps of a channel lie."""
+    """One channel's table: the results of the sums from `first - 1` to `last`."""
     ends = np.unique(np.concatenate([[first - 1, last + 1], column[(column >= first) & (column <= last)]]))
     return np.repeat(values[np.searchsorted(np.sort(column), ends[:-1], "right")], np.diff(ends))

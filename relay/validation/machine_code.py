@@ -1,8 +1,8 @@
-"""Kernels of an artifact, called one at a time.
+"""Call the kernels of a saved executable one at a time.
 
 Kernels are local functions with a calling convention of their own; only the entry point, which calls all of them, can
-be called from outside. So for each kernel the checker loads a copy of the code in which every other call of the entry
-point is a no-op: what runs is the file's own code, with the addresses that the entry point gives it.
+be called from outside. So for each kernel the checker loads a copy of the code in which every other call in the entry
+point is replaced by a no-op: what runs is the file's own code, with the addresses that the entry point passes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NO_CALLS = {
     "x86_64": {0xE8: b"\x0f\x1f\x44\x00\x00", 0xE9: b"\xc3\x90\x90\x90\x90"},
     "aarch64": {0x94000000: b"\x1f\x20\x03\xd5", 0x14000000: b"\xc0\x03\x5f\xd6"},
 }
-"""By machine and instruction: what takes the place of a call, and of one that is the last thing its function does."""
+"""By machine and opcode, the bytes that replace a call: a no-op, or a return for a tail call."""
 SECTION = struct.Struct("<IIQQQQIIQQ")
 SYMBOL = struct.Struct("<IBBHQQ")
 SYMBOLS, PROGRAM, FUNCTION = 2, 1, 2
@@ -38,11 +38,11 @@ memcmp.argtypes = (c_void_p, c_void_p, c_size_t)
 
 
 class Unknown(Exception):
-    """Code whose kernels this checker cannot call by themselves, and why."""
+    """Raised, with the reason, if this checker cannot call the kernels of a file."""
 
 
 def functions_of(code: bytes) -> dict[str, tuple[int, int]]:
-    """Address and size of every function that the symbol table of a shared object names."""
+    """By name, the address and size of every function in the symbol table of a shared object."""
     (table,), (size, count) = struct.unpack_from("<Q", code, 40), struct.unpack_from("<HH", code, 58)
     sections: list[tuple[int, ...]] = [SECTION.unpack_from(code, table + number * size) for number in range(count)]
     found: dict[str, tuple[int, int]] = {}
@@ -59,14 +59,15 @@ def functions_of(code: bytes) -> dict[str, tuple[int, int]]:
 
 
 def offsets(code: bytes) -> list[tuple[int, int, int]]:
-    """Address, offset in the file and size of what is loaded."""
+    """The address, file offset and size of every loaded segment."""
     (table,), (size, count) = struct.unpack_from("<Q", code, 32), struct.unpack_from("<HH", code, 54)
     rows = [struct.unpack_from("<IIQQQQ", code, table + number * size) for number in range(count)]
     return [(address, offset, length) for kind, _, offset, address, _, length in rows if kind == PROGRAM]
 
 
 def target_of(machine: str, code: bytes, at: int, start: int) -> tuple[int, bytes] | None:
-    """The address that an instruction at this offset in the file and this address calls, and what takes its place."""
+    """The address called by the instruction at this file offset and address, and the bytes that replace the call; None
+    if the instruction is no call."""
     if machine == "x86_64":
         (distance,) = struct.unpack_from("<i", code, at + 1)
         return (start + 5 + distance, NO_CALLS[machine][code[at]]) if code[at] in NO_CALLS[machine] else None
@@ -77,7 +78,8 @@ def target_of(machine: str, code: bytes, at: int, start: int) -> tuple[int, byte
 
 
 def calls_in(machine: str, code: bytes, names: Sequence[str], caller: str) -> list[tuple[int, str, bytes]]:
-    """Where the caller calls functions of these names: offset in the file, name, what takes the place of the call."""
+    """Find the calls of the functions `names` in the function `caller`: the file offset, the name, and the bytes that
+    replace the call."""
     try:
         functions, loaded = functions_of(code), offsets(code)
     except (struct.error, ValueError, IndexError, UnicodeDecodeError):
@@ -94,12 +96,12 @@ def calls_in(machine: str, code: bytes, names: Sequence[str], caller: str) -> li
 
 
 def same(first: Array, second: Array) -> bool:
-    """Whether two arrays of one size, which have no gaps, have the same bytes."""
+    """Whether two contiguous arrays of the same size have the same bytes."""
     return not memcmp(address(first), address(second), first.nbytes)
 
 
 class Machine:
-    """The memory of an artifact (inputs, outputs, constants, arena), and its kernels."""
+    """The memory of a saved executable (inputs, outputs, constants, arena) and its kernels."""
 
     def __init__(self, saved: Saved, claims: Claims, seconds: int):
         self.saved, self.claims, self.seconds = saved, claims, seconds
@@ -125,7 +127,7 @@ class Machine:
         self.entry = str(graph["entry"])
         names = [call.code for call in claims.calls]
         different = list(dict.fromkeys(names))
-        # LLVM may copy the calls of `main` to the entry point
+        # LLVM may inline `main`, with its calls, into the entry point
         found = [calls_in(self.name, saved.code, different, each) for each in (self.entry, "main")]
         self.sites = found[0] or found[1]
         if not claims.branches and [name for _, name, _ in self.sites] != names:
@@ -136,26 +138,27 @@ class Machine:
         self.libraries: list[Library] = []
 
     def restore(self) -> None:
-        """The constants as the file has them."""
-        assert self.saved.constants is not None  # files of one size have them
+        """Reset the constants to the file's."""
+        assert self.saved.constants is not None  # files compiled for one input size have constants
         self.constants[:] = self.saved.constants[: self.constants.size]
 
     def at(self, place: Place) -> Array:
-        """The bytes of a place."""
+        """The bytes at a place. Raises Unknown if it is outside of its memory."""
         base = self.arena if place.argument == ARENA else self.arguments[place.argument]
         if place.offset + place.bytes > base.size:
             raise Unknown("a tensor lies outside of its memory")
         return base[place.offset : place.offset + place.bytes]
 
     def constant(self, name: str) -> Array:
-        """A constant, where the code reads it; it may be written."""
+        """A writable view of a constant where the code reads it."""
         row = self.where[name]
         dtype = np.dtype(row["dtype"])
         size = int(np.prod(row["shape"], dtype=np.int64)) * dtype.itemsize
         return self.constants[row["offset"] : row["offset"] + size].view(dtype)
 
     def function(self, number: int | None) -> Callable[[], None]:
-        """The entry point in which only the call of this number is left; whole, if it is None."""
+        """A function that calls the entry point with only the call number `number` left in it; with all calls if it is
+        None."""
         code, kept = bytearray(self.saved.code), None if number is None else self.site(number)
         for at, _, instead in self.sites:
             if kept is not None and at != kept:
@@ -167,14 +170,14 @@ class Machine:
         native, pointer = library.function(self.entry), addressof(self.table)
 
         def run() -> None:
-            setitimer(ITIMER_REAL, self.seconds)  # its signal ends the process, whatever the code does
+            setitimer(ITIMER_REAL, self.seconds)  # the signal ends the process, whatever the code does
             native(pointer)
             setitimer(ITIMER_REAL, 0)
 
         return run
 
     def site(self, number: int) -> int:
-        """Where the code has a call. Raises Unknown where those of its function are not as many as claimed."""
+        """The file offset of a call. Raises Unknown if the code has not as many calls of this function as claimed."""
         names = [call.code for call in self.claims.calls]
         sites = [at for at, name, _ in self.sites if name == names[number]]
         if len(sites) != names.count(names[number]):
@@ -182,13 +185,13 @@ class Machine:
         return sites[names[:number].count(names[number])]
 
     def image(self, code: bytes, shared: SharedMemory) -> bytes | None:
-        """The program that the emulator runs; None for code that a loader must prepare."""
+        """The program for the emulator: this code with start code added; None for code that needs a dynamic loader."""
         return program(code, functions_of(code)[self.entry][0], shared)
 
     def emulated(self, emulator: str, shared: SharedMemory, code: bytes) -> Process:
-        """The entry point of this code in a process of another machine; there is one at a time."""
+        """A process that runs the entry point of this code under an emulator. It replaces the previous one."""
         image = self.image(code, shared)
-        assert image is not None  # that of the unchanged code is not
+        assert image is not None  # not None: this was checked for the unchanged code
         if self.process is not None:
             self.process.close()
         self.process = Process(emulator, image, shared, self.seconds)
@@ -196,7 +199,8 @@ class Machine:
 
 
 class Kernel:
-    """One call of a kernel: `operands` by the number of the argument and `results`, where the code reads and writes."""
+    """One call of a kernel, with its `operands` by argument number and its `results` in the memory that the code
+    uses."""
 
     def __init__(self, machine: Machine, call: Call):
         self.machine, self.call = machine, call
@@ -214,11 +218,11 @@ class Kernel:
         self.native = machine.function(call.number)
         self.runs = 0
         self.off = 0.0
-        """By how much floats, and codes that were computed with floats, were off at most."""
+        """The largest difference observed so far of a float, or of a quantized value that was computed with floats."""
         self.garbage = [result.reshape(-1).view(np.uint8) for result in self.results]
 
     def run(self) -> None:
-        """Run the code; its results held other bytes before."""
+        """Run the kernel. Its results are overwritten first, so that a missing write is noticed."""
         self.runs += 1
         for each in self.garbage:
             np.invert(each, out=each)

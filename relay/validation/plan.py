@@ -1,4 +1,4 @@
-"""The memory plan: every tensor that a kernel reads is what an earlier one wrote there, and nothing wrote over it."""
+"""Check the memory plan: whatever a kernel reads was written there by an earlier one and not overwritten since."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from relay.validation.claims import Call, Move, Place
 
 
 def contradictions(calls: Sequence[Call | Move], inputs: Sequence[Place], outputs: Sequence[Place]) -> list[str]:
-    """What is wrong with the places of a program's tensors; nothing, if each call reads only tensors that are whole,
-    and writes only where nothing lies that it or a later call reads."""
+    """Check the places of a program's tensors; return a sentence for each contradiction. Every call must read only
+    tensors that are complete, and must not write where something lies that it or a later call reads."""
     alive = list(inputs)
     found: list[str] = []
 
@@ -34,12 +34,12 @@ def contradictions(calls: Sequence[Call | Move], inputs: Sequence[Place], output
 
 
 def holds(whole: Place, part: Place) -> bool:
-    """Whether a tensor has all bytes of another place."""
+    """Whether `part` lies within the place `whole`."""
     first, last = whole.offset, whole.offset + whole.bytes
     return whole.argument == part.argument and first <= part.offset and part.offset + part.bytes <= last
 
 
 def named(place: Place) -> str:
-    """A place in words."""
+    """A description of a place for messages."""
     where = "the arena" if place.argument < 0 else f"argument {place.argument}"
     return f"{place.bytes} bytes at {place.offset} of {where}"

@@ -1,4 +1,5 @@
-"""Kernels that compute each element from the elements at its place: every code, or every pair of codes, is tried."""
+"""Check kernels that compute each element from the elements at the same position: every quantized value, or every pair
+of values, is tried."""
 
 from __future__ import annotations
 
@@ -12,13 +13,15 @@ from relay.validation.report import Part
 from relay.validation.tail import NoTail
 
 SMALL = 2.0**-8
-"""Floats may be off by `RELATIVE`, relative to them or to this share of the largest."""
+"""The relative tolerance `RELATIVE` is not applied to numbers smaller than this share of the largest one; for them it
+is relative to that bound."""
 MOST_ELEMENTS = 1 << 25
-"""Results of all runs on pairs together."""
+"""The largest number of results for all runs on pairs together."""
 
 
 def check(kernel: Kernel, part: Part) -> None:
-    """Every code at every element, or every pair of codes. Raises NoTail for other kernels, Differs."""
+    """Try every value at every element, or every pair of values, and add the finding to `part`. Raises NoTail if the
+    kernel is not pointwise on small integers, Differs if a result is wrong."""
     call, program = kernel.call, kernel.call.program
     if not program.rows or any(row.formula not in POINTWISE for row in program.rows):
         raise NoTail("is not pointwise")
@@ -85,12 +88,12 @@ def check(kernel: Kernel, part: Part) -> None:
 
 
 def row_vector(each: Array, shape: tuple[int, ...]) -> bool:
-    """Whether it is a vector along the last axis (and no table)."""
+    """Whether an array is a vector along the last axis of this shape."""
     return bool(shape) and each.ndim == 1 and each.shape[0] == shape[-1]
 
 
 def unary(kernel: Kernel, channels: int) -> list[Array]:
-    """Each result by code and channel."""
+    """The kernel's results for every value of its only operand and every channel, as the claim gives them."""
     program, (number,) = kernel.call.program, kernel.operands
     dtype = kernel.operands[number].dtype
     count = 256**dtype.itemsize
@@ -105,8 +108,8 @@ def unary(kernel: Kernel, channels: int) -> list[Array]:
 
 
 def expect(kernel: Kernel, expected: list[Array], when: str) -> None:
-    """Run, and raise Differs where results are others: floats by more than `RELATIVE`, codes that were computed with
-    floats by more than one."""
+    """Run the kernel, and raise Differs if a result is wrong: floats may be off by `RELATIVE`, integers computed with
+    floats by one."""
     kernel.run()
     for result, wanted in zip(kernel.results, expected, strict=True):
         same = (result == wanted) | ((result != result) & (wanted != wanted))
@@ -128,10 +131,10 @@ def expect(kernel: Kernel, expected: list[Array], when: str) -> None:
 
 
 def kind_of(kernel: Kernel, kind: str) -> str:
-    """The kind of a finding: floats that are not the same bits are only compared."""
+    """The kind of a finding: "compared" instead of `kind` if some results were not exact."""
     return "compared" if kernel.off else kind
 
 
 def bound_of(kernel: Kernel) -> str:
-    """In words, how far off results were."""
+    """A text for the finding that says how far results were off; empty if they were exact."""
     return f"; floats are off by {kernel.off:.1e} at most, relative or in codes" if kernel.off else ""

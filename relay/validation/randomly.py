@@ -1,4 +1,5 @@
-"""Kernels under random codes, against the whole formula; windows and reductions with a bound for one element."""
+"""Check kernels on random inputs against the whole formula; for pooling and reductions, with a bound for the effect of
+a single element."""
 
 from __future__ import annotations
 
@@ -15,31 +16,32 @@ from relay.validation.report import Part
 from relay.validation.tail import NoTail
 
 RUNS_PER_BIT = 45
-"""(1 - 1/64)^45 < 1/2: what differs for a 64th of all inputs is missed with a probability below 2^-bits."""
+"""Runs for each bit of certainty: as (1 - 1/64)^45 < 1/2, a difference that occurs for a 64th of all inputs is missed
+with a probability below 2^-bits."""
 FLOAT_RUNS = 64
 PRODUCT_RUNS = 8
-"""Of products, whose sums are tested otherwise."""
+"""The number of runs for products, whose sums are tested in other ways."""
 MOST_WORK = 1 << 27
-"""Elements, times rows, of all runs of a kernel together."""
+"""The largest number of computed elements (for products: multiplications) for all runs of a kernel together."""
 
 ANY = (-(1 << 31), 1 << 31)
 ANYTHING = frozenset({"cast", "reshape", "transpose", "strided_slice", "concatenate", "equal", "greater", "less"})
-"""Formulas of integers that have no range in which they are meant."""
+"""Formulas that accept integers of any value."""
 
 
 Known = dict[tuple[Place, int | None], Array]
-"""Tensors by their place and the number of the call that wrote it: places are used again."""
+"""Values of tensors by their place and the number of the call that wrote it, since places are reused."""
 
 
 class Sampler:
-    """Random values of the tensors that a call reads. Codes are drawn; what a kernel without weights computes from
-    them (the largest code, a sum) is computed by its formula, so that tensors of one run belong together."""
+    """Draws random values for the tensors that a call reads. Where an earlier call without weights computes one of them
+    (a maximum or a sum, for example), its formula is evaluated, so that the tensors of one run fit together."""
 
     def __init__(self, calls: Sequence[Call], rng: np.random.Generator):
         self.calls, self.rng = calls, rng
 
     def operands(self, call: Call, draw: Callable[[np.dtype, tuple[int, ...]], Array]) -> dict[int, Array]:
-        """Values by the number of the argument."""
+        """Random operands by argument number; `draw` returns random values of a type and shape."""
         return self._of(call, {}, draw)
 
     def _of(self, call: Call, known: Known, draw: Callable[..., Array]) -> dict[int, Array]:
@@ -57,11 +59,11 @@ class Sampler:
         return found
 
     def _writer(self, call: Call, place: Place) -> Call | None:
-        """The call that writes what a call reads there."""
+        """The call that last wrote this place before `call`; None if none did."""
         return next((each for each in reversed(self.calls[: call.number]) if place in each.results), None)
 
     def _compute(self, writer: Call, known: Known, draw: Callable[..., Array]) -> bool:
-        """Whether the results of a call are known now, by its formula."""
+        """Compute the results of a call by its formula and add them to `known`; returns whether that was possible."""
         if writer.why or writer.weights or writer.projected or not small(writer):
             return False
         values = writer.program.evaluate({**writer.constants, **self._of(writer, known, draw)})
@@ -71,21 +73,23 @@ class Sampler:
 
 
 def small(call: Call) -> bool:
-    """Whether a formula makes tensors smaller, or gives numbers of more than 8 bits, of which not all occur."""
+    """Whether all results of a call are smaller than its operands, or have elements of more than 8 bits, for which
+    arbitrary values would not be realistic."""
     most = max((call.program.arguments[n].size for n in call.operands), default=0)
     forms = [call.program.forms[number] for number in call.program.results]
     return all(form.size < most or form.dtype.itemsize > 1 for form in forms)
 
 
 def wide(call: Call) -> bool:
-    """Whether some tensors that a call reads depend on others."""
+    """Whether a call's operands have different shapes or elements of more than 8 bits, so that they may depend on each
+    other."""
     forms = [call.program.arguments[n] for n in call.operands]
     return len({form.shape for form in forms}) > 1 or any(form.dtype.itemsize > 1 for form in forms)
 
 
 def span_of(program: Program, number: int) -> tuple[int, int] | None:
-    """From where to where numbers of more than 16 bits may be drawn: next to the range of what they are indices of, and
-    `ANY` where they are only cast, moved or compared; None for others, and for codes."""
+    """The range from which 32-bit and wider integers may be drawn: for indices around the valid range, `ANY` if they
+    are only cast, moved or compared; None otherwise, and for narrower types and floats."""
     form, span, same = program.arguments[number], ANY, {number}
     if form.dtype.kind not in "iu" or form.dtype.itemsize < 4:
         return None
@@ -104,7 +108,8 @@ def span_of(program: Program, number: int) -> tuple[int, int] | None:
 def check(
     kernel: Kernel, part: Part, calls: Sequence[Call], weights: Mapping[int, Array], rng: np.random.Generator, bits: int
 ) -> None:
-    """Random codes; `weights` are those of products. Raises NoTail where numbers cannot be drawn, Differs."""
+    """Run the kernel on random operands and add the finding to `part`; `weights` are the constant weights of products.
+    Raises NoTail if operands cannot be drawn, Differs if a result is wrong."""
     call, program = kernel.call, kernel.call.program
     sampler = Sampler(calls, rng)
     sums = any(row.formula in ("nn.avg_pool2d", "sum") for row in program.rows)
@@ -112,7 +117,8 @@ def check(
     def evenly(dtype: np.dtype, shape: tuple[int, ...]) -> Array:
         if dtype.kind == "f":
             drawn = rng.standard_normal(shape) * 2.0 ** rng.integers(-4, 5)
-            return (np.abs(drawn) if sums else drawn).astype(dtype)  # a sum that cancels has no bound by its own size
+            # no error bound can be derived from a sum whose terms cancel
+            return (np.abs(drawn) if sums else drawn).astype(dtype)
         if dtype.itemsize > 2:
             raise NoTail("reads numbers whose range is not known")
         if dtype.kind == "b":
@@ -161,8 +167,8 @@ def check(
 
 
 def largest(kernel: Kernel, part: Part, rng: np.random.Generator, bits: int) -> None:
-    """Few elements above the lowest code: one that is left out, or too many, is soon the largest. Where that would take
-    more runs than there are elements, each alone."""
+    """Check a maximum: few elements are above the lowest value, so an element that is left out or added soon changes a
+    result. If that takes more runs than there are elements, each element is tried alone."""
     program, (number,) = kernel.call.program, kernel.operands
     data, row, out = kernel.operands[number], program.rows[0], kernel.results[0]
     window: list[int] = row.parameters.get("pool_size") or [data.size // max(out.size, 1)]
@@ -195,7 +201,8 @@ def largest(kernel: Kernel, part: Part, rng: np.random.Generator, bits: int) -> 
 
 
 def averages(kernel: Kernel, part: Part, runs: int) -> None:
-    """Every sum of a window, where windows do not overlap; the bound of the random runs."""
+    """Check a mean: report a bound for a wrong coefficient in the random runs; where windows do not overlap, try every
+    possible sum of a window."""
     program, (number,) = kernel.call.program, kernel.operands
     data, p, out = kernel.operands[number], program.rows[0].parameters, kernel.results[0]
     window: list[int] = p["pool_size"]

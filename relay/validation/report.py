@@ -1,4 +1,4 @@
-"""What was found of an artifact: what is proved, tested, compared, not checked, wrong."""
+"""The findings about a saved executable: what is proved, tested, compared, not checked, or wrong."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from html import escape
 from typing import Any
 
 KINDS = ("wrong", "not checked", "proved", "tested", "compared")
-"""`proved`: every case was tried, or a bound follows from numbers that were read; assumptions are named with it.
-`tested`: cases drawn at random, with the probability that a difference is missed. `compared`: floats, with a bound."""
+"""The kinds of findings. `proved`: every case was tried, or a bound follows from values that were read; its assumptions
+are stated. `tested`: random cases were tried; the probability that a difference is missed is stated. `compared`: floats
+agree within a stated bound."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One sentence about a kernel, or the whole."""
+    """One sentence of the report about a kernel, or about the whole executable."""
 
     kind: str
     text: str
@@ -23,7 +24,7 @@ class Finding:
 
 @dataclass
 class Part:
-    """A kernel, or the whole artifact: its name, its formula in words, and what was found."""
+    """A kernel, or the whole executable, with its formula in words and the findings about it."""
 
     name: str
     formula: str
@@ -31,9 +32,9 @@ class Part:
     runs: int = 0
     seconds: float = 0.0
     whole: bool = False
-    """Not one kernel, but all of them."""
+    """Whether the part is the whole executable and not one kernel."""
     complete: bool = False
-    """Every case of the kernel was tried."""
+    """Whether every case of the kernel was tried."""
 
     def say(self, kind: str, text: str) -> None:
         """Add a finding."""
@@ -41,12 +42,12 @@ class Part:
 
     @property
     def kinds(self) -> set[str]:
-        """The kinds of what was found."""
+        """The kinds of the findings."""
         return {finding.kind for finding in self.findings}
 
     @property
     def level(self) -> str:
-        """The kind of what is said of the kernel's results as a whole."""
+        """The kind that describes the kernel's results as a whole."""
         if "wrong" in self.kinds or self.kinds <= {"not checked"}:
             return "wrong" if "wrong" in self.kinds else "not checked"
         return "compared" if "compared" in self.kinds else "proved" if self.complete else "tested"
@@ -54,8 +55,8 @@ class Part:
 
 @dataclass
 class Report:
-    """The certificate: `ok` where nothing is wrong and every kernel was checked; `exit_status` 0 where nothing is
-    wrong (1: something is, 2: nothing could be checked)."""
+    """The certificate. `ok` if nothing is wrong and every kernel was checked; `exit_status` is 0 if nothing is wrong, 1
+    if something is, 2 if nothing could be checked."""
 
     where: str
     target: str
@@ -63,23 +64,23 @@ class Report:
 
     @property
     def wrong(self) -> list[str]:
-        """What is wrong, a line for each."""
+        """A line for each finding that something is wrong."""
         return [f"{p.name}: {f.text}" for p in self.parts for f in p.findings if f.kind == "wrong"]
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong, and no kernel is without a check."""
+        """Whether nothing is wrong and every kernel was checked."""
         return not self.wrong and all(part.kinds - {"not checked"} for part in self.parts)
 
     @property
     def exit_status(self) -> int:
-        """Of the command."""
+        """The exit status of the command: 0, 1 or 2."""
         checked = any(part.kinds & {"proved", "tested", "compared"} for part in self.parts)
         return 1 if self.wrong else 0 if checked else 2
 
     @property
     def summary(self) -> str:
-        """One line."""
+        """A summary in one line."""
         kernels = [part for part in self.parts if not part.whole]
         unchecked = sum(part.kinds <= {"not checked"} for part in kernels)
         counts = Counter(finding.kind for part in self.parts for finding in part.findings)
@@ -90,12 +91,12 @@ class Report:
 
     @property
     def levels(self) -> Counter[str]:
-        """How many kernels are proved, tested, compared, not checked, wrong."""
+        """The number of kernels for each level: proved, tested, compared, not checked, wrong."""
         return Counter(part.level for part in self.parts if not part.whole)
 
     @property
     def unchecked(self) -> Counter[str]:
-        """For how many kernels no statement is made, by the reason."""
+        """The number of kernels that were not checked, by reason."""
         parts = [part for part in self.parts if part.level == "not checked"]
         return Counter(part.findings[0].text for part in parts if part.findings)
 
@@ -115,12 +116,12 @@ class Report:
 
     @staticmethod
     def part_of(row: dict[str, Any]) -> Part:
-        """A part, from JSON."""
+        """Create a part from its JSON object."""
         findings = [Finding(**each) for each in row["findings"]]
         return Part(row["name"], row["formula"], findings, row["runs"], row["seconds"], row["whole"], row["complete"])
 
     def to_html(self) -> str:
-        """The report as a page that needs no other file."""
+        """The report as one HTML page without external files."""
         head = f"<title>Certificate of {escape(self.where)}</title>"
         verdict, kind = (
             ("Something is wrong", "wrong")
@@ -151,7 +152,7 @@ class Report:
 
 
 def row_of(part: Part) -> str:
-    """A row of the page: a part whose findings are short first, their kinds as marks."""
+    """The HTML row of a part: its name, its formulas, its findings in the order of `KINDS`, runs and seconds."""
     rank = {kind: number for number, kind in enumerate(KINDS)}
     found = "".join(
         f'<li><span class="mark {f.kind.split()[0]}">{f.kind}</span> {escape(f.text)}'

@@ -31,21 +31,22 @@ from relay.validation.contraction import Columns, Product
 from relay.validation.machine_code import same
 
 MOST_RESULTS = 1 << 33
-"""Of all random tests of sums of a kernel: where images are larger the bound is not reached, which is then told."""
+"""The largest number of results computed in all random tests of a kernel's sums. For larger images the bound is not
+reached, and the finding states the one that was."""
 MOST_RUNS = 20000
 MOST_TURNS = 16
-"""Amounts that are added to the sums of the same data."""
+"""How many different amounts may be added to the sums of the same data."""
 MANY_WINDOWS = 4096
-"""From so many on, products are computed at once."""
+"""With at least this many windows, products are computed in one matrix multiplication."""
 WIDEST = 255
-"""Codes that two colours are apart at most."""
+"""The largest distance of two colours, in quantization steps."""
 FAR = np.int64(1) << 40
 
 
 @dataclass
 class Region:
-    """Of each channel a range of sums from a step to another, [first, last), and the widest and narrowest gap of steps
-    in it; `spread` of the codes of the colours with which it needs the fewest trials."""
+    """For each channel, a range of sums between two steps, [first, last), and the widest and narrowest gap of steps in
+    it; `spread` is the distance of colours with which the channel needs the fewest trials."""
 
     first: Array
     last: Array
@@ -55,8 +56,8 @@ class Region:
 
 
 class Sums:
-    """The random tests of one kernel; `missed` [channels]: -log2 of the probability that a difference of one result was
-    missed."""
+    """The random tests of one kernel's sums. `missed` [channels] is -log2 of the probability that a difference of one
+    result was missed so far."""
 
     def __init__(self, product: Product):
         self.product, self.rng = product, product.rng
@@ -77,17 +78,18 @@ class Sums:
         )
         self.gaps = np.where(self.steps[1:] < FAR, self.steps[1:] - self.steps[:-1], 0)
         self.reach = np.minimum(self.ends_of_steps[0] - low, high + 1 - self.ends_of_steps[1])
-        """By how much a sum may be off on both sides of all steps and is in range."""
+        """By how much a sum may be beyond the first or last step and still be in the range."""
         self.missed = np.zeros(self.channels)
         self.worst = 0
         self.columns: Columns = slice(None)
-        """Channels that are compared."""
+        """The channels whose results are compared."""
         self.share = 0.5 if self.geometry.depthwise or self.geometry.inputs == 1 else 0.25
         self.extent = 1 if self.share == 0.5 else 2
-        """A difference is missed with a probability below 1 - share * p(extent * spread)."""
+        """A difference is missed with a probability below 1 - share * p(extent * spread); see the module's description
+        of p."""
 
     def check(self) -> None:
-        """Trials until the bound is reached, or there were too many; told to the part."""
+        """Run trials until the bound is reached or there were too many, and add the finding to `part`."""
         product, start, g = self.product, self.kernel.runs, self.geometry
         if self.tested.any():
             product.quiet()
@@ -103,7 +105,7 @@ class Sums:
         self.tell(self.kernel.runs - start)
 
     def tell(self, runs: int) -> None:
-        """What was reached."""
+        """Add the finding: the number of runs, and the bound that was reached."""
         weak = self.tested & (self.missed < self.wanted)
         text = (
             f"sums: {runs} runs with random codes; a wrong coefficient of any result, border and padding too, is "
@@ -116,8 +118,8 @@ class Sums:
         self.product.part.say("tested", text)
 
     def until(self, trial: Callable[[], None], start: int) -> None:
-        """Trials of a kind until each channel has the bits that are wanted; those that have them are not compared. A
-        channel that would need too many runs does not ask for more."""
+        """Run trials of one kind until each channel has the required certainty; channels that have it are no longer
+        compared, and channels that would need too many runs do not prolong the loop."""
         share = self.chance if trial == self.dithered else np.ones(self.channels)
         possible = self.tested & (self.wanted <= -np.log2(1 - self.share * share) * self.limit)
         while self.kernel.runs - start < self.limit:
@@ -147,7 +149,7 @@ class Sums:
         self.missed += -np.log2(1 - (255 / 256 if colors == 1 else 255 / 512))
 
     def apart(self) -> None:
-        """Half of the channels at the zero point."""
+        """A trial of a depthwise product: half of the channels are at the zero point, the others random."""
         product, inputs = self.product, self.geometry.inputs
         quiet = self.rng.integers(0, 2, inputs) > 0
         product.flat[:] = self.codes(product.flat.shape)
@@ -184,7 +186,8 @@ class Sums:
         self.missed += -np.log2(1 - self.share * (1 - (1 - seen) ** turns))
 
     def two_colors(self, spread: Array) -> Array:
-        """Codes of two colours, so far apart for each input, with the zero point between them; and the zero point."""
+        """The quantized values of two random colours and of the zero point, [3, inputs]: for each input, `spread` lies
+        between the two, and the zero point is not outside of them."""
         g, product = self.geometry, self.product
         one = np.clip(
             product.zero - self.rng.integers(0, spread + 1), np.full(g.inputs, product.least), product.most - spread
@@ -195,8 +198,9 @@ class Sums:
         return np.stack([np.where(swapped, other, one), np.where(swapped, one, other), zero])
 
     def amounts(self, values: Array, spread: Array, extent: Array) -> tuple[Array, Array, Array]:
-        """Of each channel the first amount and how many there are; the probability that a sum that is off by `extent`
-        or more shows. It is that of all colours that could have been drawn with these for the other channels."""
+        """For each channel, the first and the number of the amounts that may be added to its sums, and the probability
+        that a sum that is off by at least `extent` is noticed. The probability holds for all colours that could have
+        been drawn for the other channels."""
         region = self.region
         low, high, slack = self.ends(values, spread)
         room = region.last - region.first - region.widest - (high - low)
@@ -214,7 +218,7 @@ class Sums:
     # Parts of trials
 
     def codes(self, shape: tuple[int, ...]) -> Array:
-        """Codes, each as likely."""
+        """Uniformly random quantized values."""
         count = int(np.prod(shape, dtype=np.int64))
         return np.frombuffer(self.rng.bytes(count), self.product.flat.dtype).reshape(shape)
 
@@ -222,12 +226,13 @@ class Sums:
         return values.astype(np.float64) - self.product.zero
 
     def a_step(self) -> Array:
-        """Of each channel a sum where the result changes, each as likely; 0 for channels without one."""
+        """For each channel a random sum at which the result changes; 0 for channels without one."""
         which = (self.rng.random(self.channels) * self.count).astype(np.int64)
         return np.where(self.count > 0, self.steps[which, np.arange(self.channels)], 0)
 
     def patterns(self, states: Array) -> tuple[Array, Array]:
-        """Windows whose cells have other states, and which of them each pixel has."""
+        """The distinct patterns of states that the cells of windows have, and the index of the pattern of each
+        pixel."""
         g = self.geometry
         seen = states.astype(np.uint8)[g.sources]
         if g.cells > 39:
@@ -236,7 +241,8 @@ class Sums:
         return seen[at], pattern
 
     def sums(self, states: Array, values: Array) -> Array:
-        """Sums [windows, channels that are compared] of windows whose cells are in these states, of whole numbers."""
+        """The sums, [windows, compared channels], of windows whose cells have these states; `values` [states, inputs]
+        are whole numbers."""
         g, rows = self.geometry, self.product.matrix[self.columns]
         if not g.depthwise and states.shape[0] > MANY_WINDOWS:
             windows = values.astype(np.float32)[states].reshape(states.shape[0], -1)
@@ -248,14 +254,15 @@ class Sums:
         return total.astype(np.int64)  # whole numbers below 2^53
 
     def cell(self, cell: int, values: Array, columns: Columns) -> Array:
-        """What a cell adds to sums, by its state [states, channels]."""
+        """The contribution of one cell to the sums, [states, channels]."""
         rows = self.product.matrix[columns]
         if self.geometry.depthwise:
             return np.repeat(values, self.channels // self.geometry.inputs, axis=1)[:, columns] * rows[:, cell, 0]
         return values @ rows[:, cell].T.astype(np.float64)
 
     def run(self, sums: Array, amount: Array, pattern: Array) -> None:
-        """One run with an amount added to the sums; results of sums that are out of range are not looked at."""
+        """Run the kernel with an amount added to the sums, and compare the results of all sums that are in the range.
+        Raises Differs."""
         product, columns = self.product, self.columns
         amount = np.where(self.tested, amount, 0)
         product.shift(amount)
@@ -270,28 +277,29 @@ class Sums:
             allowed = (moved >= low) & (moved <= high) & self.tested[columns]
             product.differs(found, expected, "for random codes", allowed[pattern], columns)
 
-    # Dither
+    # Dithered trials
 
     def ends(self, values: Array, spread: Array) -> tuple[Array, Array, Array]:
-        """The least and largest sum of any window with these colours, padding too; by how much a window's sums can
-        reach further if the colours of one channel change places."""
+        """The least and the largest sum that any window can have with these colours, including padding; and by how much
+        a window's sums can reach further if the two colours of one channel are swapped."""
         g, rows = self.geometry, self.product.matrix
         parts = np.stack([self.cell(cell, values, slice(None)) for cell in range(g.cells)])
         low, high = parts.min(axis=1).sum(axis=0).astype(np.int64), parts.max(axis=1).sum(axis=0).astype(np.int64)
         if g.depthwise or g.inputs == 1:
             return low, high, np.zeros_like(low)
         widths = np.abs(rows).sum(axis=1)
-        most = widths.sum(axis=1) * int(spread[0]) - (high - low)  # of any colours that are so far apart
+        most = widths.sum(axis=1) * int(spread[0]) - (high - low)  # for any colours with this distance
         return low, high, np.minimum(2 * widths.max(axis=1) * int(spread[0]), most)
 
     def regions(self) -> Region:
-        """The region of each channel, so that few trials are needed; `chance` that a difference shows then, about."""
+        """The region for each channel that needs the fewest trials; sets `chance`, the approximate probability that a
+        difference shows in one."""
         found = [self.region_of(channel) for channel in range(self.channels)]
         self.chance = np.minimum([chance for chance, _ in found], 1.0)
         return Region(*(np.array(column, np.int64) for column in zip(*(row for _, row in found), strict=True)))
 
     def region_of(self, channel: int) -> tuple[float, tuple[int, ...]]:
-        """The chance, and the numbers of `Region`; the best of some."""
+        """The best of some regions of a channel: its approximate chance, and the fields of `Region`."""
         steps = self.steps[: int(self.count[channel]), channel]
         if not steps.size:
             return 0.0, (0, 0, 0, 0, 1)

@@ -1,4 +1,5 @@
-"""What a kernel does with its sums: a function of the sum, of the channel, and perhaps of one more tensor of codes."""
+"""What a kernel computes from its sums: a function of the sum, the channel, and perhaps one more tensor of quantized
+values."""
 
 from __future__ import annotations
 
@@ -16,15 +17,17 @@ PRODUCTS = ("nn.conv2d", "nn.dense")
 
 
 class NoTail(Exception):
-    """A program that is no product, window or sum with a function of the sum behind it, and why."""
+    """Raised, with the reason, if a program is not of the form that a check needs."""
 
 
 class Tail:
-    """The rows beside the product `head`. `first(s)` is the code that a sum becomes, [..., channels]; `table` the
-    result by this code and that of the other tensor, counted from the lowest; None where `first` is the result.
+    """The formulas after the product `head` of a program. `first(s)` is the 8-bit value that a sum is rescaled to,
+    [..., channels]; `table` is the result for this value and the other tensor's, both counted from the type's lowest
+    value; None where `first` is the result.
 
-    Where several tensors are read beside the data, or the result is a float, `values` [256] are the results of the
-    codes with each other tensor `held` at one code; they rise, so that each tells its code."""
+    Where several other tensors are read, or the result has more than 8 bits, `values` [256] are the results for all
+    8-bit values with each other tensor `held` at one value; they rise, so that each result identifies its 8-bit value.
+    """
 
     def __init__(self, call: Call):
         self.call, self.program = call, call.program
@@ -84,7 +87,8 @@ class Tail:
             self.hold(forms)
 
     def hold(self, forms: Mapping[int, np.dtype[Any]]) -> None:
-        """Find the codes of the other tensors with which results tell the codes of sums. Raises NoTail."""
+        """Find values of the other tensors for which results strictly rise with the rescaled sum. Raises NoTail if
+        there are none."""
         for end in ("max", "min"):
             self.held = {n: np.full((1, 1), getattr(np.iinfo(dtype), end), dtype) for n, dtype in forms.items()}
             values = self.of_codes(self.held)[:, 0]
@@ -94,7 +98,7 @@ class Tail:
         raise NoTail("has results that do not tell its codes")
 
     def of_codes(self, given: Mapping[int, Array]) -> Array:
-        """The results of each code [256, ...] and other tensors."""
+        """The results for each rescaled value, [256, ...], with the other tensors `given`."""
         column = self.codes.astype(self.dtype)[:, None]
         return self.program.evaluate({**self.call.constants, self.cut: column, **given}, self.rest)[self.result]
 
@@ -104,13 +108,14 @@ class Tail:
         return self.program.forms[self.sum].shape[-1]
 
     def first(self, sums: Array) -> Array:
-        """The codes that sums become, int64."""
+        """The 8-bit values that sums are rescaled to, as int64."""
         given: Mapping[int, Array] = {**self.call.constants, self.sum: sums.astype(np.int64).astype(np.int32)}
         return self.program.evaluate(given, self.first_rows)[self.cut].astype(np.int64)
 
     @cached_property
     def table(self) -> Array | None:
-        """The result of each code [256] and code of the other tensor [256 or 1]; None where the code is the result."""
+        """The results for each rescaled value [256] and value of the other tensor [256 or 1]; None where the rescaled
+        value is the result."""
         if self.cut == self.result or self.values is not None:
             return None
         given = dict[int, Array]()
@@ -120,8 +125,8 @@ class Tail:
         return self.of_codes(given)
 
     def steps(self, low: Array, high: Array) -> Array:
-        """[256, channels]: for each code the least sum in [low, high] that becomes this code or a larger one, or
-        `high + 1`. Raises NoTail where codes do not rise with sums."""
+        """Shape [256, channels]: for each 8-bit value the least sum in [low, high] that is rescaled to it or to a
+        larger one, `high + 1` if there is none. Raises NoTail if rescaled values fall as sums rise."""
         low, high = low.astype(np.int64), high.astype(np.int64)
         below = np.broadcast_to(low - 1, (256, self.channels)).copy()
         above = np.broadcast_to(high + 1, (256, self.channels)).copy()

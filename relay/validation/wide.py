@@ -1,11 +1,12 @@
-"""Products whose results have more than 8 bits, or are floats: a result tells its sum up to a few neighbours.
+"""Check products of quantized values whose results have more than 8 bits, or are floats: a result determines its sum up
+to a few neighbours.
 
-Weights are read back from single codes and compared with digests of the source's. Then the whole kernel is compared
-with its formula on codes that are drawn evenly from [zero point - a, zero point + a]. If a coefficient of a result is
-wrong, the code's sum is off by D, an affine function of a code: of 2 a + 1 values, each as likely, at most 2 t - 1 give
-a D between -t and t. A larger one shows where the claim has other results for the sums t above and t below; this is
-looked at for each result. So a run misses it with a probability of at most 1 - (share of such results) + (2 t - 1) /
-(2 a + 1). Assumptions: sums are affine in the codes, and results do not fall as sums rise.
+Weights are read back from runs with single values, and compared with digests of the source's. Then the whole kernel is
+compared with its formula on data drawn uniformly from [zero point - a, zero point + a]. If a coefficient of a result is
+wrong, the code's sum is off by D, an affine function of a datum: of its 2 a + 1 equally likely values, at most 2 t - 1
+give a D between -t and t. A larger D shows where the claim has other results for the sums t above and t below; this is
+determined for each result. So a run misses the error with a probability of at most 1 - (share of such results) + (2 t -
+1) / (2 a + 1). Assumptions: sums are affine in the data, and results do not fall as sums rise.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from relay.validation.tail import NoTail
 MOST_RUNS = 4000
 MOST_RESULTS = 1 << 28
 MOST_ENDS = 64
-"""Channels for which data are set so that their sum is the least and the largest."""
+"""For how many channels data are chosen such that the sum is the least or the largest."""
 MARGIN = 0.05
-"""By which a measured share is taken to be too large."""
+"""The amount subtracted from a measured share, as it may be too large."""
 
 
 class Wide:
-    """The checks of one kernel."""
+    """The checks of one kernel with wide or float results."""
 
     def __init__(self, kernel: Kernel, part: Part, rng: np.random.Generator, bits: int = BITS):
         self.kernel, self.part, self.rng, self.bits = kernel, part, rng, bits
@@ -57,13 +58,13 @@ class Wide:
         self.out = kernel.results[0].reshape(-1, self.channels)
         for number, operand in kernel.operands.items():
             if number != self.number:
-                operand[...] = operand.dtype.type(operand.dtype.kind == "f")  # scales are 1, what is added is 0
+                operand[...] = operand.dtype.type(operand.dtype.kind == "f")  # scales are 1, added tensors 0
         self.given = {
             number: np.asarray(kernel.operands[number]) for number in kernel.operands if number != self.number
         }
 
     def after(self, sums: Array) -> Array:
-        """The results of sums [rows, channels]."""
+        """The claimed results of sums [rows, channels]."""
         rank = len(self.form.shape)
         wide = sums.reshape(*[1] * (rank - 2), -1, self.channels).astype(self.form.dtype)
         ones = {n: np.full([1] * rank, int(x.dtype.kind == "f"), x.dtype) for n, x in self.given.items()}
@@ -75,7 +76,8 @@ class Wide:
         return np.broadcast_to(found, wide.shape).reshape(sums.shape)
 
     def check(self) -> dict[int, Array]:
-        """Every check, told to the part; the weights as the claim's programs take them."""
+        """Run every check, add the findings to `part`, and return the weights in the form in which the claimed programs
+        take them."""
         self.read_weights()
         low, high = int(self.weights.low.min(initial=0)), int(self.weights.high.max(initial=0))
         info = np.iinfo(self.form.dtype)
@@ -87,14 +89,14 @@ class Wide:
         return {self.kernel_number: self.coefficients()}
 
     def coefficients(self) -> Array:
-        """The weights in the order that `formulas` takes."""
+        """The weights that were read back, in the shape that `formulas` takes."""
         if self.head.formula == "nn.dense":
             return self.matrix.reshape(self.channels, -1)
         return self.matrix.reshape(self.channels, *self.geometry.extent, -1)
 
     def read_weights(self) -> None:
-        """Each coefficient from the result of a single code that is not the zero point. Raises NoTail where results do
-        not tell it, and Differs."""
+        """Read back each coefficient from runs in which a single datum differs from the zero point, and compare
+        digests. Raises NoTail if results do not determine the coefficients, Differs if they are not the source's."""
         g = self.geometry
         inputs = 1 if g.depthwise else g.inputs
         self.matrix = np.zeros((self.channels, g.cells, inputs), np.int64)
@@ -135,14 +137,14 @@ class Wide:
         )
 
     def expected(self) -> tuple[Array, Array]:
-        """Sums and results of the data as they are."""
+        """The claimed sums and results of the current data."""
         call, program = self.kernel.call, self.kernel.call.program
         given = {**call.constants, **self.given, self.number: self.data, self.kernel_number: self.coefficients()}
         values = program.evaluate(given)
         return values[self.sum].reshape(-1, self.channels).astype(np.int64), values[self.result]
 
     def ends(self) -> None:
-        """The least and largest sum of channels, at the pixel that sees the most."""
+        """Run the least and the largest sum of some channels, at the pixel with the fewest padded cells."""
         g = self.geometry
         pixel = int(np.argmax((g.sources < g.padding).sum(axis=1)))
         inside = np.flatnonzero(g.sources[pixel] < g.padding)
@@ -160,12 +162,13 @@ class Wide:
         self.part.say(kind_of(self.kernel, "tested"), f"the least and the largest sum of {len(some)} channels")
 
     def draw(self, amplitude: int) -> None:
-        """Codes around the zero point, each as likely."""
+        """Set the data to uniformly random values around the zero point."""
         low, high = max(self.zero - amplitude, self.least), min(self.zero + amplitude, self.most)
         self.flat[:] = self.rng.integers(low, high + 1, self.flat.shape)
 
     def chance(self, sums: Array, codes: int) -> Array:
-        """Of each channel the probability that an error shows in a run with these sums, of so many codes."""
+        """For each channel, a lower bound of the probability that an error shows in a run with these sums, if the data
+        have this many different values."""
         best = np.zeros(self.channels)
         some = sums[:: max(len(sums) // 4096, 1)]
         results = self.after(some)
@@ -178,7 +181,7 @@ class Wide:
         return best
 
     def random(self) -> None:
-        """Runs on random codes until the bound is reached."""
+        """Run the kernel on random data until the bound is reached, and add the finding to `part`."""
         widest = max(self.most - self.zero, self.zero - self.least)
         amplitudes = [max(widest >> k, 1) for k in range(0, 14 if widest > 255 else 1, 2)]
         chances: list[Array] = []
@@ -215,7 +218,8 @@ class Wide:
 
 
 def between(table: Array, results: Array) -> tuple[Array, Array]:
-    """Where results [rows, channels] are in the rising columns of a table: the first place, and behind the last."""
+    """The ranges of rows in a rising table [rows, channels] that equal each result: the first row, and the one after
+    the last."""
     first, last = np.empty(results.shape, np.int64), np.empty(results.shape, np.int64)
     for channel, column in enumerate(table.T):
         first[:, channel] = np.searchsorted(column, results[:, channel], "left")
