@@ -66,8 +66,10 @@ class Bufferize(Pass):
 
 
 def check_signature(function: func.FuncOp) -> None:
-    """Raise Unsupported for an argument or result that is not a tensor: callers pass arrays."""
-    for what, types in (("takes", function.function_type.inputs), ("gives", function.function_type.outputs)):
+    """Raise Unsupported for a result that is not a tensor, and for such an argument of a public function, whose
+    callers pass arrays. A private function may take scalars."""
+    takes = function.function_type.inputs if function.sym_visibility is None else ()
+    for what, types in (("takes", takes), ("gives", function.function_type.outputs)):
         for type in types:
             if not is_tensor(type):
                 hint = f"make it a tensor<{type}>; tensor.extract reads it" if what == "takes" else ""
@@ -103,8 +105,7 @@ class FunctionBufferizer:
         first = block.first_op
         assert first is not None
         self.at = first
-        if function.sym_visibility is None:
-            check_signature(function)
+        check_signature(function)
         for constant in [
             op for op in function.walk() if isinstance(op, arith.ConstantOp) and is_tensor(op.result.type)
         ]:

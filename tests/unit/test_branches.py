@@ -11,6 +11,7 @@ import relay
 from relay.dialects.attributes import Array
 from relay.errors import Unsupported
 from relay.interpreters import run
+from relay.lowering.bufferize import Bufferize
 from relay.module import IRModule
 from relay.runtime import Executable, loaders
 from tests.unit.interpreting import as_text, load_text
@@ -203,3 +204,9 @@ def test_what_users_give_and_get_are_tensors():
     wrong = "function main: takes i1, which is no tensor; make it a tensor<i1>; tensor.extract reads it"
     with pytest.raises(Unsupported, match=wrong):
         relay.build(IRModule.parse(text))
+
+
+def test_private_functions_give_tensors():
+    text = "func.func private @f(%x: vector<4xf32>) -> vector<4xf32> { func.return %x : vector<4xf32> }"
+    with pytest.raises(Unsupported, match="function f: gives vector<4xf32>, which is no tensor"):
+        Bufferize()(IRModule.parse(text))

@@ -51,10 +51,10 @@ def known_truth(importer: TensorBuilder, value: SSAValue) -> bool | None:
 
 
 def branched(
-    importer: TensorBuilder, condition: SSAValue, branch: Callable[[int, Block], list[SSAValue]]
+    importer: TensorBuilder, condition: SSAValue, branch: Callable[[int, Block], list[SSAValue]], hint: str = ""
 ) -> list[SSAValue]:
     """An `scf.if` with both branches of a condition; `branch(0, block)` builds the one for true, `branch(1, block)` the
-    other, at the end of its block. Both must yield the same types."""
+    other, at the end of its block. Raises Unsupported, with the hint, if they do not yield the same types."""
     go = truth(importer, condition, importer.block)
     blocks, results = [Block(), Block()], list[list[SSAValue]]()
     for number, block in enumerate(blocks):
@@ -63,6 +63,6 @@ def branched(
     types = [[value.type for value in values] for values in results]
     if types[0] != types[1]:
         both = " and ".join(", ".join(map(str, each)) for each in types)
-        hint = "both must give the same types, as the condition is known at run time only"
-        raise importer.at.unsupported(f"its branches give {both}", hint)
+        why = "both must give the same types, because the condition is known at run time only"
+        raise importer.at.unsupported(f"its branches give {both}", f"{why}; {hint}" if hint else why)
     return list(importer.append(scf.IfOp(go, types[0], [blocks[0]], [blocks[1]])))

@@ -28,7 +28,8 @@ def conditional(importer: Importer, node: Node) -> list[SSAValue]:
         return importer.subgraph(node, graph, importer.block, [])
     names = ("then_branch", "else_branch")
     build = importer.subgraph
-    return branched(importer, node.input(0), lambda i, block: build(node, node.graph(names[i]), block, []))
+    hint = "if an input decides it, fix its value: frontend={'constants': {'NAME': value}}"
+    return branched(importer, node.input(0), lambda i, block: build(node, node.graph(names[i]), block, []), hint)
 
 
 @op("Loop")
