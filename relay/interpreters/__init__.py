@@ -1,5 +1,5 @@
-"""What every op means, in numpy: the oracle of the tests, and what constants fold with. May import `target`, `dialects`
-and what is below, but not `passes`.
+"""The meaning of every op as a numpy function: the reference of the tests, and the evaluator of constant folding. This
+package may import `target`, `dialects` and the packages below them, but not `passes`.
 
 `run` runs a module's function, `evaluate` one op. `register` gives the same functions to xDSL's own `Interpreter`.
 """
@@ -89,12 +89,14 @@ KINDS = {
     "Byoc": byoc.MEANINGS,
 }
 MEANINGS: dict[type[Operation], Meaning] = {op: meaning for rows in KINDS.values() for op, meaning in rows.items()}
-"""Every op that means a function of arrays."""
+"""The numpy function of every op type that has one."""
 
 
 def register(interpreter: Interpreter) -> None:
-    """Give xDSL's interpreter the meaning of relay, qnn, byoc and func ops, and of those of other packages."""
-    from relay.interpreters.registration import register_meanings  # here: it imports every dialect that xDSL interprets
+    """Register the numpy functions of relay, qnn, byoc and func ops, and of other packages' ops, in xDSL's
+    interpreter."""
+    # imported here, since it imports every dialect that xDSL interprets
+    from relay.interpreters.registration import register_meanings
 
     register_meanings(
         interpreter, {**KINDS, **{name: plug_in.part(name, "meanings") for name in plug_in.DIALECTS.names()}}
@@ -102,14 +104,14 @@ def register(interpreter: Interpreter) -> None:
 
 
 def has_meaning(op: Operation) -> bool:
-    """Whether `evaluate` knows the op."""
+    """Whether `evaluate` can compute the op."""
     return type(op) in MEANINGS or plug_in.row(op, "meanings") is not None
 
 
 def evaluate(op: Operation, operands: Sequence[Array]) -> tuple[Array, ...]:
-    """The results of one op for these operands, which are not checked; results may share memory with operands.
+    """Compute the results of one op. The operands are not checked; results may share memory with operands.
 
-    Raises Unsupported if the op is not one of relay, qnn, byoc or a dialect of another package that has its meaning.
+    Raises Unsupported if the op belongs to neither relay, qnn, byoc nor a plug-in dialect that defines its meaning.
     """
     with np.errstate(all="ignore"):
         return Machine({}, MEANINGS).op(op, operands)
@@ -118,9 +120,9 @@ def evaluate(op: Operation, operands: Sequence[Array]) -> tuple[Array, ...]:
 def compute(
     op_type: type[TensorOp], operands: Sequence[Array], properties: Mapping[str, Attribute | None] | None = None
 ) -> tuple[Array, ...]:
-    """The results of an op of this kind for these operands and properties, without a module.
+    """Compute the results of an op of type `op_type` with these operands and properties, without a module.
 
-    Raises InvalidArgument if the op's verifier refuses them.
+    Raises InvalidArgument if the op's verifier rejects them.
     """
     values = [ConstantOp.make([], {"value": elements(array)}) for array in operands]
     try:
@@ -133,12 +135,13 @@ def compute(
 def run(
     module: IRModule | ModuleOp, inputs: Sequence[Array] | Mapping[str, Array], function: str = "main"
 ) -> tuple[Array, ...]:
-    """The results of a function of the module for these inputs, in order or by argument name; fresh arrays.
+    """Run a function of the module on inputs (in order, or by argument name), and return its results as new arrays.
 
-    States that are not given start with their initial values, as `Executable.run` has them.
+    States that are not given start with their initial values, as in `Executable.run`.
 
-    Raises InvalidArgument if their number, a name, a dtype or a shape is wrong, or the function is not there;
-    Unsupported if it holds an op that has no meaning: all of relay, qnn, byoc and func have one.
+    Raises InvalidArgument if the number, a name, a type or a shape of the inputs is wrong, or there is no such
+    function; Unsupported if the function contains an op without meaning (all ops of relay, qnn, byoc and func have
+    one).
     """
     functions = (module if isinstance(module, IRModule) else IRModule(module)).functions
     machine = Machine(functions, MEANINGS)
@@ -150,7 +153,8 @@ def run(
 
 
 def argument_infos(function: FuncOp) -> list[TensorInfo]:
-    """What the arguments stand for; without a signature they are named as in the text, else `arg` and the position."""
+    """The signature of the function's arguments. Without a signature their names are those in the text, else `arg` and
+    the position."""
     infos, _ = signature.read(function)
     if signature.INPUTS in function.attributes:
         return infos
@@ -159,7 +163,7 @@ def argument_infos(function: FuncOp) -> list[TensorInfo]:
 
 
 def check_inputs(function: FuncOp, inputs: Sequence[Array] | Mapping[str, Array]) -> list[Array]:
-    """The inputs in the order of the arguments, each of its argument's dtype and shape."""
+    """Check inputs against the function's arguments, and return them in order. Raises InvalidArgument."""
     where = f"function {function.sym_name.data}"
     infos = argument_infos(function)
     names = [info.name for info in infos]

@@ -1,4 +1,5 @@
-"""Meaning of activations, normalization across channels, and losses; each step in the dtype of the data."""
+"""The numpy meaning of activations, normalization across channels, and losses. Every step is computed in the data's
+type."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ log = in_double(np.log)
 
 
 def number(attr: FloatAttr, x: Array) -> Array:
-    """A property's number in the dtype of the data."""
+    """The value of a float property in the type of `x`."""
     return to_numpy(attr).astype(x.dtype)
 
 
@@ -43,7 +44,7 @@ def prelu(op: relay.PreluOp, x: Array, alpha: Array) -> Array:
 
 
 def total(x: Array, axis: int) -> Array:
-    """The sum along an axis in order, as a reference kernel adds; the axis stays."""
+    """The sum along an axis, of size 1 in the result, added in the order of the elements as reference kernels do."""
     return np.cumsum(x, axis=axis, dtype=x.dtype).take([-1], axis)
 
 

@@ -1,4 +1,5 @@
-"""Fixed-point arithmetic of quantised networks, exact: numbers are held in int64, results are those of int32 or int16.
+"""Exact fixed-point arithmetic of quantized networks: values are held as int64, results are those of int32 or int16
+arithmetic.
 
 Source: gemmlowp's fixed-point definitions and TFLite's reference kernels, which the names follow.
 """
@@ -22,7 +23,7 @@ INT32_MAX: Final = (1 << 31) - 1
 
 
 def int64(x: npt.ArrayLike) -> Int64:
-    """The numbers as int64."""
+    """`x` as an int64 array."""
     return np.asarray(x, np.int64)
 
 
@@ -32,16 +33,16 @@ def wrap32(x: npt.ArrayLike) -> Int64:
 
 
 def round_away(x: Array) -> Array:
-    """Nearest integer, halves away from zero (C `round`); exact in the dtype of `x`, unlike `floor(x + 0.5)`."""
+    """The nearest integer, halves away from zero (C `round`); exact in the type of `x`, unlike `floor(x + 0.5)`."""
     whole = np.trunc(x)
     return whole + np.where(np.abs(x - whole) >= 0.5, np.sign(x), 0).astype(whole.dtype)
 
 
 def fused_multiply_add(a: Array, b: Array, c: Array) -> Array:
-    """`a * b + c` of float32, rounded once.
+    """`a * b + c` of float32 numbers with a single rounding.
 
-    float64 holds the product; the sum is rounded to odd there (Boldo and Melquiond, 2008), so that rounding it again
-    to float32 gives the nearest number to the exact one.
+    float64 holds the product; the sum is rounded to odd there (Boldo and Melquiond, 2008), so that rounding it again to
+    float32 gives the nearest number to the exact one.
     """
     product, addend = np.asarray(a, np.float64) * np.asarray(b, np.float64), np.asarray(c, np.float64)
     total = np.asarray(product + addend)
@@ -53,7 +54,7 @@ def fused_multiply_add(a: Array, b: Array, c: Array) -> Array:
 
 
 def truncating_divide(a: npt.ArrayLike, b: npt.ArrayLike) -> Int64:
-    """`a / b` towards zero, as C divides; b is not 0."""
+    """`a / b` truncated towards zero, as C divides; b is not 0."""
     numerator, denominator = int64(a), int64(b)
     quotient = np.abs(numerator) // np.abs(denominator)
     return np.where((numerator < 0) != (denominator < 0), -quotient, quotient)
@@ -61,15 +62,16 @@ def truncating_divide(a: npt.ArrayLike, b: npt.ArrayLike) -> Int64:
 
 @cache
 def code_range(dtype: Dtype) -> tuple[int, int]:
-    """Lowest and highest value of an integer dtype, those of `ml_dtypes` included."""
+    """The lowest and highest value of an integer type, including the types of `ml_dtypes`."""
     bits = int(dtype.name.removeprefix("u").removeprefix("int"))
     return (0, (1 << bits) - 1) if dtype.name[0] == "u" else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 
 
 def quantize_multiplier(real: float) -> tuple[int, int]:
-    """(multiplier, shift) with `real ~ multiplier * 2^(shift - 31)`: multiplier is 0 or in [2^30, 2^31).
+    """Return (multiplier, shift) with `real ~ multiplier * 2^(shift - 31)`; the multiplier is 0 or in [2^30, 2^31).
 
-    The multiplier is rounded with halves away from zero; below 2^-32 it is 0. Source: TFLite `QuantizeMultiplier`.
+    The multiplier is rounded with halves away from zero; for `real` below 2^-32 it is 0. Source: TFLite
+    `QuantizeMultiplier`.
     """
     if not (math.isfinite(real) and real >= 0):
         raise InvalidArgument(f"multiplier {real}", "is not a finite number of at least 0")
@@ -84,19 +86,20 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
 
 
 def quantize_multipliers(reals: Array) -> tuple[Array, Array]:
-    """`quantize_multiplier` of each number, as i32 vectors."""
+    """`quantize_multiplier` for each number; returns two int32 vectors."""
     pairs = [quantize_multiplier(float(real)) for real in reals]
     return np.array([m for m, _ in pairs], np.int32), np.array([s for _, s in pairs], np.int32)
 
 
 def rounding_doubling_high_multiply(a: npt.ArrayLike, b: npt.ArrayLike, bits: int = 32) -> Int64:
-    """`(a * b + 2^(bits-2)) >> (bits-1)`: halves up; lowest * lowest saturates. gemmlowp's SRDHM."""
+    """`(a * b + 2^(bits-2)) >> (bits-1)`, which rounds halves up; the product of two lowest values saturates. This is
+    gemmlowp's SaturatingRoundingDoublingHighMul."""
     product = int64(a) * int64(b)
     return np.minimum((product + (1 << (bits - 2))) >> (bits - 1), (1 << (bits - 1)) - 1)
 
 
 def rounding_right_shift(x: npt.ArrayLike, amount: npt.ArrayLike) -> Int64:
-    """`x / 2^amount`, halves away from zero; 0 <= amount <= 62. gemmlowp's RoundingDivideByPOT."""
+    """`x / 2^amount`, halves away from zero, for 0 <= amount <= 62. This is gemmlowp's RoundingDivideByPOT."""
     x, amount = int64(x), int64(amount)
     mask = (np.int64(1) << amount) - 1
     return (x >> amount) + ((x & mask) > (mask >> 1) + (x < 0))
@@ -105,7 +108,8 @@ def rounding_right_shift(x: npt.ArrayLike, amount: npt.ArrayLike) -> Int64:
 def multiply_by_quantized_multiplier(
     x: npt.ArrayLike, multiplier: npt.ArrayLike, shift: npt.ArrayLike, rounding: str = "tflite"
 ) -> Int64:
-    """`x * multiplier * 2^(shift - 31)` of int32, rounded as `ROUNDINGS` of `relay.fixed_point_multiply` says."""
+    """`x * multiplier * 2^(shift - 31)` of int32 values, rounded as `ROUNDINGS` of `relay.fixed_point_multiply`
+    defines."""
     x, multiplier, shift = int64(x), int64(multiplier), int64(shift)
     if rounding == "tflite":
         shifted = wrap32(x << np.maximum(shift, 0))
@@ -120,7 +124,8 @@ def multiply_by_quantized_multiplier(
 
 
 def multiply_by_quantized_multiplier_64(x: npt.ArrayLike, multiplier: npt.ArrayLike, shift: npt.ArrayLike) -> Int64:
-    """The same for int64 sums: the multiplier is cut to 16 bits (rounded, at most 0x7FFF), halves up once; it wraps.
+    """`x * multiplier * 2^(shift - 31)` of int64 sums. The multiplier is reduced to 16 bits (rounded, at most 0x7FFF),
+    the result rounded once with halves up; it wraps.
 
     Source: TFLite's `MultiplyByQuantizedMultiplier` of int64, used by 16-bit convolutions with int64 bias.
     """
@@ -130,13 +135,14 @@ def multiply_by_quantized_multiplier_64(x: npt.ArrayLike, multiplier: npt.ArrayL
 
 
 def leading_zeros32(x: npt.ArrayLike) -> Int64:
-    """Number of leading zero bits of positive int32 numbers; 0 for negative ones, 32 for 0."""
+    """The number of leading zero bits of positive int32 values; 0 for negative ones, 32 for 0."""
     _, exponent = np.frexp((int64(x) & 0xFFFFFFFF).astype(np.float64))
     return 32 - exponent.astype(np.int64)
 
 
 class FixedPoint:
-    """gemmlowp's fixed-point functions in 16 or 32 bits; with `integer_bits` i the scale is 2^(i - bits + 1)."""
+    """gemmlowp's fixed-point functions in 16 or 32 bits; a value with `integer_bits` i is an integer times 2^(i - bits
+    + 1)."""
 
     EXP_FACTORS: Final = (
         (-2, 1672461947),
@@ -155,7 +161,7 @@ class FixedPoint:
         self.high = (1 << (bits - 1)) - 1
 
     def constant(self, q31: int) -> int:
-        """A Q0.31 constant in this width."""
+        """A Q0.31 constant rounded to this object's width."""
         return q31 if self.bits == 32 else int(rounding_right_shift(q31, 32 - self.bits))
 
     def multiply(self, a: npt.ArrayLike, b: npt.ArrayLike) -> Int64:
@@ -166,8 +172,8 @@ class FixedPoint:
         return ((int64(x) + half) & ((1 << self.bits) - 1)) - half
 
     def rounding_right_shift(self, x: npt.ArrayLike, amount: int) -> Int64:
-        """gemmlowp's RoundingDivideByPOT, `0 <= amount <= 31`: a shift by the width or more, whose mask is then all
-        ones, gives 1, or -1 of negative numbers."""
+        """gemmlowp's RoundingDivideByPOT for `0 <= amount <= 31`. A shift by the width or more, where gemmlowp's mask
+        becomes all ones, gives 1, or -1 for negative values."""
         x, mask = int64(x), self.wrap((1 << amount) - 1)
         return (x >> amount) + ((x & mask) > (mask >> 1) + (x < 0))
 
@@ -175,7 +181,7 @@ class FixedPoint:
         return np.clip(int64(x) << amount, self.low, self.high)
 
     def exp_on_quarter(self, a: Int64) -> Int64:
-        """exp(a) for a in [-1/4, 0), Q0 to Q0: the Taylor polynomial of degree 4 about -1/8."""
+        """exp(a) for a in [-1/4, 0), argument and result in Q0: the Taylor polynomial of degree 4 about -1/8."""
         x = self.wrap(a + (1 << (self.bits - 4)))
         x2 = self.multiply(x, x)
         x3, x4 = self.multiply(x2, x), self.multiply(x2, x2)
@@ -201,7 +207,7 @@ class FixedPoint:
         return np.where(a == 0, self.high, result)
 
     def _newton_raphson(self, a: Int64) -> Int64:
-        """`2 / (1 + a)` in Q2 for a in [0, 1] in Q0: three steps from 48/17 - 32/17 x."""
+        """`2 / (1 + a)` in Q2 for a in [0, 1] in Q0: three Newton-Raphson steps from 48/17 - 32/17 x."""
         total = a + self.high
         half_denominator = truncating_divide(total + np.where(total >= 0, 1, -1), 2)
         x = self.wrap(self.constant(1515870810) + self.multiply(half_denominator, self.constant(-1010580540)))
@@ -225,7 +231,7 @@ class FixedPoint:
         return np.where(a == 0, 1 << (self.bits - 2), np.where(a > 0, positive, self.high - positive))
 
     def tanh(self, a: npt.ArrayLike, integer_bits: int) -> Int64:
-        """Hyperbolic tangent in Q0."""
+        """The hyperbolic tangent in Q0."""
         a = int64(a)
         positive = self.one_minus_over_one_plus(self.exp_on_negative_values(-np.abs(a), integer_bits + 1))
         return np.where(a == 0, 0, np.where(a < 0, -positive, positive))
@@ -236,8 +242,9 @@ FIXED16: Final = FixedPoint(16)
 
 
 def reciprocal(x: npt.ArrayLike) -> tuple[Int64, Int64]:
-    """(mantissa, headroom) of 1 / x for positive int32 x: headroom h = leading zeros of x, mantissa =
-    `one_over_one_plus(x * 2^h - 2^31)`, so that `1 / x ~ mantissa * 2^(h - 62)`. Source: TFLite `GetReciprocal`."""
+    """Return (mantissa, headroom) of 1 / x for positive int32 x: headroom h is the number of leading zeros of x,
+    mantissa is `one_over_one_plus(x * 2^h - 2^31)`, so that `1 / x ~ mantissa * 2^(h - 62)`. Source: TFLite
+    `GetReciprocal`."""
     x = int64(x)
     headroom = leading_zeros32(x)
     return FIXED32.one_over_one_plus(wrap32((x << headroom) - (1 << 31))), headroom

@@ -1,4 +1,4 @@
-"""Meaning of attention and rotary embeddings, each step in the dtype of the data."""
+"""The numpy meaning of attention and rotary embeddings. Every step is computed in the data's type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Meaning of the `byoc` ops that mark edges: they pass the value."""
+"""The numpy meaning of `byoc.compiler_begin` and `byoc.compiler_end`, which mark the boundaries of a region: they
+return their operand."""
 
 from __future__ import annotations
 

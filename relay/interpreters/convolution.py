@@ -1,4 +1,5 @@
-"""Meaning of the convolutions of one and three dimensions and of the transposed ones: one product for each tap."""
+"""The numpy meaning of one- and three-dimensional convolutions and of transposed ones: one matrix product for each
+position of the kernel."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from relay.interpreters.nn import centred, in_layout, matrix_product
 
 
 def channels_last(op: relay.ConvNd | relay.ConvTransposeNd, data: Array, kernel: Array) -> tuple[Array, Array]:
-    """The centred operands, as [n, spatial..., c] and [o, spatial..., i]."""
+    """Data and kernel minus their zero points, in the layouts [n, spatial..., c] and [o, spatial..., i]."""
     data, kernel = centred(data, number(op.input_zero_point)), centred(kernel, number(op.kernel_zero_point))
     last = Layout.parse(f"N{op.SPATIAL}C"), Layout.parse(f"O{op.SPATIAL}I")
     return in_layout(data, op.data_axes, last[0]), in_layout(kernel, op.kernel_axes, last[1])
@@ -25,13 +26,14 @@ def channels_last(op: relay.ConvNd | relay.ConvTransposeNd, data: Array, kernel:
 def reached(
     place: Sequence[int], counts: Sequence[int], strides: Sequence[int], dilation: Sequence[int]
 ) -> tuple[slice, ...]:
-    """What `counts` positions of a window meet through one cell of it."""
+    """Slices of the data that a window at each of `counts` positions reads through its cell `place`."""
     numbers = zip(place, counts, strides, dilation, strict=True)
     return (slice(None), *(slice(i * d, i * d + (n - 1) * s + 1, s) for i, n, s, d in numbers))
 
 
 def products(parts: Sequence[Array], matrices: Sequence[Array], out: Dtype) -> Array:
-    """The product of each group's data [..., c] and matrix [o, c], side by side."""
+    """Multiply each group's data [..., c] with the transpose of its matrix [o, c], and concatenate the groups'
+    results."""
     lines = [part.reshape(-1, part.shape[-1]) for part in parts]
     whole = np.concatenate([matrix_product(a, b, out) for a, b in zip(lines, matrices, strict=True)], axis=-1)
     return whole.reshape(*parts[0].shape[:-1], -1)
@@ -51,7 +53,8 @@ def conv(op: relay.ConvNd, data: Array, kernel: Array) -> Array:
 
 
 def conv_transpose(op: relay.ConvTransposeNd, data: Array, kernel: Array) -> Array:
-    """Each tap of the kernel adds to the positions that the data reaches through it; then the padding is cut off."""
+    """A transposed convolution: each position of the kernel adds products to the output positions that it reaches; then
+    the padding is cut off."""
     data, kernel = channels_last(op, data, kernel)
     groups, out, padding = op.groups.value.data, wider_dtype(dtype_of(op.out_dtype)), op.each_padding()
     spatial = [op.extent(n, k, axis) for axis, (n, k) in enumerate(sizes(data, kernel))]
@@ -67,7 +70,7 @@ def conv_transpose(op: relay.ConvTransposeNd, data: Array, kernel: Array) -> Arr
 
 
 def sizes(data: Array, kernel: Array) -> list[tuple[int, int]]:
-    """The sizes of data and kernel along each spatial axis."""
+    """Pairs of the data's and the kernel's size along each spatial axis."""
     return list(zip(data.shape[1:-1], kernel.shape[1:-1], strict=True))
 
 

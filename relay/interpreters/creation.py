@@ -1,4 +1,5 @@
-"""Meaning of what makes tensors of numbers and places."""
+"""The numpy meaning of ops that create tensors from properties or positions: constants, ranges, one-hot, cumulative
+sums, masks."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ def full_like(op: relay.FullLikeOp, x: Array, filler: Array) -> Array:
 
 
 def arange(op: relay.ArangeOp) -> Array:
-    """Computed as `start + i * step` in the result's type."""
+    """`start + i * step` for each index i, computed in the result's type."""
     start, step = to_numpy(op.start), to_numpy(op.step)
     (size,) = shape(op.result)
     return np.asarray(start + np.arange(size).astype(start.dtype) * step, start.dtype)
@@ -39,7 +40,7 @@ def one_hot(op: relay.OneHotOp, indices: Array, on: Array, off: Array) -> Array:
 
 
 def before(op: relay.CumulativeOp, results: Array, neutral: int) -> Array:
-    """The results, or if exclusive those of the element before."""
+    """The cumulative results; for an exclusive op each is replaced by the one before it, the first by `neutral`."""
     if not op.exclusive.value.data:
         return results
     moved = np.roll(results, 1, op.axis.value.data)
@@ -63,7 +64,8 @@ def sequence_mask(op: relay.SequenceMaskOp, x: Array, lengths: Array) -> Array:
 
 
 def diagonal_places(op: relay.MatrixSetDiagOp) -> tuple[Array, Array]:
-    """For each place of a matrix: whether it is on one of the diagonals, and its place in them, row after row."""
+    """For each position of a matrix: whether it is on one of the op's diagonals, and the flat index of its element in
+    the op's operand `diagonal`."""
     rows, columns = shape(op.input)[-2:]
     low, high = op.diagonals()
     longest = shape(op.diagonal)[-1]

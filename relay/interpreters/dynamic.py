@@ -1,4 +1,5 @@
-"""Meaning of ops some of whose properties are values: that of the ops which they then are."""
+"""The numpy meaning of ops that take some properties as operands: once the operands are known, that of the op with
+these properties."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Meaning of the elementwise ops. Integers wrap; f32 functions are correctly rounded (computed in f64)."""
+"""The numpy meaning of elementwise ops. Integers wrap; f32 functions are correctly rounded (computed in f64)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from relay.interpreters.meaning import Meaning, Meanings
 
 
 def ignoring_op(function: Callable[..., Array]) -> Meaning:
-    """The meaning of an op without properties."""
+    """The meaning of an op without properties: the function of its operands."""
 
     def meaning(op: Operation, *operands: Array) -> Array:
         return function(*operands)
@@ -24,7 +24,7 @@ def ignoring_op(function: Callable[..., Array]) -> Meaning:
 
 
 def in_double(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """The function computed in f64 and rounded to the operand's dtype."""
+    """A function that computes `function` in f64 and rounds the result to the operand's type."""
 
     def rounded(x: Array) -> Array:
         return function(x.astype(np.float64)).astype(x.dtype)
@@ -37,18 +37,18 @@ tanh = in_double(np.tanh)
 
 
 def sigmoid(x: Array) -> Array:
-    """`1 / (1 + exp(-x))`, every step in the dtype of x."""
+    """`1 / (1 + exp(-x))`, with every step in the type of x."""
     one = x.dtype.type(1)
     return one / (one + exp(-x))
 
 
 def rsqrt(x: Array) -> Array:
-    """`1 / sqrt(x)` in the dtype of x."""
+    """`1 / sqrt(x)` in the type of x."""
     return x.dtype.type(1) / np.sqrt(x)
 
 
 def divide(lhs: Array, rhs: Array) -> Array:
-    """Floats divide; integers truncate towards zero, by zero gives 0, the lowest by -1 wraps."""
+    """Divide; integers are truncated towards zero, division by zero gives 0, and the lowest value by -1 wraps."""
     if lhs.dtype.kind == "f":
         return lhs / rhs
     quotient = lhs // rhs
@@ -58,7 +58,7 @@ def divide(lhs: Array, rhs: Array) -> Array:
 
 
 def floor_divide(lhs: Array, rhs: Array) -> Array:
-    """`floor(lhs / rhs)`; an integer zero divisor gives 0."""
+    """`floor(lhs / rhs)`; division of integers by zero gives 0."""
     if lhs.dtype.kind == "f":
         return np.floor(lhs / rhs)
     return np.where(rhs == 0, np.zeros_like(rhs), lhs // rhs)
@@ -98,7 +98,7 @@ FUNCTIONS: dict[type[Operation], Callable[..., Array]] = {
     relay.FloorOp: np.floor,
     relay.CeilOp: np.ceil,
 }
-"""The ops that have no properties."""
+"""The functions of ops without properties."""
 
 MEANINGS: Meanings = {
     **{op: ignoring_op(function) for op, function in FUNCTIONS.items()},

@@ -1,4 +1,4 @@
-"""Meaning of the fixed-point ops and of table lookups."""
+"""The numpy meaning of fixed-point ops and table lookups."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def lookup(op: relay.LookupOp, codes: Array, table: Array) -> Array:
 
 
 def lookup_codes(table: Array, codes: Array) -> Array:
-    """`table[code - lowest code]`."""
+    """Look up quantized values in a table whose first element belongs to the type's lowest value."""
     return table[codes.astype(np.int64) - np.iinfo(codes.dtype).min]
 
 

@@ -1,4 +1,5 @@
-"""Meaning of functions and branches: blocks run op by op, and every value is dropped after its last use."""
+"""The interpreter of functions, branches and loops: blocks are run op by op, and every value is freed after its last
+use."""
 
 from __future__ import annotations
 
@@ -17,14 +18,15 @@ from relay.interpreters.meaning import Meanings, apply
 
 
 class Machine:
-    """Runs functions of one module. Nothing is kept between runs."""
+    """Runs functions of one module. It keeps no values between runs."""
 
     def __init__(self, functions: dict[str, func.FuncOp], meanings: Meanings):
         self.functions = functions
         self.meanings = meanings
 
     def body(self, name: str) -> Block:
-        """The one block of a function of the module."""
+        """The body of a function of the module. Raises InvalidArgument if there is no such function, Unsupported unless
+        it has exactly one block."""
         function = self.functions.get(name)
         if function is None:
             known = ", ".join(self.functions) or "none"
@@ -36,13 +38,14 @@ class Machine:
         return blocks[0]
 
     def call(self, name: str, arguments: Sequence[Array]) -> tuple[Array, ...]:
-        """The results of a function of the module."""
+        """Run a function of the module; return its results."""
         return self.block(self.body(name), arguments)
 
     def block(
         self, block: Block, arguments: Sequence[Array], outside: Mapping[SSAValue, Array] | None = None
     ) -> tuple[Array, ...]:
-        """The operands of the block's terminator; `outside` are values that it sees besides its own."""
+        """Run a block; return the operands of its terminator. `outside` holds the values that it uses from enclosing
+        blocks."""
         values: dict[SSAValue, Array] = {**(outside or {}), **dict(zip(block.args, arguments, strict=True))}
         dead = last_uses(block)
         for op in block.ops:
@@ -62,7 +65,8 @@ class Machine:
         raise Unsupported("block", "ends without func.return, scf.yield or byoc.yield")
 
     def loop(self, op: scf.WhileOp, arguments: Sequence[Array], outside: Mapping[SSAValue, Array]) -> tuple[Array, ...]:
-        """What the test gives on when it fails."""
+        """Run a `scf.while`; return its results, which are the values that the condition passes on when it becomes
+        false."""
         carried = tuple(arguments)
         while True:
             go, *carried = self.block(op.before_region.block, carried, outside)
@@ -71,7 +75,7 @@ class Machine:
             carried = self.block(op.after_region.block, carried, outside)
 
     def op(self, op: Operation, operands: Sequence[Array]) -> tuple[Array, ...]:
-        """The results of one op."""
+        """Compute the results of one op. Raises Unsupported if it has no meaning."""
         meaning = self.meanings.get(type(op))
         if meaning is not None:
             return apply(meaning, op, operands)
@@ -92,7 +96,8 @@ class Machine:
 
 
 def last_uses(block: Block) -> dict[Operation, list[SSAValue]]:
-    """For each op, the values of the block that nothing after it uses: operands used last, results never used."""
+    """For each op, the block's values that can be freed after it: operands used for the last time, and results that are
+    never used."""
     seen: set[SSAValue] = set()
     dead: dict[Operation, list[SSAValue]] = {}
     for op in reversed(block.ops):

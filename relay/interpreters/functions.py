@@ -1,4 +1,5 @@
-"""Meaning of the functions of one tensor, of comparisons, logic, bits, remainders and powers. Floats as C rounds."""
+"""The numpy meaning of functions of one tensor, comparisons, logic, bit operations, remainders and powers. Floats are
+rounded as in C."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from relay.interpreters.meaning import Meanings
 
 
 def of_numbers(function: Callable[[float], float]) -> Callable[[Array], Array]:
-    """A function of one number for every number of an array."""
+    """Turn a function of one number into a function that applies it to every element of an array."""
     each = np.frompyfunc(function, 1, 1)
 
     def every(x: Array) -> Array:
@@ -34,20 +35,20 @@ def trunc(x: Array) -> Array:
 
 
 def mod(lhs: Array, rhs: Array) -> Array:
-    """C's remainder, of the dividend's sign."""
+    """The remainder as in C, which has the dividend's sign; 0 for integers if the divisor is 0."""
     if lhs.dtype.kind == "f":
         return np.fmod(lhs, rhs)
     return np.where(rhs == 0, np.zeros_like(rhs), np.fmod(lhs, rhs))
 
 
 def floor_mod(lhs: Array, rhs: Array) -> Array:
-    """Python's remainder, of the divisor's sign."""
+    """The remainder as in Python, which has the divisor's sign."""
     rest = mod(lhs, rhs)
     return np.where((rest != 0) & ((rest < 0) != (rhs < 0)), rest + rhs, rest)
 
 
 def power(lhs: Array, rhs: Array) -> Array:
-    """Floats in f64; integers wrap, negative exponents give 0."""
+    """Powers: floats are computed in f64; integers wrap, and negative exponents give 0."""
     if lhs.dtype.kind == "f":
         return np.power(lhs.astype(np.float64), rhs.astype(np.float64)).astype(lhs.dtype)
     raised = np.power(lhs, np.maximum(rhs, np.zeros_like(rhs)))
@@ -112,7 +113,7 @@ FUNCTIONS: dict[type[Operation], Callable[..., Array]] = {
     relay.FloorModOp: floor_mod,
     relay.PowerOp: power,
 }
-"""The ops that have no properties."""
+"""The functions of ops without properties."""
 
 MEANINGS: Meanings = {
     **{op: ignoring_op(function) for op, function in FUNCTIONS.items()},

@@ -1,4 +1,4 @@
-"""Meaning of the image ops. Source: TFLite's reference RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR."""
+"""The numpy meaning of image ops. Source: TFLite's reference RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from relay.interpreters.nn import in_its_layout
 from relay.interpreters.resizing import resize, rule_of
 
 ONE = 1 << 10
-"""1 in the 10-bit fixed point of integer bilinear resizing."""
+"""The value 1 in the 10-bit fixed-point format of integer bilinear resizing."""
 
 
 def nearest_indices(size: int, source: int, align_corners: bool, half_pixel_centers: bool) -> Int64:
-    """For each output position, the input position it copies; float32, as the reference computes it."""
+    """For each output position along an axis, the index of the input element that it copies; computed in float32 as in
+    TFLite's reference kernel."""
     single = np.float32
     scale = single(source - 1) / single(size - 1) if align_corners and size > 1 else single(source) / single(size)
     position = (np.arange(size).astype(single) + single(0.5 if half_pixel_centers else 0)) * scale
@@ -27,7 +28,8 @@ def nearest_indices(size: int, source: int, align_corners: bool, half_pixel_cent
 def fixed_coordinates(
     size: int, source: int, align_corners: bool, half_pixel_centers: bool
 ) -> tuple[Int64, Int64, Int64]:
-    """Per output position: weight of the upper neighbour in 10-bit fixed point, lower and upper neighbour."""
+    """For each output position along an axis: the weight of the upper neighbour in 10-bit fixed point, and the indices
+    of the lower and the upper neighbour."""
     scale = (ONE * source + size // 2) // size
     if align_corners and size > 1:
         scale = (ONE * (source - 1) + (size - 1) // 2) // (size - 1)
@@ -42,7 +44,8 @@ def fixed_coordinates(
 def float_coordinates(
     size: int, source: int, align_corners: bool, half_pixel_centers: bool
 ) -> tuple[Array, Int64, Int64]:
-    """The same in float32."""
+    """For each output position along an axis: the weight of the upper neighbour in float32, and the indices of the
+    lower and the upper neighbour."""
     single = np.float32
     scale = single(source - 1) / single(size - 1) if align_corners and size > 1 else single(source) / single(size)
     position = np.arange(size).astype(single)
@@ -53,7 +56,7 @@ def float_coordinates(
 
 
 def bilinear(data: Array, y: tuple[Array, Int64, Int64], x: tuple[Array, Int64, Int64], one: np.generic) -> Array:
-    """The weighted sum of four neighbours, in the order in which TFLite writes it."""
+    """The weighted sum of four neighbours, added in the order of TFLite's source."""
     (wy, y0, y1), (wx, x0, x1) = y, x
     wy, wx = wy[None, :, None, None], wx[None, None, :, None]
     return (

@@ -1,4 +1,4 @@
-"""Meaning of reading from and writing to places that are data."""
+"""The numpy meaning of ops that read or write elements at positions given by tensors of indices."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def reverse_sequence(op: relay.ReverseSequenceOp, x: Array, lengths: Array) -> A
 
 
 def scatter(op: relay.ScatterOp | relay.ScatterAddOp, x: Array, indices: Array, updates: Array) -> Array:
-    """One update after the other, along the axis."""
+    """Apply the updates one after the other along the axis. Negative indices count from the end; updates whose index is
+    out of range are skipped."""
     axis = axis_of(op.axis.value.data, x.ndim, op.name)
     result, size = x.copy(), x.shape[axis]
     for place in np.ndindex(indices.shape):
@@ -49,7 +50,7 @@ def scatter(op: relay.ScatterOp | relay.ScatterAddOp, x: Array, indices: Array, 
 _JOINED: dict[str, Callable[[Any, Any], Any]] = {
     "update": lambda known, update: update, "add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum,
 }  # fmt: skip
-"""What stands at a place after an update."""
+"""How an update is combined with the element that it is applied to."""
 
 
 def scatter_nd(op: relay.ScatterNdOp, x: Array, indices: Array, updates: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Meaning of the matrix products."""
+"""The numpy meaning of matrix products."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from relay.interpreters.nn import centred, matrix_product
 
 
 def batch_matmul(op: relay.MatmulOp | relay.BatchMatmulOp, a: Array, b: Array) -> Array:
-    """One exact product for each pair of matrices."""
+    """An exact product for each pair of matrices, whose leading axes broadcast."""
     a, b = centred(a, number(op.input_zero_point)), centred(b, number(op.kernel_zero_point))
     a = a.swapaxes(-1, -2) if op.transpose_a.value.data else a
     b = b if op.transpose_b.value.data else b.swapaxes(-1, -2)

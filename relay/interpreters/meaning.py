@@ -1,4 +1,4 @@
-"""What the meaning of an op is: a function of arrays."""
+"""The type of an op's meaning (a function of numpy arrays), and helpers shared by all meanings."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from relay.dialects.element_types import converted, is_extended, wider
 from relay.dialects.op import tensor
 
 Meaning = Callable[..., Array | tuple[Array, ...]]
-"""`f(op, *operands)`: the result's array, or a tuple of them for an op of several results."""
+"""`f(op, *operands)`: returns the result's array, or a tuple of arrays if the op has several results."""
 
 Meanings = Mapping[type[Operation], Meaning]
-"""A row per op."""
+"""The meaning of each op type."""
 
 EXACT = relay.CastOp | relay.ReinterpretOp | relay.ReshapeOp | relay.TransposeOp
-"""Ops whose meanings take numbers of any dtype as they are."""
+"""Ops whose meanings accept elements of any type, including types that numpy lacks."""
 
 
 def apply(meaning: Meaning, op: Operation, operands: Sequence[Array]) -> tuple[Array, ...]:
-    """The results of one op, as arrays also where they have rank 0.
+    """Compute one op with `meaning`; return a tuple of arrays, also for results of rank 0.
 
-    Numbers of dtypes that numpy lacks are computed with in float32, or in 8 bits, and rounded (or wrapped) once.
+    Operands of types that numpy lacks are converted to float32 or 8-bit integers, and the results rounded or wrapped
+    once.
     """
     narrow = any(is_extended(operand.dtype) for operand in operands) and not isinstance(op, EXACT)
     results = meaning(op, *map(wider, operands)) if narrow else meaning(op, *operands)
@@ -39,8 +40,8 @@ def apply(meaning: Meaning, op: Operation, operands: Sequence[Array]) -> tuple[A
 
 
 def along(parameter: Array, axis: int, rank: int) -> Array:
-    """A scalar or a vector along `axis`, shaped so that it broadcasts against a tensor of that rank; another shape as
-    it is."""
+    """Reshape a vector so that it lies along `axis` and broadcasts against a tensor of rank `rank`; scalars and others
+    are returned unchanged."""
     if parameter.ndim != 1:
         return parameter
     shape = [1] * rank
@@ -49,10 +50,11 @@ def along(parameter: Array, axis: int, rank: int) -> Array:
 
 
 def number(attr: IntegerAttr[Any] | None) -> int:
-    """An optional integer property; 0 if absent."""
+    """The value of an optional integer property; 0 if it is absent."""
     return 0 if attr is None else attr.value.data
 
 
 def parameter(attr: Attribute, axis: int, rank: int) -> Array:
-    """A quantisation parameter's numbers, shaped so that they broadcast against a tensor of that rank."""
+    """A quantization parameter as an array: a scalar, or a vector reshaped along `axis` that broadcasts against a
+    tensor of rank `rank`."""
     return along(to_numpy(attr), axis, rank)

@@ -1,4 +1,4 @@
-"""Meaning of the neural-network ops."""
+"""The numpy meaning of dense and 2D convolution, bias, and softmax, and helpers for layouts and windows."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from relay.interpreters.elementwise import exp
 from relay.interpreters.meaning import Meaning, Meanings, along, number
 
 PATCH_ELEMENTS = 1 << 23
-"""Numbers of one block of patches: bounds the memory that a convolution takes."""
+"""The largest number of elements in one block of patches; it bounds the memory that a convolution takes."""
 NHWC, OHWI = Layout.parse("NHWC"), Layout.parse("OHWI")
 
 
 def exact_type(data: Array, kernel: Array) -> Dtype:
-    """The fastest dtype in which `data @ kernel.T` is exact for these integers.
+    """The fastest type in which `data @ kernel.T` is exact for these integers.
 
-    No partial sum exceeds `max |data| * max over rows of sum |kernel|`; where that is below 2^24 (2^53) every one of
-    them is a float32 (float64), in whatever order BLAS adds. Otherwise int64, which wraps as the sums shall.
+    No partial sum exceeds `max |data| * max over rows of sum |kernel|`; if that is below 2^24 (2^53), every partial sum
+    is exact in float32 (float64), in whatever order BLAS adds. Otherwise it is int64, which wraps as the sums must.
     """
     largest = max((abs(int(v)) for v in (data.min(), data.max())), default=0) if data.size else 0
     row = int(np.abs(kernel.astype(np.int64)).sum(axis=1).max()) if kernel.size else 0
@@ -33,7 +33,7 @@ def exact_type(data: Array, kernel: Array) -> Dtype:
 
 
 def matrix_product(data: Array, kernel: Array, out: Dtype) -> Array:
-    """`data @ kernel.T`, exact and wrapping in `out` for integers; f16 is summed in f32."""
+    """`data @ kernel.T` in the type `out`; integers are exact and wrap, f16 is summed in f32."""
     if data.dtype.kind == "f":
         wide = np.result_type(data.dtype, np.float32)
         return (data.astype(wide) @ kernel.astype(wide).T).astype(out)
@@ -43,19 +43,20 @@ def matrix_product(data: Array, kernel: Array, out: Dtype) -> Array:
 
 
 def centred(codes: Array, zero_point: int) -> Array:
-    """`codes - zero_point` in i32; floats stay."""
+    """Quantized values minus their zero point, as int32; floats unchanged."""
     return codes if codes.dtype.kind == "f" else codes.astype(np.int32) - np.int32(zero_point)
 
 
 def in_layout(array: Array, source: Layout, target: Layout) -> Array:
-    """A tensor of one layout in another; contiguous, so that sums of floats do not depend on where they come from."""
+    """Transpose a tensor from one layout to another; the result is contiguous, so that float sums do not depend on the
+    source layout."""
     for kind, numbers in steps(array.shape, source, target):
         array = array.reshape(numbers) if kind == "reshape" else array.transpose(numbers)
     return np.ascontiguousarray(array)
 
 
 def pad_image(data: Array, padding: tuple[int, ...], value: float) -> Array:
-    """NHWC data surrounded by `value`."""
+    """Surround NHWC data by `value`."""
     top, left, bottom, right = padding
     if not any(padding):
         return data
@@ -68,7 +69,8 @@ def pad_image(data: Array, padding: tuple[int, ...], value: float) -> Array:
 def window_cells(
     padded: Array, window: tuple[int, int], strides: tuple[int, ...], dilation: tuple[int, ...] = (1, 1)
 ) -> Iterator[tuple[int, int, Array]]:
-    """For each cell (i, j) of a window: the view [n, rows, columns, c] of what lies under it at each position."""
+    """Yield, for each cell (i, j) of a window, a view [n, rows, columns, c] of the elements that lie under it at each
+    window position."""
     (kh, kw), (sy, sx), (dy, dx) = window, strides, dilation
     rows = (padded.shape[1] - (kh - 1) * dy - 1) // sy + 1
     columns = (padded.shape[2] - (kw - 1) * dx - 1) // sx + 1
@@ -79,7 +81,7 @@ def window_cells(
 
 
 def convolve(op: relay.Conv2dBase, data: Array, kernel: Array) -> Array:
-    """The sum of products of `Conv2dBase` for centred operands."""
+    """A 2D convolution of operands from which zero points are already subtracted, in any layout."""
     layout, out_layout = Layout.parse(op.data_layout.data), Layout.parse(op.result_layout.data)
     data = in_layout(data, layout, NHWC)
     separable = 1 < op.groups.value.data == data.shape[3]
@@ -93,8 +95,8 @@ def convolve(op: relay.Conv2dBase, data: Array, kernel: Array) -> Array:
 
 
 def nhwc(op: relay.Conv2dBase, data: Array, kernel: Array, separable: bool) -> Array:
-    """The same in NHWC, of a kernel in OHWI, or HWOI if each channel is convolved by itself: whatever layout says so,
-    floats are added in the same order."""
+    """A 2D convolution of NHWC data with an OHWI kernel, or with an HWOI kernel if `separable` (each channel is
+    convolved by itself). All layouts use this function, so that floats are added in the same order."""
     strides, dilation = int_values(op.strides), int_values(op.dilation)
     padded = pad_image(data, int_values(op.padding), 0)
     out = wider_dtype(dtype_of(op.out_dtype))
@@ -112,7 +114,8 @@ def nhwc(op: relay.Conv2dBase, data: Array, kernel: Array, separable: bool) -> A
 
 
 def depthwise(padded: Array, kernel: Array, strides: tuple[int, ...], dilation: tuple[int, ...], out: Dtype) -> Array:
-    """HWOI: shifted multiply-adds in the result's dtype (integers wrap); f16 in f32."""
+    """A depthwise convolution with an HWOI kernel by shifted multiply-adds in the result's type; integers wrap, f16 is
+    computed in f32."""
     wide = np.result_type(out, np.float32) if out.kind == "f" else out
     padded, kernel = padded.astype(wide), kernel.astype(wide)
     multiplier = kernel.shape[3]
@@ -130,7 +133,7 @@ def depthwise(padded: Array, kernel: Array, strides: tuple[int, ...], dilation: 
 def dense_windows(
     padded: Array, kernel: Array, strides: tuple[int, ...], dilation: tuple[int, ...], out: Dtype
 ) -> Array:
-    """OHWI: patches times kernel matrix, a block of rows at a time."""
+    """A convolution with an OHWI kernel: patches times kernel matrix, for one block of rows at a time."""
     outputs, kh, kw, _ = kernel.shape
     matrix = kernel.reshape(outputs, -1)
     if padded.dtype.kind != "f":
@@ -173,7 +176,7 @@ def bias_add(op: relay.BiasAddOp, data: Array, bias: Array) -> Array:
 
 
 def in_its_layout(meaning: Callable[[Any, Array], Array]) -> Meaning:
-    """The meaning of an op on images, from that for NHWC data."""
+    """Turn a function of NHWC data into the meaning of an image op of any layout."""
 
     def of(op: relay.Resize2dOp, data: Array) -> Array:
         layout = Layout.parse(op.layout.data)
@@ -183,7 +186,7 @@ def in_its_layout(meaning: Callable[[Any, Array], Array]) -> Meaning:
 
 
 def softmax(op: relay.SoftmaxOp, data: Array) -> Array:
-    """Sums in order, as TFLite's reference does."""
+    """Softmax, with sums added in the order of the elements as in TFLite's reference kernel."""
     axis = op.axis.value.data
     powers = exp((data - data.max(axis=axis, keepdims=True)) * to_numpy(op.beta).astype(data.dtype))
     return powers / np.cumsum(powers, axis=axis, dtype=data.dtype).take([-1], axis)

@@ -1,4 +1,4 @@
-"""Meaning of the normalizations, each step in the dtype of the data."""
+"""The numpy meaning of normalizations. Every step is computed in the data's type."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def batch_norm(op: relay.BatchNormOp, data: Array, gamma: Array, beta: Array, me
 
 
 def number(attr: FloatAttr, data: Array) -> Array:
-    """A property's number in the data's dtype."""
+    """The value of a float property in the type of `data`."""
     return to_numpy(attr).astype(data.dtype)
 
 

@@ -1,4 +1,4 @@
-"""Meaning of pooling in one, two and three dimensions, over whole images, and to a given size."""
+"""The numpy meaning of pooling: in one, two and three dimensions, global, and adaptive to a given output size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from relay.interpreters.nn import in_layout
 
 
 def channels_last(meaning: Callable[..., Array]) -> Meaning:
-    """The meaning of an op of any layout, from that for channels last."""
+    """Turn a function of channels-last data into the meaning of an op of any layout."""
 
     def of(op: relay.SpatialOp, data: Array) -> Array:
         last = Layout.parse(f"N{op.SPATIAL}C")
@@ -25,14 +25,14 @@ def channels_last(meaning: Callable[..., Array]) -> Meaning:
 
 
 def lowest(data: Array) -> float | int:
-    """The least number of the data's dtype."""
+    """The lowest value of the data's type; -inf for floats."""
     if data.dtype.kind == "b":
         return 0
     return -np.inf if data.dtype.kind == "f" else code_range(data.dtype)[0]
 
 
 def mean(total: Array, count: Int64, data: Array) -> Array:
-    """The sum by the count, in the dtype of the data; integers to the nearest, halves away from zero."""
+    """`total / count` in the type of `data`; integers are rounded to nearest, halves away from zero."""
     count = np.maximum(count, 1)
     if data.dtype.kind == "f":
         return (total / count.astype(total.dtype)).astype(data.dtype)
@@ -41,12 +41,12 @@ def mean(total: Array, count: Int64, data: Array) -> Array:
 
 
 def wide(data: Array) -> np.dtype[np.generic]:
-    """What sums are added in."""
+    """The type in which sums of `data` are computed: at least float32, or int64."""
     return np.result_type(data.dtype, np.float32) if data.dtype.kind == "f" else np.dtype(np.int64)
 
 
 def cells(op: relay.PoolOp, padded: Array, counts: Sequence[int]) -> Iterator[Array]:
-    """For each cell of the window: what lies under it at each position."""
+    """Yield, for each cell of the window, the elements that lie under it at each window position."""
     windows = op.windows()
     for place in np.ndindex(*(size for size, _, _ in windows)):
         steps = zip(place, counts, windows, strict=True)
@@ -54,7 +54,7 @@ def cells(op: relay.PoolOp, padded: Array, counts: Sequence[int]) -> Iterator[Ar
 
 
 def surrounded(op: relay.PoolOp, data: Array, counts: Sequence[int], value: float) -> Array:
-    """Data with padding, and with what windows read beyond it."""
+    """Surround data by `value` as padding, extended as far as the last window reads."""
     widths: list[tuple[int, int]] = [(0, 0)]
     for size, count, (k, s, d), (before, after) in zip(
         data.shape[1:-1], counts, op.windows(), op.each_padding(), strict=True
@@ -64,7 +64,7 @@ def surrounded(op: relay.PoolOp, data: Array, counts: Sequence[int], value: floa
 
 
 def accumulated(combine: np.ufunc, cells: Iterator[Array], dtype: np.dtype[np.generic]) -> Array:
-    """All cells combined, one after the other."""
+    """Combine all cells one after the other, in the type `dtype`."""
     result = next(cells).astype(dtype)
     for cell in cells:
         combine(result, cell, out=result)
@@ -99,7 +99,7 @@ def global_avg_pool(op: relay.GlobalAvgPool2dOp, data: Array) -> Array:
 
 
 def adaptive(op: relay.AdaptivePoolOp, data: Array) -> Array:
-    """Each window cut out."""
+    """Adaptive pooling: each window is cut out and reduced separately."""
     wanted = int_values(op.output_size)
     result = np.empty((data.shape[0], *wanted, data.shape[-1]), data.dtype)
     for place in np.ndindex(*wanted):

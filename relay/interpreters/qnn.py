@@ -1,4 +1,5 @@
-"""Meaning of the quantised ops, as TFLite's reference kernels compute them. Recurrent ones: `qnn_recurrent`."""
+"""The numpy meaning of quantized ops, as TFLite's reference kernels compute them. Recurrent ops are in
+`qnn_recurrent`."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ def to_codes(
     low: IntegerAttr | None = None,
     high: IntegerAttr | None = None,
 ) -> Array:
-    """`clamp(x + zero_point)` to the bounds, where given, and to the dtype's range."""
+    """`x + zero_point`, clamped to the bounds, where given, and to the range of `dtype`."""
     lowest, highest = code_range(dtype)
     moved = x + int64(zero_point)
     if low is not None:
@@ -53,7 +54,7 @@ def to_codes(
 
 
 def to_int32(x: Array) -> Int64:
-    """Whole floats as integers, saturated to i32."""
+    """Convert floats without fraction to integers, saturated to the range of int32."""
     return np.clip(x.astype(np.float64), INT32_MIN, INT32_MAX).astype(np.int64)
 
 
@@ -101,7 +102,8 @@ def requantize(op: qnn.RequantizeOp, x: Array) -> Array:
 
 
 def single_multiplier(op: qnn.RequantizeOp, rank: int) -> Array:
-    """The float32 factor of `f32_even`: `real_multiplier` where given, else `input_scale / output_scale`."""
+    """The float32 factor of the rounding `f32_even`: `real_multiplier` where given, else `input_scale /
+    output_scale`."""
     if op.real_multiplier is not None:
         return parameter(op.real_multiplier, op.axis.value.data, rank).astype(np.float32)
     return parameter(op.input_scale, op.axis.value.data, rank).astype(np.float32) / to_numpy(op.output_scale)
@@ -122,7 +124,7 @@ def dense(op: qnn.DenseOp, data: Array, kernel: Array) -> Array:
 
 
 def common_scale(op: qnn.AddOp | qnn.SubtractOp, lhs: Array, rhs: Array) -> tuple[Int64, Int64]:
-    """Both operands in the scale in which they are added."""
+    """Both operands rescaled to the common scale in which they are added."""
     left_shift, rounding = number(op.left_shift), op.rounding.data
     a = wrap32((int64(lhs) - number(op.lhs_zero_point)) << left_shift)
     b = wrap32((int64(rhs) - number(op.rhs_zero_point)) << left_shift)
@@ -133,25 +135,25 @@ def common_scale(op: qnn.AddOp | qnn.SubtractOp, lhs: Array, rhs: Array) -> tupl
 
 
 def rescaled_result(op: qnn.QnnBinaryOp, raw: Int64, dtype: Dtype) -> Array:
-    """A raw i32 result rescaled to codes of the op's result."""
+    """Rescale an int32 result and convert it to quantized values of the op's result type."""
     scaled = multiply_by_quantized_multiplier(wrap32(raw), number(op.multiplier), number(op.shift), op.rounding.data)
     return to_codes(scaled, number(op.output_zero_point), dtype, op.min, op.max)
 
 
 def single(attr: Attribute) -> Array:
-    """A scale or a zero point in float32."""
+    """A scale or a zero point as float32."""
     return to_numpy(attr).astype(np.float32)
 
 
 def fused_sum(op: qnn.AddOp) -> tuple[Array, Array, Array]:
-    """The numbers a, b, c of the rounding `ort`."""
+    """The coefficients (a, b, c) of `lhs * a + rhs * b + c`, which the rounding `ort` computes."""
     a, b = (single(scale) / single(op.output_scale) for scale in (op.lhs_scale, op.rhs_scale))
     zero = fused_multiply_add(single(op.lhs_zero_point), a, single(op.rhs_zero_point) * b)
     return a, b, single(op.output_zero_point) - zero
 
 
 def fused_product(op: qnn.MulOp) -> Array:
-    """The factor of the rounding `ort`."""
+    """The factor of the product that the rounding `ort` computes: lhs_scale * rhs_scale / output_scale."""
     return single(op.lhs_scale) * single(op.rhs_scale) / single(op.output_scale)
 
 
@@ -185,10 +187,11 @@ def mean(op: qnn.QnnReduceOp, x: Array) -> Array:
 
 
 def softmax_exp_table(multiplier: int, shift: int) -> npt.NDArray[np.int32]:
-    """`exp(beta * scale * d)` in Q0.31 for the differences d = -255..0 from the largest code (entry 255 is d = 0).
+    """A table of `exp(beta * scale * d)` in Q0.31 for the differences d = -255..0 from the largest quantized value
+    (entry 255 is d = 0).
 
-    Entries for differences below `-floor(31 * 2^26 / 2^shift)`, which count as no probability at all, are 0: they add
-    nothing to the sum and come out as the lowest code. Source: TFLite's reference SOFTMAX (5 integer bits).
+    Entries for differences below `-floor(31 * 2^26 / 2^shift)` are 0: they add nothing to the sum, and their
+    probability becomes the lowest quantized value. Source: TFLite's reference SOFTMAX (5 integer bits).
     """
     difference = np.arange(-255, 1, dtype=np.int64)
     live = difference >= -int(31 * 2.0 ** (26 - shift))
@@ -210,8 +213,8 @@ def softmax(op: qnn.SoftmaxOp, x: Array) -> Array:
 
 
 def softmax_powers(scale: np.float32, length: int) -> Array:
-    """`exp` of the scaled differences -255..0 from the largest code, all times one factor that keeps sums of `length`
-    within float32, of `qnn.table_softmax`."""
+    """A table for `qnn.table_softmax`: `exp` of the scaled differences -255..0 from the largest quantized value,
+    multiplied by a factor chosen so that sums of `length` entries fit in float32."""
     room = float(np.log(np.finfo(np.float32).max / np.float32(length)))
     shift = max(0.0, room - 5) / float(scale)
     return np.exp((np.arange(-255, 1) + shift) * float(scale)).astype(np.float32)
@@ -220,7 +223,8 @@ def softmax_powers(scale: np.float32, length: int) -> Array:
 def table_softmax(op: qnn.TableSoftmaxOp, x: Array) -> Array:
     difference = x.astype(np.int64) - x.max(axis=-1, keepdims=True)
     power = softmax_powers(np.float32(single(op.input_scale)), max(x.shape[-1], 1))[difference + 255]
-    total = np.add.accumulate(power, axis=-1)[..., -1:]  # one after the other: np.add.reduce adds in another order
+    # add in the order of the elements; np.add.reduce uses another order
+    total = np.add.accumulate(power, axis=-1)[..., -1:]
     steps = np.rint(power * np.float64(np.floor(np.float32(1) / single(op.output_scale))) / total)
     return to_codes(to_int32(steps), number(op.output_zero_point), x.dtype)
 
@@ -229,11 +233,11 @@ FUNCTIONS: dict[type[qnn.QnnUnaryOp], Callable[[Array], Array]] = {
     qnn.SigmoidOp: elementwise.sigmoid,
     qnn.TanhOp: elementwise.tanh,
 }
-"""The float32 function behind each table."""
+"""The float32 function that each op tabulates."""
 
 
 def unary_table(op: qnn.QnnUnaryOp) -> Array:
-    """The codes of the op's result for each code of its input, from the lowest, in the input's dtype."""
+    """The op's result for each quantized input value, from the lowest on, in the input's type."""
     dtype = dtype_of(tensor(op.input).element_type)
     lowest, highest = code_range(dtype)
     if dtype.itemsize == 2:

@@ -1,4 +1,5 @@
-"""Meaning of quantised quotients, squared differences, slopes and comparisons, as TFLite's reference kernels'."""
+"""The numpy meaning of quantized division, squared difference, PReLU and comparisons, as TFLite's reference kernels
+compute them."""
 
 from __future__ import annotations
 
@@ -34,13 +35,14 @@ def divide(op: qnn.DivideOp, lhs: Array, rhs: Array) -> Array:
 
 
 def shifted(x: Int64, amount: Int64) -> Int64:
-    """`x / 2^amount` rounded, 0 for amounts beyond 31; x moved left, wrapping, where it is negative."""
+    """`x / 2^amount` rounded, 0 for amounts above 31; for negative amounts x is shifted left and wraps."""
     right = np.where(amount > 31, 0, rounding_right_shift(x, np.clip(amount, 0, 31)))
     return np.where(amount >= 0, right, wrap32(x << np.clip(-amount, 0, 31)))
 
 
 def common_scale(op: qnn.QnnCompareOp | qnn.SquaredDifferenceOp, lhs: Array, rhs: Array) -> tuple[Int64, Int64]:
-    """Both sides: `rescale((x - zero_point) << left_shift)`."""
+    """Both operands in the common scale: `(x - zero_point) << left_shift`, multiplied by the operand's multiplier and
+    shift."""
     sides = (
         (lhs, op.lhs_zero_point, op.lhs_multiplier, op.lhs_shift),
         (rhs, op.rhs_zero_point, op.rhs_multiplier, op.rhs_shift),

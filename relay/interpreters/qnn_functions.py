@@ -1,4 +1,4 @@
-"""Meaning of the quantised functions of one tensor, as TFLite's reference kernels compute them."""
+"""The numpy meaning of quantized functions of one tensor, as TFLite's reference kernels compute them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from relay.interpreters.meaning import Meanings, number
 from relay.interpreters.qnn import to_codes, to_int32
 
 SAMPLES = 512
-"""Straight lines of a table of 16-bit codes."""
+"""The number of line segments that approximate a function of 16-bit values."""
 HALF_SQRT_2 = 1518500250
 """sqrt(2) / 2 in Q0.31."""
 
@@ -70,16 +70,16 @@ REALS: dict[type[qnn.QnnFunctionOp], Callable[[Any, Array], Array]] = {
     qnn.LogOp: logarithm,
     qnn.RsqrtOp: inverse_root,
 }
-"""The float32 function behind a table."""
+"""The float32 function that each op tabulates."""
 
 
 def single(attr: Any) -> np.float32:
-    """A scale in float32."""
+    """A scale as float32."""
     return np.float32(to_numpy(attr))
 
 
 def table(op: qnn.QnnFunctionOp) -> Array:
-    """The result's codes for each code of the input, from the lowest."""
+    """The op's result for each quantized input value, from the lowest on."""
     dtype = dtype_of(tensor(op.input).element_type)
     return table16(op) if dtype.itemsize == 2 else table8(op)
 
@@ -94,9 +94,10 @@ def table8(op: qnn.QnnFunctionOp) -> Array:
 
 
 def table16(op: qnn.QnnFunctionOp) -> Array:
-    """Every code's place on the line between two of 513 samples; one that is no number counts as 0, as on x86.
+    """The table of a 16-bit function: linear interpolation between 513 samples. Samples that are not a number count as
+    0, as on x86.
 
-    LiteRT holds a line's slope in 16 bits, where it wraps.
+    The slope of a segment is held in 16 bits and wraps, as in LiteRT.
     """
     low, high = np.float32(-(1 << 15)), np.float32((1 << 15) - 1)
     source, target = single(op.input_scale), single(op.output_scale)
@@ -121,9 +122,10 @@ def by_table(op: qnn.TableOp, x: Array) -> Array:
 
 
 def inverse_square_root(x: Int64) -> tuple[Int64, Int64]:
-    """(m, s) with `1 / sqrt(x) ~ m * 2^(s - 31)`, s <= 0, of integers; 0 and 1 give the largest m, and 0.
+    """Return (m, s) with `1 / sqrt(x) ~ m * 2^(s - 31)`, s <= 0, for integers x; for 0 and 1 m is the largest int32 and
+    s is 0.
 
-    Five Newton-Raphson steps from 1 in Q3.28 of x moved to [2^27, 2^29). Source: TFLite
+    Five Newton-Raphson steps, from 1 in Q3.28, for x shifted to [2^27, 2^29). Source: TFLite
     `GetInvSqrtQuantizedMultiplierExp`.
     """
     large = x >= 1 << 29

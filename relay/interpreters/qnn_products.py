@@ -1,4 +1,5 @@
-"""Meaning of the quantised transposed convolution and matrix products: that of the relay op with the zero points."""
+"""The numpy meaning of quantized transposed convolution and matrix product: that of the relay op with the same zero
+points."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from relay.interpreters.meaning import Meanings
 
 
 def unscaled(op: Operation) -> dict[str, Attribute | None]:
-    """The properties without scales."""
+    """The op's properties without the scales, which are the relay op's properties."""
     return {name: attr for name, attr in op.properties.items() if not name.endswith("_scale")}
 
 

@@ -1,4 +1,4 @@
-"""Meaning of the quantised recurrent ops, and the tables of their activations."""
+"""The numpy meaning of quantized recurrent ops, and the tables of their activations."""
 
 from __future__ import annotations
 
@@ -35,18 +35,21 @@ def read_only(table: Int64) -> npt.NDArray[np.int16]:
 
 @cache
 def logistic_table(integer_bits: int = 3) -> npt.NDArray[np.int16]:
-    """gemmlowp's logistic function in Q0.15 of every int16, from the lowest, in the format of `integer_bits`."""
+    """gemmlowp's logistic function in Q0.15 for every int16, from the lowest on; arguments have `integer_bits` integer
+    bits."""
     return read_only(FIXED16.logistic(CODES16, integer_bits))
 
 
 @cache
 def tanh_table(integer_bits: int = 3) -> npt.NDArray[np.int16]:
-    """gemmlowp's hyperbolic tangent in Q0.15 of every int16, from the lowest, in the format of `integer_bits`."""
+    """gemmlowp's hyperbolic tangent in Q0.15 for every int16, from the lowest on; arguments have `integer_bits` integer
+    bits."""
     return read_only(FIXED16.tanh(CODES16, integer_bits))
 
 
 def gate_tables(numerics: str, integer_bits: int = 3) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]:
-    """The logistic function and the hyperbolic tangent of an LSTM; the latter in the format of `integer_bits`."""
+    """The tables of the logistic function and the hyperbolic tangent of an LSTM; the latter's arguments have
+    `integer_bits` integer bits."""
     if numerics == "tflm":
         return tflm.logistic_table(), tflm.tanh_table(integer_bits)
     return logistic_table(), tanh_table(integer_bits)
@@ -57,7 +60,7 @@ def saturate16(x: Int64) -> Int64:
 
 
 def product(x: Array, kernel: Array) -> Int64:
-    """`x @ kernel.T` in i32."""
+    """`x @ kernel.T` in int32."""
     return int64(matrix_product(np.asarray(x, np.int32), kernel.astype(np.int32), np.dtype(np.int32)))
 
 

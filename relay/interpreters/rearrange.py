@@ -1,4 +1,4 @@
-"""Meaning of the ops of neural networks that move elements."""
+"""The numpy meaning of ops that rearrange elements in neural networks: padding, and space to batch or depth."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def batch_flatten(op: relay.BatchFlattenOp, x: Array) -> Array:
 
 
 def mirrored(size: int, before: int, after: int, mode: str) -> Int64:
-    """Which element stands at each position of a padded axis."""
+    """The index of the element that is copied to each position of a padded axis."""
     at = np.arange(-before, size + after)
     if mode == "EDGE":
         return np.clip(at, 0, size - 1)
@@ -33,7 +33,7 @@ def mirror_pad(op: relay.MirrorPadOp, x: Array) -> Array:
 
 
 def space_to_batch_nd(op: relay.SpaceToBatchNdOp, x: Array) -> Array:
-    """The elements at each place in a block, one batch after the other."""
+    """Pad the data, and move the elements at each position of a block into a batch of their own."""
     blocks, rest = op.blocks(), x.ndim - 1 - len(op.blocks())
     padded = np.pad(x, [(0, 0), *op.widths(), *[(0, 0)] * rest], constant_values=to_numpy(op.pad_value).item())
     parts = [
@@ -44,7 +44,7 @@ def space_to_batch_nd(op: relay.SpaceToBatchNdOp, x: Array) -> Array:
 
 
 def batch_to_space_nd(op: relay.BatchToSpaceNdOp, x: Array) -> Array:
-    """Each part of the batch back to its place in the blocks."""
+    """Move each batch back to its position in the blocks, and crop: the inverse of `space_to_batch_nd`."""
     blocks = op.blocks()
     count = int(np.prod(blocks))
     sizes = [size * block for size, block in zip(x.shape[1:], blocks, strict=False)]

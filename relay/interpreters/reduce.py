@@ -1,4 +1,4 @@
-"""Meaning of the reductions."""
+"""The numpy meaning of reductions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def any_(op: relay.AnyOp, x: Array) -> Array:
 
 
 def counted(op: relay.ReducingOp, x: Array, less: int = 0) -> Array:
-    """The sum divided by the number of elements, less some."""
+    """The sum divided by the number of elements minus `less`."""
     wide = np.dtype(np.int32) if x.dtype.kind in "iu" and x.dtype.itemsize < 4 else x.dtype
     total = np.add.reduce(x, axis=op.axes(), dtype=wide, keepdims=bool(op.keepdims.value.data))
     count = math.prod(x.shape[axis] for axis in op.axes()) - less

@@ -1,4 +1,4 @@
-"""Meanings as xDSL's `InterpreterFunctions`. A build does not need them: they are made when they are registered."""
+"""Conversion of op meanings to xDSL's `InterpreterFunctions`. A separate module, since builds do not need it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ from relay.interpreters.meaning import Meaning, Meanings, apply
 
 
 def register_meanings(interpreter: Interpreter, kinds: Mapping[str, Meanings]) -> None:
-    """Give xDSL's interpreter all these meanings, one class for each kind, and those of regions and functions."""
+    """Register all these meanings in xDSL's interpreter, in one class for each kind, and those of regions and
+    functions."""
     classes = [interpreter_functions(f"{kind}Functions", rows) for kind, rows in kinds.items()]
     for each in (*classes, RegionFunctions, FuncFunctions):
         interpreter.register_implementations(each())
 
 
 def interpreter_functions(name: str, meanings: Meanings) -> type[InterpreterFunctions]:
-    """A class that gives xDSL's `Interpreter` every row of the table."""
+    """Create a class that implements every op of the table for xDSL's `Interpreter`."""
 
     def method(op_type: type[Operation], meaning: Meaning) -> object:
         def run(
@@ -48,7 +49,8 @@ def interpreter_functions(name: str, meanings: Meanings) -> type[InterpreterFunc
 
 @register_impls
 class RegionFunctions(InterpreterFunctions):
-    """`byoc.region`, `byoc.composite` and their terminator: a region means its body, whoever will compile it."""
+    """xDSL's implementation of `byoc.region`, `byoc.composite` and `byoc.yield`: a region computes its body, whichever
+    compiler takes it."""
 
     @impl(byoc.RegionOp)
     def region(self, interpreter: Interpreter, op: byoc.RegionOp, args: PythonValues) -> PythonValues:

@@ -1,6 +1,7 @@
-"""Meaning of resizing by Relay's rules: which elements each position of the result is made of, and their weights.
+"""The numpy meaning of resizing by Relay's rules: which elements each position of the result is computed from, and
+their weights.
 
-Positions are fractions, so that what is rounded is exact.
+Positions are fractions, so that roundings are exact.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ HALF = Fraction(1, 2)
 
 
 class Rule(NamedTuple):
-    """How an axis is resized."""
+    """How an axis is resized: the method, the coordinate transformation, the rounding of `nearest_neighbor`, and the
+    cubic kernel's parameter."""
 
     method: str
     coordinates: str
@@ -32,18 +34,20 @@ class Rule(NamedTuple):
     alpha: float = -0.5
     exclude: bool = False
     region: tuple[Fraction, ...] = ()
-    """The begin of every axis, then the end of every axis, where a part of the data is resized."""
+    """The region that is resized, in fractions of the axes' sizes: the begin of every axis, then the end of every axis;
+    empty for all of the data."""
     fill: float = 0.0
-    """What lies outside the data, where a part of it is resized."""
+    """The result's value where a resized region reaches beyond the data."""
 
     def bounds(self, axis: int) -> tuple[Fraction, Fraction]:
-        """Begin and end of a spatial axis, as parts of its size."""
+        """Begin and end of the resized region on a spatial axis, in fractions of its size."""
         count = len(self.region) // 2
         return (self.region[axis], self.region[count + axis]) if count else (Fraction(0), Fraction(1))
 
 
 def rule_of(op: relay.ResizeOp | relay.UpsampleOp | relay.Resize2dOp) -> Rule:
-    """The rule of an op; of `resize2d`, one that has Relay's rules."""
+    """The rule of an op. A `resize2d` op must have a `coordinate_transformation_mode`; without one it follows TFLite's
+    rules instead."""
     if isinstance(op, relay.UpsampleOp):
         if isinstance(op, relay.Upsampling3dOp):
             coordinates = op.coordinate_transformation_mode.data
@@ -60,7 +64,7 @@ def rule_of(op: relay.ResizeOp | relay.UpsampleOp | relay.Resize2dOp) -> Rule:
 
 
 def position(o: int, size: int, result: int, rule: Rule, axis: int) -> Fraction:
-    """Where a position of the result lies in the data, along a spatial axis."""
+    """The position in the data, along a spatial axis, that corresponds to position `o` of the result."""
     match rule.coordinates:
         case "tf_crop_and_resize":
             begin, end = rule.bounds(axis)
@@ -79,7 +83,7 @@ def position(o: int, size: int, result: int, rule: Rule, axis: int) -> Fraction:
 
 
 def nearest(at: Fraction, rule: Rule) -> int:
-    """The element nearest to a position."""
+    """The index of the element nearest to a position, by the rule's rounding."""
     match rule.rounding or ("round" if rule.coordinates == "align_corners" else "floor"):
         case "floor":
             return floor(at)
@@ -92,7 +96,8 @@ def nearest(at: Fraction, rule: Rule) -> int:
 
 
 def cubic(t: float, a: float) -> list[float]:
-    """Keys' kernel for the elements 1 before to 2 after a position at t after an element."""
+    """The weights of Keys' cubic kernel with parameter `a` for four elements, from the one before the element left of a
+    position to the second after it; `t` is the distance to the element left of it."""
     far, near = 1 + t, 1 - t
     return [
         ((a * far - 5 * a) * far + 8 * a) * far - 4 * a,
@@ -103,7 +108,8 @@ def cubic(t: float, a: float) -> list[float]:
 
 
 def outside(sizes: Sequence[int], results: Sequence[int], rule: Rule) -> Array:
-    """Which positions of the result, [1, spatial..., 1], lie outside the data; none unless a part is resized."""
+    """Which positions of the result, [1, spatial..., 1], lie outside of the data; this only occurs if a region is
+    resized."""
     found = np.zeros((1, *results, 1), np.bool_)
     if rule.coordinates == CROP:
         for axis, (size, result) in enumerate(zip(sizes, results, strict=True)):
@@ -117,7 +123,8 @@ def clamped(index: int, size: int) -> int:
 
 
 def taps(size: int, result: int, rule: Rule, axis: int) -> tuple[Int64, Array]:
-    """For each position of the result the elements of the data that it is made of [result, n], and their weights."""
+    """For each position of the result, the indices [result, n] of the elements that it is computed from, and their
+    weights."""
     indices: list[list[int]] = []
     weights: list[list[float]] = []
     for o in range(result):
@@ -131,7 +138,7 @@ def taps(size: int, result: int, rule: Rule, axis: int) -> tuple[Int64, Array]:
         factors = [1 - t, t] if rule.method == "linear" else cubic(t, rule.alpha)
         if rule.method == "cubic" and rule.exclude:
             factors = [w if 0 <= i < size else 0.0 for i, w in zip(near, factors, strict=True)]
-            total = sum(factors) or 1.0  # 0 where all four lie outside, which is filled
+            total = sum(factors) or 1.0  # 0 where all four elements are outside; such positions are filled
             factors = [w / total for w in factors]
         indices.append([clamped(i, size) for i in near])
         weights.append(factors)
@@ -139,7 +146,7 @@ def taps(size: int, result: int, rule: Rule, axis: int) -> tuple[Int64, Array]:
 
 
 def resize(data: Array, sizes: Sequence[int], rule: Rule) -> Array:
-    """Every axis between the first and the last, one after the other."""
+    """Resize every axis between the first and the last, one after the other."""
     beyond = outside(data.shape[1:-1], sizes, rule)
     wide = data if rule.method == "nearest_neighbor" else data.astype(np.float64)
     for axis, size in enumerate(sizes, 1):

@@ -1,4 +1,4 @@
-"""Meaning of constants and of the ops that move data."""
+"""The numpy meaning of constants and of ops that move or select elements."""
 
 from __future__ import annotations
 

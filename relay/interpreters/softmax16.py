@@ -1,4 +1,4 @@
-"""Softmax of 16-bit codes, by tables of straight lines. Source: TFLite's SOFTMAX of int16 (`LUTPopulate`)."""
+"""Softmax of 16-bit quantized values by tables of line segments. Source: TFLite's SOFTMAX of int16 (`LUTPopulate`)."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from relay.interpreters.meaning import number
 
 LOWEST, HIGHEST = -(1 << 15), (1 << 15) - 1
 SAMPLES = 512
-"""Lines of a table."""
+"""The number of line segments in a table."""
 RANGE = 10.0
-"""exp is tabled down to -10."""
+"""exp is tabulated for arguments from -10 to 0."""
 
 Doubles = npt.NDArray[np.float64]
 
 
 def lines(function: Callable[[Doubles], Doubles], first: float, last: float) -> npt.NDArray[np.int16]:
-    """`function` over [first, last] in Q0.15 for every int16, from the lowest: lines between samples, each moved by
-    half of what its line misses in the middle; in double."""
+    """A table of `function` over [first, last] in Q0.15, with an entry for each int16: linear interpolation between
+    samples, each shifted by half of its segment's error in the middle. Computed in float64."""
     step, unit = (last - first) / SAMPLES, 65536 / (2.0 / 65535 * 65535)
     here: Doubles = first + np.arange(SAMPLES + 1, dtype=np.float64) * step
     y = function(here) * unit
@@ -42,18 +42,18 @@ def lines(function: Callable[[Doubles], Doubles], first: float, last: float) -> 
 
 @cache
 def exp_lines() -> npt.NDArray[np.int16]:
-    """exp over [-10, 0]."""
+    """The table of exp over [-10, 0]."""
     return lines(np.exp, -RANGE / 65535 * 65535, 0.0)
 
 
 @cache
 def reciprocal_table() -> npt.NDArray[np.int16]:
-    """`1 / (1 + x)` over [0, 1]."""
+    """The table of `1 / (1 + x)` over [0, 1]."""
     return lines(lambda x: 1 / (1 + x), 0.0, 1.0 / 65535 * 65535)
 
 
 def exp_table(multiplier: int, shift: int) -> npt.NDArray[np.int16]:
-    """exp in Q0.15 of the differences 0, -1, .. -65535 from the largest code."""
+    """A table of exp in Q0.15 for the differences 0, -1, .. -65535 from the largest quantized value."""
     difference = -np.arange(1 << 16, dtype=np.int64)
     place = multiply_by_quantized_multiplier(difference, multiplier, shift) + HIGHEST
     return exp_lines()[np.clip(place, LOWEST, HIGHEST) - LOWEST]

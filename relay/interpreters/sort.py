@@ -1,4 +1,4 @@
-"""Meaning of sorting: stable, NaN the largest."""
+"""The numpy meaning of sorting ops: stable, with NaN as the largest value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from relay.interpreters.meaning import Meanings
 
 
 def order(op: relay.SortOp | relay.ArgsortOp | relay.TopkOp, x: Array) -> Array:
-    """The indices in order; ranks among the distinct numbers stand for the numbers, so that they can be negated."""
+    """The indices that sort `x` along the op's axis. Ranks among the distinct values replace the values, so that they
+    can be negated for a descending order."""
     ranks = np.unique(x, return_inverse=True)[1].reshape(x.shape)
     return np.argsort(ranks if op.is_ascend.value.data else -ranks, op.along, kind="stable")
 

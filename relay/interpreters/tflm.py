@@ -1,7 +1,8 @@
-"""Logistic function and hyperbolic tangent as TFLite Micro computes them on codes of 8 bits, and TFLite on 16 bits.
+"""The logistic function and the hyperbolic tangent as computed by TFLite Micro for 8-bit values, and by TFLite for
+16-bit values.
 
-Source: TFLite's `reference/integer_ops/logistic.h` and `tanh.h`, TFLite Micro's `logistic_common.cc`,
-`tanh_common.cc` and `lstm_eval.cc`.
+Source: TFLite's `reference/integer_ops/logistic.h` and `tanh.h`, TFLite Micro's `logistic_common.cc`, `tanh_common.cc`
+and `lstm_eval.cc`.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ from relay.interpreters.arithmetic import (
 from relay.interpreters.meaning import number
 
 INTEGER_BITS = 4
-"""Of the 8-bit functions' arguments: Q4.27."""
+"""The integer bits of the 8-bit functions' fixed-point argument, which is in Q4.27."""
 CODES16 = np.arange(-(1 << 15), 1 << 15, dtype=np.int64)
 STEPS = 24
-"""Entries of the table for each unit of its argument."""
+"""The number of table entries for an interval of length 1."""
 
 
 @cache
 def sigmoid_samples() -> Int64:
-    """`65536 / (1 + exp(-i / 24))` for i = 0..255, each less half of what a straight line between neighbours misses in
-    the middle; the last is 65535, and is there twice. These are the entries of TFLite's `sigmoid_table_uint16`."""
+    """The entries of TFLite's `sigmoid_table_uint16`: `65536 / (1 + exp(-i / 24))` for i = 0..255, each corrected by
+    half of the error of linear interpolation to the next one; the last is 65535 and occurs twice."""
 
     def curve(x: float) -> float:
         return 65536 / (1 + math.exp(-x / STEPS))
@@ -47,12 +48,13 @@ def sigmoid_samples() -> Int64:
 
 
 def argument(x: Array, multiplier: int, left_shift: int) -> Int64:
-    """`x * multiplier / 2^left_shift`, halves up."""
+    """`x * multiplier / 2^left_shift`, halves rounded up."""
     return (int64(x) * multiplier + ((1 << left_shift) >> 1)) >> left_shift
 
 
 def interpolated(x: Int64, bits: int, most: int) -> Int64:
-    """The table between its entries `|x| / 2^bits`, times `2^bits`; `most` beyond its end."""
+    """2^bits times the linearly interpolated table entry at index `|x| / 2^bits`, or times `most` beyond the table's
+    end."""
     table, whole = sigmoid_samples(), np.abs(x) >> bits
     index = np.minimum(whole, 254)
     low, high = table[index], table[index + 1]
@@ -60,14 +62,15 @@ def interpolated(x: Int64, bits: int, most: int) -> Int64:
 
 
 def logistic16(x: Array, multiplier: int = 3, left_shift: int = 0) -> npt.NDArray[np.int16]:
-    """Q0.15 of Q3.12 for multiplier 3 (the table's step is 1/24, and 512 make one)."""
+    """The logistic function in Q0.15. The argument is `x * multiplier / 2^left_shift` in units of 1/(24 * 512), which
+    is Q3.12 for the default multiplier 3."""
     scaled = argument(x, multiplier, left_shift)
     found = interpolated(scaled, 9, 0x7FFF << 1)
     return (np.where(scaled >= 0, found + (1 << 9), (1 << 25) - found + (1 << 9) - 1) >> 10).astype(np.int16)
 
 
 def tanh16(x: Array, multiplier: int = 3, left_shift: int = 0) -> npt.NDArray[np.int16]:
-    """`2 logistic(2 x) - 1`, likewise."""
+    """The hyperbolic tangent in Q0.15 as `2 logistic(2 x) - 1`; arguments as in `logistic16`."""
     scaled = argument(x, multiplier, left_shift)
     found = interpolated(scaled, 8, 0xFFFF)
     moved = np.where(scaled >= 0, found - (1 << 23) + (1 << 7), -found + (1 << 23) + (1 << 7) - 1)
@@ -76,13 +79,13 @@ def tanh16(x: Array, multiplier: int = 3, left_shift: int = 0) -> npt.NDArray[np
 
 @cache
 def logistic_table() -> npt.NDArray[np.int16]:
-    """`logistic16` of every int16, from the lowest, in Q3.12."""
+    """A table of `logistic16` for every int16 in Q3.12, from the lowest on."""
     return _read_only(logistic16(CODES16))
 
 
 @cache
 def tanh_table(integer_bits: int = 3) -> npt.NDArray[np.int16]:
-    """`tanh16` of every int16, from the lowest, in the format of `integer_bits`."""
+    """A table of `tanh16` for every int16, from the lowest on; arguments have `integer_bits` integer bits."""
     excess = integer_bits - 3
     return _read_only(tanh16(CODES16, 3 << excess) if excess >= 0 else tanh16(CODES16, 3, -excess))
 
@@ -93,8 +96,9 @@ def _read_only(table: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
 
 
 def steps_of_scale(scale: np.float32, most: int) -> tuple[int, int]:
-    """(multiplier, left shift) that turn 16-bit codes of this scale into steps of the table; a power of two of at most
-    2^(most - 12) needs no shift. Source: TFLite's LOGISTIC and TANH of int16."""
+    """Return (multiplier, left shift), which convert 16-bit quantized values of this scale to the argument's units
+    (`logistic16`). A scale that is a power of two, at most 2^(most - 12), needs no shift. Source: TFLite's LOGISTIC and
+    TANH of int16."""
     power = np.log(scale) * (np.float32(1) / np.log(np.float32(2)))
     whole = int(round_away(power))
     if abs(power - np.float32(whole)) < np.float32(1e-3) and 0 <= 12 + whole <= most:
@@ -106,7 +110,7 @@ def steps_of_scale(scale: np.float32, most: int) -> tuple[int, int]:
 
 
 def curve16(op: qnn.QnnUnaryOp) -> npt.NDArray[np.int16]:
-    """The result's codes for every int16, from the lowest."""
+    """The op's result for every int16 input, from the lowest on."""
     scale = np.float32(to_numpy(op.input_scale))
     if isinstance(op, qnn.SigmoidOp):
         return logistic16(CODES16, *steps_of_scale(scale, 0))
@@ -114,7 +118,8 @@ def curve16(op: qnn.QnnUnaryOp) -> npt.NDArray[np.int16]:
 
 
 def curve8(op: qnn.QnnUnaryOp, codes: Int64) -> Int64:
-    """The result's codes, before they saturate: sigmoid with zero point -128 (as int8), tanh with 0."""
+    """The op's 8-bit results for these quantized input values: sigmoid with zero point -128, tanh with zero point 0,
+    both as int8."""
     scale = float(to_numpy(op.input_scale).astype(np.float32))
     multiplier, shift = quantize_multiplier(scale * 2.0 ** (31 - INTEGER_BITS))
     radius = math.floor(((1 << INTEGER_BITS) - 1) * 2.0 ** (31 - INTEGER_BITS) / 2.0**shift)

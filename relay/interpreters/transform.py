@@ -1,4 +1,4 @@
-"""Meaning of what gives the same elements other shapes and orders, in numpy's own words."""
+"""The numpy meaning of ops that only change shape or order, which numpy has too."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ def slice_like(op: relay.SliceLikeOp, x: Array, other: Array) -> Array:
 
 
 def layout_transform(op: relay.LayoutTransformOp, x: Array) -> Array:
-    """Through the layout without splits: parts join behind their whole, axes are put in order, are split again."""
+    """Change the layout: parts of a split axis are merged first, then axes are transposed, then split again as the
+    target says."""
     source, target = op.layouts()
     letters = [letter for letter in source.axes if letter.isupper()]
     if source.split:

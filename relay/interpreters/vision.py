@@ -1,4 +1,4 @@
-"""Meaning of the ops of detections."""
+"""The numpy meaning of ops of object detection."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from relay.interpreters.meaning import Meanings
 
 
 def overlaps(box: Array, boxes: Array) -> Array:
-    """Intersection over union of a box and each of several, [n, 4], corners sorted."""
+    """Intersection over union of `box` with each of `boxes` [n, 4], whose corners are sorted; 0 where an area is 0."""
     low, high = np.maximum(box[:2], boxes[:, :2]), np.minimum(box[2:], boxes[:, 2:])
     areas = (boxes[:, 2:] - boxes[:, :2]).prod(axis=1)
     own = (box[2:] - box[:2]).prod()
