@@ -60,7 +60,7 @@ class Numbers:
         """Return the codes to which the operation's body clamps, if the operation is part of the clamp; else None."""
         return None
 
-    def say(self, block: Block, codes: Codes) -> None:
+    def mark_codes(self, block: Block, codes: Codes) -> None:
         """Record in a body that its result is within codes, after the constants of its clamp are replaced."""
 
 
@@ -230,7 +230,7 @@ def share(kernel: Kernel, rule: Numbers) -> None:
     given = Given(block, columns)
     for each, codes in {op.parent: codes for op, _, codes, _ in places}.items():
         if each is not None and codes is not None:
-            rule.say(each, codes)
+            rule.mark_codes(each, codes)
     replaced = [op.operands[index] for op, index, _, _ in places]
     for (op, index, codes, key), constant in zip(places, replaced, strict=True):
         op.operands[index] = given.instead(constant, *key, codes)

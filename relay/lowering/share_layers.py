@@ -67,7 +67,7 @@ class FreeNumbers(Numbers):
         clamp = match_clamp(block) if op.name in SATURATED and block is not None else None
         return None if clamp is None else (clamp.low, clamp.high)
 
-    def say(self, block: Block, codes: Codes) -> None:
+    def mark_codes(self, block: Block, codes: Codes) -> None:
         end = block.last_op
         narrow = None if end is None else end.operands[0].owner
         assert isinstance(narrow, Operation)

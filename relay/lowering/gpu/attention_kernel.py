@@ -90,7 +90,7 @@ class AttentionKernel(PairKernel):
         if scores.tiles == 1:
             found = self.multiply(0, self.computed(0), start)
         else:
-            found = self.along(start) if self.online is not None else self.in_passes(start)
+            found = self.in_one_pass(start) if self.online is not None else self.in_passes(start)
         found = self.units.finish(found)
         return found[: self.tile.sums], found[self.tile.sums :]
 
@@ -150,7 +150,7 @@ class AttentionKernel(PairKernel):
 
     # Incremental softmax
 
-    def along(self, start: list[SSAValue]) -> list[SSAValue]:
+    def in_one_pass(self, start: list[SSAValue]) -> list[SSAValue]:
         """Emit a single pass: the values' sums are scaled down where a greater score occurs; return the sums."""
         b, online, sums = self.b, self.online, self.tile.sums
         assert online is not None
@@ -163,7 +163,7 @@ class AttentionKernel(PairKernel):
             emitters = self.emitters(tile, numbers)
             results, words, found = list[SSAValue](), list[list[list[SSAValue]]](), list(state.args[4:])
             for half, emitter in enumerate(emitters):
-                most, total, factor = self.go_on(emitter, state.args[half], state.args[2 + half])
+                most, total, factor = self.add_tile(emitter, state.args[half], state.args[2 + half])
                 results += [most, total]
                 words.append(self.weights(emitter))
                 found[:sums] = self.scaled(found[:sums], half, factor)
@@ -184,7 +184,7 @@ class AttentionKernel(PairKernel):
             found[:sums] = self.scaled(found[:sums], half, inverse)
         return found
 
-    def go_on(self, emitter: TileRow, before: SSAValue, total: SSAValue) -> tuple[SSAValue, SSAValue, SSAValue]:
+    def add_tile(self, emitter: TileRow, before: SSAValue, total: SSAValue) -> tuple[SSAValue, SSAValue, SSAValue]:
         """Process the scores of another tile for one row; return the greatest score, the thread's part of the sum of
         exponentials, and the factor for earlier sums. Without a finite score all exponentials are 0, not `exp(inf -
         inf)`."""
@@ -265,7 +265,7 @@ class AttentionKernel(PairKernel):
         copies = ValueCopies(self.t, self.factors, self.pair, self.number)
         stages = [self.scores.shared_bytes + step * self.tile.columns * self.tile.depth for step in range(steps)]
         for step, stage in enumerate(stages):
-            copies.land(copies.load(b.plus(b.times(tile, steps), step)), stage)
+            copies.store(copies.load(b.plus(b.times(tile, steps), step)), stage)
         b.add(BarrierOp.create())
         places = [b.plus(right, stage) for stage in stages for right in self.units.right]
         start = self.tile.rows * self.tile.depth

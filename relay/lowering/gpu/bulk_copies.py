@@ -85,9 +85,9 @@ class BulkCopies:
     def begin(self) -> None:
         """Initialise the barriers, and make the tensor maps visible to the copy engine by a fence."""
         for stage in range(self.m.tile.stages):
-            self.ask(INIT.format(count=1), [self.barrier(stage)])
+            self.emit(INIT.format(count=1), [self.barrier(stage)])
         for source in self.addresses:
-            self.ask(ACQUIRE, [source])
+            self.emit(ACQUIRE, [source])
 
     def issue_first(self) -> None:
         """Request the tiles of the first steps."""
@@ -98,7 +98,7 @@ class BulkCopies:
         """Wait until the tiles of a step have arrived, and until all threads have finished with the stage that is
         filled next."""
         t = self.t
-        self.ask(ARRIVED, [self.barrier(t.rem(step, self.m.tile.stages))], [t.rem(t.div(step, self.m.tile.stages), 2)])
+        self.emit(ARRIVED, [self.barrier(t.rem(step, self.m.tile.stages))], [t.rem(t.div(step, self.m.tile.stages), 2)])
         self.b.add(BarrierOp.create())
 
     def refill(self, step: Index) -> None:
@@ -114,13 +114,13 @@ class BulkCopies:
         left = b.plus(self.memory, b.times(stage, tile.stage_bytes))
         step = b.plus(t.first_step, step)
         column = b.times(step, tile.depth)
-        self.ask(EXPECT.format(bytes=tile.stage_bytes), [barrier])
+        self.emit(EXPECT.format(bytes=tile.stage_bytes), [barrier])
         if self.m.windows:
             self.issue_windows(left, step, barrier)
         else:
-            self.ask(COPY, [left, self.addresses[0]], [column, t.first_row], barrier)
+            self.emit(COPY, [left, self.addresses[0]], [column, t.first_row], barrier)
         right = b.plus(left, tile.rows * tile.depth)
-        self.ask(COPY, [right, self.addresses[1]], [column, t.first_column], barrier)
+        self.emit(COPY, [right, self.addresses[1]], [column, t.first_column], barrier)
 
     def issue_windows(self, start: Index, step: Index, barrier: Index) -> None:
         """Request the pixels of a step: those of one tap, or of several taps if there are few channels."""
@@ -139,7 +139,7 @@ class BulkCopies:
             down = b.times(t.div(tap, conv.kernel_columns), conv.dilation[0])
             across = b.times(t.rem(tap, conv.kernel_columns), conv.dilation[1])
             to = b.plus(start, number * t.tile.rows * piece)
-            self.ask(WINDOWS, [to, self.addresses[0]], [channel, column, row, image, across, down], barrier)
+            self.emit(WINDOWS, [to, self.addresses[0]], [channel, column, row, image, across, down], barrier)
 
     def barrier(self, stage: Index) -> Index:
         """Return the address of a stage's barrier; the barriers follow all stages."""
@@ -147,7 +147,7 @@ class BulkCopies:
         start = b.plus(self.memory, self.m.tile.stages * self.t.tile.stage_bytes)
         return b.plus(start, b.times(stage, BARRIER_BYTES))
 
-    def ask(
+    def emit(
         self, text: str, addresses: Sequence[Index], numbers: Sequence[Index] = (), last: Index | None = None
     ) -> None:
         """Emit an instruction with addresses, then words, then optionally another address as operands."""

@@ -78,7 +78,7 @@ class MatrixKernel:
         exchange, starts = None, list[SSAValue]()
         if tile.slices > 1:
             starts, exchange = self.starting(), Exchange(t, groups)
-            exchange.give(sums)
+            exchange.write(sums)
         for number, ((step, part, half), group) in enumerate(zip(spots, groups, strict=True)):
             row = b.plus(row_of_thread, tile.step_rows * step + 8 * half)
             inside = t.below(row, self.m.rows) if self.m.rows % tile.rows else None
@@ -86,7 +86,7 @@ class MatrixKernel:
 
             def store(number: int = number, group: list[int] = group, row: Index = row, place: int = part) -> None:
                 total = rows[group[0] // (4 * tile.column_steps) * 4 + group[0] % 4] if rows else None
-                values = [sums[n] for n in group] if exchange is None else exchange.take(number)
+                values = [sums[n] for n in group] if exchange is None else exchange.total(number)
                 if starts:
                     pairs = zip(values, group, strict=True)
                     values = [b.add(arith.AddiOp(value, starts[n])).result for value, n in pairs]

@@ -72,7 +72,7 @@ class PairKernel(MatrixKernel):
         b, t, steps = self.b, self.t, self.m.steps
         units, copies, first = pairs(t), self.pair_copies(), t.first_step
         units.prepare()
-        copies.land(copies.load(first), 0)
+        copies.store(copies.load(first), 0)
         zero = b.constant(0, self.kind)
         with b.loop(0, steps, carried=[zero] * (self.tile.sums + units.rows)) as (step, state):
             b.add(BarrierOp.create())
@@ -80,7 +80,7 @@ class PairKernel(MatrixKernel):
             loaded = copies.load(b.plus(first, following)) if steps > 1 else []
             state.next = units.multiply(t.stage(step), state.args)
             if loaded:
-                copies.land(loaded, t.stage(following))
+                copies.store(loaded, t.stage(following))
         found = units.finish(state.results)
         return found[: self.tile.sums], found[self.tile.sums :]
 
@@ -126,7 +126,7 @@ class PairCopies:
         """Load the thread's parts of a step from memory; zeros beyond the ends of the factors."""
         return [part.read(step) for part in self.parts]
 
-    def land(self, loaded: Sequence[Sequence[SSAValue]], stage: Index) -> None:
+    def store(self, loaded: Sequence[Sequence[SSAValue]], stage: Index) -> None:
         """Store the loaded parts in the stage that starts at `stage`."""
         for part, values in zip(self.parts, loaded, strict=True):
             part.write(stage, values)

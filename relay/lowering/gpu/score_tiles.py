@@ -69,7 +69,7 @@ class ScoreTiles:
         self.units.prepare()
         queries = Queries(self.t, self.factors, self.scores.pair, self.number)
         for step in range(self.m.steps):
-            queries.land(queries.load(step), step * tile.rows * tile.depth)
+            queries.store(queries.load(step), step * tile.rows * tile.depth)
 
     def of_tile(self, number: Index) -> list[list[SSAValue]]:
         """Return the scores of a tile of keys: for each of the thread's queries, vectors of 8. If the last step
@@ -81,7 +81,7 @@ class ScoreTiles:
         sums = [b.constant(0, units.kind)] * (tile.sums + units.rows)
         loaded = keys.load(0)
         for step in range(steps):
-            keys.land(loaded, self.stage(step))
+            keys.store(loaded, self.stage(step))
             b.add(BarrierOp.create())
             loaded = keys.load(step + 1) if step + 1 < steps else []
             sums = units.multiply(self.stage(step), sums, step * tile.rows * tile.depth)

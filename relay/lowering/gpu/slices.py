@@ -35,7 +35,7 @@ class Exchange:
         number = b.plus(b.times(slice, len(self.groups) * self.each), group * self.each + vector)
         return b.times(b.plus(b.times(number, t.tile.threads), t.number), VECTOR)
 
-    def give(self, sums: Sequence[SSAValue]) -> None:
+    def write(self, sums: Sequence[SSAValue]) -> None:
         """Store all sums of this slice."""
         b = self.b
         b.add(BarrierOp.create())
@@ -46,7 +46,7 @@ class Exchange:
                 align(b.block.last_op)
         b.add(BarrierOp.create())
 
-    def take(self, group: int) -> list[SSAValue]:
+    def total(self, group: int) -> list[SSAValue]:
         """Return the sums of a group, added over all slices."""
         b, found = self.b, list[SSAValue]()
         for vector in range(self.each):

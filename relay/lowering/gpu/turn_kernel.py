@@ -105,16 +105,16 @@ class Ring(BulkCopies):
     def begin(self) -> None:
         """Initialise the barriers, and make the tensor maps visible to the copy engine by a fence."""
         for stage in range(self.m.tile.stages):
-            self.ask(INIT.format(count=1), [self.barrier(stage)])
-            self.ask(INIT.format(count=WARPS), [self.free(stage)])
+            self.emit(INIT.format(count=1), [self.barrier(stage)])
+            self.emit(INIT.format(count=WARPS), [self.free(stage)])
         for group in range(GROUPS):
-            self.ask(INIT.format(count=WARPS), [self.turn(group)])
+            self.emit(INIT.format(count=WARPS), [self.turn(group)])
         for source in self.addresses:
-            self.ask(ACQUIRE, [source])
+            self.emit(ACQUIRE, [source])
 
     def wait(self, barrier: Index, parity: Index) -> None:
         """Wait until the phase of this parity is over."""
-        self.ask(ARRIVED, [barrier], [parity])
+        self.emit(ARRIVED, [barrier], [parity])
 
     def fill(self, slot: Slot, step: Index) -> None:
         """Request the tiles of a step, once its stage is free; initially all are, because a new barrier counts phase
@@ -122,14 +122,14 @@ class Ring(BulkCopies):
         self.wait(self.free(slot.stage), binary(self.b, arith.XOrIOp, slot.parity, 1))
         when(self.b, self.first, partial(self.issue, step, slot.stage))
 
-    def say(self, barrier: Index, condition: SSAValue | None = None) -> None:
+    def signal(self, barrier: Index, condition: SSAValue | None = None) -> None:
         """Emit an arrival of this warp at a barrier."""
         lane = self.t.below(self.t.lane, 1)
-        when(self.b, both(self.b, [condition, lane]), lambda: self.ask(ARRIVE, [barrier]))
+        when(self.b, both(self.b, [condition, lane]), lambda: self.emit(ARRIVE, [barrier]))
 
     def done(self, stage: Index, condition: SSAValue | None = None) -> None:
         """Signal that this warp's products of a stage are complete."""
-        self.say(self.free(stage), condition)
+        self.signal(self.free(stage), condition)
 
     def of(self, thread: MatrixThread) -> Ring:
         """Return the ring for another tile of the block, with the same memory and barriers."""
@@ -148,7 +148,7 @@ class TurnKernel(MatrixKernel):
         ring.start()
         group = self.same_in_warp(here.div(thread, GROUP))
         groups = here.below(group, GROUPS)
-        when(b, groups, partial(self.consume, ring, block, group, unravel), partial(self.give, ring, block))
+        when(b, groups, partial(self.consume, ring, block, group, unravel), partial(self.request_copies, ring, block))
 
     def same_in_warp(self, number: Index) -> Index:
         """Return a number that is equal in all threads of a warp in a form that shows it, so that the assembler keeps
@@ -166,7 +166,7 @@ class TurnKernel(MatrixKernel):
         assert found is not None
         return self.b.add(arith.IndexCastOp(found, INDEX)).result
 
-    def give(self, ring: Ring, block: Index) -> None:
+    def request_copies(self, ring: Ring, block: Index) -> None:
         """Emit the work of the third group: it releases registers, and one of its warps requests copies."""
         b = self.b
         instruction(b, GIVE)
@@ -229,7 +229,7 @@ class TurnKernel(MatrixKernel):
                 ring.done(self.number(state.args[-1]), b.compare(step, "ne", b.index(0)))
             state.next = [*found, *ring.after(now, 1).values(b), word(b, now.stage)]
         self.rolled()
-        ring.say(other)
+        ring.signal(other)
         sums = tied(b, WAIT.format(left=0), state.results[:count])
         ring.done(self.number(state.results[-1]))
         return sums, Slot.of(b, state.results[count : count + 2])

@@ -84,12 +84,12 @@ def taps_of(conv: Convolution, padding: Padding | None) -> Taps:
     if padding is not None:
         (_, *image, _), (_, *before, _) = shape_of(padding.source), padding.low
         axes = zip(image, before, (conv.out_rows, conv.out_columns), taps, conv.strides, conv.dilation, strict=True)
-        inside = [meeting(*axis) for axis in axes]
+        inside = [results_inside(*axis) for axis in axes]
     pixels = [conv.images * rows * columns for rows in inside[0] for columns in inside[1]]
     return Taps(*taps, run, (image[0], image[1]), (before[0], before[1]), pixels)
 
 
-def meeting(size: int, before: int, outputs: int, taps: int, stride: int, dilation: int) -> list[int]:
+def results_inside(size: int, before: int, outputs: int, taps: int, stride: int, dilation: int) -> list[int]:
     """Return, for each tap along an axis, the number of results for which the tap lies inside an image of size
     `size`."""
     starts = [position * stride - before for position in range(outputs)]
@@ -128,14 +128,14 @@ class BlockedReduction(OfWeights[BlockedReductionSchedule]):
         ways = {False: taps_of(conv, None)}
         if padding is not None and is_border(padding, conv):
             ways = {True: taps_of(conv, padding), **ways}
-        every = {skip: cycles(problem, costs, tile, taps, even(taps.run, most)) for skip, taps in ways.items()}
+        every = {skip: cycles(problem, costs, tile, taps, part_size(taps.run, most)) for skip, taps in ways.items()}
         if padding is not None:
             every[False] += moved(kernel, padding.source, padding.buffer)
         skip = pick("skip_border", tuple(ways), min(ways, key=lambda each: every[each]))
         taps = ways[skip]
-        steps = pick("steps", range(1, taps.run + 1), even(taps.run, most))
+        steps = pick("steps", range(1, taps.run + 1), part_size(taps.run, most))
         room = min(max(costs.scratch_bytes // size, 1), problem.width)
-        strip = -(-even(problem.width, room) // pixels) * pixels
+        strip = -(-part_size(problem.width, room) // pixels) * pixels
         pick("strip", range(1, room + 1), min(strip, room))
         strides = tuple(dict.fromkeys((costs.cache_line, *STRIDES, 0)))
         pick("prefetch_stride", strides, strides[0])
@@ -160,7 +160,7 @@ class BlockedReduction(OfWeights[BlockedReductionSchedule]):
         BlockedReductionEmitter(emission.builder, conv, schedule, taps, data, weights, initial, epilogue).emit()
 
 
-def even(count: int, most: int) -> int:
+def part_size(count: int, most: int) -> int:
     """Return the size of the parts if `count` is divided nearly evenly into parts of at most `most`."""
     return -(-count // -(-count // most))
 
@@ -244,40 +244,40 @@ class BlockedReductionEmitter:
             y = b.plus(b.times(y, conv.strides[0]), -self.taps.before[0])
             x = b.plus(b.times(x, conv.strides[1]), -self.taps.before[1])
             row = b.plus(b.times(n, rows), y)
-            self.keep(b.times(b.plus(b.times(row, columns), x), conv.pitch), places, m)
+            self.store_index(b.times(b.plus(b.times(row, columns), x), conv.pitch), places, m)
             for value, table in zip((y, x), corners, strict=False):
-                self.keep(value, table, m)
+                self.store_index(value, table, m)
         zero = b.index(0)
         with b.loop(0, self.lists) as (tap, _):
             i, j = unravelled(b, tap, (self.taps.rows, self.taps.columns))
             start = b.times(tap, room)
             with b.loop(0, count, carried=[zero, zero]) as (m, found):
                 inside = [
-                    below(b, b.plus(self.kept(table, m), b.times(at, dilation)), size)
+                    below(b, b.plus(self.load_index(table, m), b.times(at, dilation)), size)
                     for table, at, dilation, size in zip(corners, (i, j), conv.dilation, self.taps.image, strict=False)
                 ]
                 length, last = found.args
-                self.keep(m, lists, b.plus(start, length))
+                self.store_index(m, lists, b.plus(start, length))
                 more, m = b.index(b.plus(length, 1)), b.index(m)
                 if (truth := both(b, inside)) is not None:
                     more, m = b.select(truth, more, length), b.select(truth, m, last)
                 found.next = [more, m]
             length, last = found.results
             for ahead in range(pixels - 1):
-                self.keep(last, lists, b.plus(start, b.plus(length, ahead)))
-            self.keep(length, counts, tap)
+                self.store_index(last, lists, b.plus(start, b.plus(length, ahead)))
+            self.store_index(length, counts, tap)
         return Tables(count, room, places, lists, counts)
 
     def numbers(self, count: int) -> SSAValue:
         """Allocate memory for `count` indices of 32 bits."""
         return self.b.add(memref.AllocaOp.get(i32, 64, [count])).memref
 
-    def keep(self, number: Index, table: SSAValue, at: Index) -> None:
+    def store_index(self, number: Index, table: SSAValue, at: Index) -> None:
         """Write an index to a table."""
         b = self.b
         b.store(b.add(arith.IndexCastOp(b.index(number), i32)).result, table, [at])
 
-    def kept(self, table: SSAValue, at: Index) -> SSAValue:
+    def load_index(self, table: SSAValue, at: Index) -> SSAValue:
         """Read an index from a table."""
         return self.b.add(arith.IndexCastOp(self.b.load(table, [at]), INDEX)).result
 
@@ -295,7 +295,7 @@ class BlockedReductionEmitter:
             number = tap if self.lists > 1 else 0
             row = b.times(i, conv.dilation[0] * taps.image[1])
             base = b.times(b.plus(row, b.times(j, conv.dilation[1])), conv.pitch)
-            length = b.plus(self.kept(tables.counts, number), pixels - 1)
+            length = b.plus(self.load_index(tables.counts, number), pixels - 1)
             for size, count, done in parts(taps.run, self.schedule.steps):
                 with b.loop(0, count) as (k, _):
                     step = b.plus(b.times(k, size), done)
@@ -305,11 +305,11 @@ class BlockedReductionEmitter:
                     with b.loop(0, quotient(b, length, pixels)) as (turn, _):
                         x = b.times(turn, pixels)
                         slots = [
-                            self.kept(tables.lists, b.plus(b.times(number, tables.room), b.plus(x, m)))
+                            self.load_index(tables.lists, b.plus(b.times(number, tables.room), b.plus(x, m)))
                             for m in range(pixels)
                         ]
                         ahead = b.plus(base, step)
-                        data = [b.plus(self.kept(tables.places, slot), ahead) for slot in slots]
+                        data = [b.plus(self.load_index(tables.places, slot), ahead) for slot in slots]
                         self.tile(sums, slots, data, at, x, size, vectors, self.share(tables.count, size * pitch, size))
         with b.loop(0, tables.count) as (m, _):
             for v in range(vectors):
@@ -343,7 +343,7 @@ class BlockedReductionEmitter:
         with b.loop(0, size, carried=[b.vector_load(sums, [place], LANES) for place in at]) as (k, turn):
             if self.schedule.prefetch_stride:
                 ahead = b.plus(following, b.times(k, share.step))
-                prefetch.ask(b, self.weights, ahead, share, self.schedule.prefetch_stride)
+                prefetch.prefetch_share(b, self.weights, ahead, share, self.schedule.prefetch_stride)
             here = b.plus(weights, b.times(k, pitch))
             columns = [b.vector_load(self.weights, [b.plus(here, v * LANES)], LANES) for v in range(vectors)]
             turn.next = []

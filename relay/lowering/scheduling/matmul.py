@@ -222,7 +222,7 @@ class MatmulEmitter:
                         for number, values in enumerate(self.values(data, pixels, count)):
                             now, here = b.plus(step, number), b.plus(weights, number * size)
                             if schedule.prefetch_next_block:
-                                self.ask_ahead(point, x, pixels, block, now)
+                                self.prefetch_weights(point, x, pixels, block, now)
                             steps.next = self.step(steps.next, values, self.weights, here, vectors, now)
                     taps.next = steps.results
             turn.next = taps.results
@@ -249,7 +249,7 @@ class MatmulEmitter:
         """Return the number of codes of a contiguous run that precede a step's."""
         return self.b.times(step, self.group)
 
-    def ask_ahead(self, point: Sequence[Index], x: Index, pixels: int, block: Block, step: Index) -> None:
+    def prefetch_weights(self, point: Sequence[Index], x: Index, pixels: int, block: Block, step: Index) -> None:
         """Prefetch one step's share of the next block's weights."""
         b, conv = self.b, self.conv
         size = block.vectors * LANES * self.group * self.depth
@@ -257,14 +257,14 @@ class MatmulEmitter:
         share, stride = prefetch.share_of(size, points, pixels, self.depth), self.schedule.prefetch_stride
         start = b.plus(b.plus(self.place.weights, b.times(block.channel, self.depth * self.group)), size)
         if points == 1:
-            prefetch.ask_apart(b, self.weights, start, size, step, share, stride)
+            prefetch.prefetch_in_parts(b, self.weights, start, size, step, share, stride)
             return
         row = b.plus(b.times(point[0], conv.out_rows), point[1]) if point else 0
         before = b.times(b.plus(b.times(row, conv.out_columns), x), share.pixel)
         if prefetch.is_open(conv) and not isinstance(before, int):
             before = binary(b, arith.MinUIOp, before, size)
         at = b.plus(b.plus(start, before), b.times(step, share.step))
-        prefetch.ask(b, self.weights, at, share, stride)
+        prefetch.prefetch_share(b, self.weights, at, share, stride)
 
     def extra_steps(
         self, accumulators: Sequence[SSAValue], data: Index, block: Block, pixels: int

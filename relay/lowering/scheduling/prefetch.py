@@ -24,7 +24,7 @@ SECOND_LEVEL = 2
 """The locality hint for the second-level cache: a block exceeds the first-level cache."""
 
 
-FEW_PLACES, PLACES = 4, 8
+FEW_PARTS, PARTS = 4, 8
 """The number of parts of a block of which each step prefetches a line: 8 if a step's share is fewer than 4 lines,
 although lines are then prefetched more than once. On a Zen 3, with steps of two lines (64 channels of 8 bits), a matrix
 of 38 MB is read at 26 GB/s, and at 20 GB/s with two parts."""
@@ -49,8 +49,8 @@ def is_open(conv: Convolution) -> bool:
 def pays(target: CpuTarget, points: int, pixels: int, vectors: int, size: int, weights: int) -> bool:
     """Whether prefetching the next block pays, where `points` pixels in tiles of `pixels` are multiplied by a block of
     `vectors` vectors and `size` bytes. For a single tile, the hardware prefetcher suffices. A single pixel reads each
-    weight once and waits for memory, unless all `weights` (bytes) fit a cache; `ask_apart` is faster than the hardware
-    prefetcher there."""
+    weight once and waits for memory, unless all `weights` (bytes) fit a cache; `prefetch_in_parts` is faster than the
+    hardware prefetcher there."""
     costs = target.costs
     fits = target.has_caches and size <= costs.prefetch_bytes
     if points == 1:
@@ -73,21 +73,21 @@ def share_of(size: int, points: int, pixels: int, steps: int) -> Share:
     return Share(step, -(-step * steps // pixels))
 
 
-def ask(b: LoopBuilder, weights: SSAValue, at: Index, share: Share, stride: int) -> None:
+def prefetch_share(b: LoopBuilder, weights: SSAValue, at: Index, share: Share, stride: int) -> None:
     """Prefetch one step's share, every `stride` bytes of it."""
     for line in range(0, share.step, max(stride // dtype_of(buffer_of(weights).element_type).itemsize, 1)):
         b.add(PrefetchOp.make(weights, [b.index(b.plus(at, line))], SECOND_LEVEL))
 
 
-def ask_apart(
+def prefetch_in_parts(
     b: LoopBuilder, weights: SSAValue, start: Index, size: int, step: Index, share: Share, stride: int
 ) -> None:
     """Prefetch one step's share of a block that starts at `start`: a line in each of as many parts of the block as the
-    share has lines, or, for few lines, a piece of a line in each of `PLACES` parts. Memory bandwidth is higher for
+    share has lines, or, for few lines, a piece of a line in each of `PARTS` parts. Memory bandwidth is higher for
     several streams than for one."""
     line = max(stride // dtype_of(buffer_of(weights).element_type).itemsize, 1)
     lines = max(share.step // line, 1)
-    parts = lines if lines >= FEW_PLACES else min(PLACES, share.step)
+    parts = lines if lines >= FEW_PARTS else min(PARTS, share.step)
     for part in range(parts):
         at = b.plus(part * (size // parts), b.times(step, min(line, share.step // parts)))
         b.add(PrefetchOp.make(weights, [b.index(b.plus(start, at))], SECOND_LEVEL))

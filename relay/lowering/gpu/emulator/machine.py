@@ -80,7 +80,7 @@ class Emulator:
         function = LAUNCHER(self.library[symbol(kernel)])
         mapped = {buffers[number].ctypes.data: matrix for number, matrix in (maps or {}).items()}
         groups = Warpgroups(work, known.places, threads, shared, mapped) if known.places else None
-        listener = LISTENER(groups.hear) if groups is not None else LISTENER()
+        listener = LISTENER(groups.notify) if groups is not None else LISTENER()
         with_work = table(work, ctypes.cast(listener, ctypes.c_void_p).value or 0)
         given = table(buffers)
         function(ctypes.addressof(given), blocks, report.ctypes.data, ctypes.addressof(with_work), shared)

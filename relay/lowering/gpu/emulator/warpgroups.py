@@ -93,7 +93,7 @@ class Warpgroups:
         self.copies = BulkCopies(fields, self.memory, self.written, self.stamps, shared, maps)
         self.error: Exception | None = None
 
-    def hear(self, place: int, thread: int) -> int:
+    def notify(self, place: int, thread: int) -> int:
         """Handle a notification: a group whose first thread is `thread` has arrived at a place, by number; 0: the block
         is at its end, -1: no warp can continue. Return 0, 2 if a warp must wait, or 1 for an error, which is stored in
         `error`."""
