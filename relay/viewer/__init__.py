@@ -1,8 +1,8 @@
-"""Runs of a pipeline as something to look at: recorded, as a page, as a report, in a notebook. May import every room
-but `tools`.
+"""Views of a pipeline run: recording it, showing it as a page, an HTML report, or in a notebook. This package may
+import every other one but `tools`.
 
-`relay.viewer.record(mod)` runs the pipeline and keeps what each pass did; a notebook shows it as the whole page, and
-`relay.viewer.report(record)` is that page as one HTML file. `relay-explore` serves it.
+`relay.viewer.record(mod)` runs the pipeline and records what each pass did; a notebook shows the record as the page of
+`relay-explore`, and `relay.viewer.report(record)` is that page as one HTML file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A comparison as one HTML file: the verdict, a picture, a table."""
+"""The result of `relay.exploration.compare` as one HTML file: a verdict, a chart of all tensors, and a table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EQUAL, DIFFERS = "#1f9a86", "#d6498a"
 
 
 def page(comparison: Comparison, model: str) -> str:
-    """The page; it loads nothing from elsewhere, and what names contain is shown as text."""
+    """The HTML page. It loads nothing from elsewhere, and names are escaped."""
     title = f"{model} compared with {comparison.reference}"
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8">'
@@ -28,7 +28,7 @@ def page(comparison: Comparison, model: str) -> str:
 
 
 def content(comparison: Comparison) -> str:
-    """The verdict, the picture and the table, for a page or a notebook."""
+    """The HTML of verdict, chart and table, for the page or a notebook."""
     head = ("", "differ", "of", "largest", "SNR dB", "tensor")
     rows = ["".join(f"<th>{escape(cell)}</th>" for cell in head)]
     for row in comparison.rows:
@@ -42,11 +42,12 @@ def content(comparison: Comparison) -> str:
 
 
 def picture(rows: list[Row]) -> str:
-    """A bar for each tensor in the order of execution: how much of it differs. Equal ones are low and green."""
+    """A bar chart (SVG) of all tensors in the order of execution: a bar's height shows the share of elements that
+    differ. Bars of equal tensors are low and green."""
     bars: list[str] = []
     for number, row in enumerate(rows):
         share = row.count / max(row.size, 1)
-        height = 4 if row.equal else 12 + 68 * share**0.5  # one element of many is seen, too
+        height = 4 if row.equal else 12 + 68 * share**0.5  # a single differing element is visible, too
         what = escape(f"{row.operator or row.name}: {row.count} of {row.size} differ")
         colour = EQUAL if row.equal else DIFFERS
         box = f'x="{number + 0.1:g}" y="{86 - height:g}" width="0.8" height="{height:g}"'

@@ -1,4 +1,4 @@
-"""A record as JSON: an overview that is small, and the parts that the page asks for when it shows them."""
+"""A record as JSON: a small overview, and the parts that the page requests when it shows them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Json = dict[str, object]
 
 
 def overview(record: Record) -> Json:
-    """The passes, with times and op counts, and what is in each snapshot."""
+    """The record's passes with their times and op counts, and the contents of each snapshot."""
     compilers = {node.place for s in record.snapshots for part in s.parts for node in part.graph.nodes} - {""}
     return {
         "version": __version__,
@@ -55,20 +55,21 @@ def _contents(snapshot: Snapshot) -> Json:
 
 
 def snapshot(record: Record, number: int) -> Json:
-    """The text of a snapshot, and where each line comes from."""
+    """The text of a snapshot, and the source location of each line."""
     found = record.snapshots[number]
     return {"text": found.text, "sources": list(found.sources), "source_of": list(found.source_of)}
 
 
 def changes(record: Record, number: int) -> Json:
-    """What a step changed: `[equal, first and last line before, first and last line after]` for each hunk."""
+    """What a step changed: `[equal, begin before, end before, begin after, end after]` for each hunk of lines."""
     step = record.steps[number]
     hunks = diff(record.snapshots[step.before], record.snapshots[step.after])
     return {"hunks": [[h.equal, *h.before, *h.after] for h in hunks]}
 
 
 def graph(record: Record, number: int, part: int) -> Json:
-    """The graph of a function of a snapshot, laid out; only how large it is where it is too large."""
+    """The laid-out graph of one part (a function) of a snapshot; only its number of nodes if it is too large to be
+    drawn."""
     found = record.snapshots[number].parts[part].graph
     layout = lay_out(found)
     if layout is None:
@@ -92,7 +93,7 @@ def graph(record: Record, number: int, part: int) -> Json:
 
 
 def heat(record: Record, number: int, node: Node) -> float | None:
-    """The share of a run's time that the kernel called, or the operator of the source model, takes; None if unknown."""
+    """The share of the run time that a node's kernel, or its operator of the source model, takes; None if unknown."""
     if node.name in record.heat:
         return record.heat[node.name]
     found = record.snapshots[number]
@@ -101,7 +102,7 @@ def heat(record: Record, number: int, node: Node) -> float | None:
 
 
 def parts(record: Record) -> Iterator[tuple[str, Json]]:
-    """Every part by the path under which the page asks for it."""
+    """Yield every part of the record with the path under which the page requests it."""
     for number in range(len(record.snapshots)):
         yield f"snapshot/{number}", snapshot(record, number)
     for number, step in enumerate(record.steps):

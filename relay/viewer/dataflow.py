@@ -1,4 +1,4 @@
-"""The graph of a function: its ops and what flows between them."""
+"""The data-flow graph of a function: its ops, and the values and buffers that flow between them."""
 
 from __future__ import annotations
 
@@ -28,29 +28,30 @@ DETAILS = VIEWS | {
     "tensor.empty",
     "ub.poison",
 }
-"""Ops that no one looks for in a graph: constants, and where buffers are. The node that uses them lists them."""
+"""Ops that get no node in the graph: constants, and ops that create or view buffers. The nodes that use them list their
+lines."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """An op of a function's body (with all that is in it), an argument, or what is returned."""
+    """A node: an op of a function's body with everything in its regions, an argument, or a returned value."""
 
     kind: Kind
     name: str
-    """The op, the function called, or the argument."""
+    """The op's name, the called function as `@name`, or the argument's name."""
     note: str
-    """The types of the results, or how much is inside."""
+    """The types of the results; for an op with regions, the number of ops in them."""
     place: str
-    """The external compiler that runs it; nothing for the host."""
+    """The external compiler that runs the node; "" for the host."""
     lines: tuple[int, int]
-    """Where the module's text has it."""
+    """The first line of the node in the module's text, counted from 0, and the line after its last."""
     details: tuple[int, ...] = ()
-    """The lines of the constants and the like that it uses."""
+    """The lines of constants and other ops without a node that it uses."""
 
 
 @dataclass(frozen=True)
 class Edge:
-    """A value, or the contents of a buffer, from one node to a later one."""
+    """A value, or the contents of a buffer, that flows from one node to a later one; the label is its type."""
 
     source: int
     target: int
@@ -72,11 +73,11 @@ def graph_of(
     effects: Effects,
     place: str,
 ) -> Graph:
-    """The graph of the ops of a body, which external compiler `place` takes (none: the host).
+    """The graph of the ops of a body, which the external compiler `place` runs ("" for the host).
 
-    A value leads from the op that makes it to those that use it, also inside their regions. A buffer leads from the op
-    that wrote it last to those that read or write it. An argument is an input if an op uses it before one has written
-    it, and an output if one has written it.
+    An edge leads from the op that computes a value to the ops that use it, also inside their regions. For a buffer, it
+    leads from the op that wrote it last to the ops that read or write it. An argument is an input if an op uses it
+    before one writes it, and an output if an op writes it.
     """
     builder = Builder(lines, effects, place, arguments)
     for op in ops:
@@ -92,7 +93,7 @@ def graph_of(
 
 @dataclass
 class Builder:
-    """A graph as it grows, op by op."""
+    """Builds a graph op by op."""
 
     lines: Mapping[Operation, tuple[int, int]]
     effects: Effects
@@ -101,13 +102,13 @@ class Builder:
     nodes: list[Node] = field(default_factory=list[Node])
     edges: dict[tuple[int, int], str] = field(default_factory=dict[tuple[int, int], str])
     made_by: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
-    """The node that made a value, or wrote a buffer last."""
+    """The node that computes a value, or last wrote a buffer."""
     places: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
-    """Which compiler's annotated region (between `byoc.compiler_begin` and `end`) a value is in."""
+    """The external compiler in whose annotated region (between `byoc.compiler_begin` and `compiler_end`) a value is."""
     hidden: dict[SSAValue, Operation] = field(default_factory=dict[SSAValue, Operation])
 
     def argument(self, value: SSAValue) -> int | None:
-        """The node of an argument, made when it is first read; None for any other value."""
+        """The node of an argument, which is added when it is first read; None for any other value."""
         if not isinstance(value, BlockArgument) or value not in self.arguments:
             return None
         self.made_by[value] = len(self.nodes)
@@ -115,26 +116,26 @@ class Builder:
         return self.made_by[value]
 
     def end(self, kind: Kind, value: BlockArgument) -> Node:
-        """The node at which an argument comes in, or goes out."""
+        """A node for an argument, as an input or an output of the graph."""
         head = value.owner.parent_op()
         first = 0 if head is None else self.lines.get(head, (0, 0))[0]
         name = value.name_hint or f"argument {value.index}"
         return Node(kind, name, brief(value.type), self.place, (first, first + 1))
 
     def detail(self, op: Operation) -> None:
-        """An op that is listed by its users only."""
+        """Record an op that gets no node and is only listed by its users."""
         for result in op.results:
             self.hidden[result] = op
 
     def details_of(self, value: SSAValue) -> Iterator[Operation]:
-        """What is hidden behind a value: its op, and what that uses."""
+        """Yield the ops without nodes that a value is computed by, directly and through their operands."""
         if value in self.hidden:
             yield self.hidden[value]
             for operand in self.hidden[value].operands:
                 yield from self.details_of(operand)
 
     def op(self, op: Operation) -> None:
-        """A node, with edges from what the op, and all that is in it, uses."""
+        """Add a node, with edges for everything that the op and the ops in its regions use."""
         used = list(dict.fromkeys(value for inner in op.walk() for value in inner.operands))
         written = {root(value) for value in self.effects.written(op)}
         place = self.place_of(op)
@@ -152,7 +153,7 @@ class Builder:
         self.nodes.append(Node("call" if called else "op", name, note, place, self.lines[op], tuple(details)))
 
     def link(self, used: Sequence[SSAValue], written: Collection[SSAValue] = ()) -> None:
-        """Edges to the next node from what made the values, or wrote the buffers."""
+        """Add edges to the next node from those that compute the values or last wrote the buffers."""
         found: dict[int, str] = {}
         for value in used:
             held = root(value)
@@ -165,7 +166,7 @@ class Builder:
             self.edges[source, len(self.nodes)] = label
 
     def place_of(self, op: Operation) -> str:
-        """The external compiler that runs an op."""
+        """The external compiler that runs an op; "" for the host."""
         for key in ("compiler", "composite"):
             named = op.properties.get(key, op.attributes.get(key))
             if isinstance(named, StringAttr) and named.data:
@@ -178,14 +179,14 @@ class Builder:
         return next(filter(None, around), self.place)
 
     def returned(self, op: Operation) -> None:
-        """A node for what the body ends with, if there is such a thing."""
+        """Add a node for the operands of the body's terminator, unless it has none."""
         if op.operands:
             self.link(op.operands)
             note = ", ".join(brief(type) for type in op.operand_types)
             self.nodes.append(Node("output", op.name.rpartition(".")[2], note, self.place, self.lines[op]))
 
     def outputs(self) -> None:
-        """A node for each argument that ops have written."""
+        """Add an output node for each argument that an op has written."""
         for argument in self.arguments:
             writer = self.made_by.get(argument)
             if writer is not None and self.nodes[writer].kind != "argument":
@@ -193,7 +194,7 @@ class Builder:
                 self.nodes.append(self.end("output", argument))
 
     def graph(self) -> Graph:
-        """What was built."""
+        """Return the graph that was built."""
         return Graph(tuple(self.nodes), tuple(Edge(s, t, label) for (s, t), label in self.edges.items()))
 
 
@@ -202,13 +203,13 @@ def _leaves(value: SSAValue) -> bool:
 
 
 def name_of(op: Operation) -> str:
-    """The op's name; of a composite, the pattern's."""
+    """The op's name; for a composite, the pattern's name."""
     composite = op.properties.get("composite")
     return composite.data if isinstance(composite, StringAttr) else op.name
 
 
 def inside(op: Operation) -> str:
-    """How many ops an op holds, and of which kinds most; nothing if it holds one block of a few."""
+    """A text with the number of ops in an op's regions and the two most frequent kinds; "" if there are none."""
     kinds = Counter(inner.name for inner in op.walk() if inner is not op)
     total = sum(kinds.values())
     if not total:
@@ -219,7 +220,7 @@ def inside(op: Operation) -> str:
 
 @lru_cache(4096)
 def brief(type: Attribute) -> str:
-    """A type in a few letters: `1×28×28×3 i8`."""
+    """A short text of a type: `1×28×28×3 i8`."""
     if isinstance(type, ShapedType) and isa(element := getattr(type, "element_type", None), Attribute):
         dimensions = "×".join("?" if size < 0 else str(size) for size in type.get_shape())
         return f"{dimensions} {element}".strip()

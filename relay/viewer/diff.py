@@ -1,4 +1,5 @@
-"""What a pass changed, line by line; lines that differ only in how values are numbered are equal."""
+"""Line-by-line difference of a module before and after a pass. Lines that differ only in the numbering of values are
+equal."""
 
 from __future__ import annotations
 
@@ -10,19 +11,21 @@ from difflib import SequenceMatcher
 from relay.viewer.snapshot import Snapshot
 
 Block = tuple[int, int, int, int]
-"""Lines `a` to `b` of the text before are lines `c` to `d` of the text after."""
+"""(a, b, c, d): lines a to b - 1 of the text before equal lines c to d - 1 of the text after."""
 
 NAME = re.compile(r'("(?:[^"\\]|\\.)*")|([%^][\w$.-]+(?:#\d+)?)')
-"""A string, or the name of a value or block."""
+"""Matches a string, or the name of a value or block."""
 WORDLESS = re.compile(r"^%\d+$|_\d+$")
-"""What is only a number in a name."""
+"""Matches the part of a name that is only a number."""
 SMALL = 4_000_000
-"""Products of line counts up to which even lines that occur often are matched."""
+"""Up to this product of line counts, lines that occur often are matched, too; for larger texts that would be too
+slow."""
 
 
 @dataclass(frozen=True)
 class Hunk:
-    """Lines of the text before, and what they are after: equal up to the names of values, or not."""
+    """A range of lines before and the corresponding range after, as (begin, end): either equal up to the names of
+    values, or changed."""
 
     equal: bool
     before: tuple[int, int]
@@ -30,9 +33,9 @@ class Hunk:
 
 
 def diff(before: Snapshot, after: Snapshot) -> list[Hunk]:
-    """The hunks from one text to the other, in order; together they are all lines of both.
+    """The hunks that turn one text into the other, in order; together they cover all lines of both texts.
 
-    Functions are matched by name, so that a line is never equal to one of another function.
+    Functions are matched by name, so lines of different functions are never considered equal.
     """
     equal = [block for a, b in matched_parts(before, after) for block in Matching(before, after, a, b).blocks()]
     hunks: list[Hunk] = []
@@ -51,7 +54,7 @@ def diff(before: Snapshot, after: Snapshot) -> list[Hunk]:
 
 
 def matched_parts(before: Snapshot, after: Snapshot) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """The line ranges to compare: of each function that is in both, and of what is between functions."""
+    """Yield the pairs of line ranges to compare: of each function in both texts, and of the lines between functions."""
     old = [(part.name, part.lines) for part in before.parts if not part.loose]
     new = [(part.name, part.lines) for part in after.parts if not part.loose]
     matcher = SequenceMatcher(None, [name for name, _ in old], [name for name, _ in new], autojunk=False)
@@ -66,7 +69,7 @@ def matched_parts(before: Snapshot, after: Snapshot) -> Iterator[tuple[tuple[int
 
 @dataclass
 class Matching:
-    """The equal lines of a range of each text."""
+    """Finds the equal lines in a range of each text."""
 
     before: Snapshot
     after: Snapshot
@@ -76,7 +79,7 @@ class Matching:
     backward: dict[str, str] = field(default_factory=dict[str, str])
 
     def blocks(self) -> Iterator[Block]:
-        """Runs of lines that are equal but for the names, and whose names stand for each other throughout."""
+        """Yield runs of lines that are equal except for names, where names correspond to each other consistently."""
         old, new = self.before.lines[slice(*self.a)], self.after.lines[slice(*self.b)]
         matcher = SequenceMatcher(
             None, [*map(nameless, old)], [*map(nameless, new)], autojunk=len(old) * len(new) > SMALL
@@ -91,9 +94,10 @@ class Matching:
                     start = k + 1
 
     def same(self, old: str, new: str) -> bool:
-        """Whether two lines that are equal but for the names have the names of the same values.
+        """Whether the names in two lines, which are otherwise equal, belong to the same values.
 
-        What a line defines is a new pair of names; names that are in no equal line before are one from now on.
+        Names that the lines define become a new pair of corresponding names, and so do names that occurred in no equal
+        line before.
         """
         if old == new and "%" not in old and "^" not in old:
             return True
@@ -109,9 +113,11 @@ class Matching:
 
 
 def nameless(line: str) -> str:
-    """A line with all names of values and blocks made equal, but that the words of what it defines come first.
+    """A line in which all names of values and blocks are replaced by the same character, preceded by the words in the
+    names that it defines.
 
-    Of two equal lines, the one whose result is still called so is then the one that stays.
+    Of several lines that are equal without names, those whose results still have the same words in their names are
+    matched.
     """
     if "%" not in line and "^" not in line:
         return line
@@ -125,12 +131,12 @@ def names(line: str) -> list[str]:
 
 
 def defines(line: str) -> int:
-    """How many of the first names of a line are new: the results of an op."""
+    """How many of a line's first names it defines: its op's results."""
     head, equals, _ = line.partition(" = ")
     return len(names(head)) if equals and head.lstrip().startswith("%") else 0
 
 
 def changed_lines(hunks: Sequence[Hunk]) -> tuple[int, int]:
-    """How many lines were added, and how many taken away."""
+    """The number of added lines and of removed lines."""
     added = sum(h.after[1] - h.after[0] for h in hunks if not h.equal)
     return added, sum(h.before[1] - h.before[0] for h in hunks if not h.equal)

@@ -1,4 +1,4 @@
-"""Which buffers an op writes: what the graph of a bufferized function is made of."""
+"""Which buffers an op writes; the graph of a bufferized function is built from this."""
 
 from __future__ import annotations
 
@@ -22,30 +22,31 @@ VIEWS = frozenset(
         "memref.subview",
     )
 )
-"""Ops whose result is what their first operand is. A `memref.view` is none: it cuts a new buffer from the arena."""
+"""Ops whose result is a view of their first operand. `memref.view` is not among them: it creates a new buffer in the
+arena."""
 
 
 def is_buffer(value: SSAValue) -> bool:
-    """Whether it is a memref."""
+    """Whether a value is a memref."""
     return isinstance(value.type, MemRefType)
 
 
 def root(value: SSAValue) -> SSAValue:
-    """The value that a view, or a view of one, is a part of."""
+    """The buffer that a value is a view of, through any number of views; the value itself if it is no view."""
     while isinstance(value, OpResult) and value.op.name in VIEWS:
         value = value.op.operands[0]
     return value
 
 
 class Effects:
-    """What the ops of a module write; what a function writes of its arguments is looked up once."""
+    """The buffers that ops of a module write. Which arguments a function writes is computed once."""
 
     def __init__(self, module: ModuleOp):
         self.functions = {op.sym_name.data: op for op in module.walk() if isinstance(op, FuncOp)}
         self._arguments: dict[str, frozenset[int]] = {}
 
     def written(self, op: Operation) -> list[SSAValue]:
-        """The buffers that an op, or an op in it, writes: as it names them, not their roots."""
+        """The operands that an op, or an op in its regions, writes; these may be views of the actual buffers."""
         return [value for inner in op.walk() for value in self._own(inner)]
 
     def _own(self, op: Operation) -> Iterator[SSAValue]:
@@ -70,7 +71,7 @@ class Effects:
                 yield from buffers if writes else ()
 
     def _of_function(self, name: str) -> frozenset[int] | None:
-        """The numbers of the arguments that a function writes; None if it is not known."""
+        """The indices of the arguments that a function writes; None if the function has no body."""
         function = self.functions.get(name)
         if function is None or not function.body.blocks:
             return None
@@ -83,6 +84,6 @@ class Effects:
 
 
 def callee_of(op: Operation) -> str:
-    """The function that an op calls; nothing if it is no call."""
+    """The name of the function that an op calls; "" if it is no call."""
     callee = op.properties.get("callee")
     return callee.string_value() if isinstance(callee, SymbolRefAttr) else ""

@@ -1,7 +1,8 @@
 """A layered layout of a graph: ranks from top to bottom, few crossings, straight long edges.
 
-Sugiyama, Tagawa and Toda's method: ranks by longest paths, a dummy node on each rank that an edge passes, order within
-a rank by barycentres, places by least squares under the order (pool adjacent violators). Deterministic.
+The method of Sugiyama, Tagawa and Toda: ranks by longest paths, a dummy node on each rank that an edge passes, order
+within a rank by barycentres, positions by least squares under this order (pool adjacent violators). The result is
+deterministic.
 """
 
 from __future__ import annotations
@@ -13,18 +14,19 @@ from dataclasses import dataclass
 from relay.viewer.dataflow import Graph, Node
 
 LETTER = 7.25
-"""Width of a letter of a node's name, in pixels: 12 px monospace."""
+"""The width of a letter in a node's name, in pixels (12 px monospace)."""
 SMALL_LETTER = 6.1
 HEIGHT = 40.0
 GAP, RANK_GAP = 18.0, 34.0
 LONGEST_NAME = 44
 LARGEST = 4000
-"""Nodes of a graph that is drawn; of a larger one no picture would be read."""
+"""The largest number of nodes for which a graph is drawn; a picture of a larger one could not be read."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where everything is, in pixels; `boxes` are left, top, width; `paths` the points of each edge, top to bottom."""
+    """Positions in pixels: `boxes` holds left, top and width of each node; `paths` the points of each edge from top to
+    bottom."""
 
     width: float
     height: float
@@ -33,28 +35,28 @@ class Layout:
 
 
 def name_shown(node: Node) -> str:
-    """The name, without the middle of one that is long."""
+    """The node's name as shown: long names are shortened in the middle."""
     return short(node.name, LONGEST_NAME)
 
 
 def note_shown(node: Node) -> str:
-    """The note, without the middle of one that is long."""
+    """The node's note as shown: long notes are shortened in the middle."""
     return short(node.note, LONGEST_NAME)
 
 
 def short(text: str, limit: int) -> str:
-    """A text of at most so many letters."""
+    """The text, shortened in the middle to at most `limit` characters."""
     half = (limit - 1) // 2
     return text if len(text) <= limit else f"{text[:half]}…{text[-half:]}"
 
 
 def width_of(node: Node) -> float:
-    """A box that holds name and note."""
+    """The width of a node's box, which holds name and note."""
     return max(len(name_shown(node)) * LETTER, len(note_shown(node)) * SMALL_LETTER, 40.0) + 24.0
 
 
 def lay_out(graph: Graph) -> Layout | None:
-    """Places for all nodes and edges; None for a graph of over `LARGEST` nodes."""
+    """Lay out all nodes and edges; None if the graph has more than `LARGEST` nodes."""
     if len(graph.nodes) > LARGEST:
         return None
     if not graph.nodes:
@@ -80,7 +82,8 @@ def lay_out(graph: Graph) -> Layout | None:
 
 
 def rank(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """The longest path to each node; one without predecessors comes just above the first that uses it."""
+    """The rank of each node: the length of the longest path to it. A node without predecessors is placed just above the
+    first node that uses it."""
     ranks = [0] * count
     successors: list[list[int]] = [[] for _ in range(count)]
     has_source = [False] * count
@@ -97,13 +100,14 @@ def rank(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
 
 
 class Layers:
-    """The rows of nodes, real and dummy, and what is next to what."""
+    """The rows of a layered graph, with real and dummy nodes, and the neighbours of each node in the rows above and
+    below."""
 
     def __init__(self, ranks: Sequence[int], edges: Sequence[tuple[int, int]]):
         self.rank = list(ranks)
         self.real = len(ranks)
         self.chains: list[list[int]] = []
-        """Every edge as its nodes, dummies between the ends."""
+        """The nodes that each edge passes: its source, dummy nodes, its target."""
         for source, target in edges:
             chain = [source]
             for between in range(ranks[source] + 1, ranks[target]):
@@ -121,7 +125,8 @@ class Layers:
             self.rows[row].append(node)
 
     def order(self, sweeps: int = 8) -> None:
-        """Sort each row by the mean position of its neighbours, down and up; keep the order with fewest crossings."""
+        """Sort each row by the mean position of its neighbours, alternating downwards and upwards; keep the order with
+        the fewest crossings."""
         best, fewest = [list(row) for row in self.rows], self.crossings()
         for sweep in range(sweeps):
             if fewest == 0:
@@ -139,11 +144,11 @@ class Layers:
         self.rows = best
 
     def positions(self) -> dict[int, float]:
-        """The place of each node in its row."""
+        """The index of each node in its row."""
         return {node: float(place) for row in self.rows for place, node in enumerate(row)}
 
     def crossings(self) -> int:
-        """How many pairs of edges between neighbouring rows cross."""
+        """The number of crossings of edges between neighbouring rows."""
         position, found = self.positions(), 0
         for row in self.rows[:-1]:
             ends: list[float] = []
@@ -155,7 +160,8 @@ class Layers:
         return found
 
     def place(self, widths: Sequence[float], sweeps: int = 6) -> list[float]:
-        """The centre of each node: near its neighbours, in the order of its row, apart by `GAP`."""
+        """The horizontal centre of each node: near its neighbours, in the order of its row, with a distance of at least
+        `GAP`."""
         centres = [0.0] * len(self.rank)
         for row in self.rows:
             settle(row, widths, centres, [0.0] * len(row), [1.0] * len(row))
@@ -180,7 +186,8 @@ def settle(
     wanted: Sequence[float],
     weights: Sequence[float],
 ) -> None:
-    """Set the centres of a row: least weighted squares from what is wanted, with no two boxes closer than `GAP`."""
+    """Set the centres of a row to minimize the weighted squared distances from `wanted`, with at least `GAP` between
+    boxes."""
     offset = 0.0
     offsets: list[float] = []
     blocks: list[tuple[float, float, int]] = []

@@ -1,4 +1,5 @@
-"""What a notebook shows of a module, a pipeline, an exploration and the like: HTML without script, all escaped."""
+"""The HTML that a notebook shows for a module, a pipeline, an exploration and other results: without script, all text
+escaped."""
 
 from __future__ import annotations
 
@@ -19,15 +20,15 @@ from relay.viewer.recording import Record
 from relay.viewer.snapshot import take
 
 LINES, LETTERS = 400, 240
-"""How much of a module's text is shown: so many lines, so many letters of each."""
+"""How many lines of a module's text are shown, and how many characters of each line."""
 OPTIONS = 60
-"""How much of a pass with its options."""
+"""How many characters of a pass with its options are shown."""
 EDGE = "border:1px solid rgba(128,128,128,.4);border-radius:6px"
 FRAME = f"{EDGE};max-height:420px;overflow:auto;padding:8px;margin:4px 0"
 
 
 def of_module(mod: IRModule) -> str:
-    """The functions, the graph of `main`, and the text."""
+    """A module: its counts, the graph of `main`, and its text."""
     found = take(mod)
     weights = sum(to_numpy(op.value).nbytes for _, op in mod.constants() if is_constant(op))
     functions = "1 function" if len(mod.functions) == 1 else f"{len(mod.functions)} functions"
@@ -46,7 +47,7 @@ def of_module(mod: IRModule) -> str:
 
 
 def of_pipeline(pipeline: Pipeline) -> str:
-    """The passes in order: name with options, level, what it does."""
+    """A pipeline: a table of its passes with options, level and purpose."""
     rows = [
         [str(number), short(str(step), OPTIONS), str(info_of(step).opt_level), why_of(step) or summary(type(step))]
         for number, step in enumerate(pipeline)
@@ -55,7 +56,7 @@ def of_pipeline(pipeline: Pipeline) -> str:
 
 
 def of_timing(timing: PassTimingInstrument) -> str:
-    """The tree of times, with ops before and after."""
+    """The measured times of passes as an indented table, with op counts before and after."""
     whole = timing.root.total or 1.0
 
     def rows(entry: Entry, depth: int) -> list[list[str]]:
@@ -67,13 +68,13 @@ def of_timing(timing: PassTimingInstrument) -> str:
 
 
 def of_exploration(exploration: Exploration) -> str:
-    """Every alternative with its values beside the best's; what failed says why."""
+    """An exploration: a table of all alternatives, with values relative to the best and errors of failed ones."""
     heads, *rows = exploration.table()
     return f"<div>{_table(heads, rows)}<p>* the best, or on the front; ~ not told from the best</p></div>"
 
 
 def of_record(record: Record) -> str:
-    """The whole page, in a frame of its own that may run the page's script and nothing else."""
+    """A record: the complete page in a frame, which may run the page's script and nothing else."""
     page = escape(report(record))
     return f'<iframe sandbox="allow-scripts" style="{EDGE};width:100%;height:720px" srcdoc="{page}"></iframe>'
 

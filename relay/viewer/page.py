@@ -1,7 +1,7 @@
-"""The page, as one HTML file: its own style and script, and for a report the record itself.
+"""The page of `relay-explore` as one HTML file, with its style and script, and, for a report, with the record.
 
-The file loads nothing and allows no script but its own (Content-Security-Policy, by hash). Text of a model gets into it
-only escaped (the title) or compressed (the record), and the script puts text into the page only as text.
+The file loads nothing and allows no script but its own (Content-Security-Policy with hashes). Text of a model is only
+inserted escaped (the title) or compressed (the record), and the script inserts it into the page only as text.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from relay.viewer import data
 from relay.viewer.recording import Record
 
 SCRIPTS = ("dom", "source", "code", "changes", "text", "graph", "pipeline", "main")
-"""The parts of the script, in order."""
+"""The names of the files that form the page's script, in order."""
 
 
 @cache
 def asset(name: str) -> str:
-    """A file of the page."""
+    """The text of one of the page's files."""
     return (files("relay.viewer") / "assets" / name).read_text(encoding="utf-8")
 
 
@@ -33,7 +33,7 @@ def script() -> str:
 
 
 def policy(connect: str) -> str:
-    """What the page may do: run its own script and style, and talk to `connect`."""
+    """The Content-Security-Policy: the page may run its own script and style, and connect to `connect`."""
 
     def own(text: str) -> str:
         return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
@@ -68,12 +68,12 @@ def _page(name: str, mode: str, connect: str, held: str) -> str:
 
 
 def live(name: str) -> str:
-    """The page that the server serves; it asks for everything."""
+    """The page that the server serves; its script requests all data from the server."""
     return _page(name, "live", "'self'", "")
 
 
 def report(record: Record) -> str:
-    """The page with a record in it: nothing but a browser is needed to see it."""
+    """The page with a record in it, which can be viewed without a server."""
     content = {"overview": data.overview(record), "parts": dict(data.parts(record))}
     packed = gzip.compress(json.dumps(content, separators=(",", ":")).encode(), mtime=0)
     held = f'<script type="text/plain" id="report">{base64.b64encode(packed).decode()}</script>'

@@ -1,4 +1,4 @@
-"""A graph as a picture that stands by itself: for notebooks, which run no script of ours."""
+"""A graph as an SVG picture without script, for notebooks."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from relay.viewer.dataflow import Graph, Node
 from relay.viewer.layout import HEIGHT, lay_out, name_shown, note_shown
 
 COLOURS = ("#e08a1e", "#9355d8", "#1f9a86", "#d6498a", "#7c9a1d", "#2a8fce")
-"""Of the external compilers, in the order of their names; what the host runs has none. Seen on light and on dark."""
+"""The colours of external compilers, in the order of their names; nodes that run on the host have none. They are
+visible on light and dark backgrounds."""
 LARGEST = 400
-"""Nodes of a graph that is drawn."""
+"""The largest number of nodes for which a graph is drawn."""
 
 
 def picture(graph: Graph) -> str:
-    """The graph as SVG, 420 pixels high at most unless it is scrolled; nothing if it is empty or too large to read."""
+    """The graph as SVG; "" if it is empty or too large to be drawn."""
     layout = lay_out(graph) if 0 < len(graph.nodes) <= LARGEST else None
     if layout is None:
         return ""

@@ -1,4 +1,4 @@
-"""A run of a pipeline, recorded: every pass with its time, and the module after each that changed it."""
+"""Records of a pipeline run: every pass with its time, and the module after each pass that changed it."""
 
 from __future__ import annotations
 
@@ -23,32 +23,33 @@ from relay.universe import shown_in_notebook
 from relay.viewer.snapshot import Snapshot, take
 
 EVERY = 4
-"""The level at which every pass runs that the pipeline names."""
+"""An optimization level at which every pass of a pipeline runs."""
 
 Status = Literal["ran", "skipped", "failed"]
 
 
 @dataclass(frozen=True)
 class Step:
-    """A pass of the pipeline, or one that another required."""
+    """A pass that ran or was skipped: one of the pipeline, or one that another pass required."""
 
     name: str
     text: str
-    """As in the pipeline, options included."""
+    """The pass as written in a pipeline, with options."""
     status: Status
     place: int | None
-    """Which pass of the pipeline it is; None if another one required it or it was requested."""
+    """The index of the pass in the pipeline; None if another pass required it."""
     why: str = ""
-    """Why it ran or did not; of a failed one, the error."""
+    """Why a pass was skipped, or ran without being in the pipeline; the error of a failed pass; else ""."""
     seconds: float = 0.0
     before: int = 0
     after: int = 0
-    """Numbers of the record's snapshots; equal if nothing changed."""
+    """The indices, among the record's snapshots, of the module before and after the pass; equal if it changed
+    nothing."""
 
 
 @dataclass
 class Record:
-    """What a pipeline did to a module."""
+    """What a pipeline did to a module: its passes and the module between them."""
 
     name: str
     pipeline: str
@@ -57,15 +58,15 @@ class Record:
     verify: bool
     steps: list[Step] = field(default_factory=list[Step])
     snapshots: list[Snapshot] = field(default_factory=list[Snapshot])
-    """The module before the first pass, then after each that changed it."""
+    """The module before the first pass, then after each pass that changed it."""
     heat: Mapping[str, float] = field(default_factory=dict[str, float])
-    """Shares of a run's time, as `Profile.heat` names them."""
+    """The shares of a run's time by name of kernel or operator, from `Profile.heat`."""
     error: str = ""
-    """Why the run ended early; nothing if it did not."""
+    """Why the run ended early; "" if it did not."""
 
     @property
     def seconds(self) -> float:
-        """The time of all passes."""
+        """The seconds of all passes together."""
         return sum(step.seconds for step in self.steps)
 
     def _repr_html_(self) -> str:
@@ -73,18 +74,19 @@ class Record:
 
 
 Explain = Callable[[BaseException, str], str]
-"""An error in words, and what was being done: nothing, or `pass NAME`."""
+"""A function that describes an error; its second argument is what was being done: "" or `pass NAME`."""
 
 
 def explained(error: BaseException, doing: str) -> str:
-    """An error in words."""
+    """The text of an error; for exceptions other than RelayError with what was being done and the class's name."""
     if isinstance(error, RelayError):
         return str(error)
     return f"{f'{doing}: ' if doing else ''}{type(error).__name__}: {error}"
 
 
 class Speller:
-    """Spells passes as a pipeline does, without the target of the build where that is what is attached."""
+    """Converts passes to text as in a pipeline; `attach-target` is written without the target if it attaches the
+    build's."""
 
     def __init__(self, target: str):
         self.default = AttachTarget(spelled(resolve(target)))
@@ -94,16 +96,17 @@ class Speller:
 
 
 def default_text(target: str, opt_level: int | None) -> str:
-    """The text of the pipeline that `build` runs."""
+    """The text of the pipeline that `build` runs for a target and level."""
     return ",".join(map(Speller(target), default_pipeline(target, opt_level)))
 
 
 class Stopped(RelayError):
-    """The user ended a run between two passes."""
+    """Raised when the user stops a run between two passes."""
 
 
 class Recorder(PassInstrument):
-    """Takes a snapshot after each pass. Put before a `PassTimingInstrument`, whose times are then without that."""
+    """An instrument that takes a snapshot after each pass. It precedes a `PassTimingInstrument` in the list of
+    instruments, so that snapshots do not count as time of passes."""
 
     def __init__(self, record: Record, pipeline: Sequence[ModulePass], spell: Callable[[ModulePass], str]):
         self.record = record
@@ -111,7 +114,7 @@ class Recorder(PassInstrument):
         self.spell = spell
         self.timing = PassTimingInstrument()
         self.doing = ""
-        """The name of the pass that runs now."""
+        """The name of the pass that is running."""
         self.stop = threading.Event()
         self._next = 0
         self._open: list[PassInfo] = []
@@ -137,7 +140,7 @@ class Recorder(PassInstrument):
             self._step(mod, info, "failed")
 
     def _outermost(self, info: PassInfo) -> bool:
-        """Whether it is a pass, and one that runs in no other pass."""
+        """Whether `info` belongs to a module pass that does not run inside another one."""
         return isinstance(info.step, ModulePass) and not any(isinstance(i.step, ModulePass) for i in self._open)
 
     def _step(self, mod: IRModule, info: PassInfo, status: Status) -> None:
@@ -168,7 +171,7 @@ class Recorder(PassInstrument):
         )
 
     def _seconds(self) -> float:
-        """The time of the pass that has just ended; nothing if it failed before the clock ran."""
+        """The seconds of the pass that has just ended; 0 if it failed before its time was taken."""
         entry = self.timing.root
         for _ in range(len(self._open) + 1):
             entry = entry.inner[-1] if entry.inner else self._entry
@@ -179,10 +182,11 @@ class Recorder(PassInstrument):
 
 
 class Recording:
-    """A run that is recorded: made, then `run` once, in any thread; `recorder.stop` ends it before the next pass.
+    """A pipeline run to be recorded. `run` is called once, in any thread; `recorder.stop` ends it before the next pass.
 
-    `pipeline` is a pipeline or its text (default: what `build` runs for the target at the level); with no `opt_level`
-    every pass runs that it names. `verify` verifies the module after each. Raises RelayError for a bad pipeline.
+    `pipeline` is a pipeline or its text (by default the one that `build` runs for the target and level). Without
+    `opt_level` every pass of the pipeline runs. `verify` verifies the module after each pass. Raises RelayError for a
+    bad pipeline.
     """
 
     def __init__(
@@ -208,7 +212,7 @@ class Recording:
         self.context = PassContext(EVERY if opt_level is None else opt_level, instruments=instruments)
 
     def run(self) -> Record:
-        """Run the pipeline. An error of a pass ends it, and is part of the record."""
+        """Run the pipeline and return its record. An error of a pass ends the run and is part of the record."""
         record = self.record
         try:
             with self.context:
@@ -226,7 +230,7 @@ class Recording:
         return record
 
     def _with_skipped(self, steps: Sequence[Step]) -> Iterator[Step]:
-        """The steps, and in their places the passes of the pipeline that did not run."""
+        """Yield the steps, with the pipeline's passes that did not run inserted at their positions."""
         place, snapshot = 0, 0
         for step in steps:
             if step.place is not None:
@@ -254,10 +258,11 @@ def record(
     name: str = "module",
     heat: Mapping[str, float] | None = None,
 ) -> Record:
-    """Run a pipeline on a copy of a module and keep what every pass did; see `Recording`. A notebook shows it. `heat`,
-    which is `executable.profile().heat`, colours the graph by where a run's time goes.
+    """Run a pipeline on a copy of a module, and return a record of what every pass did; the arguments are those of
+    `Recording`. A notebook shows the record as a page. `heat` is `executable.profile().heat`, and colours the graph by
+    run time.
 
-    Raises RelayError for a bad pipeline; an error of a pass is in the record.
+    Raises RelayError for a bad pipeline; an error of a pass is part of the record.
     """
     recording = Recording(
         as_module(mod), pipeline, target=target, opt_level=opt_level, verify=verify, name=name, heat=heat

@@ -1,4 +1,4 @@
-"""The server of the page: on 127.0.0.1, for who has the token, one module at a time."""
+"""The server of `relay-explore`'s page. It listens on 127.0.0.1, requires a token, and serves one module."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from relay.viewer.recording import Record, default_text
 from relay.viewer.session import Busy, Session
 
 LARGEST_REQUEST = 1 << 16
-"""Bytes that a request may have."""
+"""The largest size of a request, in bytes."""
 LONGEST_NUMBER = 10
-"""Digits of a number in an address, and one more."""
+"""Numbers in an address must have fewer digits than this."""
 HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -40,10 +40,11 @@ HEADERS = {
 
 
 class Guard:
-    """Lets a request through that names this server as its host and has the token; refuses any other.
+    """Passes on requests that name this server as their host and contain the token; refuses all others.
 
-    The host keeps out pages of other sites whose name is made to mean this machine (DNS rebinding), the token keeps out
-    other users and programs of this machine. It is the header `X-Relay-Token`, or `token` in the address.
+    Checking the host keeps out pages of other sites whose name was made to resolve to this machine (DNS rebinding); the
+    token keeps out other users and programs on this machine. The token is in the header `X-Relay-Token`, or is the
+    parameter `token` of the address.
     """
 
     def __init__(self, app: ASGIApp, token: str, hosts: Collection[str]):
@@ -68,7 +69,7 @@ class Guard:
             await self.app(scope, receive, send_safely)
 
     def refusal(self, headers: Headers, query: bytes) -> str:
-        """Why a request is refused; nothing if it is not."""
+        """The reason why a request is refused; "" if it is not."""
         if headers.getlist("host") not in [[host] for host in self.hosts]:
             return "this server has another name; open the address that relay-explore has printed"
         given = headers.getlist("x-relay-token") or parse_qs(query.decode("latin-1")).get("token", [])
@@ -78,10 +79,11 @@ class Guard:
 
 
 def application(session: Session, token: str, port: int) -> ASGIApp:
-    """The server as an ASGI application, on whatever serves it at this port."""
+    """The server as an ASGI application; `port` is the port at which it will be served."""
 
     def answer(make: Callable[[Request], object]) -> Callable[[Request], Awaitable[Response]]:
-        """An endpoint that makes JSON in a thread; a RelayError is its error."""
+        """An endpoint that calls `make` in a thread and returns its result as JSON; a RelayError becomes an error
+        response."""
 
         async def endpoint(request: Request) -> Response:
             try:
@@ -112,7 +114,8 @@ def application(session: Session, token: str, port: int) -> ASGIApp:
         return {"pipeline": default_text(session.target, number(request.query_params.get("level", "")))}
 
     def of_record(make: Callable[[Record, list[int]], object]) -> Callable[[Request], Awaitable[Response]]:
-        """An endpoint about the last record, `run`; the numbers in the path say which part of it."""
+        """An endpoint for a part of the last record; the parameter `run` must be its number, and numbers in the path
+        select the part."""
 
         def part(request: Request) -> object:
             record = session.record(number(request.query_params.get("run", "")) or 0)
@@ -143,13 +146,13 @@ def application(session: Session, token: str, port: int) -> ASGIApp:
 
 
 def passes() -> list[dict[str, object]]:
-    """The passes that can be inserted, ours first."""
+    """The passes that a user may insert in a pipeline: this project's first, then those of plug-ins."""
     found = sorted(documented(factories()), key=lambda row: not row.ours)
     return [dataclasses.asdict(row) for row in found]
 
 
 def start(session: Session, body: bytes) -> dict[str, object]:
-    """Begin the run that a request asks for. Raises RelayError for a bad one."""
+    """Start the run that a request's JSON body describes. Raises RelayError if the body is invalid."""
     try:
         asked: object = json.loads(body)
     except (ValueError, RecursionError):
@@ -170,12 +173,13 @@ def start(session: Session, body: bytes) -> dict[str, object]:
 
 
 def number(text: str) -> int | None:
-    """The number in an address; None if it is none."""
+    """The number in an address; None if the text is no number or too long."""
     return int(text) if text.isdecimal() and len(text) < LONGEST_NUMBER else None
 
 
 def listen(port: int) -> socket.socket:
-    """A socket on 127.0.0.1; port 0 is any free one. Raises InvalidArgument if it cannot be had."""
+    """A socket that listens on 127.0.0.1; port 0 chooses a free port. Raises InvalidArgument if the port is not
+    available."""
     found = socket.socket()
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -189,6 +193,6 @@ def listen(port: int) -> socket.socket:
 
 
 def make_server(app: ASGIApp) -> uvicorn.Server:
-    """uvicorn, quiet: `run(sockets=[listen(port)])` serves until Ctrl-C."""
+    """A uvicorn server without log output: `run(sockets=[listen(port)])` serves until Ctrl-C."""
     config = uvicorn.Config(app, log_level="error", access_log=False, lifespan="off", ws="none", server_header=False)
     return uvicorn.Server(config)

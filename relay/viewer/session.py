@@ -1,4 +1,4 @@
-"""What the server serves: a module, the last record of it, and the run that goes on."""
+"""The state of the server: a module, the record of its last run, and the run in progress."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from relay.viewer.recording import Explain, Record, Recording
 
 
 class Busy(InvalidArgument):
-    """A run goes on; another one was asked for."""
+    """Raised if a run is requested while another one is in progress."""
 
 
 @dataclass(frozen=True)
 class State:
-    """How far the session is."""
+    """The progress of a session: the run's number of finished steps (`done`), of passes, and its seconds."""
 
     name: str
     run: int
-    """The number of the last record, from 1 on; 0 as long as there is none."""
+    """The number of the last record, from 1 on; 0 if there is none yet."""
     running: bool
     doing: str
-    """The pass that runs."""
+    """The name of the pass that is running; "" if there is no run."""
     done: int
     passes: int
     seconds: float
 
 
 class Session:
-    """Runs pipelines on one module, one at a time, each in a thread of its own. Its methods may be called from any."""
+    """Runs pipelines on one module, one at a time, each in a thread of its own. All methods are thread-safe."""
 
     def __init__(
         self, mod: IRModule, name: str, target: str, explain: Explain, heat: Mapping[str, float] | None = None
@@ -45,7 +45,7 @@ class Session:
         self._run = 0
 
     def start(self, pipeline: str | None, opt_level: int | None, verify: bool) -> None:
-        """Begin a run. Raises Busy while one goes on, RelayError for a bad pipeline or level."""
+        """Start a run. Raises Busy if one is in progress, RelayError for a bad pipeline or level."""
         with self._lock:
             self._refuse_second()
         recording = Recording(
@@ -75,13 +75,13 @@ class Session:
             self._recording = None
 
     def stop(self) -> None:
-        """End the run before its next pass, if there is one."""
+        """Stop the run in progress, if any, before its next pass."""
         with self._lock:
             if self._recording is not None:
                 self._recording.recorder.stop.set()
 
     def state(self) -> State:
-        """How far it is."""
+        """The current progress."""
         with self._lock:
             recording = self._recording
             if recording is None:
@@ -91,7 +91,7 @@ class Session:
             return State(self.name, self._run, True, recorder.doing, done, len(recording.pipeline), seconds)
 
     def record(self, run: int) -> Record:
-        """The record of the last run, which the number must be of. Raises InvalidArgument for another one."""
+        """The record of the last run. Raises InvalidArgument if `run` is not its number."""
         with self._lock:
             if run != self._run or not self._records:
                 raise InvalidArgument(f"run {run}", "is not the last one", "reload the page")

@@ -1,4 +1,5 @@
-"""A module at one point of a pipeline, kept as text: what each line comes from, and the graphs of its functions."""
+"""A module at one point of a pipeline, kept as text with the source location of each line, and the graphs of its
+functions."""
 
 from __future__ import annotations
 
@@ -19,11 +20,11 @@ from relay.viewer.dataflow import Graph, graph_of
 from relay.viewer.effects import Effects
 
 Lines = tuple[int, int]
-"""The first line of an op, counted from 0, and the one after its last."""
+"""The first line of an op, counted from 0, and the line after its last."""
 
 
 class Pieces(StringIO):
-    """A stream that appends what is written to a list."""
+    """A stream that appends each written text to a list."""
 
     def __init__(self, pieces: list[str]):
         super().__init__()
@@ -35,9 +36,10 @@ class Pieces(StringIO):
 
 
 class LinePrinter(Printer):
-    """xDSL's printer, that knows on which lines it has printed each op.
+    """xDSL's printer, which also records the lines on which each op is printed.
 
-    The text is the same. Equal attributes print equally wherever they are, so each is spelled once: half of the time.
+    The text is xDSL's. The text of each attribute is kept and reused, since equal attributes are printed equally
+    everywhere; this halves the time.
     """
 
     def __init__(self) -> None:
@@ -70,44 +72,44 @@ class LinePrinter(Printer):
 
 @dataclass(frozen=True)
 class Part:
-    """A function of the module, or (named `module`) the ops that are in none."""
+    """A function of the module, or (named `module`) all ops that are in no function."""
 
     name: str
     lines: Lines
     ops: int
     compiler: str
-    """The external compiler that takes it; nothing for the host."""
+    """The external compiler that runs the function; "" for the host."""
     graph: Graph
     loose: bool = False
-    """Whether these are the ops that are in no function."""
+    """Whether the part consists of the ops that are in no function."""
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """The text is that of `str(module)`: weights over 1 KiB by name only."""
+    """A module's text, as of `str(module)` (weights over 1 KiB appear only by name), with its contents."""
 
     text: str
     kinds: Mapping[str, int]
-    """How many ops there are by name."""
+    """The number of ops by name."""
     sources: Sequence[str]
-    """The different source locations, in words."""
+    """The distinct source locations, as text."""
     source_of: Sequence[int]
-    """For each line the number of the source of its first op; -1 where it has none."""
+    """For each line, the index in `sources` of its first op's location; -1 if it has none."""
     parts: Sequence[Part]
 
     @property
     def ops(self) -> int:
-        """The ops of the module, itself included."""
+        """The number of ops in the module, including the module itself."""
         return sum(self.kinds.values())
 
     @cached_property
     def lines(self) -> list[str]:
-        """The text, line by line."""
+        """The lines of the text."""
         return self.text.splitlines()
 
 
 def take(mod: IRModule) -> Snapshot:
-    """What the module is now. Nothing of it is kept that a pass could change."""
+    """Take a snapshot of a module. It shares nothing with the module that a pass could change."""
     printer = LinePrinter()
     printer.print_op(mod.op)
     text = "".join(printer.pieces) + "\n"
@@ -125,7 +127,8 @@ def take(mod: IRModule) -> Snapshot:
 
 
 def parts_of(module: ModuleOp, lines: Mapping[Operation, Lines]) -> list[Part]:
-    """The functions of the module and of modules in it, in order; first what is in none, if there is such a thing."""
+    """The functions of the module and of modules in it, in order, preceded by a part with the ops outside of functions
+    if there are any."""
     effects = Effects(module)
     found: list[Part] = []
     loose: list[Operation] = []

@@ -1,4 +1,4 @@
-"""`summary`: what a module takes, gives and has to compute, by operator of its source."""
+"""`summary`: a module's inputs, outputs, weights, and amount of computation by operator of the source model."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ from relay.module import IRModule
 from relay.passes.info import as_module
 
 NUMBERED = re.compile(r"\w+ \d+ (\S+)")
-"""How importers name an operator: `operator 3 ADD 'x'`."""
+"""Matches the operator's kind in the source location that importers write: `operator 3 ADD 'x'`."""
 
 
 @dataclass(frozen=True)
 class Operator:
-    """Operators of one kind."""
+    """The operators of one kind: their number and multiply-accumulates."""
 
     kind: str
     count: int
     macs: int
-    """Multiply-accumulates."""
+    """The multiply-accumulates of all operators of this kind in one run."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A model at a glance; `print` it."""
+    """The result of `summary`; `print` shows it as a table."""
 
     inputs: tuple[dict[str, Any], ...]
     outputs: tuple[dict[str, Any], ...]
     operators: tuple[Operator, ...]
-    """Those with most work first."""
+    """The kinds of operators, those with the most multiply-accumulates first."""
     weights: int
     weight_bytes: int
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates of a run."""
+        """The multiply-accumulates of one run."""
         return sum(row.macs for row in self.operators)
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as numbers, texts and lists."""
+        """The summary as a JSON object."""
         return asdict(self) | {"macs": self.macs}
 
     def __str__(self) -> str:
@@ -66,14 +66,14 @@ class Summary:
 
 
 def described(row: dict[str, Any]) -> str:
-    """An input or an output in words."""
+    """A text that describes an input or an output."""
     size = "x".join("?" if size < 0 else str(size) for size in row["shape"]) or "scalar"
     scale = "" if row["scale"] is None else f", real = {row['scale']:.9g} * (code - {row['zero_point']})"
     return f"{row['name']!r} {row['dtype']} {size}{scale}{', a state' if row['kind'] == 'state' else ''}"
 
 
 def tensor_row(info: signature.TensorInfo) -> dict[str, Any]:
-    """An input or an output as JSON has it."""
+    """An input or an output as a JSON object."""
     return {
         "name": info.name, "shape": list(info.shape), "dtype": str(info.dtype), "kind": info.kind,
         "scale": info.scale, "zero_point": info.zero_point,
@@ -81,13 +81,14 @@ def tensor_row(info: signature.TensorInfo) -> dict[str, Any]:
 
 
 def kind_of(op: Operation) -> str:
-    """What the source calls the operator that an op comes from; the op's name where it is not known."""
+    """The kind of the source model's operator that an op comes from; the op's name if that is unknown."""
     found = NUMBERED.match(source_of(op))
     return found[1] if found else op.name
 
 
 def summary(mod: IRModule | ModuleOp) -> Summary:
-    """What the module takes and gives; its operators by kind, their multiply-accumulates; its weights."""
+    """Summarize a module: its inputs and outputs, its operators by kind with their multiply-accumulates, and its
+    weights."""
     module = as_module(mod)
     inputs, outputs = signature.read(module["main"])
     seen = set[str]()
