@@ -158,6 +158,6 @@ class AsyncCopies:
         self.copy(self.t.numbers, at, self.data, self.b.plus(row.start, away), self.m.piece)
 
     def set(self, value: SSAValue, to: Index) -> None:
-        """Store one piece of constant elements."""
+        """Store a constant vector, one piece, to shared memory."""
         self.b.vector_store(value, self.t.numbers, [self.t.div(to, self.m.format.data)])
         align(self.b.block.last_op, self.m.piece * self.m.format.data)

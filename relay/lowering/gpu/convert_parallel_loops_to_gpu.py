@@ -1,4 +1,5 @@
-"""`convert-parallel-loops-to-gpu`: mapped `scf.parallel` loops to `gpu.launch`, as upstream's pass of this name."""
+"""`convert-parallel-loops-to-gpu`: turns mapped `scf.parallel` loops into `gpu.launch`, as upstream's pass of this
+name."""
 
 from __future__ import annotations
 

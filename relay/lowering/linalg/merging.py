@@ -60,7 +60,8 @@ class Pair:
 
 
 class Place:
-    """Computes the source of the element at the current position of the result."""
+    """Computes from which element of two sorted runs the element at the current position of their merged result
+    comes."""
 
     def __init__(self, e: Emitter, pair: Pair):
         self.e, self.pair, self.size = e, pair, dims(pair.keys)[pair.axis]

@@ -96,7 +96,7 @@ def average_operands(e: Emitter, op: Operation, operands: Sequence[SSAValue]) ->
 
 
 def wide(type: Attribute) -> IntegerType:
-    """Return the type in which the sum of a window of these codes fits."""
+    """Return the type in which the sum of a window of codes of this type fits."""
     assert isa(type, IntegerType)
     return i32 if type.width.data <= 16 else i64
 

@@ -71,7 +71,7 @@ def count_of(w: FunctionWriter, op: ParallelOp) -> str:
 
 
 def parallel_in(loop: ForOp) -> ParallelOp:
-    """Return the single parallel loop inside. Raises Unsupported if its bounds are not constant."""
+    """Return the single parallel loop inside the loop. Raises Unsupported if its bounds are not constant."""
     found = [op for op in inside(loop.body.blocks) if op.regions and isinstance(op, ParallelOp)]
     if len(found) != 1 or not all(
         isinstance(bounds[0].owner, ConstantOp) for bounds in (found[0].lowerBound, found[0].upperBound, found[0].step)

@@ -58,7 +58,8 @@ class Transpose:
 
 
 def recognise_transpose(op: linalg.GenericOp) -> Transpose | None:
-    """Return the transpose that the operation computes; None for other operations, and if rows stay rows."""
+    """Return the transpose that the operation computes; None for other operations, and for copies in which rows stay
+    rows."""
     if len(op.inputs) != 1 or len(op.outputs) != 1:
         return None
     if any(kind.data is not IteratorType.PARALLEL for kind in op.iterator_types):

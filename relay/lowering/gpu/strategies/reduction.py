@@ -115,7 +115,7 @@ class Reduction(Strategy[ReductionSchedule]):
             return
 
         def dot(points: PointEmitter, inner: Nest, dims: list[Index]) -> SSAValue | None:
-            """Return the sum by dot products, if it has such a form; else None."""
+            """Return the sum of the nest, computed by dot products of codes; None if it cannot be."""
             taps = depthwise_dot_of(inner, producers, emission.given)
             if taps is not None and points.members is None and points.is_wide(dims[inner.parallel[-1]]):
                 return depthwise_sums(points, inner, taps, dims, emission.given)
