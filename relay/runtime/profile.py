@@ -56,7 +56,8 @@ class Profile:
     run_seconds: float
     """The median seconds of a run without counters."""
     counters_seconds: float
-    """The overhead of the counters in seconds: the difference between the shortest runs with and without."""
+    """The overhead of the counters in seconds: the difference between the shortest runs with and without.
+    Negative where other processes disturbed more than the counters take."""
     peak: Mapping[str, float]
     """The measured multiply-accumulates per second of one core, for `int8` and `float32`."""
 
@@ -146,7 +147,8 @@ class Profile:
         peaks = ", ".join(f"{rate / 1e9:.0f} GMAC/s of {kind}" for kind, rate in self.peak.items())
         cost = self.counters_seconds / max(len(self.calls), 1) * 1e9
         lines.append(f"kernels {self.seconds * 1e6:.2f} us of a run of {self.run_seconds * 1e6:.2f} us (one thread)")
-        lines.append(f"counters take {cost:.0f} ns a kernel; one core was measured to do at most {peaks}")
+        counters = f"counters take {cost:.0f} ns a kernel" if cost >= 0 else "counters take less than the noise"
+        lines.append(f"{counters}; one core was measured to do at most {peaks}")
         return "\n".join(lines)
 
 
