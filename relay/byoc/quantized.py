@@ -220,14 +220,14 @@ Bounds = tuple[float | None, float | None]
 
 
 def code_bounds(op: qnn.RequantizeOp | qnn.QnnBinaryOp) -> Bounds:
-    """The clamp of a quantized result; None where it is the type's own range."""
+    """The bounds to which a requantization clamps its result; None for a bound that is the type's own."""
     low, high = code_range(dtype_of(tensor(op.result).element_type))
     least, most = (None if bound is None else bound.value.data for bound in (op.min, op.max))
     return (None if least is None or least <= low else least), (None if most is None or most >= high else most)
 
 
 def clip_bounds(op: relay.ClipOp) -> Bounds:
-    """The clamp; None where it lets every value of the type through (for floats, every finite one)."""
+    """The bounds of a clip; None for a bound that no value of the type exceeds (for floats, no finite one)."""
     dtype = dtype_of(tensor(op.input).element_type)
     low, high = (float(np.finfo(dtype).min), float(np.finfo(dtype).max)) if dtype.kind == "f" else code_range(dtype)
     least, most = (_scalar(bound) for bound in (op.a_min, op.a_max))

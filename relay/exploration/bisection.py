@@ -246,7 +246,7 @@ class Search:
         if not wrong:
             return self.fault_of(number, said or "")
         pair, different = next(iter(wrong.items()))
-        return self.fault_of(number, far(different), before.points[pair.before])
+        return self.fault_of(number, mismatch_text(different), before.points[pair.before])
 
     def proves(self, before: Observation, after: Observation, pairs: Sequence[Pair], wrong: Sequence[Pair]) -> bool:
         """Whether the values `wrong`, which differ after a pass, prove that the pass is wrong. All of them are replaced
@@ -305,11 +305,11 @@ class Search:
         if bad < len(modules) and lowered.differs(bad) is not None:
             point = _first(points, lowered.found[bad], lowered.right, self.tolerance)
             if point is not None:
-                return self.fault_of(number - 1 + bad, far(point[1]), point[0]), ""
+                return self.fault_of(number - 1 + bad, mismatch_text(point[1]), point[0]), ""
         return None, ""
 
 
-def far(different: Mismatch) -> str:
+def mismatch_text(different: Mismatch) -> str:
     """Return a text: how many elements differ, where, and the largest difference."""
     return f"{different}; at most by {different.largest:.6g}"
 

@@ -242,12 +242,15 @@ def _numbers(
         for number, (result, reference) in enumerate(zip(results, wanted, strict=True)):
             limit, ops = limits[number]
             found.note("numbers")
-            if _near(result, reference, limit):
+            if _is_close(result, reference, limit):
                 continue
             host = host or _built_alone(module)
-            if host is not None and not _near(_results(host, inputs)[number], reference, limit):
+            if host is not None and not _is_close(_results(host, inputs)[number], reference, limit):
                 continue  # the op's definition leaves these values open: the host's differ from the interpreter's, too
-            found.note("numbers", f"{what}: result {number} of {ops} is not the formulas': {_seen(result, reference)}")
+            found.note(
+                "numbers",
+                f"{what}: result {number} of {ops} is not the formulas': {_difference_text(result, reference)}",
+            )
     return True
 
 
@@ -272,7 +275,7 @@ def _limits(parted: IRModule) -> list[tuple[int | None, str]]:
     return rows
 
 
-def _near(result: Array, reference: Array, limit: int | None) -> bool:
+def _is_close(result: Array, reference: Array, limit: int | None) -> bool:
     if (result.shape, result.dtype) != (reference.shape, reference.dtype):
         return False
     if reference.dtype.kind == "f":
@@ -283,7 +286,7 @@ def _near(result: Array, reference: Array, limit: int | None) -> bool:
     return limit is None or bool(off <= limit)
 
 
-def _seen(result: Array, reference: Array) -> str:
+def _difference_text(result: Array, reference: Array) -> str:
     if (result.shape, result.dtype) != (reference.shape, reference.dtype):
         return f"{result.dtype}{list(result.shape)} for {reference.dtype}{list(reference.shape)}"
     wrong = np.flatnonzero(~np.isclose(result.reshape(-1), reference.reshape(-1), rtol=FLOATS, atol=0, equal_nan=True))

@@ -52,7 +52,7 @@ class Job:
     task: Task
 
 
-def said(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """The text of an error as it is recorded; the class's name is added to errors that are no RelayError."""
     return str(error) if isinstance(error, RelayError) else f"{type(error).__name__}: {error}".rstrip(": ")
 
@@ -67,7 +67,7 @@ def work(job: Job) -> Outcome:
             outcome.results = results_of(executable, job.task.inputs)
         outcome.values = [value_of(job.task.measure, executable) for _ in range(job.task.rounds)]
     except Exception as error:
-        outcome.error = said(error)
+        outcome.error = error_text(error)
     outcome.seconds = perf_counter() - start
     return outcome
 
@@ -105,12 +105,12 @@ def elsewhere(
             try:
                 futures[submit(executor, Job(text, choice, task))] = choice
             except Exception as error:
-                yield choice, Outcome(error=said(error))
+                yield choice, Outcome(error=error_text(error))
         for future in as_completed(futures):
             try:
                 yield futures[future], future.result()
             except (Exception, CancelledError) as error:
-                yield futures[future], Outcome(error=f"the executor failed: {said(error)}")
+                yield futures[future], Outcome(error=f"the executor failed: {error_text(error)}")
     finally:
         for future in futures:
             future.cancel()
@@ -140,7 +140,7 @@ def build(mod: IRModule, choice: Choice, task: Task, outcome: Outcome) -> Execut
             outcome.results = results_of(executable, task.inputs)
         return executable
     except Exception as error:
-        outcome.error = said(error)
+        outcome.error = error_text(error)
         return None
     finally:
         outcome.seconds += perf_counter() - start
@@ -152,5 +152,5 @@ def measure(executable: Executable, by: Measure, outcome: Outcome) -> None:
     try:
         outcome.values.append(value_of(by, executable))
     except Exception as error:
-        outcome.error = said(error)
+        outcome.error = error_text(error)
     outcome.seconds += perf_counter() - start

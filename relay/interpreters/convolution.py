@@ -23,7 +23,7 @@ def channels_last(op: relay.ConvNd | relay.ConvTransposeNd, data: Array, kernel:
     return in_layout(data, op.data_axes, last[0]), in_layout(kernel, op.kernel_axes, last[1])
 
 
-def reached(
+def cell_slices(
     place: Sequence[int], counts: Sequence[int], strides: Sequence[int], dilation: Sequence[int]
 ) -> tuple[slice, ...]:
     """Slices of the data that a window at each of `counts` positions reads through its cell `place`."""
@@ -46,7 +46,7 @@ def conv(op: relay.ConvNd, data: Array, kernel: Array) -> Array:
     spatial = [op.extent(n, k, axis) for axis, (n, k) in enumerate(sizes(data, kernel))]
     total = np.zeros((data.shape[0], *spatial, kernel.shape[0]), out)
     for place in np.ndindex(*kernel.shape[1:-1]):
-        under = padded[reached(place, spatial, op.each_stride(), op.each_dilation())]
+        under = padded[cell_slices(place, spatial, op.each_stride(), op.each_dilation())]
         matrices = np.split(kernel[(slice(None), *place)], groups)
         total += products(np.split(under, groups, axis=-1), matrices, out)
     return in_layout(total, Layout.parse(f"N{op.SPATIAL}C"), op.result_axes)
@@ -64,7 +64,9 @@ def conv_transpose(op: relay.ConvTransposeNd, data: Array, kernel: Array) -> Arr
     parts = np.split(data, groups, axis=-1)
     for place in np.ndindex(*kernel.shape[1:-1]):
         matrices = np.split(kernel[(slice(None), *place)], groups, axis=-1)
-        total[reached(place, data.shape[1:-1], op.each_stride(), op.each_dilation())] += products(parts, matrices, out)
+        total[cell_slices(place, data.shape[1:-1], op.each_stride(), op.each_dilation())] += products(
+            parts, matrices, out
+        )
     kept = total[(slice(None), *(slice(b, b + n) for (b, _), n in zip(padding, spatial, strict=True)))]
     return in_layout(kept, Layout.parse(f"N{op.SPATIAL}C"), op.result_axes)
 

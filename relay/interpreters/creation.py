@@ -39,7 +39,7 @@ def one_hot(op: relay.OneHotOp, indices: Array, on: Array, off: Array) -> Array:
     return np.where(np.moveaxis(hit, -1, op.axis.value.data), on, off)
 
 
-def before(op: relay.CumulativeOp, results: Array, neutral: int) -> Array:
+def made_exclusive(op: relay.CumulativeOp, results: Array, neutral: int) -> Array:
     """The cumulative results; for an exclusive op each is replaced by the one before it, the first by `neutral`."""
     if not op.exclusive.value.data:
         return results
@@ -49,11 +49,11 @@ def before(op: relay.CumulativeOp, results: Array, neutral: int) -> Array:
 
 
 def cumsum(op: relay.CumsumOp, x: Array) -> Array:
-    return before(op, np.cumsum(x, op.axis.value.data, dtype=x.dtype), 0)
+    return made_exclusive(op, np.cumsum(x, op.axis.value.data, dtype=x.dtype), 0)
 
 
 def cumprod(op: relay.CumprodOp, x: Array) -> Array:
-    return before(op, np.cumprod(x, op.axis.value.data, dtype=x.dtype), 1)
+    return made_exclusive(op, np.cumprod(x, op.axis.value.data, dtype=x.dtype), 1)
 
 
 def sequence_mask(op: relay.SequenceMaskOp, x: Array, lengths: Array) -> Array:

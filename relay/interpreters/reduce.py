@@ -36,7 +36,7 @@ def any_(op: relay.AnyOp, x: Array) -> Array:
     return np.logical_or.reduce(x, axis=op.axes(), keepdims=bool(op.keepdims.value.data))
 
 
-def counted(op: relay.ReducingOp, x: Array, less: int = 0) -> Array:
+def divided_sum(op: relay.ReducingOp, x: Array, less: int = 0) -> Array:
     """The sum divided by the number of elements minus `less`."""
     wide = np.dtype(np.int32) if x.dtype.kind in "iu" and x.dtype.itemsize < 4 else x.dtype
     total = np.add.reduce(x, axis=op.axes(), dtype=wide, keepdims=bool(op.keepdims.value.data))
@@ -45,7 +45,7 @@ def counted(op: relay.ReducingOp, x: Array, less: int = 0) -> Array:
 
 
 def variance(op: relay.VarianceOp, x: Array, mean: Array) -> Array:
-    return counted(op, np.square(x - mean), bool(op.unbiased.value.data))
+    return divided_sum(op, np.square(x - mean), bool(op.unbiased.value.data))
 
 
 def argmax(op: relay.ArgmaxOp, x: Array) -> Array:
@@ -63,7 +63,7 @@ MEANINGS: Meanings = {
     relay.ProdOp: prod,
     relay.AllOp: all_,
     relay.AnyOp: any_,
-    relay.MeanOp: counted,
+    relay.MeanOp: divided_sum,
     relay.VarianceOp: variance,
     relay.ArgmaxOp: argmax,
     relay.ArgminOp: argmin,

@@ -53,7 +53,7 @@ class Sampler:
                 exponents = self.rng.integers(0, 33 if span == ANY else 1, form.shape)
                 known[place] = (self.rng.integers(*span, form.shape) >> exponents).astype(form.dtype)
             elif place not in known:
-                if writer is None or not wide(call) or not self._compute(writer, known, draw):
+                if writer is None or not has_dependent_operands(call) or not self._compute(writer, known, draw):
                     known[place] = draw(form.dtype, form.shape)
             found[number] = known[place].reshape(form.shape)
         return found
@@ -64,7 +64,7 @@ class Sampler:
 
     def _compute(self, writer: Call, known: Known, draw: Callable[..., Array]) -> bool:
         """Compute the results of a call by its formula and add them to `known`; returns whether that was possible."""
-        if writer.why or writer.weights or writer.projected or not small(writer):
+        if writer.why or writer.weights or writer.projected or not worth_computing(writer):
             return False
         values = writer.program.evaluate({**writer.constants, **self._of(writer, known, draw)})
         for where, number in zip(writer.results, writer.program.results, strict=True):
@@ -72,7 +72,7 @@ class Sampler:
         return True
 
 
-def small(call: Call) -> bool:
+def worth_computing(call: Call) -> bool:
     """Whether all results of a call are smaller than its operands, or have elements of more than 8 bits, for which
     arbitrary values would not be realistic."""
     most = max((call.program.arguments[n].size for n in call.operands), default=0)
@@ -80,7 +80,7 @@ def small(call: Call) -> bool:
     return all(form.size < most or form.dtype.itemsize > 1 for form in forms)
 
 
-def wide(call: Call) -> bool:
+def has_dependent_operands(call: Call) -> bool:
     """Whether a call's operands have different shapes or elements of more than 8 bits, so that they may depend on each
     other."""
     forms = [call.program.arguments[n] for n in call.operands]

@@ -149,7 +149,7 @@ class Builder:
             self.made_by[value] = number
         called = callee_of(op)
         name = f"@{called}" if called else name_of(op)
-        note = inside(op) or ", ".join(brief(type) for type in (op.result_types or [v.type for v in written]))
+        note = contents_text(op) or ", ".join(brief(type) for type in (op.result_types or [v.type for v in written]))
         self.nodes.append(Node("call" if called else "op", name, note, place, self.lines[op], tuple(details)))
 
     def link(self, used: Sequence[SSAValue], written: Collection[SSAValue] = ()) -> None:
@@ -208,7 +208,7 @@ def name_of(op: Operation) -> str:
     return composite.data if isinstance(composite, StringAttr) else op.name
 
 
-def inside(op: Operation) -> str:
+def contents_text(op: Operation) -> str:
     """A text with the number of ops in an op's regions and the two most frequent kinds; "" if there are none."""
     kinds = Counter(inner.name for inner in op.walk() if inner is not op)
     total = sum(kinds.values())

@@ -103,7 +103,7 @@ class Lowered:
     tensors: dict[SSAValue, Tensor] = field(default_factory=dict[SSAValue, Tensor])
 
     def program(self, inputs: Sequence[signature.TensorInfo], outputs: Sequence[signature.TensorInfo]) -> Program:
-        """The whole program."""
+        """Convert all ops of `@main`; returns the program with its inputs, outputs, constants, kernels and steps."""
         block = self.module["main"].body.block
         *given, constants, arena = block.args
         made = Program(max(buffer_of(arena).get_shape()[0], 1))

@@ -58,7 +58,7 @@ def moved(graph: Graph, kernel: Array) -> Array:
 
 
 def step(graph: Graph, kernel: Array) -> int:
-    """The amount by which quantized weights are increased in the graph."""
+    """The amount added to quantized weights where the graph stores them in the other 8-bit type: 128, -128, or 0."""
     if kernel.dtype == graph.weights:
         return 0
     return SIGN if graph.weights == np.uint8 else -SIGN

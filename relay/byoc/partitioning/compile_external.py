@@ -268,7 +268,7 @@ def count_of(workspace: object) -> int:
 
 
 def as_text(text: object) -> str:
-    """The text. Raises TypeError for any other object."""
+    """Return the source text of an artifact. Raises TypeError for an object that is no string."""
     if not isinstance(text, str):
         raise TypeError(f"a source is {type(text).__name__}, no text")
     return text

@@ -26,7 +26,7 @@ VENDOR = "vendor"
 CHOICES = ("bind", "hoist", VENDOR)
 
 
-def said(names: Sequence[str]) -> str:
+def quoted_list(names: Sequence[str]) -> str:
     """The names in quotes, joined with commas and "or"."""
     *most, last = (f"'{name}'" for name in names)
     return f"{', '.join(most)} or {last}"
@@ -66,7 +66,7 @@ class PartitionGraph(Pass):
                 self.name, f"mod_name is '{self.mod_name}'", "give it one word: symbols begin with it"
             )
         if self.constants not in CHOICES:
-            raise InvalidArgument(self.name, f"constants is '{self.constants}'", f"it is {said(CHOICES)}")
+            raise InvalidArgument(self.name, f"constants is '{self.constants}'", f"it is {quoted_list(CHOICES)}")
         records.restore(op)
         for function in functions(op):
             self.partition(op, function)

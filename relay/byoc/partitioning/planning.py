@@ -31,7 +31,8 @@ PLAN = "byoc.plan"
 all ops that it takes."""
 UNKNOWN = "its cost is not known: choose=measured finds it"
 SEARCHED = 100
-"""The number of ops and composites of a block up to which every run of them is priced; their number is squared."""
+"""The number of ops and composites in a block up to which every sequence of consecutive ones is priced; the number of
+sequences is about its square."""
 
 
 class Prices(Protocol):
@@ -64,7 +65,8 @@ class Plan:
     unpruned: float
     """The time saved if every region that the compilers take were kept."""
     units: Mapping[int, tuple[Operation, ...]]
-    """By the number of an op that a compiler takes, the ops of the copy that it takes as one unit."""
+    """For each op that a compiler takes, by the op's number (`number_of`): the ops of the copy that the compiler takes
+    together with it, as one composite or alone."""
 
 
 def plan(
@@ -113,7 +115,7 @@ def plan(
 
 
 def number_of(op: Operation) -> int:
-    """The number of the op in the module."""
+    """The number that the planner has given the op in its attribute `NUMBER`, which copies of the op keep."""
     attr = op.attributes[NUMBER]
     assert isinstance(attr, IntegerAttr)
     return attr.value.data
@@ -135,7 +137,7 @@ def priced(module: ModuleOp, compilers: Compilers, prices: Prices) -> Plan:
         if gain > 0:
             saved += gain
             continue
-        why = f"a region of {cost:.4g} us takes the host {host:.4g} us" if cost is not None else UNKNOWN
+        why = f"the region takes {cost:.4g} us, on the host {host:.4g} us" if cost is not None else UNKNOWN
         for op in opened([region]):
             refuse(op, offer.compiler.name, why)
         if cost is not None or isfinite(host):

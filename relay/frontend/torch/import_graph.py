@@ -103,7 +103,7 @@ class _Program:
         self.buffers: dict[str, str] = {}
         """The names of buffers in the graph, by buffer."""
         self.numbers: dict[str, int | float | bool | None] = {}
-        """Inputs that always have the same scalar value."""
+        """The values of the graph's constant scalar inputs, by name; None for values that are no numbers."""
         self.outputs: list[str] = []
         self.writes: dict[str, str] = {}
         """The name of the new value of each buffer that is written."""

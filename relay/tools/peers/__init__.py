@@ -1,5 +1,5 @@
-"""Other runtimes to measure against, one adapter module each with `PACKAGE` and `load`; `PEERS` is the order of the
-tables."""
+"""Other runtimes with which relay's speed is compared, one module each with `PACKAGE` and `load`; `PEERS` is their
+order in the tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PEERS = ("ours", "litert", "openvino", "onnxruntime", "iree", "tvm")
 
 
 class Skipped(Exception):
-    """Raised by an adapter that cannot run the model, or not with this number of threads."""
+    """Raised by a runtime's module that cannot run the model, or not with this number of threads."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Session:
 
 
 class Peer(Protocol):
-    """The interface of an adapter module."""
+    """The interface of a module of `relay.tools.peers`, which runs models with one other runtime."""
 
     PACKAGE: str
     """The Python distribution that must be installed."""
@@ -56,7 +56,7 @@ def importer_options(model: Path, inputs: Sequence[Array]) -> dict[str, Any]:
 
 
 def adapter(name: str) -> Peer:
-    """The adapter module of this name."""
+    """Import the module `relay.tools.peers.NAME`, which runs models with the runtime of this name."""
     return cast(Peer, import_module(f"relay.tools.peers.{name}"))
 
 

@@ -77,7 +77,7 @@ class Runner:
         return min(round["minimum"] for round in self.rounds)
 
     def results(self) -> list[Array]:
-        """The output arrays of the first call."""
+        """The output arrays that the process saved from its first call of the model."""
         with np.load(self.outputs) as arrays:
             return [arrays[name] for name in arrays.files]
 

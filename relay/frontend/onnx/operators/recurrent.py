@@ -168,7 +168,10 @@ def in_directions(importer: Importer, node: Node, kind: type[Direction]) -> list
     lengths = None if node.optional(4) is None else importer.cast(node.input(4), i64)
     if lengths is not None and (known := importer.known(lengths)) is not None and (known == importer.shape(x)[0]).all():
         lengths = None
-    ways = [_way(kind, importer, node, x, number, back, lengths, batch_first) for number, back in enumerate(directions)]
+    ways = [
+        _one_direction(kind, importer, node, x, number, back, lengths, batch_first)
+        for number, back in enumerate(directions)
+    ]
     outputs, lasts = [way[0] for way in ways], [way[1:] for way in ways]
     whole = importer.stack(outputs, 1)
     found = [importer.transpose(whole, (2, 0, 1, 3)) if batch_first else whole]
@@ -178,7 +181,7 @@ def in_directions(importer: Importer, node: Node, kind: type[Direction]) -> list
     return found
 
 
-def _way(
+def _one_direction(
     kind: type[Direction],
     importer: Importer,
     node: Node,

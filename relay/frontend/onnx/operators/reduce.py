@@ -20,7 +20,7 @@ _PLAIN: dict[str, type[TensorOp]] = {
     "ReduceMax": relay.MaxOp, "ReduceMean": relay.MeanOp, "ReduceMin": relay.MinOp, "ReduceProd": relay.ProdOp,
     "ReduceSum": relay.SumOp,
 }  # fmt: skip
-_OF_NOTHING: dict[str, Callable[[Array], Array]] = {
+_EMPTY_RESULTS: dict[str, Callable[[Array], Array]] = {
     "ReduceLogSum": np.log, "ReduceLogSumExp": np.log, "ReduceProd": np.exp,
 }  # fmt: skip
 """The results of reductions over no elements, for kinds other than sums: 0 for these, or the type's bounds."""
@@ -38,7 +38,7 @@ def reduce(importer: Importer, node: Node) -> SSAValue:
     if not axes:
         return value
     if 0 in [node.shape(0)[axis] for axis in axes]:
-        return _of_nothing(importer, node, axes, keep)
+        return _empty_reduction(importer, node, axes, keep)
     return _reduced(importer, node.kind, value, axes, keep)
 
 
@@ -74,7 +74,7 @@ def _reduced(importer: Importer, kind: str, value: SSAValue, axes: list[int], ke
     return importer.cast(importer.call(relay.SqrtOp, real), importer.element(value))
 
 
-def _of_nothing(importer: Importer, node: Node, axes: list[int], keep: bool) -> SSAValue:
+def _empty_reduction(importer: Importer, node: Node, axes: list[int], keep: bool) -> SSAValue:
     """The result of a reduction over an axis of size 0: the neutral element everywhere."""
     dtype = importer.dtype(node.input(0))
     dims = [1 if axis in axes else size for axis, size in enumerate(node.static(0)) if keep or axis not in axes]
@@ -90,7 +90,7 @@ def _of_nothing(importer: Importer, node: Node, axes: list[int], keep: bool) -> 
     elif node.kind == "ReduceMean":
         number = float("nan")
     else:
-        number = float(_OF_NOTHING.get(node.kind, np.asarray)(np.zeros(())))
+        number = float(_EMPTY_RESULTS.get(node.kind, np.asarray)(np.zeros(())))
     return importer.call(relay.FullOp, importer.unnamed(np.asarray(number).astype(dtype)), shape=dims)
 
 

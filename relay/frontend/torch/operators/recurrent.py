@@ -30,7 +30,7 @@ def _step(importer: Importer, kind: str, given: SSAValue, hidden: SSAValue, stat
     return [o.of(relay.SigmoidOp) * cell.of(relay.TanhOp), cell]
 
 
-def _way(
+def _one_direction(
     importer: Importer, kind: str, x: SSAValue, weights: Sequence[SSAValue], states: States, back: bool
 ) -> tuple[SSAValue, States]:
     """One direction of a layer: its outputs [steps, batch, hidden] and last states."""
@@ -72,7 +72,7 @@ def recurrent(importer: Importer, node: Node) -> list[SSAValue]:
             number = layer * directions + direction
             states = [Scalar(importer, importer.row(each, number, 0)) for each in firsts]
             weights = params[number * count : (number + 1) * count]
-            found, states = _way(importer, kind, x, weights, states, direction == 1)
+            found, states = _one_direction(importer, kind, x, weights, states, direction == 1)
             outputs.append(found)
             lasts.append(states)
         x = importer.concatenate(outputs, 2)
