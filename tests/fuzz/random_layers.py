@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 import numpy as np
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32, i32
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects import scf
+from xdsl.dialects import tensor as tensor_dialect
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32, i1, i32
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from relay.dialects import qnn, relay
 from relay.dialects.attributes import Array, dtype_of, element_type, elements, ints, scalar_attr, to_numpy
@@ -56,14 +58,16 @@ class RandomLayers(RandomModule):
         unstable = (self.compared, self.sums) if self.floats else ()
         steps = [each for each in super().steps() if each not in unstable]
         steps += [self.chain, self.chain, self.integers, self.mixed]
+        steps += [self.branch, self.loop] * 4 if self.chance(0.3) else []
         for _ in range(int(self.rng.integers(1, 4))):
             made = steps[int(self.rng.integers(len(steps)))](y)
             if made is not None:
                 self.images.append(y := made)
         self.rng, op = outer, self.block.first_op if before is None else before.next_op
         while op is not None:
-            if self.chance(0.7):
-                self.renumber(op)
+            for inner in op.walk():
+                if self.chance(0.7):
+                    self.renumber(inner)
             op = op.next_op
 
     def renumber(self, op: Operation) -> None:
@@ -144,3 +148,43 @@ class RandomLayers(RandomModule):
         else:
             y = self.requantize(sums, channels, self.dtype, per_channel=self.chance(0.5))
         return self.add(relay.ReshapeOp, [y], {"newshape": ints(dims)})
+
+    # Control flow
+
+    def within(self, block: Block, x: SSAValue) -> SSAValue:
+        """Compute a value of the image's type in a block: the image itself, or what a step makes of it."""
+        outer, self.block = self.block, block
+        steps: list[Step] = [self.chain, self.integers, self.mixed]
+        y = (None if self.chance(0.2) else steps[int(self.rng.integers(3))](x)) or x
+        if self.chance(0.3):
+            y = self.sum(y, x)
+        self.block = outer
+        return y
+
+    def branch(self, x: SSAValue) -> SSAValue:
+        """Two ways to compute a value, of which an input selects one."""
+        given = self.argument(np.array(self.chance(0.5)))
+        truth = tensor_dialect.ExtractOp(given, [], i1)
+        then, otherwise = Block(), Block()
+        for block in (then, otherwise):
+            block.add_op(scf.YieldOp(self.within(block, x)))
+        op = scf.IfOp(truth.result, [x.type], Region(then), Region(otherwise))
+        self.block.add_ops([truth, op])
+        return op.results[0]
+
+    def loop(self, x: SSAValue) -> SSAValue:
+        """A value that a loop computes again from itself, as often as an input says."""
+        given = self.argument(np.array(self.rng.integers(4), np.int32))
+        types = [given.type, x.type]
+        before, after = Block(arg_types=types), Block(arg_types=types)
+        outer, self.block = self.block, before
+        more = self.add(relay.GreaterOp, [before.args[0], self.constant(np.array(0, np.int32))], {})
+        truth = tensor_dialect.ExtractOp(more, [], i1)
+        before.add_ops([truth, scf.ConditionOp(truth.result, *before.args)])
+        self.block = after
+        less = self.add(relay.SubtractOp, [after.args[0], self.constant(np.array(1, np.int32))], {})
+        self.block = outer
+        after.add_op(scf.YieldOp(less, self.within(after, after.args[1])))
+        op = scf.WhileOp([given, x], types, [before], [after])
+        self.block.add_op(op)
+        return op.results[1]

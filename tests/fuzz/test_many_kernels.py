@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from xdsl.dialects import scf
 
 import relay
 from relay.compile.pipeline import default_pipeline
@@ -18,6 +19,7 @@ from relay.lowering.share_layers import ShareLayers
 from relay.module import IRModule
 from relay.passes import PassContext, Pipeline
 from relay.runtime import Executable
+from relay.target import CpuTarget
 from tests.conftest import Cases
 from tests.fuzz.computed_layers import ComputedLayers
 from tests.fuzz.graph_comparison import TARGETS, is_runnable
@@ -65,13 +67,23 @@ def check(net: RandomLayers | ComputedLayers) -> str:
 
 
 def check_in_c(net: RandomLayers) -> str:
-    """Export a network as C, where results may overlap inputs, and compare its results under sanitizers."""
+    """Export a network as C, where results may overlap inputs, and compare its results under sanitizers. C has no
+    control flow."""
     module = net.module()
+    if any(isinstance(op, scf.IfOp | scf.WhileOp) for op in net.block.ops):
+        return "unsupported"
     with tempfile.TemporaryDirectory() as folder:
         program = Exported(module, Path(folder))
         program.compile("cc", SANITIZED)
         same(program.run(net.inputs), run(module, net.inputs), "exported C")
     return "equal"
+
+
+@pytest.fixture
+def scalar(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This machine without vectors and threads, as microcontrollers are: results may overlap inputs."""
+    monkeypatch.setattr(CpuTarget, "has_vectors", False)
+    monkeypatch.setattr(CpuTarget, "has_threads", False)
 
 
 def draw(number: int) -> RandomLayers:
@@ -80,11 +92,11 @@ def draw(number: int) -> RandomLayers:
 
 
 def test_many_kernels() -> None:
-    assert run_cases(range(2), draw, check)["shared"]
+    assert run_cases((2, 4), draw, check)["shared"]
 
 
 def test_many_kernels_computed_by_numpy() -> None:
-    assert run_cases(range(4), ComputedLayers, check)["shared"]
+    assert run_cases((0, 3), ComputedLayers, check)["shared"]
 
 
 @pytest.mark.fuzz
@@ -95,6 +107,15 @@ def test_many_kernels_of_more_networks(cases: Cases) -> None:
 @pytest.mark.fuzz
 def test_many_kernels_of_more_networks_computed_by_numpy(cases: Cases) -> None:
     run_cases(cases(300), ComputedLayers, check)
+
+
+def test_many_kernels_of_scalars(scalar: None) -> None:
+    run_cases((3, 6), ComputedLayers, check)
+
+
+@pytest.mark.fuzz
+def test_many_kernels_of_scalars_of_more_networks(cases: Cases, scalar: None) -> None:
+    run_cases(cases(300), draw, check)
 
 
 @pytest.mark.fuzz
