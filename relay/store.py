@@ -155,8 +155,8 @@ def _private(path: str, flags: int) -> int:
 
 
 def store() -> Store | None:
-    """The cache that the environment selects; None if it is disabled, or if others than this user can write to its
-    folder, since its contents are executed."""
+    """The cache that the environment selects; None if it is disabled, if its path is no folder, or if others than this
+    user can write to the folder, since its contents are executed."""
     asked = os.environ.get(FOLDER)
     if asked == "off":
         return None
@@ -167,7 +167,8 @@ def store() -> Store | None:
     except RuntimeError:  # there is no home directory
         return None
     try:
-        safe = _only_ours(folder.stat())
+        status = folder.stat()
+        safe = _only_ours(status) and stat.S_ISDIR(status.st_mode)
     except FileNotFoundError:
         safe = True  # the folder will be created
     except OSError:

@@ -87,7 +87,7 @@ def options_of(target: Targets) -> dict[str, dict[str, object]]:
             options = {name.strip(): dict[str, object]() for name in target if name.strip()}
     except (TypeError, ValueError, AttributeError):
         hint = "give a name, names, or a mapping of names to options"
-        raise InvalidArgument("target", f"is {target!r}", hint) from None
+        raise InvalidArgument("external compiler", f"is {target!r}", hint) from None
     if not options:
         raise InvalidArgument(
             "target", "names no external compiler", f"there are {', '.join(registry.names()) or 'none'}"

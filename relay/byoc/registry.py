@@ -37,6 +37,9 @@ def register(compiler: Class) -> Class:
 
     Raises InvalidArgument if it is no `Compiler` or has no name.
     """
+    if missing := sorted(getattr(compiler, "__abstractmethods__", ())):
+        where, hint = f"compiler {compiler.__name__}", "every compiler defines them"
+        raise InvalidArgument(where, f"does not define {', '.join(missing)}", hint)
     if not is_compiler(compiler):
         raise InvalidArgument("register", f"{compiler!r} is no external compiler", "derive it from relay.byoc.Compiler")
     name = name_of(compiler)

@@ -37,7 +37,7 @@ from xdsl.irdl.dominance import DominanceInfo
 from xdsl.parser import Parser
 from xdsl.parser.core import ForwardDeclaredValue
 from xdsl.parser.generic_parser import ParserState
-from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.hints import isa
 from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind, StringLiteral
@@ -297,6 +297,14 @@ def said_last(text: str) -> str:
     """The last line of an xDSL message: xDSL puts the source before it, and carets under that."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1] if lines else ""
+
+
+def said_by_parser(error: ParseError) -> str:
+    """The message of an xDSL parse error; fills in the placeholder that xDSL leaves unformatted, and says what is
+    expected where xDSL does not."""
+    if error.msg.strip() == "in block definition":  # the region is not closed, and no operation follows
+        return "an operation, a block or '}' is expected"
+    return error.msg.replace("{first_char}", error.span.text[:1])
 
 
 def _post_order(op: Operation) -> Iterator[Operation]:

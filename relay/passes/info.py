@@ -124,6 +124,8 @@ def info_of(step: ModulePass) -> PassInfo:
 def names_of(cls: type[ModulePass]) -> tuple[str, ...]:
     """Every name of a pass, the canonical one first."""
     aliases = tuple(cls.aliases) if issubclass(cls, DescribedPass) else ()
+    if not isinstance(getattr(cls, "name", None), str):
+        raise InvalidArgument(f"pass {cls.__name__}", "has no name", "give the class one: name = 'my-pass'")
     facts = FOREIGN.get(cls.name)
     return (cls.name, cls.__name__, *aliases, *(facts.aliases if facts else ()))
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import fields
 from functools import cache
 from importlib.metadata import EntryPoint
+from typing import Any, cast
 
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpec, PipelineLexer, SpecTokenKind, parse_pipeline
@@ -135,6 +138,17 @@ def create(spec: ArgSpec, where: str = "pipeline", first: Mapping[str, Factory] 
     try:
         return cls.from_pass_spec(ArgSpec(cls.name, spec.parameters))
     except ValueError as error:
+        known = {field.name: field.type for field in fields(cast(Any, cls)) if field.name != "name"}
+        for option, value in spec.parameters.items():
+            if (name := option.replace("-", "_")) not in known:
+                alike = near(name, known)
+                hint = f"did you mean {' or '.join(alike)}?" if alike else f"it has {', '.join(known) or 'none'}"
+                raise InvalidArgument(f"pass {spec.name}", f"has no option '{option}'", hint) from None
+            with suppress(ValueError):
+                cls.from_pass_spec(ArgSpec(cls.name, {option: value}))
+                continue
+            given, kind = " ".join(map(str, value)), getattr(known[name], "__name__", known[name])
+            raise InvalidArgument(f"pass {spec.name}", f"option {option} is '{given}', and not {kind}") from None
         raise InvalidArgument(f"pass {spec.name}", str(error), "see relay-opt --list-passes") from error
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import platform
 from collections.abc import Mapping
+from io import UnsupportedOperation
 from mmap import mmap
 from os import PathLike
 from typing import IO, Any, NamedTuple, TypeVar, cast, get_origin
@@ -88,7 +89,10 @@ def read(source: Source) -> tuple[dict[str, memoryview], str]:
     if isinstance(source, bytes | bytearray | memoryview):
         return container.unpack(aligned(source).data, "<bytes>"), "<bytes>"
     if not isinstance(source, str | PathLike) and hasattr(source, "read"):
-        data = cast(object, source.read())
+        try:
+            data = cast(object, source.read())
+        except (UnicodeDecodeError, UnsupportedOperation):
+            data = None
         if not isinstance(data, bytes):
             raise InvalidArgument("load", f"{source!r} gives no bytes", "open it with 'rb'")
         return container.unpack(aligned(data).data, "<bytes>"), "<bytes>"

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
+from io import UnsupportedOperation
 from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
@@ -170,7 +171,7 @@ class Artifact:
         if not isinstance(file, str | PathLike) and callable(write := getattr(file, "write", None)):
             try:
                 write(self.to_bytes())
-            except TypeError:
+            except (TypeError, UnsupportedOperation):
                 raise InvalidArgument("save", f"{file!r} takes no bytes", "open it with 'wb'") from None
             return
         replace_file(archive.path_of(file), *self.pieces())

@@ -86,6 +86,8 @@ def unpack(file: memoryview, where: str) -> dict[str, memoryview]:
             part = file[offset : offset + length]
             if offset < 0 or len(part) != length or _digest([part]).hex() != digest:
                 raise Malformed(where, f"is damaged: its part {name} is not what was written")
+            if any(file[end:offset]):
+                raise Malformed(where, f"is damaged: the bytes before its part {name} are not zeros")
             parts[name], end = part, max(end, offset + length)
     except WRONG as error:
         raise Malformed(where, f"is no saved executable: {error}") from None

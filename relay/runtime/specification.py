@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from relay.errors import InvalidArgument
 from relay.runtime.memory import Array, dtype_named
@@ -63,19 +64,37 @@ class TensorSpec(NamedTuple):
         open = any(isinstance(size, Size) for size in self.shape)
         return (" x " if open else "x").join(map(str, self.shape)) or "scalar"
 
-    def dequantize(self, codes: Array) -> Array:
-        """The real numbers of quantized values, in float32; unchanged if the tensor has no scale."""
+    def dequantize(self, codes: npt.ArrayLike) -> Array:
+        """The real numbers of quantized values, in float32; unchanged if the tensor has no scale. Raises
+        InvalidArgument for values that are no numbers."""
+        given = self._numbers("dequantize", codes)
         if self.scale is None:
-            return codes
-        return (codes.astype(np.float32) - np.float32(self.zero_point)) * np.float32(self.scale)
+            return given
+        return (given.astype(np.float32) - np.float32(self.zero_point)) * np.float32(self.scale)
 
-    def quantize(self, real: Array) -> Array:
+    def quantize(self, real: npt.ArrayLike) -> Array:
         """Quantize real numbers, rounding halves to even, and saturate; without a scale, convert to the tensor's
-        dtype."""
+        dtype. Raises InvalidArgument for NaN, which no quantized value stands for, and values that are no numbers."""
+        given = self._numbers("quantize", real)
         if self.scale is None:
-            return real.astype(self.dtype)
+            return given.astype(self.dtype)
+        if given.dtype.kind not in "biu" and given.dtype.itemsize < 4:
+            given = given.astype(np.float32)  # in 16 bits the quotient would be rounded, too
         limits = np.iinfo(self.dtype)
-        return np.clip(np.rint(real / self.scale) + self.zero_point, limits.min, limits.max).astype(self.dtype)
+        codes = np.clip(np.rint(given / self.scale) + self.zero_point, limits.min, limits.max)
+        if np.isnan(codes).any():
+            raise InvalidArgument(f"quantize for '{self.name}'", "NaN has no quantized value", "numpy.nan_to_num(x)")
+        return codes.astype(self.dtype)
+
+    def _numbers(self, doing: str, given: npt.ArrayLike) -> Array:
+        """The values as an array. Raises InvalidArgument unless they are real numbers."""
+        try:
+            found: Array = np.asarray(given)
+        except (TypeError, ValueError) as error:
+            raise InvalidArgument(f"{doing} for '{self.name}'", f"is given no array: {error}") from None
+        if found.dtype.kind in "OSUMmc":
+            raise InvalidArgument(f"{doing} for '{self.name}'", f"is given {found.dtype}, which are no real numbers")
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """The form that `from_json` reads."""
@@ -88,6 +107,8 @@ class TensorSpec(NamedTuple):
         where = f"input '{self.name}'"
         try:
             given: object = value
+            if isinstance(given, Mapping):
+                raise InvalidArgument(where, "is a mapping of names", "give inputs by name: run(**inputs)")
             if not isinstance(given, np.ndarray):
                 from relay.runtime.dlpack import on_host  # here: most inputs are numpy's
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError, VerifyException
 
-from relay.dialects.source import invalid, said_last
+from relay.dialects.source import invalid, said_by_parser, said_last
 from relay.errors import Malformed, RelayError
 from relay.passes import CollectedErrors
 from relay.transforms.location import words
@@ -41,7 +41,7 @@ def _line_of(error: BaseException, file: str, doing: str, module: ModuleOp | Non
         case RelayError():
             return one_line(str(error))
         case ParseError():
-            said = error.msg.replace("{first_char}", error.span.text[:1])  # fills in xDSL's unformatted placeholder
+            said = said_by_parser(error)
             return one_line(f"{error.span.get_location()}: {said}")
         case VerifyException():
             found = None if module is None else next(invalid(module), None)

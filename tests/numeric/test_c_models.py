@@ -150,3 +150,6 @@ def test_exported_files(tmp_path: Path):
     assert "int digits_run_in(void *arena, const int8_t *input_0, int8_t *output_0);" in header
     with pytest.raises(relay.InvalidArgument, match="is no identifier of C"):
         export_c(from_tflite(DIGITS), tmp_path, name="two words")
+    with pytest.raises(relay.InvalidArgument, match=r"digits\.c: cannot be made: File exists"):
+        export_c(from_tflite(DIGITS), tmp_path / "out" / "digits.c")
+    assert "int k__run(" in export_c(from_tflite(DIGITS), tmp_path, name="k_")[0].read_text()

@@ -78,7 +78,7 @@ def test_only_compilers_with_a_name_are_registered():
     for wrong, message in [
         (Nameless, "compiler Nameless: has the name None; give it one word as `name`"),
         (Spaced, "compiler Spaced: has the name 'two words'"),
-        (Unfinished, "is no external compiler; derive it from relay.byoc.Compiler"),
+        (Unfinished, "compiler Unfinished: does not define compile"),
     ]:
         with pytest.raises(InvalidArgument, match=message):
             register(wrong)

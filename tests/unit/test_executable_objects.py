@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+import json
 import pickle
 import platform
 import subprocess
 import sys
 from operator import methodcaller
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -86,7 +87,7 @@ def test_those_for_other_machines_travel_too():
             again.run(IMAGE)
 
 
-def test_buffers(executable: Executable):
+def test_buffers(executable: Executable, tmp_path: Path):
     buffer = io.BytesIO()
     executable.save(buffer)
     data = buffer.getvalue()
@@ -98,6 +99,26 @@ def test_buffers(executable: Executable):
         executable.save(cast(io.BytesIO, io.StringIO()))
     with pytest.raises(InvalidArgument, match="gives no bytes; open it with 'rb'"):
         relay.runtime.load(cast(io.BytesIO, io.StringIO("x")))
+    (tmp_path / "x.relay").write_bytes(data)
+    with open(tmp_path / "x.relay") as text, pytest.raises(InvalidArgument, match="gives no bytes; open it with 'rb'"):
+        relay.runtime.load(cast(io.BytesIO, text))
+    with open(tmp_path / "x.relay", "rb") as read, pytest.raises(InvalidArgument, match="takes no bytes"):
+        executable.save(cast(io.BytesIO, read))
+
+
+def test_every_byte_counts(executable: Executable):
+    """What lies between parts, too, is what was written."""
+    data = executable.to_bytes()
+    size = int.from_bytes(data[12:16], "little")
+    (_, first, *_), *_ = json.loads(data[48 : 48 + size])
+    assert first > 48 + size
+    with pytest.raises(Malformed, match="is damaged: the bytes before its part graph.json are not zeros"):
+        relay.runtime.load(data[: first - 1] + b"\1" + data[first:])
+
+
+def test_inputs_in_a_dictionary(executable: Executable):
+    with pytest.raises(InvalidArgument, match=r"is a mapping of names; give inputs by name: run\(\*\*inputs\)"):
+        executable.run(cast(np.ndarray[Any, Any], {executable.inputs[0].name: IMAGE}))
 
 
 def test_real_numbers_of_codes(executable: Executable):
@@ -105,6 +126,22 @@ def test_real_numbers_of_codes(executable: Executable):
     assert spec.scale is not None
     codes = np.array([-128, 0, 127], np.int8)
     np.testing.assert_array_equal(spec.dequantize(codes), np.array([0, 128, 255], np.float32) * np.float32(spec.scale))
+    assert spec.dequantize(127) == spec.dequantize([127])[0] == np.float32(255 * spec.scale)
+
+
+def test_codes_of_real_numbers(executable: Executable):
+    """Also of plain numbers and lists; 16 bits do not round the quotient."""
+    spec = executable.inputs[0]
+    assert spec.scale is not None
+    assert spec.quantize(0.0) == -128 and [*spec.quantize([0, 9])] == [-128, 127]
+    half = np.linspace(0, 1, 1000).astype(np.float16)
+    np.testing.assert_array_equal(spec.quantize(half), spec.quantize(half.astype(np.float32)))
+    assert not np.array_equal(np.rint(half / spec.scale) - 128, spec.quantize(half))
+    with pytest.raises(InvalidArgument, match="NaN has no quantized value"):
+        spec.quantize([0.5, np.nan])
+    for wrong in ("x", None, 1j, [[1], [2, 3]]):
+        with pytest.raises(InvalidArgument, match="^quantize for .*(no real numbers|no array)"):
+            spec.quantize(cast(float, wrong))
 
 
 def test_benchmark(executable: Executable):

@@ -413,7 +413,16 @@ def test_every_front_door_says_the_same(
     [
         (zipped("other"), Unsupported, "is a zip archive, which is not a format known here; unpack it"),
         (b"PK\x03\x04damaged", Unsupported, "is a zip archive, which is not a format known here; unpack it"),
-        (b"\0" * 20, Unsupported, "is binary and not a format known here; the formats known are MLIR text and TFLite"),
+        (
+            b"version https://git-lfs.github.com/spec/v1\n",
+            Unsupported,
+            "is a pointer of Git LFS and not the file",
+        ),
+        (
+            b"\0" * 20,
+            Unsupported,
+            "is binary and not a format known here; the formats known are MLIR text, TFLite",
+        ),
         (b"a" * 5000 + b"\0", Unsupported, "is binary and not a format known here"),
         (b"a" * 5000 + b"\xff", Malformed, "byte 5000 is not UTF-8; MLIR text is UTF-8"),
         (TEXT.encode(), Malformed, "is text and no model; IRModule.parse reads MLIR text"),

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 import relay
-from relay.errors import InvalidArgument
+from relay.errors import InvalidArgument, Malformed
 from relay.module import IRModule
 from tests.unit.pass_modules import DIGITS, ROOT, small
 
@@ -64,3 +64,8 @@ def test_weights_count_and_the_process_does_not():
     program = f"import relay; print(relay.frontend.from_tflite({str(DIGITS)!r}).structural_hash())"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == mod.structural_hash()
+
+
+def test_a_region_that_does_not_end():
+    with pytest.raises(Malformed, match="^<text>:3:1: an operation, a block or '}' is expected$"):
+        IRModule.parse("func.func @f() {\n  func.return\n")

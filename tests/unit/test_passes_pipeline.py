@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import cast
 
 import pytest
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.passes import PassPipeline
+from xdsl.passes import ModulePass, PassPipeline
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination as Cse
 
 from relay.dialects.context import make_context
@@ -148,8 +149,8 @@ def test_text_takes_aliases_and_prints_canonical_names():
     [
         ("legalize,,cse", "Expected pass name here"),
         ("legalise", "there is no pass 'legalise'; did you mean legalize"),
-        ("fold-constant{bytes=1}", "pass fold-constant: Provided arguments"),
-        ("fold-constant{max_bytes=a}", "pass fold-constant: "),
+        ("fold-constant{bytes=1}", "pass fold-constant: has no option 'bytes'; did you mean max_bytes"),
+        ("fold-constant{max_bytes=much}", "pass fold-constant: option max_bytes is 'much', and not int"),
         ("cse,fold-constant{max_bytes=1 max-bytes=2}", "pass fold-constant: has the option 'max_bytes' twice"),
         ("annotate-target{targets=a,b targets},cse", "pass annotate-target: has the option 'targets' twice; write"),
     ],
@@ -157,6 +158,14 @@ def test_text_takes_aliases_and_prints_canonical_names():
 def test_bad_text(text: str, said: str):
     with pytest.raises(InvalidArgument, match=said):
         Pipeline.parse(text)
+
+
+def test_a_pass_has_a_name():
+    class Nameless(ModulePass):
+        def apply(self, ctx: Context, op: ModuleOp) -> None: ...
+
+    with pytest.raises(InvalidArgument, match="pass Nameless: has no name; give the class one: name = 'my-pass'"):
+        Pipeline([Nameless()])(small())
 
 
 def test_equality_is_of_passes_and_options():

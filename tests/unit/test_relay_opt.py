@@ -156,7 +156,7 @@ def test_line_in_a_later_piece_counts_from_the_start_of_the_file(tmp_path: Path,
     [
         (["-p", "legalise"], "relay-opt -p: there is no pass 'legalise'; did you mean legalize"),
         (["-p", "zzyzx"], "relay-opt -p: there is no pass 'zzyzx'; see relay-opt --list-passes"),
-        (["-p", "dce{depth=1}"], "pass dce: Provided arguments"),
+        (["-p", "dce{depth=1}"], "pass dce: has no option 'depth'; it has none"),
         (["-p", "dce{"], "relay-opt -p: 'dce{': Expected argument name here; write for example 'cse,dce'"),
         (["-t", "nowhere"], "relay-opt: argument -t/--target: invalid choice: 'nowhere'"),
         (["--no-such-option"], "relay-opt: unrecognized arguments: --no-such-option; see relay-opt --help"),

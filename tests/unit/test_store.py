@@ -107,6 +107,13 @@ def test_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert store() == Store(tmp_path / ".cache" / "relay")
 
 
+def test_a_file_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file", tmp_path / "file" / "x"):
+        monkeypatch.setenv("RELAY_CACHE_DIR", str(path))
+        assert store() is None
+
+
 def test_a_folder_that_others_can_write_to_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("RELAY_CACHE_DIR", str(tmp_path / "shared"))
     (tmp_path / "shared").mkdir()

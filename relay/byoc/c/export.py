@@ -10,11 +10,12 @@ from xdsl.dialects.builtin import ModuleOp
 
 from relay import signature
 from relay.byoc.c import readme, source
-from relay.byoc.c.emit import emit, identifier
+from relay.byoc.c.emit import emit
 from relay.byoc.c.model import Model
 from relay.byoc.c.program import Tensor
 from relay.byoc.partitioning.compile_external import CompileExternal
 from relay.errors import InvalidArgument
+from relay.files import folder_of, write_folder
 from relay.lowering.c_stream import Parameter, declarations
 from relay.lowering.exported_regions import Regions, prototypes
 from relay.lowering.exported_texts import cmake
@@ -37,11 +38,9 @@ def export_c(
     `name_regions.c` has the artifacts of external compilers, and calls their C functions (`Artifact.device`).
 
     Raises Unsupported, naming the op and its source, for what c does not support, and for a region that no C functions
-    run; InvalidArgument if the name is no identifier of C.
+    run; InvalidArgument if the name is no identifier of C, or the files cannot be written.
     """
     model = read(mod, name, function)
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
     texts = {
         f"{name}.h": header(model),
         f"{name}.c": code(model, f'#include "{name}.h"\n'),
@@ -52,15 +51,13 @@ def export_c(
     sources = [file for file in texts if file.endswith(".c")]
     options = ["-std=c99", "-O2", "-ffp-contract=off"]
     texts[f"{name}.cmake"] = cmake(name, sources, [], options)
-    for file, text in texts.items():
-        (target / file).write_text(text)
-    return [target / file for file in texts]
+    return write_folder(folder_of(folder), {file: text.encode() for file, text in texts.items()})
 
 
 def read(mod: IRModule | ModuleOp, name: str, function: str) -> Model:
     """Lower the function and collect everything that the files contain. Raises InvalidArgument if the name is no C
     identifier."""
-    if not name.isascii() or not name.isidentifier() or identifier(name) != name:
+    if not name.isascii() or not name.isidentifier():
         raise InvalidArgument("export_c", f"the name {name!r} is no identifier of C", "use letters, digits and _")
     module = as_module(mod)
     inputs, outputs = signature.read(module[function])

@@ -35,7 +35,7 @@ FORMATS = {
 }
 """The formats by name. Formats with a hint cannot be imported."""
 MODELS = {name: each for name, each in FORMATS.items() if each.importer and not each.hint}
-KNOWN = f"the formats known are {' and '.join(each.title for each in FORMATS.values() if not each.hint)}"
+KNOWN = f"the formats known are {', '.join(each.title for each in FORMATS.values() if not each.hint)}"
 _OTHERS = {
     b"ML\xefR": ("MLIR bytecode", "turn it into text with mlir-opt"),
     b"\x7fELF": ("an ELF object", KNOWN),
@@ -64,6 +64,8 @@ def detect(model: bytes | str | PathLike[str], name: str) -> str:
             return found
         if head.startswith(b"ML\xefR") and b"StableHLO" in head[:64]:
             return "stablehlo"
+        if head.startswith(b"version https://git-lfs"):
+            raise Unsupported(name, "is a pointer of Git LFS and not the file itself", "git lfs pull gets it")
         for start, (what, hint) in _OTHERS.items():
             if head.startswith(start):
                 raise Unsupported(name, f"is {what}, which is not a format known here", hint)

@@ -20,7 +20,7 @@ def info(as_json: bool) -> None:
     """Show the cache's folder, its size and its maximum size."""
     kept = store()
     if kept is None:
-        text = f"there is no cache: {FOLDER} is off, or its folder is not this user's alone"
+        text = f"there is no cache: {FOLDER} is off, or names what is no folder, or not this user's alone"
         options.show({"folder": None, "entries": 0, "bytes": 0, "limit": 0}, text, as_json)
         return
     entries = kept.entries()
