@@ -17,7 +17,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from relay.byoc.patterns import Entry
-from relay.byoc.patterns.match import Refusal as Refusal  # beside Compiler
+from relay.byoc.patterns.match import Refusal as Refusal  # re-exported for plug-ins
 from relay.dialects.attributes import Array
 from relay.target import Target
 from relay.target.record import UNKNOWN

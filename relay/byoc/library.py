@@ -61,7 +61,7 @@ class LibraryCompiler(Compiler, ABC):
     hoists: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        from relay.byoc.patterns.names import resolve  # here: options are looked at when they are given
+        from relay.byoc.patterns.names import resolve  # here: only needed when options are given
 
         wanted = (self.only,) if isinstance(self.only, str) else self.only
         object.__setattr__(self, "only", tuple(map(resolve, wanted)))

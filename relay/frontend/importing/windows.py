@@ -96,7 +96,7 @@ def transposed_convolved(
     spatial, first = SPATIAL[count], 1 if last else 2
     cells = importer.shape(kernel)[first : first + count]
     spans = spans_of(cells, dilations)
-    # more may be cut off before than the kernel covers: cut it from the whole result
+    # padding may exceed what the op accepts (the kernel's span): the op computes the whole result, which is cropped
     found = importer.call(
         TRANSPOSED[count],
         data,

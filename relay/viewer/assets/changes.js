@@ -1,11 +1,11 @@
-// What a pass changed, as a diff with folds.
+// The view of what a pass changed: a line-by-line diff in which long equal parts are folded.
 
 const CONTEXT = 3;
 
 const WORDS = /[\w.%@$]+|\s+|[^\w.%@$\s]/g;
 const MOST_WORDS = 400;
 
-/** The stretches of two lines that the other does not have, `[[from, to], ...]` each; none where little is common. */
+/** The ranges of each of two lines that differ, `[[from, to], ...]` each; none if the lines have little in common. */
 function difference(old, now) {
   const a = old.match(WORDS) ?? [], b = now.match(WORDS) ?? [];
   if (a.length > MOST_WORDS || b.length > MOST_WORDS) return [[], []];
@@ -34,7 +34,7 @@ function difference(old, now) {
   return marks;
 }
 
-/** The rows of a hunk that differs. */
+/** The rows of a changed hunk: removed lines, then added ones. */
 function changedRows(before, after, [, a, b, c, d]) {
   const removed = [], added = [];
   for (let n = a; n < b; n++) removed.push({ text: before[n], kind: "removed", numbers: [n + 1, ""], sign: "−" });
@@ -50,7 +50,7 @@ function changedRows(before, after, [, a, b, c, d]) {
   return [...removed, ...added];
 }
 
-/** The rows of a hunk that is equal: those that only number values otherwise have a sign of their own. */
+/** The rows of an equal hunk; lines in which only the numbers of values changed are marked by the sign ≈. */
 function equalRows(before, after, a, c, length) {
   return Array.from({ length }, (_, k) => {
     const renamed = before[a + k] !== after[c + k];
@@ -58,7 +58,7 @@ function equalRows(before, after, a, c, length) {
   });
 }
 
-/** The function that a line is in. */
+/** The text " in @NAME" for the function that contains a line. */
 function functionAt(parts, line) {
   const found = parts.find((part) => !part.loose && part.lines[0] <= line && line < part.lines[1]);
   return found ? ` in @${found.name}` : "";
@@ -111,7 +111,7 @@ async function changesView(view, tools, app) {
   view.append(code.element);
 }
 
-/** Long lines in one row, or broken. */
+/** A button that switches between wrapped and unwrapped long lines. */
 function wrapButton(view) {
   const button = h("button", { type: "button", title: "Break long lines (w)", id: "wrap", "aria-pressed": String(wrapButton.on || false) }, "Wrap");
   const apply = () => { view.classList.toggle("wrap", wrapButton.on || false); button.setAttribute("aria-pressed", String(wrapButton.on || false)); };
@@ -120,7 +120,7 @@ function wrapButton(view) {
   return button;
 }
 
-/** A view that has nothing to show says why. */
+/** Show in a view without content the reason why it is empty. */
 function empty(view, title, why) {
   view.append(h("div.empty", {}, h("strong", {}, title), why));
 }

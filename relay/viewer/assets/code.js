@@ -1,4 +1,4 @@
-// IR as rows of highlighted text.
+// IR shown as rows of text with highlighted syntax.
 
 const TOKEN_KINDS = [
   ["s", /"(?:[^"\\]|\\.)*"/],
@@ -12,7 +12,7 @@ const TOKENS = new RegExp(TOKEN_KINDS.map(([, pattern]) => `(${pattern.source})`
 const LONGEST = 1200;
 const CHUNK = 150;
 
-/** The text as spans. */
+/** The text as spans with syntax classes. */
 function highlighted(text) {
   const pieces = [];
   let end = 0;
@@ -29,7 +29,7 @@ function highlighted(text) {
   return pieces;
 }
 
-/** Put a line into its `code`, marks and all; only the start of a very long one, until the rest is asked for. */
+/** Write a line with marked ranges into a `code` element; of a very long line the start, with a button for the rest. */
 function write(code, text, marks = []) {
   const pieces = [], shown = text.slice(0, LONGEST);
   let end = 0;
@@ -46,7 +46,7 @@ function write(code, text, marks = []) {
   }
 }
 
-/** Rows, built when they come near to being seen, plain text till then; names of values are known in `scopes` of lines. */
+/** Rows of code, highlighted when they become visible; `scopes` are line ranges in which value names are unique. */
 class Code {
   constructor(scopes = []) {
     this.scopes = scopes;
@@ -61,7 +61,7 @@ class Code {
     });
   }
 
-  /** Add rows `{line, text, kind, numbers: [...], sign, marks}`; `line` is the number in the text that is shown. */
+  /** Add rows `{line, text, kind, numbers: [...], sign, marks}`; `line` is the line's number in the text shown. */
   add(rows, before = null) {
     for (let start = 0; start < rows.length; start += CHUNK) {
       const pending = rows.slice(start, start + CHUNK);
@@ -94,7 +94,7 @@ class Code {
     this.showMarked(chunk);
   }
 
-  /** Show where a value is used; pressing it again shows nothing. */
+  /** Highlight all uses of a value; if they already are, remove the highlight. */
   mark(name, line) {
     const scope = this.scopes.find(([from, to]) => from <= line && line < to) ?? [0, Infinity];
     const again = this.marked?.name === name && this.marked.scope[0] === scope[0];
@@ -111,13 +111,13 @@ class Code {
     }
   }
 
-  /** Bring a row into view. */
+  /** Scroll to a row. */
   reveal(row) {
     this.build(row.chunk);
     row.element.scrollIntoView({ block: "center", inline: "nearest" });
   }
 
-  /** Show a line as the one meant. */
+  /** Scroll to a line and mark it as the current one. */
   go(line) {
     for (const old of this.element.querySelectorAll(".here")) old.classList.remove("here");
     const row = this.byLine.get(line);
@@ -127,7 +127,7 @@ class Code {
   }
 }
 
-/** A field that finds text in rows (`/` focuses it, Enter goes on, Shift Enter back). */
+/** A search field for the rows: `/` focuses it, Enter goes to the next hit, Shift Enter to the previous one. */
 function finder(rows, reveal) {
   let hits = [], place = -1;
   const said = h("span");

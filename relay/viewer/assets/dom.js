@@ -1,13 +1,13 @@
 "use strict";
-// Elements are made with these two; text only ever enters the page as text, so nothing of a model is read as HTML.
+// `h` and `s` create all elements; strings are only inserted as text nodes, so no text of a model is parsed as HTML.
 
-/** An element: `h("a.b", {title: "t", onclick: f}, "text", child)`. */
+/** Create an HTML element: `h("a.b", {title: "t", onclick: f}, "text", child)` is an `a` of class `b`. */
 function h(tag, properties = {}, ...children) {
   const [name, ...classes] = tag.split(".");
   return fill(document.createElement(name || "div"), classes, properties, children);
 }
 
-/** The same, of SVG. */
+/** Create an SVG element, with arguments as for `h`. */
 function s(tag, properties = {}, ...children) {
   const [name, ...classes] = tag.split(".");
   return fill(document.createElementNS("http://www.w3.org/2000/svg", name), classes, properties, children);
@@ -24,20 +24,20 @@ function fill(element, classes, properties, children) {
   return element;
 }
 
-/** The element with an id. */
+/** The page's element with this id. */
 const $ = (id) => document.getElementById(id);
 
 function show(element, visible) {
   element.hidden = !visible;
 }
 
-/** 1234567 as "1,234,567". */
+/** A number with separators: 1234567 as "1,234,567". */
 const count = (number) => number.toLocaleString("en-US");
 
-/** A difference with its sign; nothing for none. */
+/** A difference as text with its sign; "" for 0. */
 const signed = (number) => (number > 0 ? `+${count(number)}` : number < 0 ? `−${count(-number)}` : "");
 
-/** Seconds in a fitting unit. */
+/** A time given in seconds as text, in s or ms. */
 function time(seconds) {
   if (seconds >= 10) return `${seconds.toFixed(1)} s`;
   if (seconds >= 1) return `${seconds.toFixed(2)} s`;
@@ -45,5 +45,5 @@ function time(seconds) {
   return `${milliseconds.toFixed(milliseconds >= 10 ? 0 : milliseconds >= 1 ? 1 : 2)} ms`;
 }
 
-/** The number `n` of things, in words. */
+/** `n` and a word in singular or plural: "1 op", "2 ops". */
 const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;

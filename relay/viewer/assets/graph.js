@@ -1,8 +1,8 @@
-// The graph of a function: drawn as it was laid out, moved and scaled, node by node with the keyboard too.
+// The view of a function's graph, laid out by the server. It can be moved and scaled by pointer and keyboard.
 
 const HEIGHT = 40;
 
-/** A smooth way through the points of an edge: straight down within a rank, curved between ranks. */
+/** An SVG path through the points of an edge: straight within a rank, curved between ranks. */
 function curve(points) {
   let path = `M${points[0][0]} ${points[0][1]}`;
   for (let n = 1; n < points.length; n++) {
@@ -13,17 +13,17 @@ function curve(points) {
   return path;
 }
 
-/** The class that colours a compiler's nodes; none for the host's. */
+/** The CSS class with the colour of a compiler's nodes; "" for the host. */
 const placeClass = (place, compilers) => (place ? `.place-${compilers.indexOf(place) % 6}` : "");
 
-/** An svg whose content is moved by dragging and scrolling, and scaled by pinching, Ctrl and the wheel, or `zoom`. */
+/** An SVG element whose content is moved by dragging and scrolling, and scaled by pinching, Ctrl + wheel, or `zoom`. */
 class Stage {
   constructor(label) {
     this.content = s("g");
     this.svg = s("svg", { tabindex: 0, role: "group", "aria-label": label }, this.content);
     this.x = this.y = 0;
     this.scale = 1;
-    this.touched = false; // whether a person moved it: what is not touched is fitted again when the page's size changes
+    this.touched = false; // whether the user moved it; else it is fitted again when the page's size changes
     this.pointers = new Map();
     this.svg.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     this.svg.addEventListener("pointerdown", (event) => this.down(event));
@@ -90,7 +90,7 @@ class Stage {
     this.svg.classList.remove("panning");
   }
 
-  /** The top, as large as can be read, with the first box in the middle; or all of it. */
+  /** Show the graph's top at a readable scale, with the first box centred; with `all`, the complete graph. */
   fit([width, height], [left, , across], all = false) {
     const wide = this.svg.clientWidth, high = this.svg.clientHeight;
     const whole = Math.min((wide - 40) / width, (high - 40) / height, 1.2);
@@ -101,7 +101,7 @@ class Stage {
     this.apply();
   }
 
-  /** Bring a box into view, if it is not. */
+  /** Move the content so that a box is visible, unless it is. */
   reveal([left, top, width]) {
     const x = this.x + left * this.scale, y = this.y + top * this.scale;
     const inside = x > 0 && y > 0 && x + width * this.scale < this.svg.clientWidth && y + HEIGHT * this.scale < this.svg.clientHeight;
@@ -112,7 +112,7 @@ class Stage {
   }
 }
 
-/** The first lines of the text that the step added. */
+/** The numbers of the lines that the current step added or changed. */
 async function addedLines(app) {
   const step = app.step(), added = new Set();
   if (!step || step.before === step.after || app.shown() !== step.after) return added;
@@ -228,7 +228,7 @@ async function graphView(view, tools, app) {
   }
 }
 
-/** The next node of the same rank; the node itself if there is none. */
+/** The node `step` places to the right in the same rank (negative: left); `n` itself if there is none. */
 function beside(nodes, n, step) {
   const row = nodes.map((node, k) => k).filter((k) => nodes[k].box[1] === nodes[n].box[1]);
   row.sort((a, b) => nodes[a].box[0] - nodes[b].box[0]);
@@ -240,7 +240,7 @@ function openCallee(node, contents, app) {
   if (part >= 0) app.openGraph(part);
 }
 
-/** What is said of a node: where it comes from and runs, its text, and the constants it uses. */
+/** The panel of a node: its source location, where it runs, its text, and the constants that it uses. */
 function details(node, text, contents, app) {
   const place = text.source_of[node.lines[0]];
   const rows = (from, to) => {

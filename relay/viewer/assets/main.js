@@ -1,4 +1,4 @@
-// The page as a whole: what is shown, runs, keys.
+// The application: the current step and view, runs of the pipeline, and keyboard shortcuts.
 
 const VIEWS = { changes: changesView, text: textView, graph: graphView, kinds: kindsView };
 
@@ -12,14 +12,14 @@ class App {
     this.pipeline = new PipelineList(this);
   }
 
-  /** The step that is picked; none for the input. */
+  /** The selected step of the record; null if the input is selected. */
   step = () => (this.picked > 0 ? this.source.overview.steps[this.picked - 1] : null);
-  /** The snapshot after it. */
+  /** The index of the snapshot after the selected step. */
   shown = () => this.step()?.after ?? 0;
-  /** Whether a view that was being made is still wanted. */
+  /** Whether a view under construction is still the current one. */
   current = (view) => view === this.view;
 
-  /** The function whose graph is shown: the same as before if it is there, else main, else the first. */
+  /** The index of the function whose graph is shown: the same as before if it exists, else main, else the first. */
   part({ parts }) {
     const same = parts.findIndex((part) => part.name === this.partName);
     return same >= 0 ? same : Math.max(0, parts.findIndex((part) => part.name === "main"));
@@ -48,7 +48,7 @@ class App {
     this.open("graph");
   }
 
-  /** Show what is picked, as the tab says. */
+  /** Show the selected step in the view of the current tab. */
   async refresh() {
     const old = $("view"), tools = h("div", { id: "tools" });
     this.view = h("section", { id: "view", role: "tabpanel", tabindex: -1, "aria-busy": "true" });
@@ -71,7 +71,7 @@ class App {
     view.removeAttribute("aria-busy");
   }
 
-  /** Take over a record. */
+  /** Show a new record; the selected step stays if the record has it. */
   load(source) {
     const overview = source.overview, { steps } = overview;
     if (this.source) {
@@ -103,7 +103,7 @@ class App {
     show($("message"), Boolean(text));
   }
 
-  /** Every pass there is, ours first. */
+  /** All passes that can be inserted, relay's own first. */
   passes() {
     this.known ??= ask("passes").then(({ passes }) => passes, () => { this.known = null; return []; });
     return this.known;
@@ -121,7 +121,7 @@ class App {
     this.watch();
   }
 
-  /** Follow the run until it ends, then show its record. */
+  /** Poll the state of the run until it ends, then show its record. */
   async watch() {
     this.running = true;
     $("run").disabled = true;

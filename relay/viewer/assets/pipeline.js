@@ -1,6 +1,6 @@
-// The list of passes: what each did, and the editor of the pipeline.
+// The list of passes with the effect of each, which is also the editor of the pipeline.
 
-/** The passes of a pipeline's text; commas inside braces, brackets and strings are part of a pass. */
+/** Split a pipeline's text into passes; commas inside braces, brackets and strings are part of a pass. */
 function split(text) {
   const found = [];
   let depth = 0, quoted = false, piece = "";
@@ -42,10 +42,10 @@ class PipelineList {
     if (on) $("text").focus();
   }
 
-  /** Show the pipeline that ran. */
+  /** Show the pipeline of the current record. */
   load() { this.set(split(this.app.source.overview.pipeline)); }
 
-  /** Show other passes; those that ran keep what they did. */
+  /** Show these passes; passes that ran in the current record keep their results. */
   set(texts, write = true) {
     const steps = this.app.source?.overview.steps ?? [];
     const ran = steps.filter((step) => step.place !== null);
@@ -125,7 +125,7 @@ class PipelineList {
     return this.editable(li, place);
   }
 
-  /** Let a row be moved, changed and removed. */
+  /** Make a row editable: its pass can be moved, changed and removed. */
   editable(li, place) {
     if (STATIC) return li;
     li.dataset.place = place;
@@ -150,7 +150,7 @@ class PipelineList {
     return li;
   }
 
-  /** Show which step is picked. */
+  /** Mark the selected step in the list. */
   select() {
     for (const li of this.list.querySelectorAll(".step")) {
       const picked = Number(li.dataset.number) === this.app.picked;
@@ -180,7 +180,7 @@ class PipelineList {
     event.stopPropagation();
   }
 
-  /** A field with the passes there are: to insert one, or to change one. */
+  /** Show a field with a list of all passes, from which one is inserted at `place`, or replaces the one there. */
   async choose(place, change = false) {
     this.list.querySelector(".chooser")?.remove();
     const field = h("input", { "aria-label": "Pass", role: "combobox", "aria-expanded": "true", "aria-controls": "choices", spellcheck: "false", placeholder: "name of a pass, options in { }" });

@@ -1,9 +1,9 @@
-// Where data comes from: the server, with the token of the page's address; in a report, from the report itself.
+// The source of the data: the server, which is sent the token of the page's address; or, in a report, the page itself.
 
 const STATIC = document.body.classList.contains("static");
 const TOKEN = new URLSearchParams(location.search).get("token") || "";
 
-/** What the server says to a request; throws an Error with its words where it refuses. */
+/** Send a request to the server and return its JSON; throws an Error with the server's message if it refuses. */
 async function ask(path, body) {
   const options = { headers: { "X-Relay-Token": TOKEN }, cache: "no-store" };
   if (body !== undefined) {
@@ -22,7 +22,7 @@ async function ask(path, body) {
   return answer;
 }
 
-/** A record: an overview, and parts that are fetched once, when they are first shown. */
+/** A record: its overview, and its parts, each fetched when it is first shown and then kept. */
 class Source {
   constructor(overview, fetchPart) {
     this.overview = overview;
@@ -49,13 +49,13 @@ class Source {
   graph = (snapshot, part) => this.part(`graph/${snapshot}/${part}`);
 }
 
-/** The record of a run of the server's. */
+/** The record of the server's run with this number. */
 async function served(run) {
   const overview = await ask(`overview?run=${run}`);
   return new Source(overview, (path) => ask(`${path}?run=${run}`));
 }
 
-/** The record that a report holds: JSON, compressed, in base64. */
+/** The record in a report, which is compressed JSON in base64. */
 async function embedded() {
   const bytes = Uint8Array.from(atob($("report").textContent), (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));

@@ -1,4 +1,4 @@
-// The whole IR after a pass, and the ops by kind.
+// The views of the complete IR after a pass, and of the number of ops by kind.
 
 async function textView(view, tools, app) {
   const number = app.shown();
@@ -32,7 +32,7 @@ async function textView(view, tools, app) {
   }
 }
 
-/** A function in a list. */
+/** The label of a function in a list: name, number of ops, external compiler. */
 function partName(part) {
   const name = part.loose ? "(no function)" : `@${part.name}`;
   return `${name} · ${plural(part.ops, "op")}${part.compiler ? ` · ${part.compiler}` : ""}`;
