@@ -125,6 +125,8 @@ class Runner:
                 step.apply(self.xdsl, self.mod.op)
             except BaseException as error:
                 self.ctx.diagnostics.move_errors(error)
+                if isinstance(error, Exception) and not isinstance(error, RelayError):
+                    error.add_note(f"in pass {info.name}")
                 raise
             self.ctx.diagnostics.raise_errors(f"pass {info.name}")
             self.verifier.after(info)

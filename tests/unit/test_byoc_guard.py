@@ -116,7 +116,7 @@ def test_unknown_sizes_stay_with_the_host(plug_in: type[Compiler]) -> None:
 
 @pytest.mark.parametrize("target", [3, None, ["c", 3], b"c", {"c": 3}])
 def test_a_target_that_is_none(target: Any) -> None:
-    with pytest.raises(InvalidArgument, match="target: is "):
+    with pytest.raises(InvalidArgument, match="external compiler: is "):
         relay.build_external_compiler(relay.IRModule.parse(TEXT.replace("SIZE", "2")), target=target)
 
 

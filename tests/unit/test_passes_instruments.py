@@ -132,7 +132,7 @@ def test_an_instrument_fails_around_a_pass(method: str, wanted: list[str]):
 def test_an_instrument_that_fails_about_a_failure_is_a_note():
     with pytest.raises(KeyError) as raised, PassContext(instruments=[Fails("failed", [])]):
         Crash()(small())
-    assert raised.value.__notes__ == ["instrument Fails: ValueError: failed"]
+    assert raised.value.__notes__ == ["in pass crash", "instrument Fails: ValueError: failed"]
 
 
 def test_instruments_can_be_replaced():
