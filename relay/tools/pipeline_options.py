@@ -23,7 +23,7 @@ EDITS = ("insert_before", "insert_after", "remove")
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the pipeline options besides `-p` and those that xDSL's tool has."""
     parser.add_argument(
-        "--show-pipeline", action="store_true", help="print the passes that would run, and why, reading no file"
+        "--show-pipeline", action="store_true", help="print the passes that would run, and why, without reading FILE"
     )
     parser.add_argument(
         "--attach-target", metavar="TARGET", help="compile for this target, such as 'aarch64 -mattr=+dotprod'"

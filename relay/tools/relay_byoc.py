@@ -20,7 +20,7 @@ def parser() -> argparse.ArgumentParser:
     """The argument parser."""
     command = argparse.ArgumentParser("relay-byoc", description="External compilers (bring your own codegen).")
     actions = command.add_subparsers(dest="action", required=True)
-    COMPILER.add_arguments(actions.add_parser("new", help="write a package for a new compiler, working as it stands"))
+    COMPILER.add_arguments(actions.add_parser("new", help="write the template of a working package for a new compiler"))
     test = actions.add_parser(
         "test", help="test that a compiler computes what it claims to support, on random ops and models"
     )

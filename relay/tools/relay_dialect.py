@@ -22,8 +22,10 @@ def parser() -> argparse.ArgumentParser:
     """The argument parser."""
     command = argparse.ArgumentParser("relay-dialect", description="Dialects of other packages.")
     actions = command.add_subparsers(dest="action", required=True)
-    DIALECT.add_arguments(actions.add_parser("new", help="write a package for a new dialect, working as it stands"))
-    test = actions.add_parser("test", help="check a dialect that is installed: text, messages, meanings, compiled code")
+    DIALECT.add_arguments(actions.add_parser("new", help="write the template of a working package for a new dialect"))
+    test = actions.add_parser(
+        "test", help="check an installed dialect: syntax, error messages, numpy meaning, compiled code"
+    )
     test.add_argument("name", help="the dialect's name")
     docs = actions.add_parser("docs", help="print a page on a dialect's ops, patterns and passes")
     docs.add_argument("name", help="the dialect's name")

@@ -113,13 +113,17 @@ class RelayOptMain(xDSLOptMain):
             help="run a Python file that registers compilers or passes",
         )
         options.add_argument(
-            "--partition-report", action="store_true", help="print which ops external compilers take or refuse"
+            "--partition-report",
+            action="store_true",
+            help="print which ops external compilers take, and why they refuse others",
         )
         options.add_argument("--list-passes", action="store_true", help="print what each pass does, xDSL's included")
         options.add_argument(
-            "--list-patterns", action="store_true", help="print legalize's rewrites, with those for --attach-target"
+            "--list-patterns",
+            action="store_true",
+            help="print the rewrite patterns of the pass legalize, with those for --attach-target",
         )
-        irdl = "print relay's dialects, and the dialect NAME, as IRDL for mlir-opt --irdl-file"
+        irdl = "print relay's dialects (and the dialect NAME) in IRDL, which mlir-opt --irdl-file reads"
         options.add_argument("--emit-irdl", nargs="?", const="", metavar="NAME", help=irdl)
         options.add_argument("--completion", choices=SCRIPTS, help="print a script for completion in this shell")
         options.add_argument(

@@ -18,13 +18,21 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit status: 0 if nothing is wrong, 1 if something is, 2 if nothing could be
     checked."""
     parser = argparse.ArgumentParser(prog="python -m relay.validation", description=__doc__)
-    parser.add_argument("file", help="what Executable.save wrote")
+    parser.add_argument("file", help="a file that Executable.save has written")
     parser.add_argument(
-        "--bits", type=int, default=BITS, help="bound of the random tests of sums (default: %(default)s)"
+        "--bits",
+        type=int,
+        default=BITS,
+        help="random tests of sums miss a wrong coefficient with a probability below 2^-BITS (default: %(default)s)",
     )
     parser.add_argument("--json", metavar="FILE", help="write the report as JSON")
     parser.add_argument("--html", metavar="FILE", help="write the report as a page")
-    parser.add_argument("--seconds", type=int, default=SECONDS, help="of one run of a kernel (default: %(default)s)")
+    parser.add_argument(
+        "--seconds",
+        type=int,
+        default=SECONDS,
+        help="seconds after which a running kernel counts as wrong (default: %(default)s)",
+    )
     parser.add_argument("--first", action="store_true", help="stop at the first kernel that is wrong")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)

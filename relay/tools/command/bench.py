@@ -18,7 +18,7 @@ ROUNDS = 9
 @click.command("bench", cls=options.ModelCommand)
 @click.argument("file", type=options.MODEL, metavar="FILE|MODEL")
 @options.input_options
-@click.option("--warmup", type=click.IntRange(0), default=10, help="untimed runs before (default: 10)")
+@click.option("--warmup", type=click.IntRange(0), default=10, help="untimed runs before the timed ones (default: 10)")
 @click.option("--repeat", type=click.IntRange(1), help="timed runs (default: as many as fit into --seconds)")
 @click.option("--seconds", type=click.FloatRange(0), default=1.0, help="seconds of timed runs (default: 1)")
 @click.option("--threads", default="1", metavar="1,2", help="numbers of threads; a row for each (default: 1)")

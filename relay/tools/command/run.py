@@ -15,7 +15,9 @@ from relay.tools.command import options
 @click.argument("file", type=options.MODEL, metavar="FILE|MODEL")
 @options.input_options
 @click.option("--outputs", metavar="FILE.npz", help="write the outputs to FILE.npz, by name")
-@click.option("--dequantize", is_flag=True, help="show real numbers, scale * (code - zero point), instead of codes")
+@click.option(
+    "--dequantize", is_flag=True, help="show real numbers, scale * (value - zero point), instead of quantized values"
+)
 @click.option(
     "--top",
     type=click.IntRange(1),
