@@ -24,18 +24,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         " or the pass after which it cannot be run on this machine, such as lowering to a GPU (exit code 2)"
     )
     parser.add_argument("--find-culprit", action="store_true", help=help)
-    parser.add_argument(
-        "--inputs", metavar="FILE", help="with --find-culprit: .npz file of inputs by name (default: random)"
-    )
-    parser.add_argument(
-        "--seed", type=seed, metavar="N", help="with --find-culprit: seed of random inputs (default: 0)"
-    )
+    parser.add_argument("--inputs", metavar="FILE", help="with --find-culprit: .npz of inputs (default: random)")
+    parser.add_argument("--seed", type=seed, metavar="N", help="with --find-culprit: seed of random inputs (0)")
     parser.add_argument(
         "--tolerance",
         type=tolerance,
         metavar="X",
-        help="with --find-culprit: largest float difference, relative to a tensor's largest magnitude (default: 1e-4); "
-        "integers must be equal",
+        help="with --find-culprit: difference of floats, as a share of the largest (1e-4); integers must be equal",
     )
 
 

@@ -39,13 +39,13 @@ UPSTREAM = {
 
 INPUT = f"MLIR text, or a model: {', '.join(f'.{name}' for name in MODELS)}"
 TEXTS: dict[str, dict[str, Any]] = {
-    "--frontend": {"help": "format of the input (default: recognized by its content)"},
+    "--frontend": {"help": "format of the input (default: known by its content)"},
     "--passes": {
         "help": "passes to run, as in 'legalize,fuse-ops' or 'parallelize{fork=4000}'",
         "metavar": "PIPELINE",
         "default": None,
     },
-    "--target": {"help": "output format: mlir (default), llvm-ir, c, irdl, or one of xDSL's", "metavar": "TARGET"},
+    "--target": {"help": "format: mlir (default), llvm-ir, c, irdl, or an xDSL one", "metavar": "TARGET"},
     "--output-file": {"help": "write to FILE instead of standard output", "metavar": "FILE"},
     "--disable-verify": {"help": "do not verify the module"},
     "--version": {"help": "print the versions of relay-opt and xDSL, and exit"},
@@ -53,7 +53,13 @@ TEXTS: dict[str, dict[str, Any]] = {
         "help": "accept errors that `// expected-error` comments expect; without such comments, print a verifier error "
         "and exit with code 0"
     },
-    "--shrink": {"help": "exit with success if xDSL raised a ShrinkException, for test-case reducers"},
+    "--shrink": {"help": "exit with success if xDSL raised a ShrinkException"},
+    "--no-implicit-module": {"help": "add no module op around the ops of the text"},
+    "--split-input-file": {"help": "process the pieces between `// -----` lines one by one"},
+    "--print-no-properties": {"help": "print properties as if they were attributes"},
+    "--print-debuginfo": {"help": "print the locations of ops"},
+    "--syntax-highlight": {"help": "highlight the syntax of what is printed"},
+    "--parsing-diagnostics": {"help": "print a parse error, and exit with code 0"},
     "input_file": {"help": f"{INPUT} (default: standard input)", "metavar": "FILE"},
 }
 

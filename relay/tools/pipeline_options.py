@@ -23,18 +23,16 @@ EDITS = ("insert_before", "insert_after", "remove")
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the pipeline options besides `-p` and those that xDSL's tool has."""
     parser.add_argument(
-        "--show-pipeline", action="store_true", help="print the passes that would run, and why, without reading FILE"
+        "--show-pipeline", action="store_true", help="print which passes would run, and why; read no FILE"
     )
-    parser.add_argument(
-        "--attach-target", metavar="TARGET", help="compile for this target, such as 'aarch64 -mattr=+dotprod'"
-    )
+    parser.add_argument("--attach-target", metavar="TARGET", help="target to compile for, as 'aarch64 -mattr=+dotprod'")
     parser.add_argument(
         "-O",
         dest="opt_level",
         type=int,
         choices=LEVELS,
         metavar="LEVEL",
-        help="run only passes of at most this optimization level (0-4)",
+        help="run only passes up to this optimization level (0-4)",
     )
     for flag, metavar, help in (
         ("--insert-before", "NAME=PASS", "run PASS before the pass NAME"),
@@ -50,12 +48,10 @@ def add_arguments(parser: ArgumentParser) -> None:
             f"--print-ir-{when}", metavar="A,B", action="append", default=[], help=f"print the IR {when} these passes"
         )
     parser.add_argument("--print-ir-changed", action="store_true", help="print what each pass changes, as a diff")
-    parser.add_argument("--dump-ir", metavar="DIR", help="write the IR after each pass into a numbered file of DIR")
+    parser.add_argument("--dump-ir", metavar="DIR", help="write the IR after each pass to numbered files in DIR")
+    parser.add_argument("--stats", action="store_true", help="print how each pass changes the number of ops by kind")
     parser.add_argument(
-        "--stats", action="store_true", help="print how many ops of each kind every pass adds or removes"
-    )
-    parser.add_argument(
-        "--opt-bisect-limit", type=int, metavar="N", help="of the passes that may be skipped, run only the first N"
+        "--opt-bisect-limit", type=int, metavar="N", help="run only the first N passes that may be skipped"
     )
     parser.add_argument(
         "--crash-reproducer", metavar="FILE", help="if a pass fails, write the IR before it, and the pass"

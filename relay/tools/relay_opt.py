@@ -119,16 +119,12 @@ class RelayOptMain(xDSLOptMain):
         )
         options.add_argument("--list-passes", action="store_true", help="print what each pass does, xDSL's included")
         options.add_argument(
-            "--list-patterns",
-            action="store_true",
-            help="print the rewrite patterns of the pass legalize, with those for --attach-target",
+            "--list-patterns", action="store_true", help="print the patterns of legalize (for --attach-target)"
         )
         irdl = "print relay's dialects (and the dialect NAME) in IRDL, which mlir-opt --irdl-file reads"
         options.add_argument("--emit-irdl", nargs="?", const="", metavar="NAME", help=irdl)
         options.add_argument("--completion", choices=SCRIPTS, help="print a script for completion in this shell")
-        options.add_argument(
-            "--weights", metavar="FILE", help="safetensors file with weights that MLIR text only names"
-        )
+        options.add_argument("--weights", metavar="FILE", help="safetensors file of weights that the text only names")
         options.add_argument(
             "--save-weights", metavar="FILE", help="write the weights that printed text only names to FILE"
         )
