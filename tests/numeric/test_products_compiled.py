@@ -123,3 +123,13 @@ def test_few_rows_of_floats_with_any_schedule(seed: int):
     assert isinstance(results, tuple)
     for found, wanted in zip(results, run(module, net.inputs), strict=True):
         assert equal(found, wanted)
+
+
+def test_a_product_of_one_more_column_than_vectors_hold():
+    """With the data added to it: LLVM's passes fail on vectors of one lane that are stored."""
+    net = Net(31)
+    for columns in (1, 17):
+        x = net.argument(net.numbers("float32", 24, columns))
+        sums = net.dense(x, net.constant(net.numbers("float32", columns, columns)))
+        net.result(f"{columns} columns", net.add(relay.AddOp, [net.relu(sums, columns), x], {}))
+    net.check()

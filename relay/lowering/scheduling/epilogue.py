@@ -233,8 +233,11 @@ class Epilogue:
             b.vector_store(vec, target, at)
         elif isinstance(lanes, int) and not self.masks:
             for first, count in pieces(lanes):
-                part = b.shuffle(vec, vec, range(first, first + count))
-                b.vector_store(part, target, [*at[:-1], b.plus(at[-1], first)])
+                place = [*at[:-1], b.plus(at[-1], first)]
+                if count == 1:  # as in `load_pieces`
+                    b.store(b.lane(vec, first), target, place)
+                else:
+                    b.vector_store(b.shuffle(vec, vec, range(first, first + count)), target, place)
         else:
             b.add(vector.MaskedStoreOp(target, [b.index(i) for i in at], self.mask(lanes), vec))
 
