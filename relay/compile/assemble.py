@@ -35,7 +35,7 @@ class Planned:
     progress: Progress | None = None
     """Called with the fraction of the code that is compiled."""
     work: Work = field(default_factory=dict[str, tuple[int, str]])
-    """The multiply-accumulates of the source model's operators, for profiles."""
+    """The multiply-accumulates of kernels and of the source model's operators, for profiles."""
     repeated: bool = False
     """See `Recipe.repeated`."""
     length: int = 0

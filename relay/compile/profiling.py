@@ -8,7 +8,6 @@ from math import prod
 from typing import Any, cast
 
 from xdsl.dialects.func import CallOp
-from xdsl.ir import Operation
 
 from relay.compile.peak import measure
 from relay.compile.work import Work
@@ -39,7 +38,18 @@ def profiled(module: IRModule, built: Compilation, work: Work) -> dict[str, Any]
         kernel = functions.get(name)
         alone = kernel is not None and number[name] == 1  # of several calls, a kernel remembers one
         inner = list(kernel.walk()) if kernel is not None and alone else []
-        rows.append({"kernel": name, "bytes": bytes_of(op), **sources(op, inner, work)})
+        operators = list(dict.fromkeys(filter(None, (words(op.location), *(words(each.location) for each in inner)))))
+        compiled = kernel is not None and kernel.body.blocks  # else an external compiler's
+        counted = [work[each] for each in ((name,) if compiled else operators) if each in work]
+        rows.append(
+            {
+                "kernel": name,
+                "bytes": bytes_of(op),
+                "operators": operators,
+                "macs": sum(macs for macs, _ in counted),
+                "kind": counted[0][1] if counted else "",
+            }
+        )
         if rows[-1]["kind"] == "bfloat16" and "bfloat16" not in peak:
             rows[-1]["kind"] = "float32"  # without instructions for bf16, bf16 is widened
     return {"code": found.shared_object(), "calls": rows, "peak": peak}
@@ -54,14 +64,3 @@ def bytes_of(call: CallOp) -> int:
 def size_of(element: Any) -> int:
     """The size of an element in bytes."""
     return max(element.bitwidth // 8, 1)
-
-
-def sources(call: CallOp, inner: list[Operation], work: Work) -> dict[str, Any]:
-    """The source operators of a kernel call, found from its ops' locations, with their multiply-accumulates."""
-    names = dict.fromkeys(filter(None, (words(call.location), *(words(op.location) for op in inner))))
-    found = [work[name] for name in names if name in work]
-    return {
-        "operators": list(names),
-        "macs": sum(macs for macs, _ in found),
-        "kind": found[0][1] if found else "",
-    }

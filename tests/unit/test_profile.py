@@ -59,6 +59,19 @@ def test_work_is_that_of_the_model(profile: Profile):
     assert profile.calls[-1].peak_share is None
 
 
+def test_work_is_that_of_the_kernel_that_multiplies():
+    """A convolution in NCHW is computed in NHWC: the transposes of its operator multiply nothing."""
+    types = "(tensor<1x3x9x9xf32>, tensor<8x3x3x3xf32>) -> tensor<1x8x7x7xf32>"
+    text = f"""func.func @main(%x: tensor<1x3x9x9xf32>, %w: tensor<8x3x3x3xf32>) -> tensor<1x8x7x7xf32> {{
+      %r = relay.nn.conv2d %x, %w {{data_layout = "NCHW", kernel_layout = "OIHW", out_dtype = f32}} : {types} loc("conv")
+      func.return %r : tensor<1x8x7x7xf32>
+    }}"""
+    calls = relay.build(relay.IRModule.parse(text)).profile(seconds=0).calls
+    named = [call for call in calls if any("conv" in name for name in call.operators)]
+    assert len(named) > 1
+    assert [call.macs for call in calls if call.macs] == [8 * 7 * 7 * 27]
+
+
 def test_work_is_measured_against_what_is_multiplied():
     matrix = "tensor<64x64xbf16>"
     body = f"%y = relay.nn.dense %x, %x {{out_dtype = bf16}} : ({matrix}, {matrix}) -> {matrix}"
