@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from math import prod
 
-from xdsl.dialects.builtin import FixedBitwidthType, IntegerType, Signedness, f32, i8
+from xdsl.dialects.builtin import AnyFloat, FixedBitwidthType, IntegerType, Signedness, f32, i8
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import is_side_effect_free
 
@@ -93,6 +93,8 @@ NORMS = (relay.LayerNormOp, relay.RmsNormOp)
 """Normalizations whose kernels also store the values that they normalize."""
 OF_ROWS = (relay.DenseOp, relay.WeightOnlyDenseOp, relay.BatchMatmulOp, relay.SoftmaxOp, *NORMS)
 """Anchors whose kernels may end in long computations on each element."""
+CONVOLUTIONS = (relay.Conv2dBase, relay.ConvBase)
+"""Anchors whose kernels may end in cheap computations that use a result several times: leaky ReLU, hard swish."""
 CODES = {i8, IntegerType(8, Signedness.UNSIGNED)}
 COPIES = 4
 """Anchors whose kernels may end with expensive computations on each element."""
@@ -196,7 +198,7 @@ class Fusion:
     3. where the op, or a reduction, also takes a value of another anchor's group that nothing else uses, the
        elementwise ops at the end of that group move to the op's, up to where the value is narrowest.
     4. an elementwise group that has all ops that use a value of its shape joins the group of a product, softmax or
-       layer normalization that computes the value.
+       layer normalization that computes the value; of a convolution of floats if no op of either group is expensive.
 
     An anchor never joins another anchor's group, except where the target keeps the scores of attention in scratch
     memory, or in registers: a softmax along rows joins the product of two stacks of computed matrices that it alone
@@ -301,10 +303,16 @@ class Fusion:
         source, target = self.producing(value), self.of[op]
         if source is None or target.anchor is not None or shape(value) != shape(op.results[0]):
             return
-        if not isinstance(source.anchor, OF_ROWS):
+        if not (isinstance(source.anchor, OF_ROWS) or self.stays_cheap(source, target)):
             return
         if all(user in target.ops for user in users(value)):
             self.merge(source, target)
+
+    def stays_cheap(self, source: Group, target: Group) -> bool:
+        """Whether `source` computes a convolution of floats, and neither group has an expensive op."""
+        anchor = source.anchor
+        floats = isinstance(anchor, CONVOLUTIONS) and isinstance(tensor(anchor.result).element_type, AnyFloat)
+        return floats and not any(isinstance(op, EXPENSIVE) for op in source.ops + target.ops)
 
     def take_tail(self, value: SSAValue, op: Operation) -> None:
         """Rule 3: move the elementwise ops that compute `value` from another anchor's group to the op's, up to where
