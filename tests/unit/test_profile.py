@@ -62,8 +62,9 @@ def test_work_is_that_of_the_model(profile: Profile):
 def test_work_is_that_of_the_kernel_that_multiplies():
     """A convolution in NCHW is computed in NHWC: the transposes of its operator multiply nothing."""
     types = "(tensor<1x3x9x9xf32>, tensor<8x3x3x3xf32>) -> tensor<1x8x7x7xf32>"
+    layouts = 'data_layout = "NCHW", kernel_layout = "OIHW"'
     text = f"""func.func @main(%x: tensor<1x3x9x9xf32>, %w: tensor<8x3x3x3xf32>) -> tensor<1x8x7x7xf32> {{
-      %r = relay.nn.conv2d %x, %w {{data_layout = "NCHW", kernel_layout = "OIHW", out_dtype = f32}} : {types} loc("conv")
+      %r = relay.nn.conv2d %x, %w {{{layouts}, out_dtype = f32}} : {types} loc("conv")
       func.return %r : tensor<1x8x7x7xf32>
     }}"""
     calls = relay.build(relay.IRModule.parse(text)).profile(seconds=0).calls
