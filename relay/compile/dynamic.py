@@ -140,8 +140,8 @@ def serve_any_length(executable: DynamicExecutable, at: At, recipe: Recipe, comp
 
 
 def with_batch_beside(interface: Interface, at: At) -> Interface:
-    """Add the row count to the interface as a batch beside the length, if rows are independent: each row is then run
-    separately."""
+    """Return the interface, whose build serves any length, with the other open size as its length's `batch`, if that
+    size counts independent rows: each row is then run separately."""
     assert (length := interface.length) is not None
     others = [symbol for symbol in interface.symbols if symbol.name != length.name]
     if len(others) != 1 or not leads(others[0], interface):

@@ -37,8 +37,8 @@ def bounded(named: Sequence[Symbol], maximum: Mapping[str, SupportsIndex] | None
 
 
 def length_of(interface: Interface, recipe: Recipe) -> Interface:
-    """The interface with the size that one build leaves open until run time, or the reason why there is none. It must
-    be a size whose maximum was given to `relay.build`, with no other size before it than a batch of 1."""
+    """The interface with the size that one build leaves open until run time, or the reason why there is none. The size
+    must have a maximum that was given to `relay.build`, and in each input no axis before it may be larger than 1."""
     if interface.blocks or not recipe.maximum:
         return interface
     why, length = "", None

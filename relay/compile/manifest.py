@@ -91,7 +91,8 @@ def describe(
 
 
 def share_constants(module: ModuleOp, params: Mapping[str, Array]) -> None:
-    """Let constants that were packed for the executable use its memory, since a build has two copies of each."""
+    """Make the module's constants use the memory of `params`, into which they were copied for
+    the executable, so that a build keeps one copy."""
     for row in _rows(module, "relay.constants"):
         if isinstance(value := row.data["value"], DenseResourceAttr):
             share_memory(value, params[_string(row, "name")])

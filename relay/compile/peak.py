@@ -25,7 +25,7 @@ from relay.target.dots import Dot, best_dot, half_dot
 
 ACCUMULATORS, TURNS, ROUNDS = 12, 1 << 19, 9
 PAIRS = 20
-"""The number of independent accumulators for bf16 products, whose latency is longer; there are 32 registers."""
+"""The number of independent accumulators for bf16 products, more than for others because their latency is longer."""
 TILES = 6
 """The number of independent accumulators in tile registers; the other two of the eight hold the factors."""
 TILE, SIZE = "x86_amx", "i16 16, i16 64"
@@ -67,7 +67,8 @@ class Instruction:
 
 
 def of_dot(dot: Dot) -> Instruction:
-    """A dot product of vectors. One that does not add reads a factor in each turn: it would leave the loop else."""
+    """A dot product of vectors. If the instruction does not add to an accumulator, a factor is loaded in each
+    iteration: otherwise LLVM would move the product out of the loop."""
     sums = f"<{dot.lanes} x {'float' if dot.element == bf16 else 'i32'}>"
     factors = f"<{dot.lanes * dot.group} x {'bfloat' if dot.element == bf16 else dot.element}>"
     name, types = f"@{dot.intrinsic}", ", ".join([*[sums] * dot.adds, factors, factors])
@@ -95,7 +96,8 @@ def of_floats(target: CpuTarget) -> Instruction:
 
 
 def instructions(target: CpuTarget) -> dict[str, Instruction]:
-    """What a machine has: `float32` always, `int8` and `bfloat16` where there are products of tiles or dot products."""
+    """The multiply-add instructions of a target by kind: `float32` always, `int8` and `bfloat16` if it has products of
+    tiles or dot products."""
     found = {"float32": of_floats(target)}
     dots = {"bfloat16": half_dot(target.features), "int8": best_dot(target.features)}
     found |= {kind: of_dot(dot) for kind, dot in dots.items() if dot is not None}

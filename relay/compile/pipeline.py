@@ -102,7 +102,8 @@ def check_attached(module: IRModule, machine: Target) -> None:
 
 
 class Defaults(TypedDict):
-    """Finds passes that others require, and options that are not given, as in the default pipeline."""
+    """The arguments of `Runner` for a target: `providers` finds the passes that others require, `options` has values
+    for options of passes that are not given, both as in the target's default pipeline."""
 
     providers: Providers
     options: Mapping[str, object]

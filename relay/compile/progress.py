@@ -19,11 +19,12 @@ LINE_SECONDS = 1.0
 
 @contextmanager
 def bar(wanted: bool | None, title: str, total: float | None, done: float = 0, after: float = 0) -> Generator[Update]:
-    """What to call as work goes on, `total` being all of it, if that is known.
+    """A context that shows the progress of work. It yields the function to call whenever work is done, with the amount
+    that is finished, out of `total` (None if unknown), and the name of the next step.
 
-    By default it shows on a terminal and in a notebook; True asks for it anywhere, False for none. With rich it is a
-    bar. Without, and in a notebook (where rich needs widgets), it is one line of text that is rewritten; in a file, a
-    line each second. Work that is over within `after` seconds shows nothing, and nothing shows where stderr is closed.
+    `wanted`: by default (None) progress is shown on a terminal and in a notebook; with True always, with False never.
+    With the package rich it is a bar; without, and in a notebook (where rich needs widgets), one line of text that is
+    rewritten, or in a file a line each second. Nothing is shown in the first `after` seconds, or if stderr is closed.
     """
     closed = cast("object", sys.stderr) is None  # as in a daemon
     terminal, notebook = not closed and sys.stderr.isatty(), type(sys.stderr).__module__.startswith("ipykernel.")

@@ -39,10 +39,10 @@ class At(Protocol):
 BLOCKS, SINGLE = (8, 1), (1,)
 """The numbers of rows per block: for models whose products use each weight few times, and for others."""
 FEW = 8
-"""Multiplications per weight and row. The limit below which blocks of rows are used. A build for 8 rows reads weights
-once, 8 runs read them 8 times: for dense layers only (1 multiplication per weight) it takes half the time of the 8
-runs. From 19 on (digits: 5 % less time; MobileNet, ultraface: 0 to 10 % more) the smaller arena of single rows, which
-stays in a cache, is as fast or faster."""
+"""The number of multiplications per weight and row below which a model runs in blocks of rows. A block of 8 rows reads
+each weight once, 8 runs of one row read it 8 times: for a model of dense layers only (1 multiplication), a block takes
+half the time of 8 runs. With 19 multiplications or more, it takes about as long or longer (digits: 5 % less; MobileNet,
+ultraface: 0 to 10 % more), since the smaller arena of a single row stays in a cache."""
 STORED, OTHER = 2, 3
 """Numbers of rows for which the model is imported in addition to the blocks', to compare."""
 TO_INTEGER = "qdq-to-integer"

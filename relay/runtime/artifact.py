@@ -35,7 +35,8 @@ MOST_BYTES = 1 << 47
 
 @contextmanager
 def reading_graph(what: str = "is") -> Generator[None]:
-    """Raise Malformed in place of errors that a graph of another form causes; `what` of it is read."""
+    """In a `with` block that reads a graph, raise Malformed in place of the errors that a graph of another form causes.
+    `what` begins the message: "externals are" not what relay.build writes."""
     try:
         yield
     except RelayError:

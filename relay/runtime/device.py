@@ -1,5 +1,6 @@
-"""GPU executables: a library without native code, and the objects that run it on a device. Drivers are loaded when a
-model first runs: one built for a GPU can be saved and inspected without them."""
+"""GPU executables: their library, which holds PTX or SPIR-V and a list of launches, and the objects that run it on a
+device. Drivers are loaded when a model first runs, so a model built for a GPU can be saved and inspected without them.
+"""
 
 from __future__ import annotations
 

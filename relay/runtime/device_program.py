@@ -109,15 +109,16 @@ def give_back(driver: Driver, memory: Sequence[int], module: int) -> None:
 
 @dataclass(frozen=True)
 class Binding:
-    """The device addresses of a run's inputs and outputs; 0 means the program's staging memory on the host."""
+    """The device addresses of a run's inputs and outputs; an address of 0 stands for a tensor in the program's staging
+    memory on the host."""
 
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 
 
 class Program:
-    """The device addresses of a run's inputs and outputs; 0 means that the program's staging memory on the host is
-    used."""
+    """Runs a model on its device, one run at a time: owns the staging memory on the host, the tensors and the arena on
+    the device, a stream (unless one is given), and the captured graphs of its last sets of addresses."""
 
     def __init__(self, model: Model, stream: int | None = None):
         self.model, self.driver = model, model.driver

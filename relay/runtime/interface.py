@@ -25,9 +25,9 @@ class Key(NamedTuple):
 
 
 class Length(NamedTuple):
-    """A size up to a maximum that one build serves: its name, and for each output the axis that has this size (-1 for
-    none). Other sizes are 1, except that of the name `batch`: the number of rows of each input and output, which run
-    one after another; empty if rows depend on each other."""
+    """The length of a sequence, every value of which, up to a maximum, one build serves: its name, the maximum, and for
+    each output the axis that has this length (-1 for none). `batch`: the name of a size that counts independent rows,
+    which are run one after another; empty if there is none. Any further open size must be 1."""
 
     name: str
     maximum: int

@@ -1,5 +1,5 @@
 """OpenCL, by ctypes: the first device that accepts SPIR-V and shares virtual memory with the host. Devices are those of
-the system's loader, or else the processor by Intel's runtime from PyPI."""
+the system's loader; without any, the CPU is the device, through Intel's runtime from PyPI."""
 
 from __future__ import annotations
 

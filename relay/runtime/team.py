@@ -101,8 +101,9 @@ class Trial:
     """Decides by measurement whether a team makes runs of a model faster. On a machine whose processors other processes
     use, workers start late or are descheduled in a loop, and the calling thread alone is faster.
 
-    A trial consists of runs with the team until the workers are awake, some more, and as many without; the medians
-    decide about the runs until the next trial. `left`: the number of runs until the clock is read.
+    A trial consists of runs with the team until the workers are awake, a number of timed runs with the team, and as
+    many without; the medians decide about the runs until the next trial. `left`: the number of runs until the clock is
+    read.
     """
 
     def __init__(self, left: float = 0):

@@ -1,8 +1,8 @@
 """Arrays in the format of safetensors, at chosen offsets.
 
 The format: 8 bytes with the size of a JSON header, the header `{name: {dtype, shape, data_offsets}}`, then the data
-without holes. What lies between two arrays here is a tensor of its own, `__padding.N`; other names that start with two
-underscores get two more, since the format keeps `__metadata__` for itself.
+without holes. So the padding between two arrays is stored as a tensor of its own, `__padding.N`; names of arrays that
+start with two underscores get two more, since the format keeps `__metadata__` for itself.
 """
 
 from __future__ import annotations

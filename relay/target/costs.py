@@ -220,7 +220,8 @@ class GpuCosts:
     """The largest number of threads of a block (CUDA C++ Programming Guide, "Technical Specifications per Compute
     Capability")."""
     usual_warps: int = 4
-    """The number of warps of a block of which only the tile is given: one for each scheduler of a multiprocessor."""
+    """The preferred number of warps of a block, used unless a schedule says how warps divide its tile: one for each
+    scheduler of a multiprocessor."""
     block_threads: int = 256
     """The number of threads of a block, if there are more than a few blocks."""
     busy_threads: int = 1 << 16

@@ -1,7 +1,7 @@
 """Queries LLVM about x86-64 and AArch64 CPUs: the features of each, and which feature implies which.
 
-Its C interface does not expose this. But it inlines a function into another only if the callee needs no feature that
-the caller lacks, for any pair of CPU and features.
+LLVM's C interface does not expose this. But LLVM inlines a function into another only if the callee needs no feature
+that the caller lacks, for any pair of CPU and features: the answers are which of some test functions it inlines.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ computed from them, stay in a warp's registers, and are multiplied by the values
 The layout of sums (PTX ISA, "Matrix Fragments for mma.m16n8k32") gives four lanes the scores of two queries; with the
 keys' rows in the order of packed weights, each lane has 8 neighbours of every 32. As the first factor of the second
 product, instruction by instruction, a lane t needs two words of each query, at the bytes 4 t and 16 + 4 t of 32. So
-values are copied such that the numbers of its 8 neighbours' word w are at the bytes 16 w + 4 t, and no data moves
-between lanes.
+the values of every 32 bytes of a channel are copied in an order in which those of the keys whose weights are word w
+of lane t are at the bytes 16 w + 4 t, and no data moves between lanes.
 
 With a single tile of keys, the operations on rows are applied unchanged. With several tiles, a softmax of floats is
 computed incrementally (`online_softmax`). Other chains need a pass over the keys for each reduction, whose scores are
@@ -203,7 +203,8 @@ class AttentionKernel(PairKernel):
         return found, b.add(arith.AddfOp(b.add(arith.MulfOp(total, factor)).result, own)).result, factor
 
     def scaled(self, sums: Sequence[SSAValue], half: int, factor: SSAValue) -> list[SSAValue]:
-        """Return the sums of values, in which those of row `half` are multiplied by a factor."""
+        """Return the thread's sums of weighted values, after multiplying those of row `half` of its two rows by a
+        factor."""
         b = self.b
         return [b.add(arith.MulfOp(sum, factor)).result if n % 4 // 2 == half else sum for n, sum in enumerate(sums)]
 
@@ -234,7 +235,7 @@ class AttentionKernel(PairKernel):
                 emitter.compute(writer)
 
     def weights(self, emitter: TileRow) -> list[list[SSAValue]]:
-        """Return the weights of a tile as words; the values that they need per row are known."""
+        """Return the weights of a tile as words; `emitter` has the per-row values from which they are computed."""
         last = self.scores.chain.ops[-1]
         assert isinstance(last, linalg.GenericOp)
         self.compute_for(last, emitter)

@@ -71,8 +71,8 @@ def interleave(table: Array, lanes: int, threads: int) -> Array:
 def read(
     b: LoopBuilder, table: SSAValue, channel: Index, lanes: int, threads: int, at: Sequence[Index] = ()
 ) -> SSAValue:
-    """Load the vector of an interleaved table that starts at a channel, a multiple of `lanes`; `at`: indices of the
-    table, if there are several."""
+    """Load the vector of an interleaved table that starts at a channel, a multiple of `lanes`; `at`: the leading
+    indices of the table, if it has more dimensions than the channels."""
     width = dtype_of(buffer_of(table).element_type).itemsize
     each, group = ACCESS // width, lanes * threads
     whole = buffer_of(table).get_shape()[-1] == group
@@ -90,8 +90,9 @@ def read(
 
 
 def groups_apart(channel: Index, group: int) -> tuple[Index, int]:
-    """Split a channel into another one and a constant multiple of `group`: the constant becomes part of addresses, so
-    that threads compute one address for all groups."""
+    """Split a channel number that is a sum with a constant multiple of `group` into the other summand and the constant;
+    return any other number with 0. Accesses have the constant as an offset, so that a thread computes one address for
+    all groups."""
     if isinstance(channel, SSAValue) and isinstance(channel.owner, arith.AddiOp):
         shift = constant(channel.owner.rhs)
         if shift is not None and shift % group == 0:

@@ -61,7 +61,7 @@ def convert(loop: scf.ParallelOp) -> None:
     one.location = loop.location
     outer.insert_op_before(one, loop)
     sizes: list[SSAValue] = [one.result] * 6
-    unroll(loop, body, sizes)
+    inline(loop, body, sizes)
     body.add_op(gpu.TerminatorOp())
     shared = shared_bytes(body)
     if shared is not None:
@@ -89,8 +89,10 @@ def shared_bytes(body: Block) -> arith.ConstantOp | None:
     return constant
 
 
-def unroll(loop: scf.ParallelOp, body: Block, sizes: list[SSAValue]) -> None:
-    """Move the loop's operations to the body; its indices become the body's arguments."""
+def inline(loop: scf.ParallelOp, body: Block, sizes: list[SSAValue]) -> None:
+    """Move the operations of a mapped loop, and of the mapped loops inside it, to the body of a `gpu.launch`. The
+    body's arguments replace the loops' indices, and each loop's upper bounds replace entries of `sizes`, which has one
+    for each of `PROCESSORS`. Raises Unsupported."""
     mapping = loop.attributes[MAPPED]
     if not isa(mapping, ArrayAttr[gpu.LoopDimMapAttr]) or loop.initVals or len(mapping) != len(loop.lowerBound):
         raise Unsupported(place(loop), "has reductions, or dimensions that are not mapped")
@@ -106,7 +108,7 @@ def unroll(loop: scf.ParallelOp, body: Block, sizes: list[SSAValue]) -> None:
         if isinstance(op, scf.ReduceOp):
             continue
         if isinstance(op, scf.ParallelOp) and MAPPED in op.attributes:
-            unroll(op, body, sizes)
+            inline(op, body, sizes)
         else:
             op.detach()
             body.add_op(op)

@@ -34,7 +34,8 @@ class Format:
 
     @property
     def fold(self) -> int:
-        """The number of packed rows of weights that are as long as a row of the data."""
+        """The size of an element of the data divided by the size of a packed weight: how many rows of weights take as
+        many bytes of shared memory as a row of the data."""
         return self.data // self.weight
 
     def bound(self, terms: int) -> float:

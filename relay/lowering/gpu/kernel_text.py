@@ -139,8 +139,8 @@ class Convention:
 
 
 NVPTX = Convention("ptx_kernel", "", 'nounwind "nvvm.reqntid"="{block}"', ' "nvvm.minctasm"="1"')
-"""The convention of PTX. `minctasm` of 1: with more blocks per processor in mind, the assembler limits kernels that
-need a few more registers to 64."""
+"""The convention of PTX. `minctasm` asks for one block per processor: without it, the assembler limits kernels that
+need a few more than 64 registers to 64, so that more blocks fit."""
 SPIRV = Convention("spir_kernel", "spir_func ", "nounwind", shared_argument="%shared")
 """The convention of SPIR-V, in which the launch determines the size of blocks and of shared memory."""
 

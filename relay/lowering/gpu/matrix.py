@@ -205,7 +205,7 @@ class Matrix(Product):
 
     @property
     def packed_columns(self) -> int:
-        """The number of rows of the packed weights."""
+        """The number of columns of the result, rounded up to whole tiles: each is a row of the packed weights."""
         return -(-self.columns // self.tile.columns) * self.tile.columns
 
     @property

@@ -95,7 +95,9 @@ class MatrixKernel:
             when(b, both(b, [mine, inside]), store)
 
     def neighbours(self, step: int, part: int, half: int) -> list[int]:
-        """Return the numbers of a thread's sums in neighbouring columns of one row."""
+        """Return the numbers of a thread's sums in neighbouring columns of one row: `step` is the number of the
+        instruction of 16 rows, `half` selects one of the thread's two rows in it, and `part` counts groups of `run`
+        instructions of 8 columns."""
         first = 4 * (step * self.tile.column_steps + part * self.tile.run) + 2 * half
         return [first + 4 * n + j for n in range(self.tile.run) for j in range(2)]
 

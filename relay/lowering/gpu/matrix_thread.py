@@ -21,8 +21,9 @@ BANKS = 128
 
 class MatrixThread:
     """The values that the copies and products of one thread share: its number in its slice of the block, the block's
-    part of the depth and the first step of the slice, the start of the slice's stages, its first row and column, those
-    of the thread's warp relative to these, and the shared memory, as bytes and as elements of the data.
+    part of the depth, the first step and the start of the stages of the slice, the first row and column of the block's
+    tile, the offsets in the tile of the warp's first row and column, and the shared memory, as bytes and as elements of
+    the data.
 
     A row of 64 bytes is stored in shared memory as four chunks of 16, chunk c of row r at c xor (r / 2 mod 4), so that
     eight rows' chunks use all banks; a row of 128 bytes as eight, chunk c at c xor (r mod 8). `shared`: the block's

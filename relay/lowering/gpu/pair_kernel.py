@@ -134,8 +134,9 @@ class PairCopies:
     def rows(
         self, source: SSAValue, count: int, first: Index, rows: int, start: Index, ordered: bool
     ) -> Iterator[Part]:
-        """Yield the thread's chunks of some rows of a factor with `count` rows; `ordered`: they are the second factor's
-        columns, in the order of packed weights."""
+        """Yield the chunks that the thread copies of `rows` rows, from row `first` of a factor that has `count` rows,
+        to the offset `start` of a stage. `ordered`: the rows are stored in the order of packed weights, as those of the
+        second factor are, each of which belongs to a column of the result."""
         b, t = self.b, self.t
         chunk, together = t.rem(t.number, t.chunks), t.tile.threads // t.chunks
         for number in range(rows // together):

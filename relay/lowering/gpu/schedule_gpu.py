@@ -129,7 +129,7 @@ class FunctionScheduler:
         return replace(kernel, attentions=attentions, row_attentions=of_rows)
 
     def may_be(self, *kinds: type[OpSchedule]) -> bool:
-        """Whether the function's attribute names no strategies other than these."""
+        """Whether the function's attribute names no strategies except those whose schedules are of these `kinds`."""
         named = {entry.strategy for entry in entries_of(self.function)}
         return named <= {None, *(kind.strategy for kind in kinds)}
 

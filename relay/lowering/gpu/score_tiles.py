@@ -95,7 +95,8 @@ class ScoreTiles:
         return self.m.steps % KEY_STAGES == 1
 
     def stage(self, step: int) -> int:
-        """Return the start that a stage would have if queries preceded the keys of a step, as in other products."""
+        """Return the offset to pass as the start of a step's stage: it lies before the step's keys by the bytes of
+        the first factor, with which a stage begins in other products."""
         tile = self.m.tile
         return self.scores.queries_bytes + step % KEY_STAGES * tile.columns * tile.depth - tile.rows * tile.depth
 

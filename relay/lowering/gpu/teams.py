@@ -24,7 +24,7 @@ from relay.target.costs import GpuCosts
 from relay.target.record import WARP
 
 EVERYONE = -1
-"""The mask of the lanes of a warp that take part in a shuffle."""
+"""The mask of the lanes of a warp that take part in a shuffle: all of them."""
 WORD = 4
 SUMS = (arith.AddiOp, arith.AddfOp)
 """Combining ops whose neutral element is 0."""

@@ -151,8 +151,8 @@ class TurnKernel(MatrixKernel):
         when(b, groups, partial(self.consume, ring, block, group, unravel), partial(self.request_copies, ring, block))
 
     def same_in_warp(self, number: Index) -> Index:
-        """Return a number that is equal in all threads of a warp in a form that shows it, so that the assembler keeps
-        addresses in uniform registers and branches per warp."""
+        """Return `number`, which is equal in all threads of a warp, as read from the first lane by a shuffle: this
+        shows the assembler that it is equal, so that addresses stay in uniform registers and whole warps branch."""
         b = self.b
         word = b.add(arith.IndexCastOp(b.index(number), i32)).result
         numbers = [b.constant(each, i32) for each in (EVERYONE, 0, WARP - 1)]

@@ -26,7 +26,7 @@ ROWS = 64
 UNIT = 16
 """The unit in bytes of offsets in a descriptor."""
 SWIZZLES = {128: 1, 64: 2, 32: 3}
-"""A descriptor's number of a swizzle, by the bytes of a row."""
+"""The value of the swizzle field of a descriptor, by the number of bytes of a row."""
 FENCE = "wgmma.fence.sync.aligned;"
 COMMIT = "wgmma.commit_group.sync.aligned;"
 WAIT = "wgmma.wait_group.sync.aligned {left};"
@@ -86,8 +86,8 @@ class GroupProducts:
 
     kind = i32
     behind = 2
-    """The number of stages that cannot be filled during a step: that of this step, and that of the last, whose products
-    may be in progress."""
+    """The number of stages that cannot be filled during a step: that of this step, and that of the previous step, whose
+    products may still be in progress."""
     fenced = True
     rows = 0
 
@@ -105,13 +105,13 @@ class GroupProducts:
         self.right = b.plus(start, right)
 
     def place(self, step: int, taken: int) -> int:
-        """Return the offset, in units of a descriptor, of the rows of an instruction of 16 rows per warp, and of its
-        codes from `taken` on."""
+        """Return the offset of an instruction's rows and codes from the start of the first factor, in units of a
+        descriptor: `step` is the number of the instruction of 16 rows per warp, `taken` that of its first code."""
         piece, inside = divmod(taken, self.row)
         return (piece * self.tile.rows * self.row + step * self.tile.step_rows * self.row + inside) // UNIT
 
     def turn(self, step: Index, sums: Sequence[SSAValue], refill: Callable[[Index], None]) -> list[SSAValue]:
-        """Start the products of a step, and wait for those of the last step."""
+        """Start the products of a step, and wait for those of the previous step."""
         found = self.begin(self.t.stage(step, UNIT), sums)
         refill(step)
         instruction(self.b, WAIT.format(left=1))

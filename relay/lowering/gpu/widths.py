@@ -48,8 +48,8 @@ def lanes_of_copy(to: MemRefType, source: MemRefType, offsets: Sequence[int], le
 
 
 def widest(shape: Sequence[int], accesses: Sequence[MemRefType], least: int) -> tuple[int, int]:
-    """Return how many neighbours of a shape can be accessed at once, and how many with at least `least` threads: fewer,
-    but no accesses below 4 bytes."""
+    """Return the most neighbours along the last dimension of a shape that a thread can access at once, and a smaller
+    number if otherwise fewer than `least` threads would share the shape, but not less than 4 bytes of neighbours."""
     size = min(dtype_of(type.element_type).itemsize for type in accesses)
     most = BYTES // size
     while most > 1 and not (shape[-1] % most == 0 and all(fits(type, most) for type in accesses)):
@@ -94,7 +94,8 @@ def reads(value: SSAValue, producers: Mapping[SSAValue, Producer]) -> Iterator[M
 
 
 def is_wide(map: AffineMap, last: int) -> bool:
-    """Whether the dimension is the map's last result; False if no result depends on it. Raises Narrow otherwise."""
+    """Return True if dimension `last` is the map's last result and no other result depends on it, False if no result
+    depends on it; raise Narrow otherwise."""
     results = list(map.results)
     for position, result in enumerate(results):
         if isinstance(result, AffineDimExpr) and result.position == last and position == len(results) - 1:

@@ -22,8 +22,8 @@ NAME = re.compile(r"%[\w.]+")
 
 @dataclass(frozen=True)
 class Multiply:
-    """A product: 64 x `columns` sums of 32 products, from register `first` on; `factors`: the numbers of the
-    descriptors among the words that are only read."""
+    """A `wgmma` instruction: 64 x `columns` sums of 32 products, in the registers from `first` on. `factors`: the
+    indices of both factors' descriptors among the operands that are only read."""
 
     first: int
     columns: int
@@ -73,7 +73,7 @@ BULK = {
     "wait": r"\{ \.reg \.pred (\w+); (\w+): mbarrier\.try_wait\.parity\.shared::cta\.b64 \1, \[\$0\], \$1; "
     r"@!\1 bra \2; \}",
 }
-"""The whole text of each such inline assembly."""
+"""For each kind of `Bulk` instruction, a pattern that matches the whole text of its inline assembly."""
 REGISTERS = re.compile(r"setmaxnreg\.(?:inc|dec)\.sync\.aligned\.u32 (\d+)")
 Instruction = Multiply | Wait | Bulk | Registers | str
 """One instruction; fences and commits are plain strings."""

@@ -97,12 +97,12 @@ class Barrier:
     expected: int = 0
     tiles: list[Tile] = field(default_factory=list[Tile])
     learnt: Array | None = None
-    """The known progress of each warp, from those that arrived in phases up to this one."""
+    """The progress of each warp that a waiting warp learns of: the most that any warp that has arrived knew."""
 
 
 def swizzled(place: Array, row: int = LINE) -> Array:
-    """Return the numbers of the chunks at these byte offsets: chunk c is stored at c xor (r mod 8), where r counts
-    lines of 128 bytes; for shorter rows, as many bits of r as c has are used."""
+    """Return the numbers of the chunks at these byte offsets, with rows of `row` bytes: chunk c is stored at
+    c xor (r mod n), where r is the number of the line of 128 bytes, and n the number of chunks of a row."""
     return (place ^ (place // LINE % (row // CHUNK) * CHUNK)) // CHUNK
 
 

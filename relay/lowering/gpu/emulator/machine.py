@@ -107,7 +107,7 @@ class Emulator:
 
 
 def table(arrays: Sequence[Array], *more: int) -> ctypes.Array[ctypes.c_uint64]:
-    """Return an array of the addresses of arrays, followed by other numbers."""
+    """Return the addresses of arrays, followed by the numbers `more`, as a C array of 64-bit words."""
     return (ctypes.c_uint64 * max(len(arrays) + len(more), 1))(*(array.ctypes.data for array in arrays), *more)
 
 

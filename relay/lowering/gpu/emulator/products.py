@@ -50,8 +50,8 @@ def give_one(name: str, type: str) -> str:
 
 
 def load_word() -> str:
-    """Return the text of `emulator.word`, which loads the word of another lane: its number is this lane's number and
-    the mask, xor `bits`."""
+    """Return the text of `emulator.word`, which loads the word that the lane with the number `(lane & mask) ^ bits` has
+    stored, where `lane` is this lane's number."""
     f = Lines("i32 @emulator.word(ptr %ctx, i32 %mask, i32 %bits)")
     lane = f.op(f"and i32 {f.op('load i32, ptr %ctx')}, %mask")
     slot = f.op(f"call ptr @emulator.slot(ptr %ctx, i32 {f.op(f'xor i32 {lane}, %bits')})")

@@ -40,7 +40,7 @@ WAIT = re.compile(r"  call void @llvm\.nvvm\.cp\.async\.wait\.group\(i32 (\d+)\)
 WARP, BLOCK, FOUR_WARPS, MEMORY = 1, 2, 4, 5
 """The kinds of waits, as stored in a context's status."""
 PLACE_BIT = 8
-"""The first bit of a status that stores the number of the waiting place."""
+"""The lowest bit of the number of the place at which a thread waits, which is stored in the upper bits of a status."""
 
 BEGIN = """  %co.id = call token @llvm.coro.id(i32 0, ptr null, ptr null, ptr null)
   %co.size = call i64 @llvm.coro.size.i64()

@@ -36,7 +36,7 @@ WAITS = 2
 ROWS, DEPTH = 64, 32
 """The number of rows of a product, and of bytes of each."""
 LINES = {1: LINE, 2: LINE // 2, 3: LINE // 4}
-"""The number of bytes of a row, by a descriptor's number of its swizzle."""
+"""The number of bytes of a row, for each value of the swizzle field of a descriptor."""
 TOKEN = -0x5A5A5A5B
 """The value of registers that products in progress change."""
 

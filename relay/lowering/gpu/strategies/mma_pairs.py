@@ -26,8 +26,8 @@ from relay.lowering.shaped import shape_of
 from relay.target import GpuTarget
 
 STACKS = {"ppr": ([0, 2], [[1, 2], [2, 1]], [0, 1]), "pppr": ([0, 1, 3], [[0, 2, 3], [0, 3, 2]], [0, 1, 2])}
-"""By iterator types: the dimensions that index the first factor, the second factor (as stored, or transposed), and the
-result."""
+"""By iterator types of a nest (p: parallel, r: reduction): the dimensions that index the first factor, the second
+factor (stored as [columns, depth], or as [depth, columns]), and the result."""
 STAGES = 2
 """The number of stages: one is multiplied while registers hold the next data, which is then written to the other."""
 
@@ -126,8 +126,8 @@ def pair_of(op: linalg.GenericOp, kernel: Kernel) -> Pair | None:
 
 
 def format_of(elements: set[Attribute], target: GpuTarget) -> Format | None:
-    """Return the format in which matrix units take factors of these element types, in which floats are rounded; else
-    None."""
+    """Return the format of factors with these element types for the matrix units: codes as they are, or the format to
+    which the target rounds floats. None if the units cannot multiply them."""
     if elements == {i8}:
         return CODES
     floats = FLOATS.get(target.matmul)

@@ -262,8 +262,8 @@ def packed(m: Matrix, given: GivenConstants) -> list[SSAValue]:
 
 
 def take_biases(m: Matrix, given: GivenConstants) -> list[Array]:
-    """Remove the addition of a bias of words per channel from the consumer of the sums, if it comes first and calls
-    pass a constant; return the constant of each call, to become the initial sums."""
+    """If the first operation on the sums is the addition of a 32-bit bias per channel, and all calls pass a constant
+    for it, remove the addition and return the bias of each call, to become the initial sums; else return no biases."""
     uses = [use for use in m.sums.op.outputs[0].uses if isinstance(use.operation, linalg.GenericOp)]
     readers = [(use.operation, use.index) for use in uses if use.operation is not m.sums.op]
     if len(readers) != 1 or not isinstance(reader := readers[0][0], linalg.GenericOp):

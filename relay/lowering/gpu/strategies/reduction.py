@@ -174,8 +174,10 @@ class PointsSum:
 
 
 def sum_of_points(nest: Nest, producers: Mapping[SSAValue, Producer]) -> PointsSum | None:
-    """Return the only reduction of a nest, if all nests around it read at the same point as they write, with the last
-    dimension, except that of the lanes, on which an input of the reduction does not depend; else None."""
+    """Return the only reduction of a nest, with the dimension of its results along which a thread can compute several:
+    the last one, except that of the lanes, on which one of its inputs does not depend. None if there is no such
+    dimension, there are several reductions, or a nest around the reduction does not read it at the point at which it
+    writes."""
     sums = [each for each in inlined(nest, producers) if each.reduction]
     if len(sums) != 1 or len(sums[0].op.outputs) != 1:
         return None
