@@ -323,8 +323,8 @@ def check_whole(machine: Machine, claimed: Claims, weights: Mapping[int, Mapping
 
 
 def numbers(memory: Mapping[int, Array], place: Place, call: Call, number: int) -> Array:
-    """A copy of the tensor's elements, with its type and shape; `number` is the argument's number in the call's
-    program."""
+    """Return a copy of the elements of the tensor at `place`, with the type and shape of the argument `number` of the
+    call's program."""
     form = call.program.arguments[number]
     return bytes_at(memory, place).copy().view(form.dtype).reshape(form.shape)
 

@@ -1,5 +1,5 @@
-"""What a file claims about its machine code: a program of formulas for each kernel, and the calls of kernels with the
-places of their tensors in memory. Read from the file here."""
+"""The claims that a file makes about its machine code, and their reader: a program of formulas for each kernel, and the
+calls of kernels with the places of their tensors in memory."""
 
 from __future__ import annotations
 
@@ -120,8 +120,9 @@ class Weights:
 
 @dataclass(frozen=True)
 class Projected:
-    """The claim about the constant weights of a product of floats: their products with random colours (or, if
-    `depthwise`, the weights themselves), and for each output channel the root of the sum of squares."""
+    """The claim about the constant weights of a product of floats. `projections` are the weights multiplied by random
+    vectors over the input channels ("colours"), or the weights themselves if `depthwise`; `norms` has for each output
+    channel the Euclidean norm of its weights."""
 
     projections: Array
     norms: Array
@@ -179,7 +180,7 @@ class Move:
 
 @dataclass(frozen=True)
 class Claims:
-    """All calls of kernels in their order; `flags` are the places from which loops read whether they go on."""
+    """All calls of kernels in the order of execution. `flags` are the places of the conditions that loops test."""
 
     calls: tuple[Call, ...]
     moves: tuple[Move, ...] = ()

@@ -75,9 +75,9 @@ class Product:
     # Which results sums have
 
     def see(self) -> None:
-        """Set `seen` [256]: the result for each 8-bit value that a sum may be rescaled to, with the other tensor held
-        at the value for which most results differ; and `edges` [changes, channels]: the sums at which the result
-        changes."""
+        """Set `seen` [256]: the result for each 8-bit value that a sum may be rescaled to; and `edges` [changes,
+        channels]: the sums at which the result changes. If the kernel also reads another tensor (a residual, for
+        example), all elements of it have the value for which most results differ."""
         table = self.tail.table
         if table is None:
             self.seen, self.other_code = self.tail.codes, 0
@@ -105,7 +105,8 @@ class Product:
         self.__dict__.pop("limits", None)
 
     def shown(self, sums: Array) -> Array:
-        """The expected results of sums [rows, channels], with the other tensor held at its fixed value."""
+        """The expected results of sums [rows, channels]; if the kernel reads another tensor, for the fixed value that
+        `quiet` gives it."""
         if len(sums) <= 4:
             return self.values[(self.edges[:, None] <= sums).sum(axis=0)]
         passed = np.empty(sums.shape, np.int64)
@@ -114,7 +115,8 @@ class Product:
         return self.values[passed]
 
     def run(self) -> None:
-        """Run the kernel and set `out`. Raises Differs if a float or wide result corresponds to no 8-bit value."""
+        """Run the kernel, and set `out` to its results. Floats and wide integers are replaced by the 8-bit values from
+        which they are computed; raises Differs if a result belongs to none."""
         self.kernel.run()
         values = self.tail.values
         if values is None:
@@ -127,7 +129,7 @@ class Product:
         self.out[:] = (rank + self.tail.lowest).astype(self.out.dtype)
 
     def quiet(self) -> None:
-        """Set the data to their zero point, and the other tensors to fixed values."""
+        """Set the data to their zero point, and all other tensors that the kernel reads to fixed values."""
         self.flat[:] = self.zero
         for number, code in self.tail.held.items():
             self.kernel.operands[number][...] = code
@@ -212,7 +214,8 @@ class Product:
         return True
 
     def expect(self, expected: Array, when: str) -> None:
-        """Run the kernel, and raise Differs if its results are not the expected ones."""
+        """Run the kernel, and raise Differs if its results are not the expected ones; `when` describes the run in the
+        message."""
         np.copyto(self.buffer, expected, casting="unsafe")
         self.run()
         if not same(self.out, self.buffer):
@@ -221,9 +224,9 @@ class Product:
     # Rescale
 
     def try_steps(self) -> int:
-        """Try every step of the rescale of every channel, the sum before each step, and the ends of the range, while
-        the other tensor's values vary over the results. Returns the number of pairs of sum and channel that were
-        tried."""
+        """Run the kernel with the sum at every step of the rescale of every channel, at the sum before each step, and
+        at the ends of the range. If the kernel reads another tensor, its values vary over the elements of the result.
+        Returns the number of pairs of sum and channel that were tried."""
         self.quiet()
         table = self.tail.table
         flat_table = np.zeros(0) if table is None else np.broadcast_to(table, (256, 256)).reshape(-1)
@@ -260,8 +263,10 @@ class Product:
     # Weights
 
     def read_weights(self) -> None:
-        """Read back the coefficients, `matrix` [channel, cell, input], that the code uses, each at one pixel. `sure`
-        says which channels have the source's weights. Coefficients of cells that only meet padding are 0."""
+        """Find the coefficients that the machine code uses by running it: each is measured at one pixel of the result,
+        and stored in `matrix` [channel, cell of the kernel, input]. `sure` [channel]: whether the coefficients of the
+        channel have the digest of the weights that the file claims. Coefficients of cells that only meet padding are
+        0."""
         g = self.geometry
         inputs = 1 if g.depthwise else g.inputs
         self.matrix = np.zeros((self.channels, g.cells, inputs), np.int64)
@@ -326,8 +331,9 @@ class Product:
 
     @cached_property
     def limits(self) -> tuple[Array, Array, Array]:
-        """The results in rising order; for each channel the ranks of the results at both ends of its range; and, by
-        rank and channel, the least sum with this result or a larger one."""
+        """Return three arrays: the results in rising order; for each channel the ranks (indices in the first array) of
+        the results at both ends of its range of sums; and, by rank and channel, the least sum with this result or a
+        larger one."""
         values = self.values
         ends = np.searchsorted(values, self.shown(np.stack([self.low, self.high])))
         far = np.int64(1) << 40
@@ -344,12 +350,13 @@ class Product:
     # Results of random runs
 
     def results(self, sums: Array, columns: Columns) -> Array:
-        """The expected results of the sums of some channels (of all channels if the lookup does not fit in memory),
-        with the other tensor held at its fixed value."""
+        """The expected results of the sums of some channels (of all channels if the lookup does not fit in memory); if
+        the kernel reads another tensor, for the fixed value that `quiet` gives it."""
         return self.lookup(sums, columns) if self.lookup.fits else self.shown(sums).astype(self.out.dtype)
 
     def differs(self, found: Array, expected: Array, when: str, allowed: Array, columns: Columns = slice(None)) -> None:
-        """Raise Differs if a result where `allowed` is not the expected one."""
+        """Compare results; raise Differs if one differs at a position where the mask `allowed` is true. `when`
+        describes the run in the message."""
         different = (found != expected) & allowed
         if different.any():
             wrong = np.argwhere(different)

@@ -22,19 +22,19 @@ from relay.validation.tail import NoTail, Tail
 FAR = 1 << 29
 """The largest magnitude of sums at which steps are searched."""
 SPREAD = 96
-"""A target for the scale: all sums of windows whose quantized data differ by at most this much shall lie between the
-first and the last step."""
+"""Scales are chosen such that the sums of a window lie between the first and the last step if its quantized data differ
+by at most about this much."""
 ROUNDS = 4
-"""The number of rounds in which the position of a step is corrected by one sum each."""
+"""The maximum number of rounds that correct the positions of steps; a round moves a step by at most 1."""
 SAMPLES = 5
 """The number of steps of a channel whose positions are searched; their median error corrects the other steps."""
 
 
 @dataclass
 class Scales:
-    """The scales of channels: the float constants of the code that hold them (`arrays`), the number of the claim's
-    constant for them or for their shifts, the real factors, and the largest powers of two by which they may be
-    multiplied."""
+    """The scales of channels: `arrays` are the float constants of the code that hold them; `number` is the number of
+    the claim's constant that holds them or, for fixed-point multipliers, their shifts; `factor` [channels] are the real
+    scales; `most` [channels] are the exponents of the largest powers of two by which they may be multiplied."""
 
     arrays: list[Array]
     number: int

@@ -1,11 +1,12 @@
-"""Check kernels that sum products of floats with constant weights, within a bound. The inputs are images that mix
-random colours, with a random strength for each pixel; the claimed projections of the source's weights on these colours
-give all sums, computed here in float64.
+"""Check kernels that sum products of floats with constant weights, within a bound. Each pixel of the inputs is a random
+combination of a few vectors over the channels ("colours"); the file claims the products of the source's weights with
+these vectors, which give all sums, computed here in float64.
 
-Each of n additions rounds a partial sum, whose size is about the norm of the weights times the largest number of the
-image, or what is added first, if that is more. So a sum may be off by `SHARE` times the square root of n times that: 28
-standard deviations, which is no bound for the worst case. The formulas after the sum are evaluated for it and for both
-ends of its interval: a result must lie between these values, up to roundings of the same size in each step.
+Each of the n additions of a sum rounds a partial sum. The size of a partial sum is estimated as the norm of the weights
+times the largest number of the image; if the value that the sum starts with is larger, as that value. A sum may be off
+by `SHARE` times the square root of n times this size: 28 standard deviations of the rounding error, but no bound for
+the worst case. The formulas after the sum are evaluated for it and for both ends of its interval: a result must lie
+between these values, up to roundings of the same size in each step.
 """
 
 from __future__ import annotations

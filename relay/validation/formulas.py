@@ -61,7 +61,8 @@ def along(vector: Array, p: Parameters, rank: int) -> Array:
 
 
 def reciprocal(p: Parameters, x: Array) -> tuple[Array, Array]:
-    """Mantissa and headroom of 1 / x in fixed point: gemmlowp's three Newton-Raphson steps from 48/17 - 32/17 d."""
+    """Return (mantissa, headroom) of 1 / x for positive x: headroom h is the number of leading zeros of x; mantissa is
+    1 / (2 d) in Q0.31, where d = x * 2^(h - 32), by gemmlowp's three Newton-Raphson steps from 48/17 - 32/17 d."""
     wide = x.astype(np.int64)
     bits = np.frexp(wide.astype(np.float64))[1].astype(np.int64)
     headroom = 32 - bits

@@ -1,4 +1,5 @@
-"""Which elements of the data each pixel of a convolution's or dense product's result reads."""
+"""The index pattern of convolutions and dense products: the elements of the data that each pixel of the result
+reads."""
 
 from __future__ import annotations
 
@@ -35,9 +36,9 @@ class Geometry:
         return self.sources.shape[1]
 
     def coefficients(self, matrix: Array) -> Array:
-        """From coefficients [channel, cell, input] for all inputs, the kernel's own [channel, all] as 16-bit integers:
-        those of the inputs in the channel's group. They are altered if the others are not 0, so that digests do not
-        match."""
+        """Return the coefficients of the inputs in each channel's group, [channel, cell * input of the group], as
+        16-bit integers, taken from `matrix` [channel, cell, input], which has all inputs. If a coefficient outside of
+        the group is not 0, the channel's coefficients are altered, so that their digest does not match."""
         if self.groups > 1:
             size, inputs = len(matrix) // self.groups, self.inputs // self.groups
             group = np.arange(len(matrix))[:, None] // size

@@ -16,9 +16,9 @@ NEVER = np.int64(1) << 60
 
 
 class Lookup:
-    """The results by sum and channel. `edges` [changes, channels] are the least sums after each change; those outside
-    of (low, high] never matter. `values` [changes + 1] are the results before the first change, between changes, and
-    after the last."""
+    """The results by sum and channel, for sums in [low, high]. `edges` [changes, channels] are the least sums after
+    each change of the result; changes outside of the range are ignored. `values` [changes + 1] are the results before
+    the first change, between changes, and after the last."""
 
     def __init__(self, edges: Array, values: Array, low: Array, high: Array, dtype: np.dtype[np.generic]):
         self.first, self.bits = low.astype(np.int64), np.zeros(low.size, np.int64)

@@ -13,8 +13,7 @@ from relay.validation.report import Part
 from relay.validation.tail import NoTail
 
 SMALL = 2.0**-8
-"""The relative tolerance `RELATIVE` is not applied to numbers smaller than this share of the largest one; for them it
-is relative to that bound."""
+"""Errors are relative to the expected number, or to this share of the largest expected number, if that is more."""
 MOST_ELEMENTS = 1 << 25
 """The largest number of results for all runs on pairs together."""
 

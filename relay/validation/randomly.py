@@ -88,8 +88,9 @@ def has_dependent_operands(call: Call) -> bool:
 
 
 def span_of(program: Program, number: int) -> tuple[int, int] | None:
-    """The range from which 32-bit and wider integers may be drawn: for indices around the valid range, `ANY` if they
-    are only cast, moved or compared; None otherwise, and for narrower types and floats."""
+    """The range of random values for the argument `number`, if it is an integer of at least 32 bits. Indices get a
+    range somewhat larger than the valid one, values that are only cast, moved or compared `ANY`. Returns None for all
+    other arguments."""
     form, span, same = program.arguments[number], ANY, {number}
     if form.dtype.kind not in "iu" or form.dtype.itemsize < 4:
         return None

@@ -1,22 +1,27 @@
 """Random linear tests of the sums of a product: a wrong coefficient of any result is missed with a bounded probability.
 
-Each result is assumed to be an affine function of the data's codes, in 32 bits, plus the amount that is added to the
+Each result is assumed to be an affine function of the quantized data, in 32 bits, plus the amount that is added to the
 sums of its channel, and then a function of the sum that does not fall. The difference D between the code's sum and the
-claim's is then affine in the codes, too. Three kinds of trials, with the probability that a result is seen to differ:
+claim's is then affine in the data, too. A step is a sum at which the result changes; a colour is a random vector of
+quantized values, one for each input channel. There are three kinds of trials, with these probabilities that a wrong
+coefficient of a result shows:
 
-- `aimed`: pixels have one of two random colours. Where a result reads one pixel, a channel has two sums, and the amount
-  puts each in turn at a step of the rescale and one below it: every D but 0 shows. If a pixel's coefficients differ, D
-  depends on its colour, unless both colours give the same: probability at least 255/512, or 255/256 with one pixel.
-- `dithered`: windows of many cells have too many sums to aim at. Amounts are uniform over the length of the widest gap
-  between steps, at a place where all sums stay between the first and the last step: D passes a step with probability
-  p(|D|) = min(|D|, narrowest gap) / widest gap. Where steps are few, amounts are uniform over a range in which each sum
-  passes all steps. Both colours of a channel are s codes apart. A pixel's colours give a D and a D + b: as p is concave
-  and p(0) = 0, p(|D|) + p(|D + b|) is at least p(|b|), half of it for a random colour. Where one channel is summed, |b|
-  is s times the wrong coefficient or more: the probability is at least p(s) / 2. Where several are, b is y + s c or
-  y - s c by the sign of a channel whose coefficient is off by c, so that it is at least p(2 s) / 4. That the same data
-  are used with several amounts keeps p concave.
-- `apart`: of depthwise products. Half of the channels are at the zero point, so their sums are known and aimed at, the
-  others are random: coefficients of channels that a result shall not depend on.
+- `aimed`, if a result reads one pixel: each pixel of the data has one of two colours, so a channel has two sums. The
+  amount puts each sum in turn at a step and one below it, so every D but 0 shows. The two colours give different D with
+  a probability of at least 255/256; then at least one D is not 0, and the pixel has that colour with probability 1/2:
+  255/512 together. If the data consist of one pixel, one colour is used, which gives a D of 0 with a probability of at
+  most 1/256: 255/256.
+- `dithered`, if a result reads a window of many cells, whose sums are too many to aim at: again pixels have one of two
+  colours, which differ by s in each channel. Amounts are uniform over an interval as long as the widest gap between
+  steps, placed so that all sums stay between the first and the last step: a step lies between both sums with
+  probability p(|D|) = min(|D|, narrowest gap) / widest gap. If a channel has few steps, amounts are uniform over an
+  interval in which each sum passes all steps. One colour of a pixel gives D, the other D + b: as p is concave and p(0)
+  = 0, p(|D|) + p(|D + b|) is at least p(|b|), and a random one of the two at least half of it. If one input channel is
+  summed, |b| is at least s, so the probability is at least p(s) / 2. If several are, let one have a coefficient that is
+  off by c: b is y + s c or y - s c with equal probability, where y comes from the other channels, so the probability is
+  at least p(2 s) / 4. Testing the same data with several amounts keeps p concave.
+- `apart`, for depthwise products, whose results shall depend on one channel only: half of the channels are at the zero
+  point, so their sums are known and can be aimed at; the data of the others are random.
 """
 
 from __future__ import annotations
@@ -35,18 +40,18 @@ MOST_RESULTS = 1 << 33
 reached, and the finding states the one that was."""
 MOST_RUNS = 20000
 MOST_TURNS = 16
-"""How many different amounts may be added to the sums of the same data."""
+"""The largest number of different amounts that are added to the sums of the same data."""
 MANY_WINDOWS = 4096
 """With at least this many windows, products are computed in one matrix multiplication."""
 WIDEST = 255
-"""The largest distance of two colours, in quantization steps."""
+"""The largest difference between the quantized values that the two colours have in an input channel."""
 FAR = np.int64(1) << 40
 
 
 @dataclass
 class Region:
-    """For each channel, a range of sums between two steps, [first, last), and the widest and narrowest gap of steps in
-    it; `spread` is the distance of colours with which the channel needs the fewest trials."""
+    """For each channel, a range of sums [first, last) between two steps, and the widest and the narrowest gap between
+    steps in it; `spread` is the difference of the two colours with which the channel needs the fewest trials."""
 
     first: Array
     last: Array
@@ -186,8 +191,8 @@ class Sums:
         self.missed += -np.log2(1 - self.share * (1 - (1 - seen) ** turns))
 
     def two_colors(self, spread: Array) -> Array:
-        """The quantized values of two random colours and of the zero point, [3, inputs]: for each input, `spread` lies
-        between the two, and the zero point is not outside of them."""
+        """The quantized values of two random colours and of the zero point, [3, inputs]. In each input channel the two
+        colours differ by `spread`, and the zero point lies between them or equals one of them."""
         g, product = self.geometry, self.product
         one = np.clip(
             product.zero - self.rng.integers(0, spread + 1), np.full(g.inputs, product.least), product.most - spread
@@ -231,8 +236,9 @@ class Sums:
         return np.where(self.count > 0, self.steps[which, np.arange(self.channels)], 0)
 
     def patterns(self, states: Array) -> tuple[Array, Array]:
-        """The distinct patterns of states that the cells of windows have, and the index of the pattern of each
-        pixel."""
+        """The distinct windows, as states of their cells, and for each pixel of the result the index of its window.
+        `states` has for each pixel of the data, and last for the padding, the index of its colour: 0, 1, or 2 for the
+        zero point."""
         g = self.geometry
         seen = states.astype(np.uint8)[g.sources]
         if g.cells > 39:
@@ -241,8 +247,8 @@ class Sums:
         return seen[at], pattern
 
     def sums(self, states: Array, values: Array) -> Array:
-        """The sums, [windows, compared channels], of windows whose cells have these states; `values` [states, inputs]
-        are whole numbers."""
+        """The sums, [windows, compared channels], of windows whose cells have the colours `states` [windows, cells];
+        `values` [colours, inputs] are quantized values minus the zero point."""
         g, rows = self.geometry, self.product.matrix[self.columns]
         if not g.depthwise and states.shape[0] > MANY_WINDOWS:
             windows = values.astype(np.float32)[states].reshape(states.shape[0], -1)
@@ -254,7 +260,7 @@ class Sums:
         return total.astype(np.int64)  # whole numbers below 2^53
 
     def cell(self, cell: int, values: Array, columns: Columns) -> Array:
-        """The contribution of one cell to the sums, [states, channels]."""
+        """The contribution of one cell of the kernel to the sums, [colours, channels]; `values` as for `sums`."""
         rows = self.product.matrix[columns]
         if self.geometry.depthwise:
             return np.repeat(values, self.channels // self.geometry.inputs, axis=1)[:, columns] * rows[:, cell, 0]
@@ -280,8 +286,8 @@ class Sums:
     # Dithered trials
 
     def ends(self, values: Array, spread: Array) -> tuple[Array, Array, Array]:
-        """The least and the largest sum that any window can have with these colours, including padding; and by how much
-        a window's sums can reach further if the two colours of one channel are swapped."""
+        """The least and the largest sum that any window can have if its pixels have these colours or are padding; and
+        by how much a window's sums can reach further if the two colours are swapped in one input channel."""
         g, rows = self.geometry, self.product.matrix
         parts = np.stack([self.cell(cell, values, slice(None)) for cell in range(g.cells)])
         low, high = parts.min(axis=1).sum(axis=0).astype(np.int64), parts.max(axis=1).sum(axis=0).astype(np.int64)

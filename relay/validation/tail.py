@@ -1,4 +1,4 @@
-"""What a kernel computes from its sums: a function of the sum, the channel, and perhaps one more tensor of quantized
+"""The function that a kernel applies to its sums: of the sum, the channel, and perhaps one more tensor of quantized
 values."""
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ class NoTail(Exception):
 
 
 class Tail:
-    """The formulas after the product `head` of a program. `first(s)` is the 8-bit value that a sum is rescaled to,
-    [..., channels]; `table` is the result for this value and the other tensor's, both counted from the type's lowest
-    value; None where `first` is the result.
+    """The formulas after the product `head` of a program. `first(s)` are the 8-bit values to which sums are rescaled,
+    [..., channels]. `table` [256, 256 or 1] is the result by this value and by the value of the other tensor that the
+    kernel reads, both counted from the type's lowest value; None if the rescaled value is the result.
 
-    Where several other tensors are read, or the result has more than 8 bits, `values` [256] are the results for all
-    8-bit values with each other tensor `held` at one value; they rise, so that each result identifies its 8-bit value.
+    If the kernel reads several other tensors, or its result has more than 8 bits, `held` has one value for each of
+    these tensors, with which results rise with the 8-bit value; `values` [256] are these results, so that each
+    identifies its 8-bit value.
     """
 
     def __init__(self, call: Call):

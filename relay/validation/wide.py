@@ -26,7 +26,7 @@ from relay.validation.tail import NoTail
 MOST_RUNS = 4000
 MOST_RESULTS = 1 << 28
 MOST_ENDS = 64
-"""For how many channels data are chosen such that the sum is the least or the largest."""
+"""The number of channels for which runs are made with the least and the largest possible sum."""
 MARGIN = 0.05
 """The amount subtracted from a measured share, as it may be too large."""
 
@@ -218,8 +218,8 @@ class Wide:
 
 
 def between(table: Array, results: Array) -> tuple[Array, Array]:
-    """The ranges of rows in a rising table [rows, channels] that equal each result: the first row, and the one after
-    the last."""
+    """For each result, the range of rows of a table [rows, channels], rising along the rows, that equal it: the first
+    row, and the one after the last."""
     first, last = np.empty(results.shape, np.int64), np.empty(results.shape, np.int64)
     for channel, column in enumerate(table.T):
         first[:, channel] = np.searchsorted(column, results[:, channel], "left")
