@@ -126,7 +126,7 @@ class RelayOptMain(xDSLOptMain):
         options.add_argument("--completion", choices=SCRIPTS, help="print a script for completion in this shell")
         options.add_argument("--weights", metavar="FILE", help="safetensors file of weights that the text only names")
         options.add_argument(
-            "--save-weights", metavar="FILE", help="write the weights that printed text only names to FILE"
+            "--save-weights", metavar="FILE", help="write to FILE the weights that the text only names"
         )
         options.add_argument("--batch", type=int, metavar="N", help="batch size for a model file, or for tensor<?x...>")
         options.add_argument(

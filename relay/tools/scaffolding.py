@@ -70,7 +70,8 @@ class Scaffold:
 
 
 def of_package(*modules: str) -> dict[str, str]:
-    """The templates by path of a Python package that has these modules, a pyproject.toml, a README and a test."""
+    """The files (`Scaffold.files`) of a Python package that consists of these modules, a pyproject.toml, a README and a
+    test."""
     inside = {f"relay_{{name}}/{module}": f"{module}.in" for module in modules}
     return (
         {"pyproject.toml": "pyproject.toml.in", "README.md": "README.md.in"}

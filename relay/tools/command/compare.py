@@ -17,8 +17,8 @@ from relay.tools.command import options
     "--with",
     "reference",
     metavar="litert|onnxruntime|interpreter|FILE",
-    help="the reference; litert:FILE has LiteRT run FILE instead of MODEL (default: litert for .tflite, "
-    "onnxruntime for .onnx, else the interpreter)",
+    help="the reference: a runtime, or the FILE of another model or of a compiled one; litert:FILE: LiteRT runs FILE "
+    "instead of MODEL (default: litert for .tflite, onnxruntime for .onnx, else the interpreter)",
 )
 @click.option("--layers", is_flag=True, help="also compare every tensor between operators of the model")
 @click.option(

@@ -15,7 +15,9 @@ from relay.tools.command import options
 @click.argument("model", type=options.MODEL)
 @click.option("-o", "--output", required=True, metavar="FILE", help="JSON file to which the schedules found are added")
 @click.option("--trials", type=click.IntRange(1), default=24, help="schedules to try for each kernel (default: 24)")
-@click.option("--rounds", type=click.IntRange(2), default=5, help="rounds in which each is measured (default: 5)")
+@click.option(
+    "--rounds", type=click.IntRange(2), default=5, help="rounds in which each schedule is measured (default: 5)"
+)
 @click.option("--seconds", type=click.FloatRange(0), default=0.02, help="seconds per round (default: 0.02)")
 @click.option(
     "--seed", type=click.IntRange(0), metavar="N", default=0, help="seed of the random choice of schedules (default: 0)"

@@ -18,7 +18,7 @@ SCRIPTS: dict[str, Callable[[Command], str]] = {"bash": bash.script, "zsh": zsh.
 """The function that writes the completion script, by shell."""
 
 KINDS: dict[str, Kind] = {"NAME=PASS": "edit", "NAME": "pass", "FILE": "file", "DIR": "directory"}
-"""What the argument of an option is, by the placeholder (metavar) that its help shows."""
+"""The kind of an option's argument, by the placeholder (metavar) that the option's help shows."""
 
 
 def script(
@@ -44,7 +44,7 @@ def option_of(action: Action, values: Mapping[str, Iterable[str]]) -> Option:
 
 
 def kind_of(action: Action, given: tuple[str, ...]) -> Kind:
-    """What kind of argument follows the option; `given` are its choices."""
+    """The kind of argument that an option takes; `given` are the argument's choices, if it has any."""
     if action.nargs == 0:
         return "flag"
     if given:

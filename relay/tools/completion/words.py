@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["flag", "value", "choice", "file", "directory", "pass", "pipeline", "edit"]
-"""What follows an option: nothing, anything, one of `values`, a path, a pass's name, a pipeline, or `NAME=PIPELINE`."""
+"""The kind of argument that follows an option: no argument, any text, one of `values`, a file, a folder, the name of a
+pass, a pipeline, or an edit `NAME=PIPELINE`."""
 
 
 @dataclass(frozen=True)
