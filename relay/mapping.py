@@ -28,8 +28,8 @@ LARGE = 16 << 20
 SPILLED = 1 << 18
 """The size in bytes from which an array that a build computes is moved to a file."""
 SEGMENT = 1 << 30
-"""The size in bytes of the address space of a file that several such arrays share; only written parts take disk
-space."""
+"""The size in bytes of the address space of a file in which a build stores arrays; several arrays share a file, and
+only the parts that are written take disk space."""
 UNRELEASED = 64 << 20
 """The number of bytes read or written after which pages are given back to the kernel."""
 _PAGE = 4096

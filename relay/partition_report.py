@@ -61,8 +61,8 @@ class PartitionReport:
         return list(dict.fromkeys(f"{row.function} {row.place}" for row in self.of(compiler) if row.place))
 
     def summary(self) -> list[str]:
-        """A line for each compiler and the host: its number of ops, its share of multiply-accumulates, and its number
-        of parts."""
+        """A line for each compiler and the host: its number of ops, its share of multiply-accumulates, and the number
+        of its regions or functions."""
         macs = sum(row.macs for row in self.rows)
         lines: list[str] = []
         for name in (*self.targets, ""):
@@ -79,7 +79,7 @@ class PartitionReport:
 
     def __str__(self) -> str:
         """The summary, the possible error of each function that is not exact, and a table of operators: the model's
-        operator, its ops, the compiler that takes them, the reasons of the other compilers."""
+        operator, its ops, the compiler that takes them, and why other compilers do not."""
         table = [("operator", "ops", "where", "why not elsewhere")]
         for _, group in groupby(self.rows, key=lambda row: (row.function, row.compiler, row.place, row.source)):
             table.append(line(list(group)))

@@ -208,7 +208,8 @@ class Search:
         return self.equal(len(self.modules))
 
     def fault_of(self, wrong: int, said: str, point: Point | None = None) -> Finding:
-        """A finding whose culprit is the pass before module number `wrong`."""
+        """A finding whose culprit is the pass before module number `wrong`. `said` describes the difference, and
+        `point` is the value inside `@main` that differs; None if only results of `@main` differ."""
         names = tuple(step.name for step in self.steps)
         before = (self.modules[wrong - 1], names[: wrong - 1], names[wrong:])
         operators, kernel = ((), "") if point is None else (point.operators, point.op)

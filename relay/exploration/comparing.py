@@ -36,7 +36,7 @@ TOLERANCE = 1e-5
 
 @dataclass(frozen=True)
 class Row:
-    """How one tensor of the compiled model differs from the reference's."""
+    """The comparison of one tensor of the compiled model with the reference's."""
 
     name: str
     kind: str
@@ -148,9 +148,9 @@ def compare(
     - a file: a saved executable, or another model, which is compiled;
     - an executable, a module, or an object of `relay.exploration.references`.
 
-    If a quantized and a float model are compared, real numbers are. With `layers`, every tensor between operators of
-    the source model is compared too. `frontend` and `options` are those of `relay.build`. Integers must be equal,
-    floats within `tolerance` times the largest magnitude in a tensor. Raises RelayError.
+    A quantized model is compared with a float model after dequantizing its results. With `layers`, every tensor between
+    operators of the source model is compared too. `frontend` and `options` are those of `relay.build`. Integers must be
+    equal, floats within `tolerance` times the largest magnitude in a tensor. Raises RelayError.
     """
     if not 0.0 <= tolerance < math.inf:
         raise InvalidArgument("tolerance", f"is {shown(tolerance)}", "give a number, relative to a tensor's largest")

@@ -22,7 +22,7 @@ GROUP = 16
 
 @dataclass(frozen=True)
 class Task:
-    """What is done with every alternative. A task can be pickled if its `measure` can."""
+    """How every alternative is measured. A task can be pickled if its `measure` can."""
 
     measure: Measure
     rounds: int

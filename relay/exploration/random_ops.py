@@ -153,8 +153,8 @@ class RandomOps:
         return self.value(dtype, dims, constant=len(self.block.args) > self.first and self.chance(0.2))
 
     def factors(self, given: Mapping[str, Attribute], wanted: Mapping[str, object]) -> Properties:
-        """The multipliers and shifts that an importer would compute from the drawn scales, for those of the properties
-        `wanted`."""
+        """The multipliers and shifts that an importer would compute from the scales in `given`; only those that are
+        among the op's properties `wanted`."""
 
         def pair(prefix: str, ratio: float) -> Properties:
             multiplier, shift = quantize_multiplier(min(ratio, 2.0**31 - 1))
@@ -266,8 +266,8 @@ def whole(low: int, high: int) -> Draw:
 
 
 def many(low: int, high: int, per_axis: int = 1, spatial: bool = True) -> Draw:
-    """A function that draws integers in `low` .. `high - 1`: `per_axis` for every axis, without two axes (batch,
-    channels) if `spatial`."""
+    """A function that draws integers in `low` .. `high - 1`: `per_axis` of them for every axis of the data, except
+    batch and channels if `spatial`."""
 
     def draw(ops: RandomOps, dims: Sequence[int], dtype: str) -> Attribute:
         count = per_axis * (len(dims) - 2 if spatial and len(dims) > 2 else len(dims))

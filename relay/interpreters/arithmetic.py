@@ -207,7 +207,8 @@ class FixedPoint:
         return np.where(a == 0, self.high, result)
 
     def _newton_raphson(self, a: Int64) -> Int64:
-        """`2 / (1 + a)` in Q2 for a in [0, 1] in Q0: three Newton-Raphson steps from 48/17 - 32/17 x."""
+        """`2 / (1 + a)` in Q2 for a in [0, 1] in Q0: three Newton-Raphson steps towards 1 / d from 48/17 - 32/17 d,
+        where d = (1 + a) / 2."""
         total = a + self.high
         half_denominator = truncating_divide(total + np.where(total >= 0, 1, -1), 2)
         x = self.wrap(self.constant(1515870810) + self.multiply(half_denominator, self.constant(-1010580540)))

@@ -1,5 +1,5 @@
-"""The numpy meaning of ops that take some properties as operands: once the operands are known, that of the op with
-these properties."""
+"""The numpy meaning of ops that take some properties as operands (`relay.dyn`): that of the op with static properties,
+which is created once the operands' values are known."""
 
 from __future__ import annotations
 

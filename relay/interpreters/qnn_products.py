@@ -1,5 +1,5 @@
-"""The numpy meaning of quantized transposed convolution and matrix product: that of the relay op with the same zero
-points."""
+"""The numpy meaning of quantized transposed convolution and matrix product: that of the `relay` op of the same name,
+with the same zero points."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from relay.interpreters.meaning import Meanings
 
 
 def unscaled(op: Operation) -> dict[str, Attribute | None]:
-    """The op's properties without the scales, which are the relay op's properties."""
+    """The op's properties without its scales; the `relay` op of the same name has the others, too."""
     return {name: attr for name, attr in op.properties.items() if not name.endswith("_scale")}
 
 

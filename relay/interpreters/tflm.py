@@ -53,8 +53,8 @@ def argument(x: Array, multiplier: int, left_shift: int) -> Int64:
 
 
 def interpolated(x: Int64, bits: int, most: int) -> Int64:
-    """2^bits times the linearly interpolated table entry at index `|x| / 2^bits`, or times `most` beyond the table's
-    end."""
+    """The table entry at index `|x| / 2^bits`, linearly interpolated, or `most` if the index is beyond the table's end;
+    times 2^bits."""
     table, whole = sigmoid_samples(), np.abs(x) >> bits
     index = np.minimum(whole, 254)
     low, high = table[index], table[index + 1]
@@ -97,7 +97,7 @@ def _read_only(table: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
 
 def steps_of_scale(scale: np.float32, most: int) -> tuple[int, int]:
     """Return (multiplier, left shift), which convert 16-bit quantized values of this scale to the argument's units
-    (`logistic16`). A scale that is a power of two, at most 2^(most - 12), needs no shift. Source: TFLite's LOGISTIC and
+    (`logistic16`). The left shift is 0 for the scales 2^-12, 2^-11, ... 2^(`most` - 12). Source: TFLite's LOGISTIC and
     TANH of int16."""
     power = np.log(scale) * (np.float32(1) / np.log(np.float32(2)))
     whole = int(round_away(power))

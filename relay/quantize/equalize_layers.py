@@ -64,8 +64,8 @@ def pairs(layers: list[Layer]) -> Iterator[tuple[Layer, Layer]]:
 
 
 def passes_factors(op: TensorOp, data: SSAValue) -> bool:
-    """Whether scaling the channels (last axis) of the op's only data operand by positive factors scales its result's
-    alike."""
+    """Whether the op has one data operand, and multiplying the channels (last axis) of this operand by positive factors
+    multiplies the channels of the result by the same factors."""
     last = rank(data) - 1
     return (
         op.origin is not Origin.COMPUTED

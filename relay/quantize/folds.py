@@ -89,7 +89,8 @@ def parameters_of(op: qnn.QuantizeOp | qnn.DequantizeOp, codes: SSAValue) -> Par
 
 
 def source(value: SSAValue) -> tuple[SSAValue, Parameters] | None:
-    """The quantized value whose dequantization a float value is, and its parameters; None for other values."""
+    """If a `qnn.dequantize` computes the float value: the quantized value that it reads, and its parameters. None for
+    other values."""
     if isinstance(op := value.owner, qnn.DequantizeOp) and (found := parameters_of(op, op.input)) is not None:
         return op.input, found
     return None

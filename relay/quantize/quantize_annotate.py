@@ -128,7 +128,8 @@ def name_values(function: FuncOp, chosen: list[Operation], layers: dict[Operatio
 
 
 def insides(op: Operation, layers: dict[Operation, Layer]) -> Iterable[Operation]:
-    """The further ops of the layer, the mean or the clamped sum that starts with this op."""
+    """The ops that are computed together with this first one: the bias and clamp of a layer, the division of a mean,
+    the clamp after a sum."""
     if (layer := layers.get(op)) is not None:
         return layer.ops[1:]
     return [part for part in (mean_of(op), fused_clamp(op)) if part is not None]

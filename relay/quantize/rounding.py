@@ -17,8 +17,8 @@ from relay.quantize.weights import Kernel
 SWEEPS = 12
 """The maximum number of passes over all weights."""
 DAMPING = 0.01
-"""The share of the mean diagonal element that is added to the diagonal, so that directions which no sample has shown
-count a little."""
+"""The share of the mean diagonal element of the second moments that is added to the diagonal, so that weight errors in
+directions in which no sample has inputs count a little, too."""
 
 
 def adaptive_codes(layer: Layer, kernel: Kernel, moments: Moments) -> Array:

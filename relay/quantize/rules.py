@@ -1,4 +1,4 @@
-"""Which float ops have an integer form, and which of their values share a scale."""
+"""Rules for float ops: which of them have an integer form, and which of their values share a scale."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from relay.viewer.snapshot import take
 LINES, LETTERS = 400, 240
 """How many lines of a module's text are shown, and how many characters of each line."""
 OPTIONS = 60
-"""How many characters of a pass with its options are shown."""
+"""The maximum number of characters shown of a pass with its options."""
 EDGE = "border:1px solid rgba(128,128,128,.4);border-radius:6px"
 FRAME = f"{EDGE};max-height:420px;overflow:auto;padding:8px;margin:4px 0"
 

@@ -49,7 +49,7 @@ class Step:
 
 @dataclass
 class Record:
-    """What a pipeline did to a module: its passes and the module between them."""
+    """The history of a pipeline run on a module: its passes and the modules between them."""
 
     name: str
     pipeline: str
