@@ -123,7 +123,9 @@ class Interface:
 
     @property
     def stream_parameters(self) -> list[Parameter]:
-        """Inputs and outputs, as needed by the functions of a stream."""
+        """The parameters of the model's C function, with the names of the states' initial values and whether each state
+        can be updated in place: the description from which the C functions of a stream (a model with states) are
+        written."""
         rows = [row["name"] for _, row in self.tensors]
         pairs = self.graph.get("in_place", ())
         in_place = {f"input_{input}" for input, output in pairs if rows[input] == self.graph["outputs"][output]["name"]}

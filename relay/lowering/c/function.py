@@ -21,7 +21,7 @@ LONGEST = 72
 """The most characters of an expression inside another one; longer ones are assigned to variables."""
 LOOPS = "ijklmn"
 DECLARED = re.compile(r" *(?:\w+ \*const|const \w+) (\w+) = ")
-"""Declares a pointer, or a variable with the value of an expression without effects."""
+"""Matches the declaration of a pointer, or of a variable whose initial value is an expression without side effects."""
 ENDS = ("scf.yield", "scf.condition", "func.return")
 """Ops that end a block."""
 
@@ -69,8 +69,8 @@ class FunctionWriter:
     # Statements
 
     def used_lines(self) -> list[str]:
-        """Return the function's lines of C, without declarations of pointers and variables that no later line uses.
-        Such a variable is an index of one value, which `element` writes as a part of an offset."""
+        """Return the function's lines of C, without declarations of pointers and variables that no later line uses, for
+        example a variable for an index that has only one possible value: `element` writes that value instead."""
         kept: list[str] = []
         used: set[str] = set()
         for line in reversed(self.lines):

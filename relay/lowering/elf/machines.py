@@ -26,8 +26,9 @@ class Machine:
     absolute: int
     """The relocation of an absolute address, which only the loader knows."""
     relative: int
+    """The relocation by which the loader adds the load address."""
     glob_dat: int
-    """The relocations for the loader: add the load address; store an imported symbol's address."""
+    """The relocation by which the loader stores an imported symbol's address."""
     direct: dict[int, Patch]
     """Relocations with the value S + A; for an imported function, S is its stub."""
     by_slot: dict[int, Patch]

@@ -278,7 +278,8 @@ class Linker:
         return self.assemble(shown, segments)
 
     def exported_symbol(self, name: str, at: int, shown: Sequence[Part]) -> bytes:
-        """Return the row of an exported symbol."""
+        """Return an exported symbol's row of the symbol table. `at`: the offset of its name; `shown`: the parts that
+        have section headers."""
         number, symbol = self.globals[name]
         part, start = self.piece(number, symbol)
         kind = 0x12 if symbol.function else 0x11

@@ -114,8 +114,9 @@ class Captured:
     constants: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
 
     def add(self, value: SSAValue) -> None:
-        """Capture a value. Views are recomputed, because of two pointers to the same memory neither could be `noalias`.
-        So are broadcasts, because as arguments they would occupy a register each from the start."""
+        """Capture a value. Views are recomputed in the loop's function: as arguments, neither of two pointers to the
+        same memory could be `noalias`. Broadcasts are recomputed, too: as arguments, each would occupy a register from
+        the start."""
         if value in self.constants or value in self.values:
             return
         owner = value.owner

@@ -116,8 +116,9 @@ def exp(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
 
 
 def exp_below(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
-    """Return `e^x` of f32 for -25 < x < -0.6, where only a number minus it matters: a shorter polynomial and, with
-    fused products, a single constant for ln(2) are accurate enough. No intermediate result is denormal."""
+    """Return `e^x` of f32 for -25 < x < -0.6, accurate enough for results that are subtracted from another number
+    (`erf`, `gelu`): by a shorter polynomial and, with fused products, a single constant for ln(2). No intermediate
+    result is denormal."""
     one, r = b.number(1.0, e), x
     n, word = rounded(b, x, e, float(1 / LN2))
     for part in (float(LN2),) if b.fuses else SHORT_LN2:

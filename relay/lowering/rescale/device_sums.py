@@ -95,7 +95,8 @@ def find_device_sum(op: ApplyScaleOp, calls: CallGraph) -> DeviceSum | None:
 
 
 def code_of(value: SSAValue, side: Side, calls: CallGraph) -> tuple[Code, Side] | None:
-    """Return the code behind a value as a float, and the part of its side that it can take; None if it is no code."""
+    """Return the 8-bit code from which a value is computed, as a float, and `side` with only the values that the code
+    can have after it was clipped; None if the value is not computed from a code, or no float form is found."""
     owner = value.owner
     if isinstance(owner, arith.SubiOp) and number(owner.rhs) is not None:
         owner = owner.lhs.owner

@@ -2,10 +2,11 @@
 unit: there `round(f64(x) * s)` calls four library functions.
 
 Both `round(f64(x) * s)`, halves away from zero, and `(x * M + 2^(n-1)) >> n`, with s close to M / 2^n, are monotone in
-x. So they give the same integers if they reach each level at the same x, and results beyond the clamp do not matter.
-The least x of each level between the clamp's bounds is computed for both: for the product by trying the integers around
-the level's quotient with float64 rounding, for the integer form by division of integers. If every tried M of 31 bits
-differs at some level, and all scales are equal, magnitudes get a special form (`Steps`); else the product is kept.
+x. A level is a possible result. Both give the same integers if they reach each level at the same least x; results
+beyond the clamp do not matter. The least x of each level between the clamp's bounds is computed for both: for the
+product by trying the integers around level / s with float64 rounding, for the integer form by division of integers. If
+no M of 31 bits that is tried is right at every level, and all scales are equal, magnitudes get a special form
+(`Steps`); else the product is kept.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from relay.lowering.rescale.values import tensors
 from relay.transforms.dead_ops import erase_dead
 
 AROUND = 2
-"""The number of integers on each side of a level's quotient that are tried: float64's relative error is 2^-52, of
-numbers below 2^31."""
+"""The number of integers on each side of the quotient of a level and the scale that are tried as the least one that
+reaches the level: float64's relative error is 2^-52, of numbers below 2^31."""
 UNITS = (0, 1, -1, 2, -2)
 """Units in the last place by which multipliers are varied."""
 WORD, FRACTION = 32, 22
@@ -42,8 +43,9 @@ PARTS = arith.FPToSIOp | FPToSIOp | math.RoundOp | arith.MulfOp | arith.SIToFPOp
 
 @dataclass(frozen=True)
 class Product:
-    """`fptosi(round(sitofp(x) * s)) : i32`, and its replacement `(x * multiplier + 2^(shift - 1)) >> shift`;
-    `multipliers` of each call of the function, one or one per channel."""
+    """`fptosi(round(sitofp(x) * s)) : i32`, and its replacement `(x * multiplier + 2^(shift - 1)) >> shift`.
+    `multipliers`: for each call of the function, one multiplier, or one per channel; `steps`: the form that is used
+    instead if no multiplier is right."""
 
     op: arith.MulfOp
     end: Operation
@@ -55,8 +57,8 @@ class Product:
 
 @dataclass(frozen=True)
 class Steps:
-    """`y = (u * multiplier + 2^(shift - 1)) >> shift` of the magnitude `u = min(|x|, top)`; `top` reaches the last
-    relevant level, and leaves 62 bits minus its own for the multiplier.
+    """`y = (u * multiplier + 2^(shift - 1)) >> shift` of the magnitude `u = min(|x|, top)`. `top`: the least integer
+    that reaches the last relevant level; its product with the multiplier has at most 62 bits.
 
     Products with a decimal scale, 0.00015, can be exactly between two integers. The nearest float64 is a little less
     than 0.00015, by a constant relative error; float64 rounds such a product up to the half if the error is at most
@@ -119,7 +121,9 @@ def find_product(op: arith.MulfOp, calls: CallGraph) -> Product | None:
 
 
 def scales_of(value: SSAValue, calls: CallGraph) -> list[Array] | None:
-    """Return the float64 values of a scalar of a body, one vector per call; None if they are not constants."""
+    """Return the float64 values that a factor in the body of a `linalg.generic` takes: for an argument of the body, the
+    elements of the constant tensor that it reads, an array for each call of the function; for a constant, a single
+    array of one element. None if the values are not constants."""
     if isinstance(constant := number(value), float):
         return [np.array([constant])]
     if not isinstance(value, BlockArgument) or not isinstance(generic := value.owner.parent_op(), GenericOp):
@@ -129,7 +133,8 @@ def scales_of(value: SSAValue, calls: CallGraph) -> list[Array] | None:
 
 
 def multiplier_of(scale: float, shift: int, levels: Array) -> int | None:
-    """Return the multiplier of a scale that reaches all levels where the product does; None if none is found."""
+    """Return an integer m for which `(x * m + 2^(shift - 1)) >> shift` reaches each result in `levels` at the same
+    least integer x as the rounded float64 product `x * scale`; None if no m that is tried does."""
     nearest, wanted = int(np.rint(scale * 2.0**shift)), least_of_product(levels, scale)
     tried = (nearest + unit for unit in UNITS if 0 < nearest + unit < 2**31)
     return next((each for each in tried if least_of_integers(levels, each, shift) == wanted), None)

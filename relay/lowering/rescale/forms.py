@@ -65,8 +65,8 @@ def line(e: Emitter, value: SSAValue, numbers: Sequence[SSAValue], form: Form, t
 
 
 def channel_operand(op: Operation, given: Sequence[SSAValue], column: Sequence[Array], calls: CallGraph) -> SSAValue:
-    """Add an input to the operation's generic that reads per-channel numbers like one of those `given`; return the
-    body's argument."""
+    """Add an input of per-channel numbers `column` to the operation's generic, with the indexing map of the input from
+    which one of the `given` scalars is computed; return the body's argument."""
     generic = op.parent_op()
     assert isinstance(generic, GenericOp)
     source = channel_source(given, generic)

@@ -26,7 +26,8 @@ PARTS = arith.AddfOp | arith.MulfOp | arith.ExtFOp | arith.SIToFPOp | arith.UITo
 DIGITS = 53
 """The number of significant bits of a float64."""
 LEAST = -140
-"""The lowest exponent of a grid: floats that are multiples of it have all their significant bits, or are exact."""
+"""The lowest exponent of a grid. A sum that is a multiple of 2^-140 is rounded to a normal float32, or is exactly a
+subnormal one, so that no bits are lost to a subnormal result."""
 
 
 @dataclass(frozen=True)

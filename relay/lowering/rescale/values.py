@@ -28,7 +28,8 @@ def tensors(value: SSAValue, calls: CallGraph) -> list[Array] | None:
 
 
 def scalars(value: SSAValue, calls: CallGraph) -> list[Array] | None:
-    """Return the numbers of a scalar inside a `linalg.generic`, as one vector per call; None if they are not
+    """Return the values that an integer inside a `linalg.generic` takes, in an array for each call of the function,
+    with one element or one per channel; a single array if all calls are alike. None if the values do not follow from
     constants."""
     if isinstance(value.owner, arith.ConstantOp):
         return [to_numpy(value.owner.value).reshape(1).astype(np.int64)]

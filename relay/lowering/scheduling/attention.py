@@ -148,8 +148,8 @@ class Attention(Strategy[AttentionSchedule]):
         return pick.schedule(AttentionSchedule, cycles, why, products=tuple(chosen))
 
     def best_rows(self, chosen: Sequence[TileSchedule], target: CpuTarget) -> int:
-        """Return a number of queries: as many tiles as have scores that fit the first-level cache, at least one
-        tile."""
+        """Return the number of queries of a block: as many whole tiles as have scores that fit the first-level cache
+        together, but at least one tile."""
         conv, tile = self.products[0].conv, max(each.tile[0] for each in chosen)
         tiles = target.costs.scratch_bytes // (tile * at_most(conv.outputs) * itemsize(self.scores))
         return min(max(tiles, 1) * tile, at_most(conv.columns))
@@ -297,8 +297,8 @@ class AttentionEmitter:
         source: tuple[SSAValue, Index, SSAValue | None],
         constants: Sequence[SSAValue],
     ) -> None:
-        """Emit product number `number` for `count` rows of data, from a row of `source` on; copy the rows first if
-        `source` has a buffer for that."""
+        """Emit product number `number` for `count` rows of data. `source`: the data, its first row, and memory for a
+        copy of the rows, or None if the rows are read without a copy."""
         b, emitter = self.b, self.emitters[number]
         (data, row, copy), conv, schedule = source, emitter.conv, emitter.schedule
         if copy is not None:

@@ -318,8 +318,8 @@ class BlockedReductionEmitter:
                 self.epilogue.apply(value, [b.plus(first, m)], b.plus(block.channel, v * LANES), lanes)
 
     def share(self, count: int, size: int, steps: int) -> prefetch.Share:
-        """Return the share of the next block's `size` elements that each step of a tile prefetches, computed for the
-        tap that counts for the fewest pixels."""
+        """Return the share of the next block's `size` elements that each step of a tile prefetches. All taps have the
+        same share: the one with which the tap that is inside the image for the fewest pixels prefetches the block."""
         conv = self.conv
         points = max(count * min(self.taps.pixels) // (conv.images * conv.out_rows * conv.out_columns), 1)
         return prefetch.share_of(size, points, min(self.schedule.tile[0], points), steps)

@@ -69,7 +69,8 @@ class Weighted:
         return self.row, [kernel_of_row(kernel) for kernel in self.kernels]
 
     def flat(self, conv: Convolution) -> Sequence[bool]:
-        """Return the options for whether all pixels form one row, the best first."""
+        """Return the possible values of the decision `flat`, whether all pixels form one row; the best value is
+        first."""
         if conv.pointwise and len(shape_of(self.conv.out)) == 2:
             return (True,)
         return (True, False) if conv.pointwise and self.by_points else (False,)

@@ -26,8 +26,9 @@ from relay.target import CpuTarget
 
 @dataclass
 class Decisions:
-    """The decisions about a function: `units` by the operation at which they are emitted, and `writers`, which write
-    padded copies. `done`: operations that are emitted as part of another one, or not at all."""
+    """The decisions about a function. `units`: strategies with their decisions, by the operation at which they are
+    emitted; `writers`: those that write padded copies, by the copy. `done`: operations that are emitted as part of
+    another one, or not at all."""
 
     paddings: dict[SSAValue, Padding]
     units: dict[Operation, Unit] = field(default_factory=dict[Operation, Unit])

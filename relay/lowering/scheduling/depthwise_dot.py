@@ -327,8 +327,8 @@ class Row:
     def finish(
         self, totals: Sequence[SSAValue], x: Index, operands: Sequence[Sequence[SSAValue | None]] | None
     ) -> None:
-        """Apply the epilogue to a block's accumulators: to 64 at once if they become codes, else to 16 channels after
-        the other."""
+        """Apply the epilogue to a block's accumulators and store the results: all channels at once if the results
+        become codes (`operands` is not None), else 16 channels at a time."""
         section, epilogue, b = self.section, self.epilogue, self.b
         if operands is None:
             for part, value in enumerate(self.p.transpose(totals)):

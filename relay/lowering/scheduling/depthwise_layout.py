@@ -88,7 +88,8 @@ class Section:
 
 
 def sections(channels: int, width: int) -> list[Section]:
-    """Divide all channels into blocks of `width` lanes; the last 16 overlap others if they must."""
+    """Divide the channels into sections of blocks of `width` lanes. If fewer than 16 channels remain, the last block
+    has the last 16 channels, some of which the block before it has, too."""
     whole, left = divmod(channels, width)
     result = [Section(width, 0, whole, 1)] if whole else []
     for rows in (2, 4):
@@ -102,11 +103,11 @@ def sections(channels: int, width: int) -> list[Section]:
 
 @dataclass(frozen=True)
 class Layout(Borders):
-    """How a convolution reads its image and weights. A group of four rows of taps with an unused row repeats the codes
-    of row `copied` there, so that a weight that exceeds 8 bits is split into a sum of two. `second`: taps (group,
-    column) whose weights exceed 8 bits nevertheless, and which take another dot product. `strip`: output rows that all
-    blocks of channels process while the image rows are cached. `width`: lanes of a block; `unsigned`: whether the dot
-    product's data operand is unsigned."""
+    """How a convolution reads its image and weights. Rows of taps are processed in groups of four. If the group of row
+    `copied` has fewer, one of its unused rows repeats the codes of that row, so that each weight of the row that
+    exceeds 8 bits is split into a sum of two. `second`: taps (group, column) whose weights exceed 8 bits nevertheless,
+    and which take another dot product. `strip`: output rows that all blocks of channels process while the image rows
+    are cached. `width`: lanes of a block; `unsigned`: whether the dot product's data operand is unsigned."""
 
     copied: int
     second: frozenset[tuple[int, int]]
@@ -202,7 +203,8 @@ def best_strip(conv: Convolution, image: Image, target: CpuTarget) -> int:
 
 
 def rows_done(conv: Convolution, costs: CpuCosts, strip: int, width: int) -> float:
-    """Return the rows of blocks that strips of `strip` rows compute, plus the cost of starting each strip, in rows."""
+    """Return the cost of strips of `strip` output rows: the rows that all blocks of channels compute, plus the cost of
+    starting each strip, expressed as a number of rows."""
     strips, every = -(-conv.out_rows // strip), sections(conv.outputs, width)
     return strips * sum(s.blocks * (-(-strip // s.rows) * s.rows + costs.strip_start_rows) / s.rows for s in every)
 
@@ -224,8 +226,9 @@ def layout_of(
 
 
 def pack_depthwise_dot(layout: Layout, kernel: Array, bias: Array | None) -> Packed:
-    """Pack weights and initial accumulators, both for each combination of kinds of border rows of an iteration, and the
-    tables."""
+    """Pack the weights and the initial accumulators of each section, once for each combination of kinds of border rows
+    that an iteration computes, and a table with one entry per iteration: the offsets of its weights and accumulators,
+    then for each output row its number and the offset of the image row of each tap."""
     conv = layout.conv
     true = kernel.astype(np.int64) - conv.kernel.zero_point
     weights: list[Array] = []

@@ -188,7 +188,7 @@ def longer(block: Block, size: int, target: CpuTarget) -> list[int]:
 
 
 def has_whole_vectors(block: Block) -> bool:
-    """Whether the block has an intrinsic whose vector form has `LANES` lanes, or that has none."""
+    """Whether the block calls an intrinsic that has no vector form, or whose vector form has `LANES` lanes."""
     intrinsics = [op.intrin.data for op in block.ops if isinstance(op, llvm.CallIntrinsicOp)]
     return any(LIFTED_INTRINSICS.get(name, ("", 1))[1] in (1, LANES) for name in intrinsics)
 

@@ -17,8 +17,8 @@ from relay.lowering.scheduling.arguments import constant_of, packed_constant
 from relay.lowering.shaped import is_buffer
 
 SUFFIXES = ("packed", "start", "third", "fourth", "fifth")
-"""Suffixes of the names of packed constants, in the order of a strategy's columns; the second column is usually the
-initial accumulators. File names contain these suffixes."""
+"""Suffixes of the names of packed constants: a strategy packs several constants for each call, and each has the suffix
+of its position among them. The second is usually the initial accumulators. File names contain these suffixes."""
 
 
 class GivenConstants:

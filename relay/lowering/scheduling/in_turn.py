@@ -369,8 +369,9 @@ class Row:
         joined: Callable[[Index, SSAValue], SSAValue],
         pair: Join,
     ) -> SSAValue:
-        """Emit a reduction of a row whose size is known only at run time, in the order of `reduced`; return its
-        result."""
+        """Emit a reduction of a row whose size is known only at run time, in the order of `reduced`; return its result.
+        `before`: the initial value; `neutral`: the neutral element in every lane; `joined(first, old)` combines partial
+        results with the vector of elements from `first` on, `pair(a, c)` two scalars or vectors."""
         b, block, end = self.b, op.body.block, self.b.length(size)
         plain = ElementwiseSchedule(flat=False, lanes=(1,), overlap=False, saturate=False)
         emitter, join = OfRow(b, op, block, plain, self), block.last_op

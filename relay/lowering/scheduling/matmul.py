@@ -146,8 +146,8 @@ class MatmulEmitter:
         body: Callable[[Sequence[Index], Index, int], None],
         apart: DictionaryAttr,
     ) -> None:
-        """Emit the tiles of a row, the last of which may be smaller. Threads share the tiles of an only row, so the
-        rest is an iteration of the same loop, not code behind it as in `rows`."""
+        """Emit the tiles of a row, the last of which may be smaller. Threads share the tiles of a row that is the only
+        one, so a smaller tile is the last iteration of the same loop, not code after the loop as in `rows`."""
         b = self.b
         only = self.schedule.flat or self.conv.images * self.conv.out_rows == 1
         if isinstance(width, Extent) or not isinstance(width, int):

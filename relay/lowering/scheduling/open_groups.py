@@ -16,8 +16,8 @@ from relay.target import LANES
 
 @dataclass(frozen=True)
 class OpenGroup:
-    """`count` blocks of `vectors` vectors from channel `first` on, at most `most`. If `last` is set: a single block of
-    one vector with `last` channels, which is skipped if `last` is 0."""
+    """`count` blocks of `vectors` vectors each, from channel `first` on; there are at most `most` blocks. If `last` is
+    set: a single block of one vector with `last` channels, which is skipped if `last` is 0."""
 
     first: Index
     count: Index

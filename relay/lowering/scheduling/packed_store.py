@@ -73,8 +73,8 @@ class PackedStore:
         return total
 
     def store(self, codes: SSAValue, words: Sequence[int], places: Sequence[int], start: Index) -> None:
-        """Store the words of the codes with numbers `words` at `places`, offsets from `start`; contiguous words
-        together."""
+        """Store some 32-bit words of a vector of codes: word number `words[i]` at offset `start + places[i]`. Words
+        that are contiguous in memory are stored together."""
         b = self.b
         count = 0
         while count < len(words):
@@ -87,5 +87,5 @@ class PackedStore:
             count += size
 
     def choose(self, codes: SSAValue, words: Sequence[int]) -> SSAValue:
-        """Return the words of a vector with the given numbers."""
+        """Return a vector of those 32-bit words of `codes` whose numbers are in `words`, in this order."""
         return self.b.shuffle(codes, codes, words)

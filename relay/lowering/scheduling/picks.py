@@ -59,8 +59,8 @@ def shown_range(numbers: range) -> str:
 
 class Picks:
     """Makes the decisions about one operation: the value in `given`, which is checked, else the best value. `decided`:
-    all decisions so far; `at_most`: a register tile that is asked for all operations, each of which uses what its size
-    allows."""
+    all decisions so far; `at_most`: the register tile that is requested for all operations; an operation that is too
+    small for it uses a smaller one."""
 
     at_most: tuple[int, int] | None = None
 

@@ -317,8 +317,8 @@ def takes_halves(conv: Convolution, target: CpuTarget) -> bool:
 
 
 def instruction_of(conv: Convolution, target: CpuTarget, group: int) -> Dot | None:
-    """Return the dot product of a step of `group` codes if it selects them from a register that holds several steps,
-    else None."""
+    """Return the instruction that multiplies the `group` codes of a step, if it selects them from a register that holds
+    the codes of several steps; else None."""
     if group == 1:
         return BY_LANE if target.multiplies_lanes and conv.data.element == conv.kernel.element == i8 else None
     dot = target.matrix_dot(conv.data.unsigned) if group == MATRIX else dot_of(conv, target)

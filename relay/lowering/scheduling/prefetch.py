@@ -25,9 +25,9 @@ SECOND_LEVEL = 2
 
 
 FEW_PARTS, PARTS = 4, 8
-"""The number of parts of a block of which each step prefetches a line: 8 if a step's share is fewer than 4 lines,
-although lines are then prefetched more than once. On a Zen 3, with steps of two lines (64 channels of 8 bits), a matrix
-of 38 MB is read at 26 GB/s, and at 20 GB/s with two parts."""
+"""A step whose share is at least 4 lines prefetches one line in each of as many parts of the block. A smaller share is
+divided among 8 parts, although lines are then prefetched more than once. On a Zen 3, with steps of two lines (64
+channels of 8 bits), a matrix of 38 MB is read at 26 GB/s with 8 parts, and at 20 GB/s with two."""
 
 SHORT = 16
 """The number of pixels that prefetch the whole next block, if the number of pixels is known only at run time: with few
@@ -60,8 +60,9 @@ def pays(target: CpuTarget, points: int, pixels: int, vectors: int, size: int, w
 
 @dataclass(frozen=True)
 class Share:
-    """The elements of the next block that each step of a tile prefetches, and the elements per pixel that earlier tiles
-    prefetched."""
+    """`step`: the elements of the next block that one step of a tile prefetches; `pixel`: the elements that all steps
+    of a tile prefetch, per pixel: the share of a tile that starts at pixel x starts at element `x * pixel` of the
+    block."""
 
     step: int
     pixel: int

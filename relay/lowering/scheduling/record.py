@@ -65,9 +65,9 @@ class OpSchedule:
 
 @dataclass(frozen=True)
 class SharedLoop:
-    """A loop whose iterations threads share, by its number among the kernel's independent loops. `around`: the
-    enclosing loop for whose whole duration the iterations are divided once, or the loop itself; `turns`: its number of
-    iterations."""
+    """A loop whose iterations threads share. `loop`: its number among the kernel's independent loops; `turns`: its
+    number of iterations; `around`: the number of an enclosing loop, which each thread executes with its part of the
+    shared loop's iterations, so that they are divided only once; or equal to `loop`."""
 
     loop: int
     around: int
@@ -145,7 +145,7 @@ def not_scheduled(function: FuncOp) -> InvalidArgument:
 
 
 def threads_of(function: FuncOp) -> list[SharedLoop] | None:
-    """Return the loops that the attribute divides among threads; None if it does not name any list. Raises
+    """Return the loops that the attribute divides among threads; None if it has no `threads` entry. Raises
     InvalidArgument."""
     attr = function.attributes.get(ATTRIBUTE)
     threads = attr.data.get("threads") if isinstance(attr, DictionaryAttr) else None

@@ -69,8 +69,8 @@ def pick_places(pick: Picks, target: CpuTarget, most: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class RowProductsSchedule(OpSchedule):
-    """The decisions about products of rows. `loop`: the innermost loop over results; along it `together` results are
-    computed at once, which are neighbours in each of `places` equal parts."""
+    """The decisions about products of rows. `loop`: the innermost loop over results. An iteration computes `together`
+    results: equally many neighbours in each of `places` equal parts of that loop's range."""
 
     strategy = "row_products"
     loop: int
@@ -148,8 +148,8 @@ class RowProducts(Strategy[RowProductsSchedule]):
                     block([at], 1)
 
     def starts(self, b: LoopBuilder, number: int, points: Sequence[Places], inner: int, count: int) -> list[Index]:
-        """Return the offsets of an operand's rows for `count` neighbours from each point on; a single offset if the
-        operand does not depend on the loop."""
+        """Return the offsets of rows of operand `number`: for each point, those of `count` neighbours along the loop
+        `inner` from the point on; a single offset if the operand does not depend on that loop."""
         found = list[Index]()
         for point in points:
             first, step = 0, 0

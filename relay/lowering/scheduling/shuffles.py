@@ -119,7 +119,8 @@ class Planes:
 
 
 class Words(Table):
-    """A table read by permutations of 64 words: the codes at even positions are indices without further masking."""
+    """A table read by permutations of 64 words. A word that holds two codes is the index of the first code's entry as
+    it is, because a permutation ignores the upper bits."""
 
     lanes = 64
 
@@ -211,9 +212,10 @@ class Quarters(Table):
 
 
 TABLES: tuple[type[Table], ...] = (Bytes, Words, Pieces32, Pieces16, Quarters)
-"""The kinds of tables, those with more lanes first, then the faster ones."""
+"""The kinds of tables: those with more lanes first, and of kinds with equally many lanes the faster ones first."""
 
 
 def tables_of(target: CpuTarget) -> list[type[Table]]:
-    """Return the kinds of tables that a target supports, which names them by their classes."""
+    """Return the kinds of tables that a target supports: those whose class names, in lower case, are in
+    `target.tables`."""
     return [kind for kind in TABLES if kind.__name__.lower() in target.tables]

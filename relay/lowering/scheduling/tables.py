@@ -73,8 +73,9 @@ def code_of(load: memref.LoadOp) -> tuple[SSAValue, bool] | None:
 
 @dataclass(frozen=True, kw_only=True)
 class LookupSchedule(OpSchedule):
-    """The decision about a table lookup. `tables`: the kinds of tables that are used, each for the elements that the
-    wider ones leave over."""
+    """The decision about a table lookup. `tables`: the names of the kinds of register tables that are used. The kind
+    with the most lanes looks up as many codes as its vectors cover, each kind with fewer lanes the codes that are left
+    over."""
 
     strategy = "lookup"
     tables: tuple[str, ...]

@@ -118,8 +118,8 @@ class TileEmitter(MatmulEmitter):
                 self.packed.tile(sums, [*outer, b.plus(x, ahead)], block.channel, vectors, block.last)
 
     def stored(self, accumulators: Sequence[SSAValue], pixels: int, vectors: int) -> SSAValue:
-        """Store the sums of a tile in memory, `[pixel][channel]`, behind those of pixels that do not belong to the
-        tile."""
+        """Store the sums of a tile in memory, `[pixel][channel]`, and return the memory. If the tile has fewer pixels
+        than a tile register, the sums of other pixels in the register come first (see `before`)."""
         b, row = self.b, vectors * LANES
         scratch = b.add(memref.AllocaOp.get(i32, 64, [self.room])).memref
         for number, value in enumerate(accumulators):

@@ -198,9 +198,10 @@ def codes_of(op: linalg.GenericOp) -> Attribute | None:
 def pack(
     codes: Array, scales: Array, zeros: Array, bits: int, middle: int, by_bytes: bool
 ) -> tuple[Array, Array, Array]:
-    """Pack codes, counted from `middle`, as words [vector of channels, word of a channel, lane], a channel's codes in
-    order from the lowest bits on; `by_bytes`: four neighbours in the lowest bits of the four bytes, the next four above
-    them. Return the words, the scales, and the factors of the sums of a block's data, [vector, block, lane]."""
+    """Pack codes as words [vector of channels, word of a channel, lane], a channel's codes in order from the lowest
+    bits on; `by_bytes`: four neighbours in the lowest bits of the four bytes, the next four above them. `middle`: the
+    number that kernels subtract from each code. Return the words, the scales, and the factors of the sums of a block's
+    data, `-scale * (zero point - middle)`, both [vector, block, lane]."""
     channels, blocks, _ = codes.shape
     vectors, per = -(-channels // LANES), 32 // bits
     room = (0, vectors * LANES - channels)

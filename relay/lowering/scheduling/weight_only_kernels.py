@@ -51,8 +51,8 @@ class WeightOnlySchedule(OpSchedule):
     in registers; `parts`: bytes of a quantized element of the data, 0 if data stays float; `panel`: inputs whose
     weights are converted to floats in scratch memory for all rows of a strip, 0 if they are converted in registers for
     each tile; `table`: codes are converted by a table of 16 floats, else by conversion instructions; `fused`: products
-    are added by fused multiply-adds; `ahead`: distance in vectors of prefetches, where each vector of a tile processes
-    its own part of all channels; `masks`: see `pick_masks`."""
+    are added by fused multiply-adds; `ahead`: how many vectors ahead weights are prefetched if the data is a single
+    row: then each vector of a tile processes its own part of all channels; `masks`: see `pick_masks`."""
 
     strategy = "weight_only"
     tile: tuple[int, int]
@@ -120,8 +120,9 @@ class WeightOnlyEmitter:
         self.over_channels(tiles)
 
     def over_channels(self, tile: Callable[[Index, int, int], None]) -> None:
-        """Call `tile(first, vectors, lanes)` for all tiles of channels; its vectors are `vector(first, n)`. With
-        separate parts of channels, those behind the last whole part have tiles of one vector."""
+        """Call `tile(first, vectors, lanes)` for all tiles of channels; vector n of a tile is number `vector(first, n)`
+        of all vectors of channels. If each vector of a tile processes its own part of all channels, the vectors after
+        the last part form tiles of one vector."""
         b, vectors = self.b, self.schedule.tile[1]
         whole, rest = divmod(self.epilogue.channels, LANES)
         if self.apart > 1:
