@@ -1,11 +1,12 @@
 """Error bounds of partitioned functions, from the error of each op (`Compiler.off_by`) and its propagation through
 later ops.
 
-All errors are in quantization steps (units of a value). If an op's result is at most `own` steps off its formula, then
-with operands that are `e` off it is at most `floor(gain * e) + 1 + own` off, where the 1 stands for its rounding. Gains
-are upper bounds: for a convolution the sum of its weights' magnitudes times its multiplier. No error exceeds the width
-of the op's clamp, so after some convolutions the bound often says nothing; `relay.byoc.differences` measures the error
-instead.
+All errors are in quantization steps: a quantized value that is 2 too large is 2 steps off. If an op's result is at
+most `own` steps off the op's formula, then with operands that are at most `e` steps off, the result is at most
+`floor(gain * e) + 1 + own` steps off. The gain is an upper bound of the result's change per step of the operands: for a
+convolution, the sum of the weights' magnitudes times the multiplier. The 1 stands for the rounding of the result. No
+error exceeds the width of the op's clamp, so after some convolutions the bound often says nothing;
+`relay.byoc.differences` measures the error instead.
 """
 
 from __future__ import annotations
@@ -100,8 +101,8 @@ def propagate(region: Region, own: Sequence[float]) -> dict[SSAValue, Off]:
 
 
 def computed(kernel: Kernel, of: Callable[[SSAValue], Off]) -> Sequence[tuple[Operation, Off]]:
-    """The ops of a kernel that define values, each with the error bound of its result before its own error is added;
-    the sums of a product are no values."""
+    """The ops of a kernel whose results are values of the region, each with the result's error bound before the op's
+    own error is added. Of a product with bias and requantization, only the last op is returned."""
     root = kernel.root
     if isinstance(kernel.ops[0], PRODUCTS):
         product = read_product(kernel.ops)
@@ -218,8 +219,9 @@ def concatenation_gain(op: qnn.ConcatenateOp, offs: Sequence[Off]) -> Off:
 
 
 def softmax_gain(op: qnn.SoftmaxOp, offs: Sequence[Off]) -> Off:
-    """The error bound of a softmax: `p (1 - p) <= 1/4`, the other inputs move as far the other way, and a step of the
-    result is 1/256."""
+    """The error bound of a softmax before rounding. An element p has the derivative `p (1 - p)`, at most 1/4, by its
+    own input, and as much, negated, by all other inputs together. So an error `e` of the inputs changes p by at most `e
+    / 2`, which is `128 e` steps of 1/256."""
     return 128 * op.input_scale.value.data * op.beta.value.data * widest(offs)
 
 

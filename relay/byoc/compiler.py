@@ -77,7 +77,8 @@ class Compiler(ABC):
     missing."""
 
     faults: ClassVar[Sequence[Mapping[str, object]]] = ()
-    """Options with each of which the device fails at run time: `relay-byoc test` checks that users get an error."""
+    """Sets of options, each of which makes the device fail at run time: `relay-byoc test` checks that users then get an
+    error."""
 
     layouts: ClassVar[Sequence[str]] = ("NHWC",)
     """The layouts of images that the compiler reads; ops with other layouts, or with parameters in packed form, are not
@@ -128,7 +129,7 @@ class Compiler(ABC):
         """Compile one partitioned function: one block of `relay` and `qnn` ops, `byoc.composite`s and constants, ended
         by `func.return`, with static shapes.
 
-        A `Refusal` returns the function to the host, as the report then says: only here the compiler sees the function
-        as a whole. A function of the same type, of `relay` and `qnn` ops, is compiled by the host in its place. Raises
-        RelayError, naming the op and its source, if it fails.
+        Only here the compiler sees the function as a whole, and may still refuse it: a `Refusal` returns the function
+        to the host, and the report gives the reason. A function of the same type, of `relay` and `qnn` ops, is compiled
+        by the host in its place. Raises RelayError, naming the op and its source, if it fails.
         """

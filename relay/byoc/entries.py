@@ -31,8 +31,8 @@ def checked(check: OpsCheck) -> Callable[[Match], bool | Refusal]:
 
 
 def supported(check: OpsCheck, op: Operation) -> bool | Refusal:
-    """Whether a compiler takes a single op. For a part of a product that no entry took, the reason is why the product
-    is not taken."""
+    """Whether a compiler takes a single op. If the op is part of a product that no entry matched, the Refusal gives the
+    reason for the whole product."""
     reason = check([op])
     if reason is not None:
         reason = check(product_around(op)) or reason

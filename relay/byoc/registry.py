@@ -49,7 +49,8 @@ def register(compiler: Class) -> Class:
 
 
 def check_version(compiler: type[Compiler]) -> None:
-    """Raise InvalidArgument if the version is no text, as which executables store it and loaders compare it."""
+    """Raise InvalidArgument if the compiler's version is no text: executables store it as text, and loaders compare
+    it."""
     version: object = getattr(compiler, "version", None)
     if not isinstance(version, str):
         raise InvalidArgument(f"compiler {compiler.__name__}", f"has the version {version!r}", "give it a text")

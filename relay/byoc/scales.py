@@ -2,8 +2,8 @@
 scales.
 
 Formats such as .tflite have one scale and zero point per tensor. An op that only moves or compares elements (reshape,
-pad, max_pool2d, ...) has none: its result has the scale of its operand, and its operand that which a reader of its
-result requires.
+pad, max_pool2d, ...) has no scales in the IR: the result has the operand's scale; if that is unknown, the operand has
+the scale that an op which reads the result states for it.
 """
 
 from __future__ import annotations

@@ -128,7 +128,8 @@ int {name}_run({model.parameters});
 
 
 def stream_parameters(model: Model) -> list[Parameter]:
-    """The inputs and outputs as parameters of the streaming functions."""
+    """The model's inputs and outputs, its states among them, as parameters of the C functions of a stream: a sequence
+    of runs, between which the states are kept."""
     return [
         Parameter(
             tensor.name,

@@ -27,8 +27,8 @@ def binary_refusal(op: relay.BinaryOp) -> str | None:
 
 
 def broadcast_refusal(lhs: SSAValue, rhs: SSAValue, result: SSAValue) -> str | None:
-    """The reason why operands cannot be broadcast, if both are: oneDNN broadcasts the second one only, and operands may
-    be exchanged."""
+    """The reason why oneDNN cannot broadcast the operands, if neither has the shape of the result: oneDNN only
+    broadcasts the second operand. None if one has it, since operands may be exchanged."""
     if shape(result) not in (shape(lhs), shape(rhs)):
         return "both operands are broadcast"
     return None

@@ -48,9 +48,9 @@ class Estimates:
 
 
 def host_microseconds(module: ModuleOp) -> dict[int, float] | None:
-    """The estimated time in microseconds of each numbered op on the host; the time of a kernel of several ops is
-    divided by their work. None if the host's passes cannot lower the module, because of unknown sizes or ops of
-    external compilers."""
+    """The estimated time in microseconds of each numbered op on the host. The time of a kernel of several ops is
+    divided among them in proportion to their multiply-accumulates and result elements. None if the host's passes cannot
+    lower the module, because of unknown sizes or ops of external compilers."""
     copy = module.clone()
     work: dict[int, int] = {}
     for op in filter(eligible, copy.walk()):

@@ -39,7 +39,8 @@ class Prices(Protocol):
     """The costs of regions, in microseconds."""
 
     estimates: bool
-    """Whether costs are computed, so that thousands can be evaluated; measuring one takes seconds."""
+    """Whether costs are estimated by formulas, so that thousands can be evaluated, instead of measured, which takes
+    seconds for each."""
 
     @property
     def whole(self) -> float:
@@ -148,8 +149,8 @@ def priced(module: ModuleOp, compilers: Compilers, prices: Prices) -> Plan:
 def best_runs(
     row: Sequence[int], alone: Mapping[str, Plan], compilers: Compilers, prices: Prices, host: Mapping[int, float]
 ) -> dict[int, str]:
-    """The compilers of ops, by op number, with which runs of the ops in this order cost least; ops not listed stay on
-    the host."""
+    """Divide the ops with the numbers `row`, in this order, into runs, and assign each run to a compiler or the host,
+    so that the total cost is least. Returns the name of the compiler by op number; ops not listed stay on the host."""
     place = {number: at for at, number in enumerate(row)}
     ends: list[list[tuple[int, float, str]]] = [[] for _ in row]
     for name, plan in alone.items():

@@ -23,12 +23,13 @@ from relay.passes import Pass
 
 @dataclass(frozen=True)
 class PruneRegions(Pass):
-    """Return regions that are not worth offloading to the host, and record why. Their composites are dissolved. These
-    are:
+    """Give back to the host the regions that are not worth a call, and record why.
 
-    - regions of fewer than `min_ops` ops, counting the ops inside composites;
-    - regions without a convolution, product, pooling or recurrent layer, unless `compute=false`;
-    - regions whose `Compiler.cost` is infinite.
+    The composites of these regions are dissolved. A region is given back if it
+
+    - has fewer than `min_ops` ops, counting the ops inside composites;
+    - has no convolution, product, pooling or recurrent layer, unless `compute=false`;
+    - has an infinite `Compiler.cost`.
 
     `targets` names the compilers whose regions are examined; by default all.
     """

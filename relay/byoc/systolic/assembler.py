@@ -16,7 +16,8 @@ PARAMETERS = WEIGHTS + WEIGHT_ROWS
 PARAMETER_ROWS = 256
 RESULTS = PARAMETERS + PARAMETER_ROWS
 RESULT_ROWS = 4096
-"""The division of the scratchpad: rows of inputs, weights, parameters, results."""
+"""The division of the scratchpad: the first row and the number of rows of the inputs, weights, parameters and
+results."""
 
 
 class Assembler:

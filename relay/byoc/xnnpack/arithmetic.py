@@ -46,8 +46,8 @@ def plain(kind: str, *types: str, activation: bool = False) -> Row[Writer]:
 
 
 def divide(kind: str, activation: bool) -> Row[Writer]:
-    """A generator of a division; integers are only divided by constants without 0, for which TFLite fails and relay
-    gives 0."""
+    """A generator of a division. Integers are only divided by constants without zeros, since TFLite fails at a divisor
+    of 0, where relay gives 0."""
     row = plain(kind, *NUMBERS, activation=activation)
 
     def refusal(op: relay.DivideOp | relay.FloorDivideOp) -> str | None:

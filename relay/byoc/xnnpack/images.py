@@ -79,7 +79,8 @@ def clipped_refusal(ops: Sequence[Operation]) -> str | None:
 
 
 def write_clipped(writer: Writer, ops: Sequence[Operation]) -> None:
-    """Write an op and a clip as one operator, or as two if a quantized clip is no activation with their scale."""
+    """Write an op and a clip as one operator with a fused activation; as two operators if a pool of quantized values is
+    clipped to bounds that are those of no activation."""
     first, last = ops
     assert isinstance(last, relay.ClipOp)
     scale = writer.scales.get(writer.region.of(last.result))

@@ -100,8 +100,8 @@ def _is_onnx(head: bytes) -> bool:
 
 
 def _zipped(model: bytes | str | PathLike[str], head: bytes) -> str:
-    """The format recognized by the names of an archive's entries, or by the first entry if the archive is damaged;
-    empty for none."""
+    """The format recognized by the names of an archive's entries, or by the first entry if the archive is damaged; an
+    empty string if none is recognized."""
     try:
         with ZipFile(BytesIO(model) if isinstance(model, bytes) else Path(model)) as archive:
             names = {name.rpartition("/")[2] for name in archive.namelist()}

@@ -20,8 +20,8 @@ _OPS = {
 
 
 def named(same: str, **others: type[TensorOp]) -> dict[str, type[TensorOp]]:
-    """A table of ops by operator name: those in `same`, whose operator has the name of the op or its class
-    (`floor_divide` or `FloorDivide`), and `others`."""
+    """A table of ops by operator name: for each name in `same`, the op that has this name or whose class has it
+    (`floor_divide` or `FloorDivide`); and `others`, ops whose operators have another name."""
     return {name: _OPS[name] for name in same.split()} | others
 
 
@@ -82,8 +82,9 @@ def normed(
     importer: TensorBuilder, x: SSAValue, axes: Sequence[int], kind: type[TensorOp], vectors: Sequence[SSAValue],
     epsilon: float,
 ) -> SSAValue:  # fmt: skip
-    """A normalization of rows by `kind`, with one element of each of `vectors` per position in the row. Several axes,
-    whose sizes must be known, form one row; they are transposed to the end and back."""
+    """Normalize rows with an op of class `kind`, whose parameters `vectors`, such as scale and offset, have one element
+    per position in a row. A row extends along `axes`; several axes, whose sizes must be known, are transposed to the
+    end, merged, and restored in the result."""
     rank, several = importer.rank(x), len(axes) > 1
     order = [axis for axis in range(rank) if axis not in axes] + [*axes]
     x = importer.transpose(x, order)
@@ -141,7 +142,8 @@ def channels_from_pixels(importer: TensorBuilder, image: SSAValue, block: int) -
 
 
 def nearest_even(importer: TensorBuilder, x: SSAValue) -> SSAValue:
-    """Round to the nearest integer with halves to even, which are `2 * round(x / 2)`."""
+    """Round to the nearest integer, halves to even: if x is half-way between two integers, the result is `2 * round(x /
+    2)`."""
     half, two = importer.like(0.5, x), importer.like(2, x)
     rest = importer.call(relay.SubtractOp, x, importer.call(relay.FloorOp, x))
     halved = importer.call(relay.RoundOp, importer.call(relay.MultiplyOp, x, half))

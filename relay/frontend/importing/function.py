@@ -53,8 +53,9 @@ def output_infos(names: Sequence[str], values: Sequence[SSAValue]) -> list[Tenso
 def completed(
     module: IRModule, named: Sequence[symbols.Symbol], images: int | None, file: str, quantized: bool
 ) -> IRModule:
-    """The module with its named sizes, specialized to a batch of `images` if that is given, after the passes that it
-    needs; `quantized` says that float operators between dequantize and quantize become integer ones."""
+    """The module as an importer returns it: `raise-ops` has run, `@main` has the named sizes, and the batch is `images`
+    if that is given. If `quantized`, a module that quantizes requests the pass `qdq-to-integer`; a module of floats
+    with batch normalizations requests `fold-scale-axis`."""
     RaiseOps().apply(Context(), module.op)
     if named:
         symbols.write(module["main"], named)

@@ -40,8 +40,8 @@ def resized(
     roi: Mapping[int, tuple[float, float]] = {},
     extrapolation: float = 0.0,
 ) -> SSAValue:
-    """The value resized axis by axis, each by a factor, to a size: elements are taken at constant indices and
-    weighted."""
+    """The value resized along one axis after the other; elements are taken at constant indices and weighted. `wanted`
+    has for each resized axis the factor, and the size of the result (None: factor times size, rounded down)."""
     dims = importer.shape(value)
     sizes = {axis: floor(scale * dims[axis]) if size is None else size for axis, (scale, size) in wanted.items()}
     wanted = {a: row for a, row in wanted.items() if sizes[a] != dims[a] or row[0] != 1 or a in roi}
@@ -160,8 +160,8 @@ def _along(importer: TensorBuilder, value: SSAValue, axis: int, places: Array, w
 def sampled(
     importer: TensorBuilder, data: SSAValue, coordinates: SSAValue, mode: str, padding: str, corners: bool
 ) -> SSAValue:
-    """The data sampled at coordinates, which the last axis of `coordinates` holds, for the innermost axis first, in -1
-    to 1."""
+    """The data [batch, channels, spatial axes] sampled at coordinates from -1 to 1. Along the last axis of
+    `coordinates` lies one coordinate for each spatial axis, beginning with the innermost one."""
     dims, grid = importer.shape(data), importer.shape(coordinates)
     count = len(dims) - 2
     lanes: list[list[tuple[Scalar, Scalar]]] = []

@@ -203,7 +203,8 @@ class TensorBuilder(Builder):
         return self.call(relay.TakeOp, value, self.unnamed(places), axis=axis)
 
     def gathered(self, value: SSAValue, indices: SSAValue, axis: int) -> SSAValue:
-        """The elements at indices along an axis; along the others, the indices may cover less than the value."""
+        """The elements at indices along an axis, as numpy's take_along_axis; along each other axis, `indices` may be
+        shorter than the value, of which only the first elements are then used."""
         dims, wanted = self.shape(value), self.shape(indices)
         part = self.slice(value, {a: (0, size) for a, size in enumerate(wanted) if a != axis and size != dims[a]})
         return self.call(relay.GatherOp, part, self.from_start(indices, dims[axis]), axis=axis)
@@ -215,7 +216,8 @@ class TensorBuilder(Builder):
         return self.call(relay.TakeOp, value, indices, axis=axis, mode=mode)
 
     def coordinates(self, indices: SSAValue, axis: int) -> SSAValue:
-        """The full coordinates of each index: its own position, with the index in place of one coordinate."""
+        """For every element of `indices`, coordinates [rank of `indices`]: the element's position in `indices`, but
+        with the element itself as the coordinate along `axis`."""
         shape = self.shape(indices)
         grid = np.indices(shape).astype(np.int64)
         columns = [indices if a == axis else self.unnamed(grid[a]) for a in range(len(shape))]

@@ -24,7 +24,8 @@ from relay.frontend.keras.node import DTYPES, Argument, Layer, is_row, values_in
 from relay.frontend.keras.operators import REFUSED, TABLE
 
 MOST_RESULTS = 8
-"""The maximum number of outputs of a layer that cannot be imported, whose number is unknown."""
+"""The number of placeholders that stand for the outputs of a layer that cannot be imported: how many outputs it has is
+not known."""
 Key = tuple[str, int]
 """A call of a layer: the layer's name, and the index of the call."""
 Calls = dict[Key, list[SSAValue]]
@@ -70,8 +71,8 @@ class Conversion(NodeConversion[Importer]):
         return values
 
     def functional(self, row: Json, path: str, inputs: Sequence[SSAValue]) -> list[SSAValue]:
-        """Build each call of a Functional model after the calls on which it depends; calls that have become possible
-        precede those that already wait."""
+        """Build the calls of a Functional model, each after the calls whose results it uses. Of the calls that are
+        ready, the one that became ready last is built next."""
         config: Json = row["config"]
         layers = {str(each["config"]["name"]): (i, each, own) for i, (each, own) in enumerate(with_paths(row, path))}
         names = histories(config["input_layers"])

@@ -127,7 +127,8 @@ class Layer(Fields):
         return dict(zip(names, found, strict=True))
 
     def along(self, value: SSAValue, default: int | None = None, *, more: int = 0, name: str = "axis") -> int:
-        """The axis of a tensor (with `more` axes added) that the configuration states, as an index from 0."""
+        """The axis that the configuration states for a tensor, as an index from 0; a negative axis counts from the end
+        of the tensor's axes and `more` further ones, which the layer adds."""
         return self.axis(self.integer(name, default), self._rank(value) + more)
 
     def axes(self, value: SSAValue, default: int | None = None, *, name: str = "axis") -> list[int]:

@@ -100,7 +100,8 @@ class Importer(TensorBuilder):
         return None
 
     def of_few_bits(self, x: SSAValue, weights: SSAValue, turned: bool) -> SSAValue | None:
-        """The product of float32 data and a value that is dequantized few-bit weights; None for any other value."""
+        """The product of float32 data and weights, if these were dequantized from constants of few bits; else None. The
+        weights are [inputs, units] or, if `turned`, [units, inputs]."""
         read = self.narrow.get(weights)
         found = None if read is None or self.element(x) != f32 else read(turned)
         return None if found is None else self.narrow_product(x, found)

@@ -49,7 +49,8 @@ class Conversion(NodeConversion[Importer]):
     custom: Mapping[str, Convert]
 
     def nodes(self, protos: Iterable[onnx.NodeProto], index: int | None = None) -> None:
-        """Convert nodes in order; `index` is that of the node around them."""
+        """Convert nodes in order. If they are the subgraph or the function body of another node, `index` is that node's
+        index in the main graph, which errors name."""
         for number, proto in enumerate(protos):
             self.node(proto, number if index is None else index)
 

@@ -127,7 +127,8 @@ class Importer(Builder):
         return self.emit(ClipOp, [value], bounds).result
 
     def clip_codes(self, value: SSAValue, codes: Codes, bounds: tuple[int, int]) -> SSAValue:
-        """The value with a fused activation of quantized values applied, which are not rescaled."""
+        """Clamp quantized values to `bounds`, the range that a fused activation lets through, in the scale of `codes`,
+        so that nothing is rescaled. Returns the value itself if `bounds` is the whole range of `codes`."""
         if bounds == (codes.low, codes.high):
             return value
         element = type_of(value).element_type

@@ -103,7 +103,8 @@ class Reader:
         return Table(self, offset, size, slots, fields, path, depth)
 
     def _read_vtable(self, offset: int, path: str) -> tuple[int, tuple[int, ...]]:
-        """The size of the vtable's tables, and the position of each field in them (0: absent)."""
+        """The size in bytes of a table that refers to the vtable at `offset`, and the position of each field in such a
+        table (0: absent)."""
         self.check(offset, 4, path)
         size, table_size = _VTABLE_HEAD.unpack_from(self.data, offset)
         if size < 4 or size % 2 or table_size < 4:

@@ -18,11 +18,13 @@ CALLS = {
 DEEPEST = 32
 """The maximum nesting of subgraphs, not counting the main one."""
 SPARE, COPIES = 1000, 4
-"""A file of `n` operators may expand to at most `SPARE + COPIES * n`, since each call of a subgraph copies it."""
+"""A file of `n` operators may expand to at most `SPARE + COPIES * n` operators: each call of a subgraph copies the
+subgraph's operators."""
 
 
 def called(model: Model, name: str) -> tuple[Subgraph, ...]:
-    """All subgraphs, the main one first. Raises Unsupported if one is not called, as that of another signature."""
+    """All subgraphs, the main one first. Raises Unsupported for a subgraph that the main one does not call, directly or
+    through others, such as that of a second signature."""
     graphs = model.subgraphs
     reached, pending = {0}, [0]
     while pending:

@@ -142,7 +142,8 @@ class _Program:
                 raise Unsupported(self.file, f"has an output of the kind {kind[:40]}", "export it for inference")
 
     def tensor(self, row: Json, what: str) -> list[str]:
-        """The name of a tensor of the user as a list; empty for None."""
+        """The name of the tensor that an input or output of the signature is, as a list; an empty list for None. Raises
+        Unsupported for any other kind. `what` is the input or output in errors."""
         ((tag, arg),) = row["arg"].items()
         if tag not in ("as_none", "as_tensor"):
             raise Unsupported(self.file, f"{what} is {tag[3:][:40]}, no tensor", "export it with tensors only")

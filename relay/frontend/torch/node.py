@@ -156,5 +156,6 @@ class Node(Fields):
         return len(self.shape(name))
 
     def along(self, name: str, default: int | None = None, *, more: int = 0) -> int:
-        """An axis of `self` (with `more` axes added) as an index from 0."""
+        """The axis that an argument names, as an index from 0; a negative axis counts from the end of the axes of the
+        tensor `self` and `more` further ones, which the operator adds."""
         return self.axis(self.integer(name, default), self.rank("self") + more)

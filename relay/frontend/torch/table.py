@@ -60,7 +60,7 @@ def of_vectors(convert: Convert) -> Convert:
 
 
 _FLAT = ("self", "index", "indices", "src", "source")
-"""The arguments that have rank 0 together."""
+"""The arguments that `of_vectors` reshapes to vectors if they have rank 0."""
 
 
 def row(node: Node) -> Convert | None:

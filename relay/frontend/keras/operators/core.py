@@ -45,8 +45,8 @@ def identity(importer: Importer, node: Layer) -> SSAValue:
 
 
 def _epsilon(node: Layer) -> float:
-    """The epsilon that is added to the largest magnitude of a row. Raises Unsupported for quantizers other than those
-    of `quantize`."""
+    """The epsilon that is added to the largest magnitude of a row. Raises Unsupported for other quantizers of the input
+    than `AbsMaxQuantizer` with values from -127 to 127."""
     given = node.entry("quantization_config")
     quantizer = given["config"].get("activation_quantizer") if is_row(given) else {"class_name": "AbsMaxQuantizer"}
     if not is_row(quantizer) or quantizer.get("class_name") != "AbsMaxQuantizer":

@@ -23,7 +23,8 @@ _PLAIN: dict[str, type[TensorOp]] = {
 _EMPTY_RESULTS: dict[str, Callable[[Array], Array]] = {
     "ReduceLogSum": np.log, "ReduceLogSumExp": np.log, "ReduceProd": np.exp,
 }  # fmt: skip
-"""The results of reductions over no elements, for kinds other than sums: 0 for these, or the type's bounds."""
+"""For each kind of reduction whose result over no elements is not 0, a function whose value at 0 is that result.
+ReduceMax, ReduceMin and ReduceMean have no row."""
 
 
 @op(*_PLAIN, "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare")

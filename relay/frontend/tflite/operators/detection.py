@@ -138,7 +138,8 @@ class Options:
     w_scale: float
 
     def thresholds(self) -> tuple[np.float32, np.float32]:
-        """The threshold of overlaps, and that of scores, which count if they are at least as large."""
+        """The threshold of overlaps; and the float32 just below the threshold of scores, so that comparing by `>`
+        accepts a score that equals the threshold."""
         return np.float32(self.nms_iou_threshold), before(self.nms_score_threshold)
 
     @staticmethod
@@ -166,7 +167,8 @@ class Options:
 @operator("CUSTOM:TFLite_Detection_PostProcess", versions=(1, 1), inputs=(3, 3), outputs=(4, 4))
 def detections(importer: Importer, node: Node) -> list[SSAValue]:
     """Import TFLite_Detection_PostProcess: boxes, classes, scores and the number of detections, padded with zeros.
-    Equal scores are ordered by box; where LiteRT sorts classes, its order of equal ones depends on its sort."""
+    Equal scores are ordered by box, and equal scores of one box by class; LiteRT's order of the latter depends on its
+    sorting algorithm."""
     options, emit = Options.of(node), Emitter(importer)
     encoded, scored, anchors = node.inputs()
     (batch, n, width), (batches, rows, columns) = node.shape(encoded, 3), node.shape(scored, 3)
@@ -208,8 +210,8 @@ def _by_box(emit: Emitter, boxes: SSAValue, scores: SSAValue, options: Options) 
 
 
 def _by_class(emit: Emitter, boxes: SSAValue, scores: SSAValue, options: Options) -> Selected:
-    """Select the best boxes of each class, and the best of these; no class can have more than the total number among
-    them."""
+    """Select the best boxes of each class, then the best of all selected ones. In each class at most `max_detections`
+    are selected, since the result cannot have more."""
     n, classes, most = emit.shape(boxes)[0], options.num_classes, options.max_detections
     per = min(options.detections_per_class, most)
     rows = emit(relay.TransposeOp, scores, axes=ints([1, 0]))

@@ -72,7 +72,7 @@ def square(importer: Importer, node: Node) -> list[SSAValue]:
 
 @operator("ROUND", versions=(1, 1), inputs=(1, 1))
 def round_(importer: Importer, node: Node) -> list[SSAValue]:
-    """Import ROUND, with halves to even: those are `2 * round(x / 2)`."""
+    """Import ROUND, halves to even: if x is half-way between two integers, the result is `2 * round(x / 2)`."""
     one_type(node, ("FLOAT32",))
     x = importer.value(node.input(0))
     half, two = importer.scalar(0.5, x), importer.scalar(2.0, x)

@@ -46,7 +46,8 @@ def reverse_sequence(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def blocks(node: Node) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The sizes of blocks, and the two numbers (paddings or crops) for each of them."""
+    """The size of a block along each of its axes; and for each of these axes two numbers: the padding, or crop, before
+    and after it."""
     sizes, around = node.numbers(node.input(1)), node.numbers(node.input(2))
     same_type(node, node.input(0))
     return sizes, around

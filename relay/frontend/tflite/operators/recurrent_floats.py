@@ -137,8 +137,10 @@ class Slots(NamedTuple):
 
 
 class Lstm:
-    """An LSTM with the gates input (absent if it is coupled to the forget gate), forget, cell, output; each is
-    `f(norm(W x + R h + p c) + b)`, `c = forget * c + input * cell`, `h = P (output * f(c)) + b`."""
+    """An LSTM with the gates input (absent if it is coupled to the forget gate), forget, cell, output. Each gate is
+    `f(norm(W x + R h + p * c) + b)`, with kernels W of the data x and R of the hidden state h, peephole weights p of
+    the cell state c (optional), layer normalization `norm` (optional), bias b and activation function f. Then c becomes
+    `forget * c + input * cell`, and h `P (output * f(c)) + d`, with a projection P and its bias d (both optional)."""
 
     def __init__(self, importer: Importer, node: Node, slots: Slots) -> None:
         self.make, self.importer, self.node, self.slots = Builder(importer, node), importer, node, slots

@@ -20,8 +20,8 @@ from relay.interpreters.arithmetic import quantize_multiplier
 
 @operator("MEAN", versions=(1, 3), inputs=(2, 2), known={"tflm": "INT8"})
 def mean(importer: Importer, node: Node) -> list[SSAValue]:
-    """Import MEAN; integers truncate towards zero. Quantized: the multiplier is divided by the number of elements,
-    after as many doublings as fit."""
+    """Import MEAN; means of plain integers are truncated towards zero. Quantized: the integer multiplier is divided by
+    the number of elements; it is shifted left before, so that the quotient loses little precision."""
     data, out = node.input(0), node.output()
     properties = reduction(node)
     count = math.prod(data.shape[axis] for axis in node.axes(node.input(1), len(data.shape)))

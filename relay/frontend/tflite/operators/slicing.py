@@ -195,7 +195,7 @@ def _bounds(node: Node, rank: int) -> list[_Bound | None]:
 
 
 class _Bound(NamedTuple):
-    """The slice of one axis; None is masked."""
+    """The slice of one axis, as in Python; a masked begin or end is None. `shrink` says that the axis is dropped."""
 
     begin: int | None
     end: int | None

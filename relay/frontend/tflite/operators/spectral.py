@@ -22,7 +22,7 @@ from relay.frontend.tflite.operators.creation import unnamed
 from relay.frontend.tflite.table import operator
 
 LONGEST = 4096
-"""The maximum number of samples of a transform; the matrix of cosines has a quarter of its square elements."""
+"""The maximum number N of samples of a transform; the matrix of cosines has about N^2 / 4 elements."""
 MOVES = ("SQUEEZE", "RESHAPE", "EXPAND_DIMS", "TRANSPOSE")
 """Operators that exporters write between RFFT2D and the cast to reals; they apply to real parts as to complex
 numbers."""

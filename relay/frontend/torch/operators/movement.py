@@ -246,8 +246,7 @@ def moved(importer: Importer, node: Node) -> SSAValue:
 
 @aten("slice_scatter", "select_scatter")
 def slice_scatter(importer: Importer, node: Node) -> SSAValue:
-    """Import slice_scatter and select_scatter: the tensor with a slice replaced, by an index into the slice for each
-    position of the axis, -1 outside."""
+    """Import slice_scatter and select_scatter: a copy of the tensor in which a slice along one axis is replaced."""
     x, source, dims = node.value("self"), node.value("src"), node.static("self")
     axis = node.axis(node.integer("dim", 0), len(dims))
     part = slice(node.integer("start", 0), node.integer("end", 1 << 62), node.integer("step", 1))

@@ -188,8 +188,8 @@ def _normalized(importer: Importer, node: Node) -> SSAValue:
 @aten("batch_norm", "_native_batch_norm_legit_no_training", "_native_batch_norm_legit", "cudnn_batch_norm",
       "native_batch_norm")  # fmt: skip
 def batch_norm(importer: Importer, node: Node) -> list[Result]:
-    """Import batch_norm by stored statistics; without them, one image is normalized by its own, as instance_norm is
-    decomposed."""
+    """Import batch_norm by stored statistics. Without these, a batch of one image is normalized by the image's own
+    statistics: `run_decompositions` turns instance_norm into such nodes."""
     x = node.value("input")
     if not node.has("running_mean") and importer.rank(x) > 2 and importer.shape(x)[0] == 1:
         return [_by_own(importer, node), None, None]

@@ -38,7 +38,8 @@ def zeros_of(node: Node, number: int) -> Array:
 
 
 def codes_of(importer: Importer, node: Node, data: int, scale: int, zero_point: int) -> Codes:
-    """The quantization parameters of the input with index `data`, which may also be the zero point's."""
+    """The quantization parameters in the inputs with the indices `scale` and `zero_point`, for quantized values that
+    have the type of the input with index `data`."""
     scales, zeros = scales_of(node, scale), zeros_of(node, zero_point)
     if scales.size != 1 or zeros.size != 1:
         raise node.unsupported(f"input {scale} has {scales.size} scales", "give one")
@@ -49,8 +50,8 @@ def codes_of(importer: Importer, node: Node, data: int, scale: int, zero_point: 
 
 
 def result_codes(importer: Importer, node: Node, scale: int, like: int = 0) -> Codes:
-    """The quantization parameters of the result, whose zero point follows its scale; without a zero point, the type is
-    that of the input `like`."""
+    """The quantization parameters of the result: `scale` is the index of the input with its scale, the next input is
+    its zero point and has its type. Without a zero point, the type is that of the input with index `like`."""
     given = node.optional(scale + 1) is not None
     return codes_of(importer, node, scale + 1 if given else like, scale, scale + 1)
 

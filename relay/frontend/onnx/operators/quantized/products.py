@@ -100,7 +100,8 @@ def convolution_sums(importer: Importer, node: Node, data: int, kernel: int, zer
 
 
 def _any_convolution(importer: Importer, node: Node, operands: tuple[int, int], zeros: Zeros) -> SSAValue:
-    """The sums of a convolution with any kernel and zero points, and of three spatial axes."""
+    """The sums of a convolution that qnn.conv2d does not support: with three spatial axes, or with a kernel or kernel
+    zero points that are only known at run time."""
     x, (strides, dilation, padding) = _window(importer, node, operands[0], node.static(operands[1])[2:])
     sides, properties = _differences(importer, (x, node.input(operands[1])), zeros, channels=True)
     letters = SPATIAL[len(strides)]
@@ -121,9 +122,9 @@ def _any_convolution(importer: Importer, node: Node, operands: tuple[int, int], 
 def _differences(
     importer: Importer, operands: Sequence[SSAValue], zeros: Zeros, channels: bool = False
 ) -> tuple[list[SSAValue], dict[str, Attribute]]:
-    """The operands minus their zero points, in 16 bits, except zero points of one constant number, which become
-    properties. A vector of zero points varies along the rows of the first and the columns of the second operand, or
-    along the kernel's `channels`."""
+    """Subtract the zero points from both operands, in 16 bits; a zero point that is one constant number is not
+    subtracted, but returned as a property. A vector of zero points has one element per row of the first operand or per
+    column of the second; with `channels`, one per output channel of the kernel."""
     properties: dict[str, Attribute] = {}
     sides: list[SSAValue] = []
     for side, given, prefix in zip(operands, zeros, ("input", "kernel"), strict=True):
