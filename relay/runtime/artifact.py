@@ -1,4 +1,4 @@
-"""What a build made: a graph, machine code and constants, as a file, as object code, or in parts."""
+"""The result of a build: a graph, machine code and constants, as a file, as object code, or in parts."""
 
 from __future__ import annotations
 

@@ -66,15 +66,15 @@ UNUSED = frozenset(
 @cache
 def flags() -> frozenset[str]:
     """The features that Linux reports for this processor; empty if it reports none."""
-    return frozenset(_said("flags", "Features").split())
+    return frozenset(_cpuinfo_value("flags", "Features").split())
 
 
 def model() -> str:
     """Linux's name of this processor."""
-    return " ".join(_said(name) for name in ("vendor_id", "cpu family", "model", "stepping", "CPU part"))
+    return " ".join(_cpuinfo_value(name) for name in ("vendor_id", "cpu family", "model", "stepping", "CPU part"))
 
 
-def _said(*names: str) -> str:
+def _cpuinfo_value(*names: str) -> str:
     """The value of the first line of /proc/cpuinfo with one of these names; empty if there is none."""
     try:
         with open(CPUINFO) as file:

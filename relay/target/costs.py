@@ -87,12 +87,12 @@ class CpuCosts:
     prefetch_steps: int = 16
     """The largest number of loop steps per prefetched cache line: weights that are used more often need no prefetch."""
     staged_row: int = 1024
-    """The number of table entries that are read before any is used: as many 32-bit values stay in the first-level
+    """The number of table entries that are read before any is used: that many 32-bit values stay in the first-level
     cache."""
 
     streamed_vectors: int = 4
-    """The largest number of vectors in a register tile of a single pixel: it waits for weights, and more blocks can be
-    divided among threads."""
+    """The largest number of vectors in a register tile of a single pixel. Loading the weights takes most of its time,
+    so larger tiles are no faster, and smaller blocks can be divided among more threads."""
     streams_ahead: int = 16
     """The distance in vectors of prefetches in a stream of weights, where one row reads several streams."""
     few_pixels: int = 4
@@ -106,13 +106,13 @@ class CpuCosts:
     """Separate loops that skip kernel rows outside of the image are made if, over all result rows, at least one in this
     many is outside."""
     kept_products: float = 0.8
-    """The largest share of products that may remain when blocks of channels get windows of their own, so that this is
-    faster."""
+    """Blocks of channels whose weights are zero outside a smaller window get windows of their own if the share of
+    products that remains is at most this."""
     most_outlier_steps: int = 8
-    """The largest number of extra steps of a block of channels for weights that do not fit; beyond that, the data is
-    summed."""
+    """The largest number of extra steps of a block of channels for weights that do not fit 8 bits after subtraction of
+    the zero point (outliers). With more, the zero point is applied to sums of the data instead."""
     steps_per_outlier: int = 16
-    """The number of steps of a block for each extra step that it may have."""
+    """The number of ordinary steps of a block of channels for each extra step for outliers that it may have."""
     depthwise_pixels: int = 8
     """The largest number of pixels in a tile of a float depthwise convolution, whose sums hide the latency of
     adding."""
@@ -182,7 +182,7 @@ class GpuCosts:
     """Bytes per clock that a multiprocessor reads or writes while all do: 18 from an H200's memory, more from its
     cache."""
     step: int = 4
-    """The least clocks of one step along the depth, for each byte of the depth."""
+    """The least clocks of a step of a block's loop over the depth, for each byte of a row that the step multiplies."""
     block: int = 1500
     """The clocks of a block in addition to its steps."""
     exchange: int = 300

@@ -120,7 +120,8 @@ class AsyncCopies:
             self.copy(self.t.shared, b.plus(start, at), self.weights, place, CHUNK)
 
     def issue_data(self, k: Index, start: Index) -> None:
-        """Start the copies of the data at depth `k`, to offsets from `start` on."""
+        """Start the copies of a piece of each of the thread's rows of the data, at depth `k`, to the stage or part of a
+        stage that starts at byte `start`."""
         b, t, conv = self.b, self.t, self.conv
         known = t.below(k, self.m.depth) if self.m.depth < self.m.packed_depth else None
         tap, channel = t.div(k, conv.channels), t.rem(k, conv.channels)
@@ -138,7 +139,8 @@ class AsyncCopies:
             when(b, both(b, conditions), partial(self.read, to, row, away), partial(self.set, fill, to))
 
     def fill(self, known: SSAValue | None) -> SSAValue:
-        """Return a piece of padding: the padding value, or zeros behind the end of a row."""
+        """Return the vector to store for a piece that is not copied: the padding value, or zeros if there is no padding,
+        or if the weights have a zero point and the piece is behind the end of the depth (not `known`)."""
         zeros = self.b.broadcast(self.b.constant(0, self.conv.data.element), self.m.piece)
         if self.m.padding is None:
             return zeros
@@ -148,16 +150,18 @@ class AsyncCopies:
         return self.b.select(known, padding, zeros)
 
     def copy(self, to: SSAValue, at: Index, source: SSAValue, start: Index, count: int) -> None:
-        """Start a copy of `count` elements: one chunk, or a piece of one."""
+        """Start an asynchronous copy of `count` elements, a chunk or a piece of one, from index `start` of `source` to
+        index `at` of the shared memory `to`."""
         b = self.b
         b.add(nvgpu.DeviceAsyncCopyOp(to, b.index(at), source, b.index(start), count))
 
     def read(self, to: Index, row: Copied, away: Index) -> None:
-        """Start a copy of a piece of the data."""
+        """Start a copy of a piece of the data, which starts `away` elements after the row, to byte `to` of shared
+        memory."""
         at = self.t.div(to, self.m.format.data)
         self.copy(self.t.numbers, at, self.data, self.b.plus(row.start, away), self.m.piece)
 
     def set(self, value: SSAValue, to: Index) -> None:
-        """Store a constant vector, one piece, to shared memory."""
+        """Store a constant vector, as large as a piece, at byte `to` of shared memory."""
         self.b.vector_store(value, self.t.numbers, [self.t.div(to, self.m.format.data)])
         align(self.b.block.last_op, self.m.piece * self.m.format.data)

@@ -56,7 +56,7 @@ class Attention:
 
 
 Numbers = dict[SSAValue, SSAValue]
-"""The current row's values of buffers with one value per row."""
+"""For each buffer with one value per row, the value of the current row."""
 
 
 class AttentionKernel(PairKernel):
@@ -282,7 +282,8 @@ def shared_bytes(scores: Scores, values: Matrix) -> int:
 
 
 def value_steps(scores: Matrix, values: Matrix) -> int:
-    """Return the number of steps of the values' depth in a tile of keys."""
+    """Return the number of steps in which a tile of keys, the depth of the second product, is multiplied by the
+    values."""
     return min(-(-scores.tile.columns // values.deep), values.steps)
 
 

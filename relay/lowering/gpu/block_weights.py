@@ -36,8 +36,8 @@ WORD_BITS = 32
 @dataclass(frozen=True)
 class BlockWeights:
     """A product of `rows` by `channels`, with the operations that follow it, `nest`. Its data is float32[rows, blocks *
-    block]; `arguments`: those of the codes, scales and zero points, which are constants in all calls; `bits` of a
-    packed code; `zero`: the zero point, if all are equal, else None."""
+    block]; `arguments`: the function's arguments for codes, scales and zero points, constants in all calls; `bits`: the
+    bits of a packed code; `zero`: the zero point, if all are equal, else None."""
 
     nest: Nest
     sums: Nest

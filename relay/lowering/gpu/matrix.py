@@ -112,7 +112,7 @@ class Product:
 
     @property
     def chunk(self) -> int:
-        """The number of elements of a chunk."""
+        """The number of elements of the data in a chunk of `CHUNK` bytes."""
         return CHUNK // self.format.data
 
     @property
@@ -181,7 +181,7 @@ class Matrix(Product):
 
     @property
     def deep(self) -> int:
-        """The number of elements of a row that are in shared memory at once."""
+        """The number of elements of a row of the data in one stage in shared memory."""
         return self.tile.depth // self.format.data
 
     @property

@@ -29,7 +29,8 @@ FIELD = re.compile(r"  (?:(%\S+) = )?(%\w+)->(\w+)(?: = (\S+))?$", re.MULTILINE)
 THREAD_BITS = 10
 """The number of bits of a stamp that store the thread's number."""
 GROUP_SUMS, GROUP_WORDS = 128, 256
-"""The number of words for a thread's registers that products of its group change, and for all that the group sees."""
+"""The number of words in memory for the registers of a thread that products of its group change, and for these and the
+registers that the products only read."""
 HEARD = -(1 << 61)
 """The report number for an error whose description the listener has."""
 COPIES = 256

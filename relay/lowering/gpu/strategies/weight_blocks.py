@@ -144,7 +144,8 @@ class ProductEmitter:
             when(b, both(b, [mine, inside, *known]), partial(self.finish, row, channel, total))
 
     def clipped(self, at: Index, count: int, together: int) -> Index:
-        """Return the row or channel number, limited to the last one."""
+        """Return the row or channel number `at`, limited to the last of `count` if threads, which compute `together` of
+        them, may go beyond it."""
         return binary(self.b, arith.MinUIOp, at, count - 1) if count % together else at
 
     def turn(
