@@ -139,8 +139,8 @@ class AsyncCopies:
             when(b, both(b, conditions), partial(self.read, to, row, away), partial(self.set, fill, to))
 
     def fill(self, known: SSAValue | None) -> SSAValue:
-        """Return the vector to store for a piece that is not copied: the padding value, or zeros if there is no padding,
-        or if the weights have a zero point and the piece is behind the end of the depth (not `known`)."""
+        """Return the vector to store for a piece that is not copied: the padding value, or zeros if there is no
+        padding, or if the weights have a zero point and the piece is behind the end of the depth (not `known`)."""
         zeros = self.b.broadcast(self.b.constant(0, self.conv.data.element), self.m.piece)
         if self.m.padding is None:
             return zeros
