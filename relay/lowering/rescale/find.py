@@ -98,7 +98,8 @@ def paired(multipliers: Sequence[Array], shifts: Sequence[Array]) -> list[tuple[
 
 
 def ranges(op: ApplyScaleOp, calls: CallGraph, sizes: Sequence[int]) -> tuple[Array, Array]:
-    """Return the least and the greatest x for each channel of each call, concatenated."""
+    """Return the least and the greatest input of a rescale for each channel of each call, concatenated; `sizes`: the
+    number of channels in each call."""
     found = reach(op.value, calls)
     per_channel = all(goes_with_last(value) for value in (op.multiplier, op.shift))
     parts = [_spread(_at(found, i), size, per_channel) for i, size in enumerate(sizes)]

@@ -215,9 +215,9 @@ def tried(inverse: float) -> Iterator[tuple[float, float, float]]:
 
 
 def reaches(x: Array, large: float, rest: float, offset: float) -> Array:
-    """Return whether `trunc(fma(x, large, fma(x, rest, offset)))` is at least the number of the row, counted from 1;
-    all False if float64 cannot decide it. Products of floats are exact in float64, and so is a sum together with its
-    rounding error."""
+    """Return, for each float in row j of `x` (counted from 1), whether `trunc(fma(x, large, fma(x, rest, offset)))` is
+    at least j; all False if float64 cannot decide it. Products of floats are exact in float64, and so is a sum together
+    with its rounding error."""
     level = np.arange(1, len(x) + 1)[:, None]
     below = (level + np.nextafter(level.astype(np.float32), np.float32(0)).astype(np.float64)) / 2
     x = x.astype(np.float64)

@@ -31,8 +31,8 @@ class Term:
 @dataclass(frozen=True)
 class Columns:
     """The division of a body by columns. `terms`: operations computed for every column, of which there are `width`, of
-    `size` elements each; `uses`: (value, number of the term that it is, column index); `late`: the remaining
-    operations; `varying`: values that depend on the position in the line."""
+    `size` elements each; `uses`: for each value that is read from a term, the value, the number of the term, and the
+    index of the column; `late`: the remaining operations; `varying`: values that depend on the position in the line."""
 
     terms: list[Term]
     uses: list[tuple[SSAValue, int, SSAValue]]

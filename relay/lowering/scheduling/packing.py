@@ -68,8 +68,8 @@ def runs(conv: Convolution, kernel: Array, group: int) -> Array:
 
 
 def rows_of_codes(conv: Convolution, kernel: Array, size: int) -> Array:
-    """Reshape a kernel as `runs` does, for rows of tile registers: the last `size` codes of a run form one row, with 0
-    where the previous row has them already."""
+    """Reshape a kernel as `runs` does, for rows of tile registers of `size` codes. If the length of a run is not a
+    multiple of `size`, its last row overlaps the row before it, with weights of 0 for the codes that both contain."""
     parts = kernel.reshape(kernel.shape[0], -1, run_length(conv))
     left = parts.shape[2] % size
     if parts.shape[2] < size or not left:

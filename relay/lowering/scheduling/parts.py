@@ -30,7 +30,7 @@ from relay.lowering.scheduling.tiles import choose
 from relay.target import LANES, CpuCosts
 
 STEP = 4
-"""The number of codes of a step at most."""
+"""The most codes of a step."""
 MOST = 16
 """The most blocks of channels for which code is emitted, which bounds its size."""
 

@@ -30,8 +30,9 @@ divided among 8 parts, although lines are then prefetched more than once. On a Z
 channels of 8 bits), a matrix of 38 MB is read at 26 GB/s with 8 parts, and at 20 GB/s with two."""
 
 SHORT = 16
-"""The number of pixels that prefetch the whole next block, if the number of pixels is known only at run time: with few
-pixels the products wait for weights; with more, the others prefetch lines that are cached already."""
+"""The number of pixels after which the whole next block is prefetched, if the total number of pixels is known only at
+run time. With few pixels, the products wait for weights; with more, the remaining pixels prefetch lines that are cached
+already."""
 
 
 def points_of(conv: Convolution) -> int:

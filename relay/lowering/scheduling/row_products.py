@@ -46,7 +46,7 @@ BLOCK_BYTES = 16 << 10
 cache."""
 
 Places = Mapping[int, Index]
-"""The indices of loops by their numbers."""
+"""The current index of each loop, by the loop's number."""
 
 
 def row_sums(op: Operation) -> list[list[int]] | None:

@@ -125,13 +125,14 @@ class Strategy(ABC, Generic[S]):
 
 
 def estimate(kernel: Kernel, op: linalg.GenericOp, elements: int, lanes: int, bytes: int = 4) -> int:
-    """Return the cycles of a generic over `elements` elements of `bytes` bytes, `lanes` at a time as far as a register
-    holds them: the ops of its body, and the loads and stores of its operands."""
+    """Return the cycles of a generic over `elements` elements of `bytes` bytes, for the ops of its body, and the loads
+    and stores of its operands. Each instruction processes `lanes` elements, or as many as fill a register if that is
+    fewer."""
     return round(-(-at_most(elements) // at_once(kernel.target, lanes, bytes)) * turn(kernel, op))
 
 
 def turn(kernel: Kernel, op: linalg.GenericOp) -> float:
-    """Return the cycles of a generic for the elements of one register."""
+    """Return the cycles of a generic for one vector that fits a register."""
     costs = kernel.target.costs
     return Costs(costs).block(op.body.block) + len(op.operands) / costs.loads_per_cycle
 
