@@ -30,7 +30,7 @@ def asked(name: str, what: str) -> Generator[None]:
 
 
 def blame(error: RelayError, name: str) -> None:
-    """Add the name of the compiler to the error's place, if it is not there."""
+    """Add the name of the compiler to the error's `where`, unless it already contains that name."""
     compiler = f"compiler {name}"
     if compiler not in error.where:
         error.where = f"{compiler}, {error.where}"

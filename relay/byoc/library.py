@@ -52,7 +52,8 @@ def unknown_type(ops: Sequence[Operation]) -> str | None:
 
 @dataclass(frozen=True)
 class LibraryCompiler(Compiler, ABC):
-    """A subclass says in `reason` what it does not take; pattern entries and single ops are derived from that.
+    """Base class of compilers that pass ops to a library. A subclass implements `reason`; the pattern table and the
+    answers for single ops are derived from it.
 
     `only` names ops, as in `("nn.conv2d", "qnn.conv2d")`: kernels without any of these are left to others.
     """

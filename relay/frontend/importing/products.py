@@ -14,7 +14,7 @@ from relay.frontend.importing.tensors import TensorBuilder
 
 
 def product(importer: TensorBuilder, a: SSAValue, b: SSAValue) -> SSAValue:
-    """`a @ b` as numpy's matmul. The rows of all matrices of a stack are multiplied by a single matrix b in one
+    """`a @ b` as numpy's matmul. If b is a single matrix, it multiplies the rows of all matrices of a stack a in one
     product; integers of 32 bits and more are multiplied elementwise and summed."""
     if importer.rank(a) == 1:
         found = product(importer, importer.reshape(a, [1, *importer.shape(a)]), b)

@@ -23,7 +23,9 @@ def unrolled(
     importer: TensorBuilder, rows: SSAValue, axis: int, states: States, step: Callable[[SSAValue, States], States],
     back: bool,
 ) -> tuple[list[SSAValue], States]:  # fmt: skip
-    """Unroll a recurrent layer: the hidden state after each step, in the order of the steps, and the last states."""
+    """Unroll a recurrent layer along an axis of `rows`, from its end if `back`. `step` returns the new states from a
+    step's row and the previous states. Returns the hidden state after each step, in the order of the steps, and the
+    last states."""
     outputs: list[SSAValue] = []
     for index in range(importer.shape(rows)[axis])[:: -1 if back else 1]:
         states = step(importer.row(rows, index, axis), states)

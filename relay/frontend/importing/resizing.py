@@ -230,8 +230,8 @@ def _picked(
     padding: str,
     corners: bool,
 ) -> Scalar:
-    """The data at one index per axis for each element of the grid, times its weight; 0 outside if the padding is
-    zeros."""
+    """For each element of the grid, the data at one index along each spatial axis, times the weights of these indices.
+    Outside of the data the result is 0 if the padding is `zeros`."""
     places: list[SSAValue] = []
     weight: Scalar | None = None
     for axis, (place, factor) in enumerate(picked):

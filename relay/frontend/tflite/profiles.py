@@ -30,7 +30,8 @@ class Numerics(NamedTuple):
         return None if self.all_kinds else sorted(kind for kind in TABLE if self.types_of(kind))
 
     def types_of(self, kind: str) -> frozenset[str]:
-        """The quantized types for which an operator is known to reproduce the runtime's integers, if not for all."""
+        """The quantized types for which an operator's row in the table, or in `rows`, is stated to reproduce the
+        runtime's integers."""
         found = self.types if kind in self.rows else ""
         if kind in TABLE:
             known = TABLE[kind].known

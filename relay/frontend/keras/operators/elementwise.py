@@ -177,7 +177,8 @@ def reduction_of_floats(importer: Importer, node: Layer) -> SSAValue:
 
 @op("Argmax", "Argmin")
 def position(importer: Importer, node: Layer) -> SSAValue:
-    """Import Argmax and Argmin: the first of equal elements; without an axis, of the flattened tensor."""
+    """Import Argmax and Argmin: the index of the first of equal elements; without an axis, the index in the flattened
+    tensor."""
     x, kind = node.x, relay.ArgmaxOp if node.operation == "Argmax" else relay.ArgminOp
     if node.entry("axis") is None:
         node.refuse({"keepdims": False})
@@ -187,7 +188,7 @@ def position(importer: Importer, node: Layer) -> SSAValue:
 
 @op("Cumsum", "Cumprod")
 def cumulative(importer: Importer, node: Layer) -> SSAValue:
-    """Import Cumsum and Cumprod; without an axis, of the flattened tensor."""
+    """Import Cumsum and Cumprod; without an axis, the tensor is flattened first."""
     kind = relay.CumsumOp if node.operation == "Cumsum" else relay.CumprodOp
     x, axis = or_flat(importer, node, node.x)
     x = importer.cast(x, element_type(node.dtype(importer.dtype(x))))

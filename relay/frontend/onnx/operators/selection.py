@@ -55,8 +55,8 @@ def non_zero(importer: Importer, node: Node) -> SSAValue:
 
 @op("Compress")
 def compress(importer: Importer, node: Node) -> SSAValue:
-    """Import Compress: the elements along an axis, or of the flattened tensor, at which the condition is true; it may
-    be shorter."""
+    """Import Compress: the slices along an axis, or without one the elements of the flattened tensor, at which the
+    condition is true; the condition may be shorter than the axis."""
     axis, value = node.integer("axis") if node.has("axis") else None, node.input(0)
     dims = node.static(0)
     if axis is None:

@@ -191,7 +191,8 @@ def pad(importer: Importer, node: Node) -> SSAValue:
 
 @aten("roll")
 def roll(importer: Importer, node: Node) -> SSAValue:
-    """Import roll: elements that leave at one end enter at the other; without axes, of the flattened tensor."""
+    """Import roll: elements that leave at one end enter at the other; without axes, the tensor is rolled as if it were
+    flattened."""
     x, dims = node.value("self"), node.static("self")
     shifts, axes = node.integers("shifts"), node.integers("dims", [])
     if not axes:

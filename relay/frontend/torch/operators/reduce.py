@@ -53,7 +53,8 @@ def reduction(importer: Importer, node: Node) -> SSAValue:
 @aten("argmax", "argmin")
 @of_vectors
 def position(importer: Importer, node: Node) -> SSAValue:
-    """Import argmax and argmin: the first of equal elements; without an axis, of the flattened tensor."""
+    """Import argmax and argmin: the index of the first of equal elements; without an axis, the index in the flattened
+    tensor."""
     x, dims = node.value("self"), node.shape("self")
     kind = relay.ArgmaxOp if name_of(node) == "argmax" else relay.ArgminOp
     if not node.has("dim"):
