@@ -83,7 +83,8 @@ class Build:
         return self._file.take(size)
 
     def used(self, size: int) -> None:
-        """Record that this many bytes were read or written, and give pages back if there are enough of them."""
+        """Record that this many bytes were read or written, and give pages back to the kernel after every `UNRELEASED`
+        bytes."""
         self.unreleased += size
         if self.unreleased >= UNRELEASED:
             self.release()

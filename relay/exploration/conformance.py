@@ -48,7 +48,7 @@ from relay.runtime.loaders import Native
 FLOATS = 1e-4
 """The tolerance for floats after a few ops, relative to the largest magnitude."""
 DRAWN = 3
-"""How many random ops of each kind are drawn to find the kinds that the compiler takes."""
+"""The number of random ops of each kind that are drawn to find the kinds that the compiler takes."""
 TOGETHER = 8
 """The number of random cases in one module; each becomes a region of its own."""
 OTHER_TARGET = "aarch64"

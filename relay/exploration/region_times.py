@@ -1,5 +1,5 @@
-"""`choose=measured`: measure how long a region takes with each external compiler and on the host. Each is built and run
-on this machine once; the times are kept in the cache."""
+"""`choose=measured`: measure how long a region takes with each external compiler and on the host. For each of them the
+region is built and run on this machine once; the times are kept in the cache."""
 
 from __future__ import annotations
 

@@ -43,11 +43,13 @@ from relay.target import CpuTarget, cpu_of, resolve
 
 T = TypeVar("T", bound=Value)
 GROUP = 8
-"""How many schedules of each kernel one process measures, interleaved with the start's."""
+"""The number of drawn schedules of each kernel that one process measures, interleaved with the schedule that the search
+starts from."""
 WAVES = 3
-"""In how many groups the trials are drawn; each group after the first varies the fastest schedules found so far."""
+"""The number of groups in which the trials are drawn; each group after the first varies the fastest schedules found so
+far."""
 CANDIDATES = 4
-"""How many schedules are drawn for each that is built: the one with the shortest estimated time is built."""
+"""The number of schedules drawn for each one that is built, which is the one with the shortest estimated time."""
 TIE = 0.01
 """The relative difference in time that two builds of the same code may have."""
 KEPT = 0.7
@@ -252,7 +254,8 @@ class Job:
 
 @dataclass(frozen=True)
 class Measured:
-    """The result of a job: for each build (the start's first) its kernels by name, and the processor that ran them."""
+    """The result of a job: the processor that ran the builds, and for each build its kernels by name. The first build
+    is that of the schedules that the search starts from."""
 
     processor: str
     builds: Sequence[Mapping[str, Kernel]]
@@ -267,7 +270,7 @@ def seconds_of(calls: Sequence[Call]) -> dict[str, float]:
 
 
 def measured(job: Job) -> Measured:
-    """Build and measure a job's builds; a build whose results differ from the start's gets no kernels."""
+    """Build and measure a job's builds. A build whose results differ from the first one's gets no kernels."""
     machine = resolve(job.target)
     if not isinstance(machine, CpuTarget):
         raise InvalidArgument("tune", f"the target {job.target} is no CPU", "only kernels of CPUs have records")
@@ -378,8 +381,8 @@ def tried(done: Sequence[Measured]) -> list[tuple[str, float]]:
 
 
 def faster(done: Sequence[Measured]) -> Records:
-    """By processor and kernel, the schedule that is fastest relative to the start measured beside it, if it beats the
-    start."""
+    """By processor and kernel, the schedule that is fastest in relation to the schedule that the search started from,
+    both measured in the same process; no schedule if none is faster (`Kernel.beats`)."""
     best: dict[str, dict[str, Record]] = {each.processor: {} for each in done}
     for each in done:
         start, *others = each.builds

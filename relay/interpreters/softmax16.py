@@ -24,7 +24,8 @@ Doubles = npt.NDArray[np.float64]
 
 def lines(function: Callable[[Doubles], Doubles], first: float, last: float) -> npt.NDArray[np.int16]:
     """A table of `function` over [first, last] in Q0.15, with an entry for each int16: linear interpolation between
-    samples, each shifted by half of its segment's error in the middle. Computed in float64."""
+    samples, each of which is shifted by half of the error that interpolation has in the middle of the segment after it.
+    Computed in float64."""
     step, unit = (last - first) / SAMPLES, 65536 / (2.0 / 65535 * 65535)
     here: Doubles = first + np.arange(SAMPLES + 1, dtype=np.float64) * step
     y = function(here) * unit

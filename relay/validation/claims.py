@@ -146,7 +146,7 @@ class Call:
     scratch: tuple[Place, ...]
     reads: tuple[str, ...]
     starts: tuple[str, ...]
-    """Names of the constants, among `reads`, that the kernel's sums start with; empty if the file does not say."""
+    """Names of the constants to which the kernel adds its products; empty if the file does not state them."""
     shown: Mapping[str, str]
     why: str
 

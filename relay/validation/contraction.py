@@ -1,12 +1,12 @@
 """Check kernels that sum products of quantized values with constant weights, and rescale the sums: the weights are read
-back from the code, every step of the rescale is tried, and the sums are tested with random linear tests.
+back from the machine code, every step of the rescale is tried, and the sums are tested with random linear tests. A step
+is a sum at which the rescaled result changes.
 
-Assumptions on the code, which the findings name: (L) a sum is an affine function of the quantized data, in 32 bits; (S)
-a 32-bit constant is added to it before anything else is done, which was seen to hold wherever the constant was changed;
-(M) results do not fall as sums rise. A difference in a coefficient is then a difference D of sums, and is visible when
-a step of the rescale lies between the sum and the sum with D. A step is a sum at which the rescaled result changes.
-"Code" below means machine code; a quantized value is also called a code where results and other tensors are numbered 0
-.. 255.
+Assumptions on the machine code, which the findings name: (L) a sum is an affine function of the quantized data, in 32
+bits; (S) a 32-bit constant is added to it before anything else is done, as is observed wherever the constant is
+changed; (M) results do not fall as sums rise. A wrong coefficient then changes the sum by a difference D, which is
+visible if a step lies between the sum and the sum plus D. "Code" in the docstrings below means machine code; in names
+of variables and in findings also a quantized value.
 """
 
 from __future__ import annotations

@@ -104,8 +104,8 @@ def refine(product: Product) -> None:
 
 
 def located(product: Product, edges: Array) -> tuple[Array, Array]:
-    """Correct the positions of the given steps by observing the code; return them, and which channels have all of
-    them."""
+    """Correct the positions of the steps `edges` [steps, channels] by observing the machine code. Returns the
+    positions, and for each channel whether all of its steps were observed there."""
     inside = (edges > -FAR) & (edges <= FAR)
     right: Array = np.asarray(inside.any(axis=0))
     count = len(edges)

@@ -123,8 +123,9 @@ class Sums:
         self.product.part.say("tested", text)
 
     def until(self, trial: Callable[[], None], start: int) -> None:
-        """Run trials of one kind until each channel has the required certainty; channels that have it are no longer
-        compared, and channels that would need too many runs do not prolong the loop."""
+        """Run trials of one kind until each channel has the required certainty. Channels that have it are no longer
+        compared, and channels that would need too many runs do not prolong the loop. `start`: the kernel's number of
+        runs before the first trial."""
         share = self.chance if trial == self.dithered else np.ones(self.channels)
         possible = self.tested & (self.wanted <= -np.log2(1 - self.share * share) * self.limit)
         while self.kernel.runs - start < self.limit:
@@ -267,8 +268,9 @@ class Sums:
         return values @ rows[:, cell].T.astype(np.float64)
 
     def run(self, sums: Array, amount: Array, pattern: Array) -> None:
-        """Run the kernel with an amount added to the sums, and compare the results of all sums that are in the range.
-        Raises Differs."""
+        """Run the kernel with `amount` [channels] added to its sums, and compare its results with the claim's. `sums`
+        [windows, compared channels] are the sums without the amount, and `pattern` has for each pixel of the result the
+        index of its window. Sums outside of the range are not compared. Raises Differs."""
         product, columns = self.product, self.columns
         amount = np.where(self.tested, amount, 0)
         product.shift(amount)

@@ -20,7 +20,7 @@ from relay.viewer.recording import Record
 from relay.viewer.snapshot import take
 
 LINES, LETTERS = 400, 240
-"""How many lines of a module's text are shown, and how many characters of each line."""
+"""The maximum numbers of lines of a module's text, and of characters of each line, that are shown."""
 OPTIONS = 60
 """The maximum number of characters shown of a pass with its options."""
 EDGE = "border:1px solid rgba(128,128,128,.4);border-radius:6px"
@@ -28,7 +28,7 @@ FRAME = f"{EDGE};max-height:420px;overflow:auto;padding:8px;margin:4px 0"
 
 
 def of_module(mod: IRModule) -> str:
-    """A module: its counts, the graph of `main`, and its text."""
+    """The HTML of a module: its counts, the graph of `main`, and its text."""
     found = take(mod)
     weights = sum(to_numpy(op.value).nbytes for _, op in mod.constants() if is_constant(op))
     functions = "1 function" if len(mod.functions) == 1 else f"{len(mod.functions)} functions"
@@ -47,7 +47,7 @@ def of_module(mod: IRModule) -> str:
 
 
 def of_pipeline(pipeline: Pipeline) -> str:
-    """A pipeline: a table of its passes with options, level and purpose."""
+    """The HTML of a pipeline: a table of its passes with options, level and purpose."""
     rows = [
         [str(number), short(str(step), OPTIONS), str(info_of(step).opt_level), why_of(step) or summary(type(step))]
         for number, step in enumerate(pipeline)
@@ -68,13 +68,14 @@ def of_timing(timing: PassTimingInstrument) -> str:
 
 
 def of_exploration(exploration: Exploration) -> str:
-    """An exploration: a table of all alternatives, with values relative to the best and errors of failed ones."""
+    """The HTML of an exploration: a table of all alternatives, with values relative to the best and errors of failed
+    ones."""
     heads, *rows = exploration.table()
     return f"<div>{_table(heads, rows)}<p>* the best, or on the front; ~ not told from the best</p></div>"
 
 
 def of_record(record: Record) -> str:
-    """A record: the complete page in a frame, which may run the page's script and nothing else."""
+    """The HTML of a record: the complete page in a frame, which may run the page's script and nothing else."""
     page = escape(report(record))
     return f'<iframe sandbox="allow-scripts" style="{EDGE};width:100%;height:720px" srcdoc="{page}"></iframe>'
 
