@@ -140,7 +140,8 @@ EXTENDED: dict[str, Callable[[], Dialect]] = {
 
 
 class PlugInContext(Context):
-    """A context that looks for an unknown dialect among installed packages when it meets the first name of it."""
+    """A context that looks for an unknown dialect among installed packages when an op or type of that dialect is first
+    looked up."""
 
     def clone(self) -> PlugInContext:
         return PlugInContext(

@@ -93,8 +93,9 @@ def steps(dims: Sequence[int], source: Layout, target: Layout) -> list[Step]:
     """The reshapes and transposes that turn a tensor from one layout into another of the same letters; steps that
     change nothing are left out.
 
-    Splitting is a reshape that parts C, then a transpose; joining is a transpose, then a reshape. A transpose that
-    moves only axes of one is a reshape too."""
+    Splitting is a reshape that divides C into two axes, then a transpose; joining is a transpose, then a reshape. A
+    transpose that moves only axes of size 1 is replaced by a reshape.
+    """
     if source == target:
         return []
     if source.split and target.split and (source.split, source.factor) != (target.split, target.factor):

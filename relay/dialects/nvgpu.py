@@ -98,8 +98,8 @@ class DeviceAsyncWaitOp(IRDLOperation):
 
 @irdl_op_definition
 class LdMatrixOp(IRDLOperation):
-    """Load four matrices of 8 rows of 16 bytes. Lane 8 q + r gives the address of row r of matrix q; each lane gets, of
-    each matrix, the four bytes from 4 (lane mod 4) on of row lane / 4."""
+    """Load four matrices of 8 rows of 16 bytes. Lane 8 q + r gives the address of row r of matrix q. From each matrix,
+    lane n receives bytes 4 (n mod 4) to 4 (n mod 4) + 3 of row n / 4 (rounded down)."""
 
     name = "nvgpu.ldmatrix"
     srcMemref = operand_def(MemRefType)

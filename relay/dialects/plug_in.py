@@ -40,8 +40,8 @@ class DialectPlugIn:
     `relay.transforms.expansion.Expansion`) and returns the values of its results; None leaves the op as it is.
     `new.target` is the machine that the model is built for."""
     patterns: str | Sequence[Any] = ()
-    """Classes of `relay.transforms.legalization.Legalization`, which may look at several ops and choose by the
-    target; they are asked before the expansions."""
+    """Classes of `relay.transforms.legalization.Legalization`, which may look at several ops and choose by the target;
+    they are tried before the expansions."""
     lowerings: Table = field(default_factory=lambda: EMPTY)
     """Op class to `f(emitter, op, operands)`, which emits `linalg` (`emitter` is a
     `relay.lowering.linalg.emitter.Emitter`): for ops that `relay` ops cannot express."""
@@ -58,7 +58,7 @@ class DialectPlugIn:
     """A mapping from `domain.Operator` of ONNX to `f(importer, node)`, as `from_onnx(custom_ops=...)` takes it."""
     examples: str = ""
     """`package:file.mlir`: functions that use the dialect's ops, and texts that must be refused; `relay-dialect test`
-    runs all of the above on them."""
+    tests the tables of this plug-in with them."""
 
 
 DIALECTS: PlugIns[DialectPlugIn] = PlugIns("dialect", "relay.dialect", {})

@@ -31,7 +31,8 @@ class ApplyScaleOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> ApplyScaleOp:
-        """Upstream's spellings: `{rounding_mode = DOUBLE_ROUND}` (MLIR 22) and `rounding_mode<DOUBLE_ROUND>`."""
+        """Parse upstream's custom form, with `{rounding_mode = DOUBLE_ROUND}` (MLIR 22) or
+        `rounding_mode<DOUBLE_ROUND>`."""
         unresolved = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_unresolved_operand)
         braces = parser.parse_optional_punctuation("{") is not None
         parser.parse_keyword("rounding_mode")

@@ -31,10 +31,7 @@ CACHES = Caches()
 class Analysis(Generic[T]):
     """A function of a module whose result is kept while a pipeline runs on that module, until a pass that does not
     preserve it has run. Outside of a pipeline it is computed at each call. A pass that changes the module must call the
-    analysis before its first change, or call `forget`.
-
-    A pass that changes the module must ask before it changes anything, or have `forget` called.
-    """
+    analysis before its first change, since later calls return the same, outdated result; or call `forget`."""
 
     name: str
     compute: Callable[[ModuleOp], T]
@@ -73,8 +70,8 @@ def _use_counts(op: ModuleOp) -> Mapping[SSAValue, int]:
 
 @dataclass(frozen=True)
 class Life:
-    """Positions of ops in a block: `begin` is where a value is defined (-1 for an argument), `end` its last use (its
-    definition if it has no use)."""
+    """Positions of ops in a block: `first` is where a value is defined (-1 for an argument of the block), `last` its
+    last use (its definition if it has no use)."""
 
     first: int
     last: int

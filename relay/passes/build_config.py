@@ -24,7 +24,8 @@ class BuildConfig(PassContext):
     Inside the block, `relay.default_pipeline()` returns the edited pipeline. `before` and `after` name a pass and what
     runs before or after it (a pass, a pipeline or a text); `remove` names passes to leave out. `quantize_model=True`
     runs the pass `quantize` first, with its options, each with the prefix `quantize_` (`quantize_calibration=samples`);
-    `quantize_start_layer` is its `from_layer`. Giving any of these options also runs it, unless `quantize_model=False`.
+    `quantize_start_layer` is its `from_layer`. Any of these options also makes `quantize` run, unless
+    `quantize_model=False`.
     """
 
     def __init__(

@@ -57,10 +57,7 @@ class CollectedErrors(RelayError):
 class Reporter:
     """Collects diagnostics. A pass continues after it reports an error; when it ends, its errors are raised together as
     `CollectedErrors`. Warnings stay in `diagnostics`: those of a context until it ends, those outside of any context
-    until the next pipeline runs.
-
-    Warnings stay in `diagnostics`: those of a context until its end, those outside of all contexts until the next run.
-    """
+    until the next pipeline runs."""
 
     def __init__(self) -> None:
         self.diagnostics: list[Diagnostic] = []

@@ -11,8 +11,9 @@ from relay.passes.info import PassInfo
 class PassInstrument:
     """Base class of instruments: override the methods that are needed; here each does nothing. `info` describes the
     pass, `mod` is the module on which it runs. Instruments nest: after a pass, the last one of a context is called
-    first. An exception in a method goes to the caller. Where entering one instrument of a context fails, those entered
-    before exit; where exiting fails, the others exit all the same; then the context has no instruments left."""
+    first. An exception in a method goes to the caller. If entering an instrument of a context fails, the instruments
+    that were entered before it are exited; if exiting one fails, the others are exited all the same. After either
+    failure the context has no instruments left."""
 
     def enter_pass_ctx(self) -> None:
         """Called when a context with this instrument is entered."""

@@ -28,8 +28,7 @@ Factory = Callable[[], type[ModulePass]]
 GROUP = "xdsl.universe"
 OURS = EntryPoint("relay", "relay.universe:UNIVERSE", GROUP)
 XDSL = EntryPoint("xdsl", "xdsl.universe:XDSL_UNIVERSE", GROUP)
-"""The entry points of xDSL's and relay's universes, which need no installation; if both have a pass of one name, the
-first wins."""
+"""The entry point of xDSL's passes, which needs no installation."""
 
 MADE: dict[str, type[ModulePass]] = {}
 """The passes made by `module_pass` and `function_pass`, or registered by a program, by name."""

@@ -25,8 +25,9 @@ NHWC = Layout.parse("NHWC")
 class AlterOpLayout(Pass):
     """Give every op the layout that the target's kernels read.
 
-    Images are NHWC, kernels OHWI, depthwise ones HWOI. As `convert-layout` to NHWC, with the fewest bits transposed;
-    results stay equal. A module that already has these layouts is unchanged: its own transposes are left alone.
+    Images are NHWC, kernels OHWI, depthwise ones HWOI. The pass does the same as `convert-layout` to NHWC: it
+    transposes the fewest bits, and results stay equal. A module that already has these layouts is unchanged: its own
+    transposes are left alone.
     """
 
     name: ClassVar[str] = "alter-op-layout"

@@ -49,7 +49,8 @@ def with_batch(mod: IRModule, batch: SupportsIndex) -> IRModule:
     """Copy the module with the unknown batch `?` of all arguments set to `batch`, and all types that follow from it.
 
     A module that has this batch already is returned unchanged. Raises InvalidArgument unless `batch` is a positive
-    number, and where the leading axes are fixed: only for a model file is it known whether images stay independent.
+    number, and if the leading axes are fixed to another number: `rebatch`, which changes these, is for modules of a
+    model file.
     """
     given, batch = batch, positive(batch)
     if not batch:

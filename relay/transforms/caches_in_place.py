@@ -37,16 +37,16 @@ class CachesInPlace(Pass):
     only use is a `relay.concatenate` with new rows whose result `@main` returns. Each cache becomes a state with room
     for `maximum` positions; the number of positions so far becomes another state, named after the size. A run writes
     its new rows after those of earlier runs (`relay.dynamic_update_slice`), and masks, in each softmax, the scores of
-    positions that are not yet written. Sizes named as sums (`past + new`) follow from the other sizes, which `sizes`
-    gives in order, or as one number for all.
+    positions that are not yet written. Sizes named as sums (`past + new`) are computed from the others. `sizes` lists
+    all sizes except `size` and the sums, in order; one number is used for all of them.
 
     To avoid reading a whole cache once more, a factor of all keys is applied to the other operand of their product, and
     NaNs of softmax rows whose scores are all -inf are replaced in the product of the weights, not in the weights.
 
-    The pass compares the module for three numbers of past positions. Constants that differ must be linear in it; they
-    are computed from the state. Tensors with an axis over all positions must keep positions independent, until a
-    softmax. Raises Unsupported, naming the operator, for any other op that combines positions, and InvalidArgument if
-    there is no such size, or the maximum is too small.
+    The pass compares the modules for three numbers of past positions. Constants that differ between these modules must
+    be linear in the number of past positions; they are computed from the state. Tensors with an axis over all positions
+    must keep positions independent, until a softmax. Raises Unsupported, naming the operator, for any other op that
+    combines positions, and InvalidArgument if there is no such size, or the maximum is too small.
     """
 
     name: ClassVar[str] = "caches-in-place"
@@ -111,8 +111,9 @@ At = Callable[[Mapping[str, int], list[Fold]], ModuleOp]
 def in_place(
     at: At, named: Sequence[Symbol], size: str, maximum: int, sizes: Mapping[str, int]
 ) -> tuple[ModuleOp, int]:
-    """Build a module whose caches are states of `maximum` positions, for these other sizes, and return it with the
-    number of new positions per step. Raises as the pass does."""
+    """Build a module whose caches are states of `maximum` positions, and return it with the number of new positions per
+    step. `at` returns the module for given sizes, `size` names the number of past positions, `sizes` gives the others
+    that are no sums. Raises the errors of the pass."""
     folds: dict[int, list[Fold]] = {}
 
     def with_past(past: int) -> ModuleOp:

@@ -35,10 +35,10 @@ class ConvertLayout(Pass):
     All other ops, integer arithmetic of `qnn` included, get the layouts with which the fewest bits are transposed,
     found by a minimum cut. Parameters per channel follow the channels; existing transposes are cancelled; arguments and
     results of functions keep their layouts. A value whose channels are not a multiple of the split stays unsplit.
-    Kernels become `kernel_layout`; for NCHW that is OIHW unless it says otherwise.
+    Kernels are converted to `kernel_layout`; if it is empty, to OIHW for NCHW, and not at all for other layouts.
 
-    Relay's form gives a layout for data and one for kernels by operator, whatever their present layout:
-    `ConvertLayout({"nn.conv2d": ["NCHW", "default"], "qnn.conv2d": ["NCHW", "OIHW"]})`; a text has it as
+    Relay's form is a mapping from an operator to the layouts of its data and kernel, whatever layouts they have before:
+    `ConvertLayout({"nn.conv2d": ["NCHW", "default"], "qnn.conv2d": ["NCHW", "OIHW"]})`; in a pipeline's text, write
     `layouts=("nn.conv2d:NCHW:default", ...)`.
 
     No result changes: floats are added in the same order. For different layouts of different operators, run it once for

@@ -99,7 +99,8 @@ def reads_of(op: Operation, steps: Steps) -> Sequence[Steps]:
 
 
 def at_pixels(value: SSAValue, steps: Steps) -> Steps:
-    """The steps along the axes that the value has and that are not broadcast; 0 for the others."""
+    """The strides in which a value is read by an op that broadcasts it and whose result is read with `steps`: 0, any
+    stride, along an axis that the value lacks or in which its size is 1."""
     dims = (1, 1, *shape(value))[-3:-1] if rank(value) > 1 else (1, 1)
     return steps[0] if dims[0] > 1 else 0, steps[1] if dims[1] > 1 else 0
 

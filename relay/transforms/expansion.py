@@ -1,4 +1,4 @@
-"""Builds the ops that replace one op: in order, with its location, without steps that change nothing."""
+"""Builds the ops that replace one op. They get its location; a step that would change nothing adds no op."""
 
 from __future__ import annotations
 

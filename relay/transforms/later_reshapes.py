@@ -87,8 +87,8 @@ def merged(new: Expansion, value: SSAValue, reshape: relay.ReshapeOp) -> SSAValu
 
 
 def in_one_row(new: Expansion, value: SSAValue) -> SSAValue:
-    """The value with its last axis only, other sizes 1; for comparisons of constants with one number, such as keys with
-    a position."""
+    """Reshape a value whose other axes have size 1 to its last axis. An elementwise op of constants and scalars, such
+    as a comparison of keys with a position, is built again on vectors instead."""
     op, row = value.owner, shape(value)[-1:]
     if not isinstance(op, TensorOp) or not op.ELEMENTWISE or len(op.results) != 1:
         return new.reshape(value, row)

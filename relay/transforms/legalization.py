@@ -192,8 +192,9 @@ def stays_not(op: Operation, targets: Collection[str]) -> bool:
 
 
 def legal(module: ModuleOp, dialects: Sequence[str] | None = None) -> bool:
-    """Whether no illegal op is left: none of the dialects (default: every registered one) that have patterns, and none
-    of a legal dialect that a pattern must replace on the module's target."""
+    """Whether the module has no illegal op. Illegal are ops of the `dialects` (default: every registered one with
+    patterns), except those with a lowering; and, by default, `LEGAL` ops that a pattern must replace on the module's
+    target."""
     points = registered()
     targets = {point.name for point in points} - set(LEGAL) if dialects is None else set(dialects)
     every = [*own(module)]
@@ -232,7 +233,7 @@ def settle(module: ModuleOp, patterns: Sequence[RewritePattern]) -> bool:
 @cache
 def taken_by(pattern: type[RewritePattern]) -> type[Operation]:
     """The ops that a pattern's `op_type_rewrite_pattern` accepts, as a class or union; `Operation` if it has no such
-    decorator. Asking here saves the decorator's own slow check."""
+    decorator. Patterns are called only for these ops, because the decorator's own check is slow."""
     return getclosurevars(pattern.match_and_rewrite).nonlocals.get("expected_type", Operation)
 
 

@@ -1,8 +1,8 @@
 """Decides whether the integers that a model computes from an unknown size are linear in it.
 
-Then the values for two sizes determine those for all others. Builds that serve many sizes are made from the modules of
-a few. Constants that remain in such modules are compared when they are made; folded values are gone by then, so the
-folds of three sizes are compared here.
+If they are linear, the values for two sizes determine those for every other size. So a build that serves many sizes is
+made from the modules for a few. Constants that remain in these modules are compared when the build is made; values that
+were folded no longer exist then, so this module compares the records of folds (`Fold`) for three sizes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ WHY = "a size decides which values are computed"
 
 def is_linear(folds: Mapping[int, Sequence[Fold]], symbol: Symbol) -> bool:
     """Whether every folded value is a linear function of the size `symbol` from its minimum to its maximum. `folds`
-    maps each of three sizes to its folds: the minimum, and two adjacent ones."""
+    maps each of three sizes, the minimum and two adjacent ones, to the folds that the size caused."""
     sizes = sorted(folds)
     rows = [folds[size] for size in sizes]
     if len({tuple(fold.kind for fold in row) for row in rows}) > 1:
@@ -133,9 +133,9 @@ class _Computed:
         return found
 
     def continues(self, arrays: Sequence[Array], sums: bool) -> bool:
-        """Whether a result is linear in the size. Where its length grows with the size, the part common to all three is
-        compared; it must also be equal in the two longer ones, except in sums, where each element may have a size
-        added."""
+        """Whether a result, of which `arrays` has the value for each of the three sizes, is linear in the size. If its
+        shape grows with the size, the elements that all three arrays have must be linear, and those that the two larger
+        arrays have must be equal; not in `sums`, where an element may have a size added."""
         if _alike(arrays):
             return _on_a_line(np.stack(arrays), self.sizes)
         least, less = (tuple(map(slice, each.shape)) for each in (arrays[0], arrays[-2]))
@@ -144,7 +144,8 @@ class _Computed:
 
 
 def _linear(row: Sequence[Fold], sizes: Sequence[int], ends: Sequence[int]) -> bool:
-    """Whether an op that was folded for three sizes is linear in the size."""
+    """Whether an op that was folded for three `sizes` is linear in the size. `ends`: the smallest and largest size
+    allowed."""
     kind = row[0].kind
     arrays = [np.stack(each) for each in zip(*(fold.numbers for fold in row), strict=True) if _alike(each)]
     results = [fold.result for fold in row if fold.result is not None]
@@ -198,8 +199,8 @@ def _at(rows: Array, sizes: Sequence[int], size: int) -> Array:
 
 
 def _keeps(numbers: Sequence[Array], dims: Array, sizes: Sequence[int], ends: Sequence[int]) -> bool:
-    """Whether the begins and ends of slices, counted from the front or the back, lie inside their axes for all
-    sizes."""
+    """Whether the begins and ends of slices, counted from the front or the back, lie inside their axes for both `ends`,
+    the smallest and largest size allowed."""
     begin, end, strides, *named = (each.reshape(len(each), -1) for each in numbers)
     for place in range(begin.shape[1]):
         axis = int(named[0][0, place]) if named else place

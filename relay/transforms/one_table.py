@@ -1,4 +1,4 @@
-"""Replaces ops that compute from a single code, partly by a lookup table, by one lookup table."""
+"""Replaces elementwise ops whose result depends on a single 8-bit code by a lookup in one table of 256 results."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class OneTable(RewritePattern):
 
 
 def kernel_as_table(kernel: FuncOp) -> None:
-    """relay.cast (f %x) to 8 bits, where f is elementwise, multiplies, and is the whole kernel, and all other operands
-    are scalars => relay.lookup %x, t
+    """relay.cast (f %x) to 8 bits  =>  relay.lookup %x, t, if the kernel consists of the ops of f and the cast only,
+    they are elementwise, their other operands are scalar constants, and one is a multiplication or lookup
 
-    For targets that look up many codes at once. If the kernel has other ops before or after f, it is unchanged.
+    For targets that look up many codes at once; cheaper kernels are faster without a table.
     """
     block = kernel.body.block
     end = block.last_op
@@ -59,7 +59,8 @@ def kernel_as_table(kernel: FuncOp) -> None:
 
 
 def tabulate(op: relay.CastOp, code: SSAValue, ops: Sequence[Operation], rewriter: PatternRewriter) -> None:
-    """Replace the last of the ops by a lookup in a table of its results for every code."""
+    """Replace `op` by a lookup in a table of its results for every value of `code`. `ops` compute the result from the
+    code, in order, and end with `op`."""
     dtype = dtype_of(tensor(code).element_type)
     lowest = np.iinfo(dtype).min
     known: dict[SSAValue, Array] = {code: np.arange(lowest, lowest + ENTRIES).astype(dtype)}

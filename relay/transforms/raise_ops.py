@@ -32,8 +32,8 @@ RULES = [
     Rule(f"multiply(x, divide({GATE}, 6))", HARD_SWISH, "f"),
     Rule(f"divide(multiply(x, {GATE}), 6)", HARD_SWISH, "f"),
 ]
-"""Terms that exporters write for an op, as rules: elementwise ops, `sum` and `max` along one axis that is kept,
-`clip`."""
+"""Rules from the terms that exporters write to the op that they stand for. A term has elementwise ops, `clip`, and
+`sum` and `max` along one axis that is kept with size 1."""
 REDUCTIONS: dict[str, type[relay.ReduceOp]] = {"max": relay.MaxOp, "sum": relay.SumOp}
 COMMUTE = (relay.AddOp, relay.MultiplyOp)
 BY_ROOT = {f"relay.{root}": [rule for rule in RULES if rule.root == root] for root in {rule.root for rule in RULES}}

@@ -27,15 +27,15 @@ from relay.transforms.location import place
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """A record of an op that was folded when sizes were given: it was computed, or an op with `dyn` got its
-    properties."""
+    """A record of an op that was folded when sizes were given: either its result was computed, or it is a `relay.dyn`
+    op, which was replaced by the op with fixed properties."""
 
     kind: type[TensorOp]
     numbers: tuple[Array, ...]
-    """The values of its operands; for an op with `dyn`, of the operands that become properties."""
+    """The values of the folded op's operands; of a `relay.dyn` op, only of the operands that became properties."""
     result: Array | None = None
     dims: tuple[int, ...] = ()
-    """The shape of the data operand of an op with `dyn`."""
+    """The shape of the data operand of a `relay.dyn` op; empty for other ops."""
 
 
 def settle(module: ModuleOp, folds: list[Fold] | None = None) -> None:

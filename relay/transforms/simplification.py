@@ -62,8 +62,8 @@ class LargeWindow(RewritePattern):
 
 
 def share(padding: int, near: int, far: int) -> int:
-    """The padding that the first of two windows takes: half of its window, and so much that the rest is less than the
-    second window."""
+    """The part of `padding` that the first of two consecutive windows takes: at most half of its own side `near`, but
+    enough that the rest is less than the side `far` of the second window."""
     return max(min(padding, (near - 1) // 2), padding - (far - 1))
 
 
@@ -100,8 +100,8 @@ class JoinedTransposes(RewritePattern):
 
 
 def parts(before: Sequence[int], after: Sequence[int]) -> list[int] | None:
-    """The finest axes from which both shapes can be merged, without ones; None if there are none, or a size is
-    unknown."""
+    """The sizes of the finest axes, all above 1, from which both shapes can be obtained by merging neighbours; None if
+    there are no such axes, or a size is unknown."""
     if min((*before, *after), default=1) < 1:
         return None
     ends = sorted({*accumulate(before, mul, initial=1), *accumulate(after, mul, initial=1)})

@@ -207,8 +207,8 @@ def scalar(value: SSAValue) -> int | None:
 
 
 def bounded(value: SSAValue) -> bool:
-    """Whether the value is known to be so small that adding a code to it cannot overflow: rescaled by at most a
-    half."""
+    """Whether the value is so small that adding a code to it cannot overflow: it is the result of rescaling an i32 by a
+    factor of at most 1/2."""
     op = value.owner
     if isinstance(op, relay.FixedPointMultiplyOp):
         return below(op.shift, 0)

@@ -20,10 +20,12 @@ KEPT = relay.CastOp | relay.ConstantOp | relay.ReinterpretOp | relay.WeightOnlyD
 
 
 class Widen(Legalization):
-    """op %x : bf16  =>  cast (op (cast %x : f32)) : bf16; integers of 2 and 4 bits by way of 8 bits; f16, too, on
-    processors without its arithmetic, and everywhere on a CPU where an op sums
+    """op %x : bf16  =>  cast (op (cast %x : f32)) : bf16
 
-    bf16 products that an instruction sums in pairs keep bf16 operands: `cast (op %x, %w : f32) : bf16`."""
+    Integers of 2 and 4 bits are computed in 8 bits. f16 is computed in f32, too, on processors without arithmetic of
+    f16, and on every CPU for ops that are not elementwise. bf16 products that an instruction of the target sums in
+    pairs keep bf16 operands: `cast (op %x, %w : f32) : bf16`.
+    """
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         if self.replaces(op) and isinstance(op, TensorOp):

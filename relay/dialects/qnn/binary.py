@@ -18,10 +18,10 @@ from relay.dialects.qnn.parameters import code, parameter
 class DivideOp(QnnBinaryOp):
     """`clamp(rescale(lhs' / rhs') + output_zero_point, min, max)` of codes, `x' = x - zero_point` (TFLite DIV).
 
-    With the signs of both changed where rhs' is negative, h = the number of redundant sign bits of lhs', (r, s) the
-    reciprocal of rhs' as of `relay.fixed_point_reciprocal` with s = 31 - headroom: `q = SRDHM(lhs' << h, r)`, rescaled
-    by `RDBPOT(SRDHM(q, multiplier), h + s - shift)`; what TFLite leaves undefined gives 0: shifts beyond 31, of results
-    below 1, and a rhs' of 0.
+    Both lhs' and rhs' change their sign where rhs' is negative. h is the number of redundant sign bits of lhs'; r is
+    the mantissa of the reciprocal of rhs' (`relay.fixed_point_reciprocal`), and s is 31 minus its headroom. Then
+    `q = SRDHM(lhs' << h, r)`, and the rescaled quotient is `RDBPOT(SRDHM(q, multiplier), h + s - shift)`, with a left
+    shift if that amount is negative. Amounts above 31 and a rhs' of 0, which TFLite leaves undefined, give 0.
     """
 
     name = "qnn.divide"
@@ -41,8 +41,9 @@ class SquaredDifferenceOp(QnnAddBase):
 
 @irdl_op_definition
 class PreluOp(CodesOp):
-    """With `x' = input - input_zero_point`: `clamp(rescale(x') + output_zero_point)` where x' is not negative, else of
-    `rescale(x' * (alpha - alpha_zero_point), alpha_multiplier, alpha_shift)`; alpha broadcasts (TFLite PRELU)."""
+    """With `x' = input - input_zero_point`: `clamp(rescale(x') + output_zero_point)` where x' is not negative, else
+    `clamp(rescale(x' * (alpha - alpha_zero_point), alpha_multiplier, alpha_shift) + output_zero_point)`; alpha
+    broadcasts (TFLite PRELU)."""
 
     name = "qnn.prelu"
     input = operand_def(TENSOR)

@@ -75,9 +75,10 @@ class QnnAddBase(AlignedOp, QnnBinaryOp, ABC):
 class AddOp(QnnAddBase):
     """Sum of codes (TFLite ADD: left_shift 20 for 8 bits, 15 for 16).
 
-    With `rounding = "ort"`, of 8-bit codes as they are, in float32 and without the multipliers: a =
-    `lhs_scale / output_scale`, b likewise, c = `output_zero_point - fma(lhs_zero_point, a, rhs_zero_point * b)`,
-    `clamp(rint(fma(lhs, a, fma(rhs, b, c))), min, max)`. Source: ONNX Runtime QLinearAdd, its AVX2 kernel.
+    With `rounding = "ort"`, for 8-bit codes only, the multipliers are not used, and the result is
+    `clamp(rint(fma(lhs, a, fma(rhs, b, c))), min, max)` in float32, with a = `lhs_scale / output_scale`, b =
+    `rhs_scale / output_scale` and c = `output_zero_point - fma(lhs_zero_point, a, rhs_zero_point * b)`. Source: ONNX
+    Runtime QLinearAdd, its AVX2 kernel.
     """
 
     name = "qnn.add"
@@ -95,9 +96,10 @@ class SubtractOp(QnnAddBase):
 class MulOp(QnnBinaryOp):
     """`clamp(rescale((lhs - zp) * (rhs - zp)) + output_zero_point, min, max)` (TFLite MUL).
 
-    With `rounding = "ort"`, of 8-bit codes, in float32 and without the multiplier: `clamp(rint(p * f +
-    output_zero_point), min, max)`, p being the product, f = `lhs_scale * rhs_scale / output_scale`: halves follow the
-    parity of the code. Source: ONNX Runtime QLinearMul.
+    With `rounding = "ort"`, for 8-bit codes only, the multiplier is not used, and the result is
+    `clamp(rint(p * f + output_zero_point), min, max)` in float32, with p = `(lhs - zp) * (rhs - zp)` and f =
+    `lhs_scale * rhs_scale / output_scale`. The zero point is added before rounding, so halves are rounded to even
+    codes. Source: ONNX Runtime QLinearMul.
     """
 
     name = "qnn.mul"
@@ -115,16 +117,16 @@ class CodesOp(OneResultOp, ABC):
 
 
 class QnnUnaryOp(CodesOp, ABC):
-    """A function of 8-bit codes: `q = clamp(round(f(scale * (x - zero_point)) / output_scale) + output_zero_point)`
-    in float32 (multiplied by the reciprocal of output_scale), as TFLite builds its 256-entry tables.
+    """A function of 8-bit codes: `q = clamp(round(f(scale * (x - zero_point)) / output_scale) + output_zero_point)` in
+    float32, where the division is a product with the reciprocal of output_scale, as TFLite builds its 256-entry tables.
 
-    With `numerics = "tflm"` TFLite Micro's fixed point, of sigmoid and tanh with their own output scales (1/256 and
-    1/128): `x' = rescale(x - zero_point)` in Q4.27, gemmlowp's function of it in Q0.31, rounded to 8 or 7 bits.
+    With `numerics = "tflm"`, sigmoid and tanh are computed in TFLite Micro's fixed point, with the output scales 1/256
+    and 1/128: `x' = rescale(x - zero_point)` in Q4.27, gemmlowp's function of it in Q0.31, rounded to 8 or 7 bits.
 
-    16-bit codes, of zero points 0 and an output scale of 2^-15: x * m / 2^s, halves up, between the entries of TFLite's
-    table of the logistic function (`relay.interpreters.tflm`). m and s are 3 and 0 for an input scale of 2^-12 (6 and
-    0 for tanh of 2^-11), else m is `3 * 2^12 * input_scale`, doubled s times until it is above 2^14 - 1/2, its
-    fraction cut off.
+    16-bit codes have zero points 0 and an output scale of 2^-15. The argument `x * m / 2^s`, halves rounded up, selects
+    a point between two entries of TFLite's table of the logistic function, which are interpolated linearly
+    (`relay.interpreters.tflm`). m and s are 3 and 0 for an input scale of 2^-12 (6 and 0 for tanh of 2^-11), else m is
+    `3 * 2^12 * input_scale`, doubled s times until it is above 2^14 - 1/2, and then truncated.
     """
 
     ELEMENTWISE: ClassVar[bool] = True

@@ -33,11 +33,11 @@ class QnnFunctionOp(CodesOp, ABC):
 
 
 class TableOp(QnnFunctionOp, ABC):
-    """A function f of real numbers, by TFLite's tables. 8 bits: `clamp(round(f(scale * (x - zero_point)) /
-    output_scale) + output_zero_point)` in float32, multiplied by the reciprocal of output_scale. 16 bits: linear
-    interpolation between 513 samples over the codes' range, `y[i + 1] - y[i]` for 128 codes, which wraps in 16 bits as
-    LiteRT's does, where `y[i] = clamp(round(f / output_scale) - bias)` and bias is half of the interpolation's error at
-    the middle of the interval.
+    """A function f of real numbers, by TFLite's tables. 8 bits:
+    `clamp(round(f(scale * (x - zero_point)) / output_scale) + output_zero_point)` in float32, where the division is a
+    product with the reciprocal of output_scale. 16 bits: linear interpolation between 513 samples y, one for every 128
+    codes. `y[i] = clamp(round(f / output_scale) - bias)`, where bias is half of the interpolation's error at the middle
+    of the interval; the difference `y[i + 1] - y[i]` wraps in 16 bits, as LiteRT's does.
 
     Source: TFLite `LUTPopulate`, `LUTLookup`.
     """
@@ -96,8 +96,8 @@ class SqrtOp(QnnFunctionOp):
 
 @irdl_op_definition
 class AbsOp(QnnFunctionOp):
-    """`clamp(rescale(|x - zero_point|) + output_zero_point)`; multiplier and shift are absent where both scales are
-    equal: then without rescaling (TFLite ABS)."""
+    """`clamp(rescale(|x - zero_point|) + output_zero_point)`; without multiplier and shift, which are absent where both
+    scales are equal, nothing is rescaled (TFLite ABS)."""
 
     name = "qnn.abs"
     multiplier = opt_prop_def(IntegerAttr)
@@ -110,9 +110,9 @@ class AbsOp(QnnFunctionOp):
 
 @irdl_op_definition
 class LeakyReluOp(QnnFunctionOp):
-    """With `x' = x - zero_point`: `clamp(rescale(x') + output_zero_point)` where x' is not negative, else of
-    `sign(alpha) * rescale(x', alpha_multiplier, alpha_shift)`, those of `|alpha| * input_scale / output_scale`
-    (TFLite LEAKY_RELU)."""
+    """With `x' = x - zero_point`: `clamp(rescale(x') + output_zero_point)` where x' is not negative, else
+    `clamp(sign(alpha) * rescale(x', alpha_multiplier, alpha_shift) + output_zero_point)`, where alpha_multiplier and
+    alpha_shift stand for `|alpha| * input_scale / output_scale` (TFLite LEAKY_RELU)."""
 
     name = "qnn.leaky_relu"
     alpha = prop_def(FloatAttr)

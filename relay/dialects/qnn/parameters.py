@@ -44,8 +44,8 @@ Runtime)."""
 
 def parameter(op: Operation, attr: Attribute | None, data: SSAValue, axis: int, what: str) -> None:
     """Check that a scale, zero point, multiplier or shift is finite and has a valid shape: a scalar, one element per
-    index of the axis, or the data's rank and broadcasting against the data, as packed layouts need. Where there are
-    several scales, those of dead channels may be 0."""
+    index of the axis, or an array of the data's rank that broadcasts to the data's shape, as packed layouts need. Where
+    there are several scales, those of dead channels may be 0."""
     if attr is None or (isinstance(attr, DenseResourceAttr) and not hasattr(attr, "array")):
         return
     numbers = to_numpy(attr)

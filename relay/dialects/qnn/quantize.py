@@ -93,9 +93,10 @@ class RequantizeOp(OneResultOp):
 
     `rescale(x)` is `x * multiplier * 2^(shift-31)` under `rounding`, as `relay.fixed_point_multiply`; for `f64_away` it
     is `round(f64(x) * real_multiplier)` (f64, scalar or per axis); for `f32_even` `rint(f32(x) * s)`, s in f32 being
-    `real_multiplier`, or `input_scale / output_scale` where it is absent; both saturate to i32. `input` is i32, codes
-    or i64 (sums of 16-bit convolutions): with m = `min((multiplier + 2^15) >> 16, 0x7FFF)` then, whatever the
-    fixed-point `rounding`, `rescale(x) = i32((x * m + 2^(14-shift)) >> (15-shift))`, which wraps.
+    `real_multiplier`, or `input_scale / output_scale` where it is absent; both saturate to i32. `input` is i32, codes,
+    or i64 (sums of 16-bit convolutions). For i64, the fixed-point rounding is always
+    `rescale(x) = i32((x * m + 2^(14-shift)) >> (15-shift))`, which wraps, with m =
+    `min((multiplier + 2^15) >> 16, 0x7FFF)`.
     """
 
     name = "qnn.requantize"

@@ -29,8 +29,8 @@ class AttentionOp(OneResultOp):
     and values of a group. The mask broadcasts to [batch, heads, rows, keys]: float masks are added; false in a boolean
     mask excludes a key. `causal`: row i also excludes the keys after `i + causal`; `causal` is the number of keys
     before the first row. A row in which all keys are excluded, by booleans, `causal` or `-inf`, is 0. `cap(s)` is
-    `softcap * tanh(s / softcap)`. Keys and values of the past are concatenated before those of the rows. Source: ONNX
-    Attention 23, torch.nn.functional.scaled_dot_product_attention.
+    `softcap * tanh(s / softcap)`. The op has no operand for cached keys and values of the past: concatenate them before
+    the new keys and values. Source: ONNX Attention 23, torch.nn.functional.scaled_dot_product_attention.
     """
 
     name = "relay.nn.attention"

@@ -177,7 +177,8 @@ class Conv3dOp(CentredOp, ConvBase):
 
 @irdl_op_definition
 class Conv1dTransposeOp(CentredOp, ConvTransposeBase):
-    """Transposed convolution of the centred operands along W; see `ConvTransposeBase`."""
+    """Transposed convolution of `data - input_zero_point` with `kernel - kernel_zero_point` along W; see
+    `ConvTransposeBase`."""
 
     name = "relay.nn.conv1d_transpose"
     SPATIAL: ClassVar[str] = "W"
@@ -194,7 +195,8 @@ class Conv2dTransposeOp(CentredOp, ConvTransposeBase):
 
 @irdl_op_definition
 class Conv3dTransposeOp(CentredOp, ConvTransposeBase):
-    """Transposed convolution of the centred operands over D, H, W; see `ConvTransposeBase`."""
+    """Transposed convolution of `data - input_zero_point` with `kernel - kernel_zero_point` over D, H, W; see
+    `ConvTransposeBase`."""
 
     name = "relay.nn.conv3d_transpose"
     SPATIAL: ClassVar[str] = "DHW"

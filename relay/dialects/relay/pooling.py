@@ -47,11 +47,12 @@ class SpatialOp(OneResultOp, ABC):
 
 class PoolOp(SpatialOp, ABC):
     """A reduction over windows along the spatial axes; attributes have one integer per axis, `padding` lists the
-    amounts before each axis, then those after. Cells outside the data are excluded. What is not written is 1 (strides,
-    dilation) or 0 (padding).
+    amounts before each axis, then those after. Cells outside the data are excluded. Strides and dilation that are not
+    written are 1; padding that is not written is 0.
 
     With `ceil_mode` the last window may extend beyond the padding if it starts inside the data or the padding before
-    it."""
+    it.
+    """
 
     pool_size = prop_def(DenseArrayBase[IntegerType])
     strides = prop_def(DenseArrayBase[IntegerType], default_value=NONE)
@@ -220,7 +221,7 @@ class GlobalAvgPool2dOp(GlobalPool2dOp):
 
 
 class AdaptivePoolOp(SpatialOp, ABC):
-    """`output_size` windows along each spatial axis: window i is from `floor(i * size / output_size)` up to, without,
+    """`output_size` windows along each spatial axis: window i begins at `floor(i * size / output_size)` and ends before
     `ceil((i + 1) * size / output_size)`."""
 
     output_size = prop_def(DenseArrayBase[IntegerType])

@@ -38,9 +38,10 @@ class ResizeOp(SpatialOp, ABC):
     the middle, `(begin + end) / 2 * (size - 1)`, if result = 1; `roi` is every axis' begin, then every axis' end, and
     what lies outside the data along any axis is `extrapolation_value`. Source: TVM's topi.image.resize, ONNX's Resize.
     `method`: `nearest_neighbor` takes one element (`rounding_method`: `floor`, `ceil`, `round_prefer_floor`,
-    `round_prefer_ceil`, `round` as the last; if empty `round` for `align_corners`, else `floor`), `linear` two, `cubic`
-    four by Keys' kernel of `cubic_alpha`; elements outside are those at the border, or with `cubic_exclude` have no
-    weight. `linear` and `cubic` are for floats."""
+    `round_prefer_ceil`, or `round`, which means the same; if empty `round` for `align_corners`, else `floor`), `linear`
+    two, `cubic` four by Keys' kernel of `cubic_alpha`; elements outside are those at the border, or with
+    `cubic_exclude` have no weight. `linear` and `cubic` are for floats.
+    """
 
     ORIGIN: ClassVar[Origin] = Origin.AVERAGED
     size = prop_def(DenseArrayBase[IntegerType])

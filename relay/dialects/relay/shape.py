@@ -171,9 +171,10 @@ class ConcatenateOp(AxisOp, OneResultOp):
 
 @irdl_op_definition
 class StridedSliceOp(TransformOp):
-    """`input[begin:end:strides]` per axis, all axes named, numbers as Python's slice after normalisation.
+    """`input[begin:end:strides]`, with one number of each per axis of the input.
 
-    0 <= begin <= size; strides are not zero; `end` may be -1 only for a negative stride (up to the first element).
+    Negative bounds do not count from the end: 0 <= begin <= size, and `end` may be -1 only for a negative stride, where
+    it means up to and including the first element. Strides are not zero.
     """
 
     name = "relay.strided_slice"

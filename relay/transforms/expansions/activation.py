@@ -90,7 +90,8 @@ def lrn(new: Expansion, op: relay.LrnOp) -> SSAValue:
 
 
 def loss(new: Expansion, op: relay.CrossEntropyOp | relay.CrossEntropyWithLogitsOp) -> SSAValue:
-    """relay.nn.cross_entropy %x, %y  =>  sum(log(%x) * %y) / -n"""
+    """relay.nn.cross_entropy %x, %y  =>  sum(log(%x) * %y) / -n, n = the size of the first axis;
+    cross_entropy_with_logits: without the logarithm"""
     x = op.predictions
     logarithm = new.value(relay.LogOp, x) if isinstance(op, relay.CrossEntropyOp) else x
     product = new.value(relay.MultiplyOp, logarithm, op.targets)

@@ -158,7 +158,8 @@ def phases(size: int, kernel: int, stride: int, dilation: int, before: int, resu
 
 
 def conv_transpose(new: Expansion, op: relay.ConvTransposeNd) -> SSAValue:
-    """relay.nn.conv2d_transpose %x, %k  =>  relay.nn.conv2d with an output channel per place in a stride, rearranged"""
+    """relay.nn.conv2d_transpose %x, %k  =>  relay.nn.conv2d with an output channel for each channel of the result and
+    each position within a stride; then the results are interleaved"""
     data, kernel = channels_last(new, op)
     results = op.result_axes.sizes(shape(op.result))
     result = [results[letter] for letter in op.SPATIAL]

@@ -31,7 +31,8 @@ def constant_range(new: Expansion, op: relay.ArangeOp) -> Sequence[SSAValue]:
 
 
 def places(new: Expansion, like: SSAValue, count: int, axis: int, width: int) -> SSAValue:
-    """The constant 0, 1, … along an axis, of rank `width` and of the element type of `like`."""
+    """The constant 0, 1, …, `count` - 1 along `axis`, of rank `width` (other sizes 1) and of the element type of
+    `like`."""
     numbers: Array = np.arange(count).reshape([-1 if a == axis else 1 for a in range(width)])
     return new.constant_like(numbers, like)
 

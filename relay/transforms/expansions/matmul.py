@@ -29,7 +29,8 @@ def swapped(new: Expansion, x: SSAValue, wanted: bool) -> SSAValue:
 
 
 def dense(new: Expansion, op: relay.MatmulOp | relay.BatchMatmulOp) -> SSAValue | None:
-    """relay.nn.matmul %a, %b  =>  relay.nn.dense %a, transpose %b; so is batch_matmul of one matrix %b"""
+    """relay.nn.matmul %a, %b  =>  relay.nn.dense %a, transpose %b; relay.nn.batch_matmul likewise if %b has one matrix
+    only"""
     a, b, result = op.tensor_a, op.tensor_b, shape(op.result)
     if prod(shape(b)[:-2]) != 1:
         return leading(new, op)
@@ -40,11 +41,11 @@ def dense(new: Expansion, op: relay.MatmulOp | relay.BatchMatmulOp) -> SSAValue 
 
 
 def leading(new: Expansion, op: relay.MatmulOp | relay.BatchMatmulOp) -> SSAValue | None:
-    """relay.nn.batch_matmul of one, the same for both => relay.nn.batch_matmul of any leading axes =>
-    relay.nn.batch_matmul of one leading axis, equal in both => relay.nn.batch_matmul of one, the same for both
+    """relay.nn.batch_matmul of any leading axes  =>  relay.nn.batch_matmul of one leading axis, equal in both operands
 
-    %b becomes [n, k, m] where the code does not pack it anyway, so that the innermost loop runs along its neighbours;
-    and [n, m, k] where it was that, and kernels sum along its rows.
+    A %b stored as [..., columns, inner] is transposed to [..., inner, columns], so that the innermost loop reads
+    neighbours, unless kernels pack it or sum along its rows. Where kernels sum along the rows of %b, a transpose of its
+    last two axes is undone: they read the value before it.
     """
     outer = shape(op.result)[:-2]
     along = sums_along_rows(op, new.target)

@@ -34,12 +34,12 @@ def stays(new: Expansion, op: relay.LayerNormOp | relay.RmsNormOp) -> bool:
 
 
 def layer_norm(new: Expansion, op: relay.LayerNormOp) -> SSAValue | None:
-    """relay.nn.layer_norm %x, %g, %b  =>  itself where the target takes rows in turn, else as the other norms"""
+    """relay.nn.layer_norm %x, %g, %b  =>  unchanged where `stays` is true, else the expansion of `norm`"""
     return None if stays(new, op) else norm(new, op)
 
 
 def rms_norm(new: Expansion, op: relay.RmsNormOp) -> SSAValue | None:
-    """relay.nn.rms_norm %x, %g  =>  itself where the target takes rows in turn, else %x * rsqrt(mean + epsilon) * %g"""
+    """relay.nn.rms_norm %x, %g  =>  unchanged where `stays` is true, else %x * rsqrt(mean(%x * %x) + epsilon) * %g"""
     if stays(new, op):
         return None
     square = mean(new, new.value(relay.MultiplyOp, op.data, op.data), (rank(op.data) - 1,))

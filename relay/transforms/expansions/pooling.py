@@ -36,9 +36,10 @@ def finish(new: Expansion, op: relay.SpatialOp, result: SSAValue) -> SSAValue:
 
 
 def pool(new: Expansion, op: relay.PoolOp) -> SSAValue | None:
-    """relay.nn.avg_pool3d %x  =>  relay.nn.avg_pool3d, perhaps of relay.nn.pad, transposed, with more padding
+    """relay.nn.avg_pool3d %x  =>  transposes around a relay.nn.avg_pool3d with channels last; its padding is extended
+    for `ceil_mode`, and replaced by a relay.nn.pad of %x if padding counts
 
-    Images keep their layout: that is for `convert-layout`.
+    Poolings of two dimensions keep their layout, which `convert-layout` changes.
     """
     counted = isinstance(op, relay.AvgPoolBase) and bool(op.count_include_pad.value.data)
     kept = isinstance(op, relay.Pool2dOp)

@@ -23,7 +23,8 @@ def batch_flatten(new: Expansion, op: relay.BatchFlattenOp) -> SSAValue:
 
 
 def mirror_pad(new: Expansion, op: relay.MirrorPadOp) -> SSAValue:
-    """Repeat an axis of size 1 `count` times; None if `count` is 0."""
+    """relay.nn.mirror_pad %x  =>  relay.concatenate of reversed or repeated slices of %x before, %x, and such slices
+    after"""
     x = op.data
     for axis, (before, after) in enumerate(op.widths()):
         if not before and not after:
@@ -41,7 +42,7 @@ def mirror_pad(new: Expansion, op: relay.MirrorPadOp) -> SSAValue:
 
 
 def edge(new: Expansion, x: SSAValue, axis: int, count: int) -> SSAValue | None:
-    """Pad the first axes with a value by (before, after) for each."""
+    """Repeat x along `axis`, which has size 1, `count` times; None if `count` is 0."""
     if not count:
         return None
     dims = list(shape(x))
@@ -50,7 +51,7 @@ def edge(new: Expansion, x: SSAValue, axis: int, count: int) -> SSAValue | None:
 
 
 def padded(new: Expansion, x: SSAValue, widths: Sequence[tuple[int, int]], value: Attribute) -> SSAValue:
-    """The first axes padded with a value."""
+    """Pad the first axes with `value`, by `widths`: (before, after) for each of these axes."""
     flat = [n for pair in widths for n in pair]
     if not any(flat):
         return x

@@ -68,8 +68,8 @@ def spatial(new: Expansion, op: relay.ResizeOp | relay.UpsampleOp) -> SSAValue:
 
 
 def resize2d(new: Expansion, op: relay.Resize2dOp) -> SSAValue | None:
-    """relay.image.resize2d the same => by Relay's rules => for each axis relay.take of %x, times weights, added => the
-    same"""
+    """relay.image.resize2d %x  =>  for each axis relay.take of %x, times weights, added; unchanged unless the op has a
+    `coordinate_transformation_mode`"""
     if op.coordinate_transformation_mode is None:
         return None
     layout, last = Layout.parse(op.layout.data), Layout.parse("NHWC")

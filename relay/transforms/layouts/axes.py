@@ -25,8 +25,8 @@ def keeps(op: Operation) -> TypeGuard[TensorOp]:
 
 
 def aligned(op: TensorOp) -> list[SSAValue]:
-    """The operands that have the axes of the result. Constants beside other operands are excluded: they can be
-    converted freely."""
+    """The operands that have the axes of the result. The constant operands of an elementwise op that has others are
+    excluded: they can take any layout, since they are converted at compile time."""
     found = list(op.broadcast_operands())
     if op.ELEMENTWISE and len(found) > 1:
         found = [value for value in found if not isinstance(value.owner, relay.ConstantOp)]

@@ -49,8 +49,8 @@ def everywhere(new: Expansion, x: SSAValue, result: SSAValue) -> SSAValue:
 class Sum(Legalization):
     """qnn.add, qnn.subtract %a, %b  =>  cast(clip(rescale(rescale(a' << L) +- rescale(b' << L)) + zero point))
 
-    The rounding `ort`: cast(clip(rint(fma(%a, a, fma(%b, b, c))))). Broadcasts come before the rescaling, so that
-    `expand-apply-scale` can treat the sum of two codes as one rescale.
+    The rounding `ort`: cast(clip(rint(fma(%a, a, fma(%b, b, c))))), with the factors a, b, c of `qnn.add`. Broadcasts
+    come before the rescaling, so that `expand-apply-scale` can treat the sum of two codes as one rescale.
     """
 
     @op_type_rewrite_pattern
@@ -65,8 +65,9 @@ class Sum(Legalization):
 
 
 def fused_sum(new: Expansion, op: qnn.AddOp) -> SSAValue:
-    """`rint(fma(%a, a, fma(%b, b, c)))` by sums in f64, each rounded to f32, if that is equal for all 65,536 pairs of
-    codes; else by a table of the pairs."""
+    """`rint(fma(%a, a, fma(%b, b, c)))` with the factors a, b, c of `qnn.add`: by products and sums in f64, each sum
+    rounded to f32, if the codes equal the interpreter's for all 65,536 pairs of codes; else by a table with an entry
+    per pair."""
     a, b, c = interpreter.fused_sum(op)
     codes: Array = every_code(tensor(op.result).element_type)
     first, second = codes[:, None], codes[None, :]

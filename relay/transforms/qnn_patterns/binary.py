@@ -55,8 +55,14 @@ class Compare(Legalization):
 
 
 class Divide(Legalization):
-    """qnn.divide %a, %b  =>  by tables of each code: a' << free bits and those bits; sign and reciprocal of b' and its
-    bits; then two high products, and the shift by all bits"""
+    """qnn.divide %a, %b  =>  cast(clip(q + zero point)), q = rounding_right_shift (high_multiply (high_multiply n, r),
+    multiplier), f + s - shift
+
+    n, f, r and s are looked up in tables by the codes, with a' and b' the codes minus their zero points. a' changes its
+    sign where b' is negative, and is 0 where b' is 0; f is the number of its redundant sign bits, and n = a' << f. r is
+    the mantissa of the reciprocal of |b'|, and s its shift. q is 0 where the amount of the right shift is above 31, and
+    shifted left where it is negative.
+    """
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: qnn.DivideOp, rewriter: PatternRewriter) -> None:

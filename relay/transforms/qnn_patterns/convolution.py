@@ -61,10 +61,10 @@ def constant_weights(op: Products) -> npt.NDArray[np.generic] | None:
 
 
 def parts_that_fit(op: Products, weights: npt.NDArray[np.generic]) -> list[tuple[int, int]]:
-    """The fewest ranges of input channels over which no sum can overflow i32: the largest code times each output's
-    weights.
+    """The fewest ranges of input channels over which no sum can overflow i32. The bound of a sum is the largest
+    magnitude of the data's codes minus their zero point, times the sum of the magnitudes of an output's weights.
 
-    One range if none need be split; none if they cannot be.
+    One range if no sum can overflow; an empty list if the sums cannot be split, or not into at most `PIECES` ranges.
     """
     low, high = limits(tensor(op.operands[0]).element_type)
     largest = max(high - op.input_zero_point.value.data, op.input_zero_point.value.data - low)

@@ -71,8 +71,9 @@ def finish(
 class Requantize(Legalization):
     """qnn.requantize %x  =>  cast(clip(rescale(i32(%x) - zero point) + zero point))
 
-    rescale: `tflite`... a fixed_point_multiply; `f64_away` round(f64(x) * real_multiplier); `f32_even` the float32
-    product, clipped, and rounded to even by adding and subtracting 1.5 * 2^23.
+    The op's `rounding` decides how rescale is computed: `f64_away` as round(f64(x) * real_multiplier); `f32_even` as
+    the float32 product, clipped, and rounded to even by adding and subtracting 1.5 * 2^23; any other by
+    `relay.fixed_point_multiply`.
     """
 
     @op_type_rewrite_pattern
@@ -105,7 +106,8 @@ def real_multiplier(op: qnn.RequantizeOp) -> npt.NDArray[np.float64]:
 
 
 def float64_product(new: Expansion, op: qnn.RequantizeOp, x: SSAValue) -> SSAValue:
-    """`clamp(round(f64(x) * factor) + zero point)`; i32 sums times less than 1 fit i32, others are clipped as f64."""
+    """`clamp(round(f64(x) * factor) + zero point)`; an i32 x times a factor below 0.999 fits i32; other products are
+    clipped in f64, before the cast to i32."""
     factor, axis, zero_point = real_multiplier(op), op.axis.value.data, op.output_zero_point.value.data
     fits = tensor(x).element_type == i32 and float(factor.max()) < 0.999
     x = new.value(relay.RoundOp, new.times(new.cast(x, f64), along(factor, axis, x)))
@@ -117,7 +119,8 @@ def float64_product(new: Expansion, op: qnn.RequantizeOp, x: SSAValue) -> SSAVal
 
 
 def float32_product(new: Expansion, op: qnn.RequantizeOp, x: SSAValue) -> SSAValue:
-    """`clamp(rint(f32(x) * f32(factor)) + zero point)`; clipping before an integer rounding changes nothing."""
+    """`clamp(rint(f32(x) * f32(factor)) + zero point)`; the product is clipped before it is rounded, which gives the
+    same result, since the bounds are integers."""
     factor, axis, zero_point = real_multiplier(op), op.axis.value.data, op.output_zero_point.value.data
     low, high = code_bounds(op.min, op.max, op.out_dtype)
     if max(abs(low - zero_point), abs(high - zero_point)) > 1 << 22:
@@ -141,8 +144,8 @@ def clip_numbers(new: Expansion, x: SSAValue, low: float, high: float) -> SSAVal
 
 
 class Quantize(Legalization):
-    """qnn.quantize %x  =>  cast(i32(clip(round(%x / scale))) + zero point); `even_inverse` multiplies, `even_sum` adds
-    the zero point before it rounds
+    """qnn.quantize %x  =>  cast(i32(clip(round(%x / scale))) + zero point); `even_inverse` multiplies by 1 / scale
+    instead of dividing, `even_sum` adds the zero point before rounding
 
     The clip is before the cast, so that floats beyond the integers' range give the nearest code, and NaN the lowest.
     """
@@ -173,8 +176,8 @@ class Quantize(Legalization):
 class Dequantize(Legalization):
     """qnn.dequantize %x  =>  f32(i32(%x) - zero point) * scale
 
-    For 8- and 16-bit codes the float32 product is the rounded exact one, as the float64 product of the reference is;
-    32-bit codes of one scale take the product in f64, unless f32 is asked for.
+    For 8- and 16-bit codes with one scale the float32 product equals the float64 product of the reference, rounded to
+    float32. The product of 32-bit codes with one scale is computed in f64, unless the op's `product` is `f32`.
     """
 
     @op_type_rewrite_pattern

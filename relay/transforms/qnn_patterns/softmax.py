@@ -66,8 +66,9 @@ class Softmax(Legalization):
 
 
 def softmax16(new: Expansion, op: qnn.SoftmaxOp) -> SSAValue:
-    """k = ui16(max - %x); e = table of exp [k]; s = sum of e; r = table of 1 / (1 + x) at s moved to [2^30, 2^31);
-    i16(clip((e * r + 2^(30 - h)) >> (31 - h)))"""
+    """k = ui16(max - %x); e = table of exp [k]; s = sum of e; h = the number of leading zeros of s; r = table of
+    `1 / (1 + x)`, where `s * 2^(h - 1)`, in [2^30, 2^31), is `(1 + x) * 2^30`; i16(clip((e * r + 2^(30 - h)) >> (31 -
+    h)))"""
     largest = new.value(relay.MaxOp, op.input, properties=KEEP)
     code = new.cast(new.value(relay.SubtractOp, largest, op.input), IntegerType(16, Signedness.UNSIGNED))
     powers = new.cast(new.lookup(code, exp_table(op.multiplier.value.data, op.shift.value.data), np.int16), i32)
