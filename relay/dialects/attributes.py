@@ -184,7 +184,8 @@ def tensor_type(array: Array) -> TensorType[Attribute]:
 
 
 def elements(value: npt.ArrayLike, dtype: npt.DTypeLike | None = None, label: str = "weight") -> WeightAttr:
-    """An elements attribute that shares the array's memory."""
+    """An elements attribute that shares the array's memory; `label` begins the name under which large weights are
+    printed and stored."""
     array = canonical(np.asarray(value, dtype=dtype))
     array = array if array.flags.c_contiguous else np.ascontiguousarray(array)
     view = array.view()

@@ -112,8 +112,9 @@ def input_channel(op: Product) -> int:
 
 
 def along(value: SSAValue, axis: int, width: int, at: int | None = None) -> Array | None:
-    """A constant float that broadcasts along one axis only, as a scalar or a vector; else None. `at`: the axis of a
-    vector, if it is not the last."""
+    """The elements of a float constant that varies along `axis` only, of a tensor of rank `width` against which it
+    broadcasts: a scalar or a vector; None if it varies along another axis or is not constant. `at`: the axis along
+    which a vector lies; without it, the constant's last axis is that of the tensor."""
     owner = value.owner
     if axis < 0 or not isinstance(owner, relay.ConstantOp) or not is_constant(owner):
         return None

@@ -79,11 +79,11 @@ def joined(function: FuncOp, argument: int, axis: int) -> relay.ConcatenateOp:
 
 class Growing:
     """The comparison of a model's functions for three numbers of past positions, and the rewriting of the last one.
-    `scaled`: products whose keys were multiplied by a factor, with the keys and the factor: the queries, which are few,
-    are multiplied instead. `guarded`: products of softmax weights whose NaNs were replaced by 0, with the weights
-    before that: NaNs of the product are replaced instead. `axes`: for values of the last function, the axis over all
-    positions. `behind`: the element of a value after the last position, where it is known. `varied`: values without
-    such an axis that depend on the number of past positions."""
+    `scaled` maps products whose keys are multiplied by a factor to the keys and the factor; `rewrite` multiplies the
+    queries, which are fewer, instead. `guarded` maps products of softmax weights whose NaNs are replaced by 0 to the
+    weights before the replacement; `rewrite` replaces the NaNs of the product instead. `axes`: for values of the last
+    function, the axis over all positions. `behind`: the element of a value after the last position, where it is known.
+    `varied`: values without such an axis that depend on the number of past positions."""
 
     def __init__(self, functions: Sequence[FuncOp], pasts: Sequence[int], symbol: Symbol):
         """Compare `functions`, the model for each of the numbers of past positions `pasts`."""

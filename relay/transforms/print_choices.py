@@ -1,4 +1,4 @@
-"""`print-choices`: prints a table of each kernel's schedule, and the form in which it rescales."""
+"""`print-choices`: prints each kernel's schedule, and how many of its channels are rescaled in each form."""
 
 from __future__ import annotations
 

@@ -97,18 +97,19 @@ class SumOp(QnnReduceOp):
 class SoftmaxOp(OneResultOp):
     """Softmax of 8-bit codes along the last axis in gemmlowp's fixed point; result scale 1/256, zero point lowest.
 
-    `multiplier`, `shift`: of `min(beta * input_scale * 2^26, 2^31 - 1)`. With d = x - max and, in Q5.26 to Q0.31,
-    `e = exp_on_negative_values(SRDHM(d * 2^shift, multiplier))`, but e = 0 where d < `-floor(31 * 2^26 / 2^shift)`:
-    `(mantissa, headroom) = relay.fixed_point_reciprocal(sum of RDBPOT(e, 12))`, result
-    `clamp(RDBPOT(SRDHM(mantissa, e), (12 - headroom) + 31 - 8) + lowest code)`. The shift passes 31 where the sum
-    reaches 2^28 (512 equal codes): it rounds likewise; TFLite's reference aborts there.
-    Source: TFLite's reference SOFTMAX for int8 and uint8; `relay.interpreters.qnn.softmax_exp_table` gives e.
+    `multiplier` and `shift` stand for the factor `min(beta * input_scale * 2^26, 2^31 - 1)`. With d = x - max,
+    `e = exp_on_negative_values(SRDHM(d * 2^shift, multiplier))` has its argument in Q5.26 and its result in Q0.31; e =
+    0 where d < `-floor(31 * 2^26 / 2^shift)`. With
+    `(mantissa, headroom) = relay.fixed_point_reciprocal(sum of RDBPOT(e, 12))`, the result is
+    `clamp(RDBPOT(SRDHM(mantissa, e), (12 - headroom) + 31 - 8) + lowest code)`. Where the sum reaches 2^28 (512 equal
+    codes), the amount of this right shift is above 31: RDBPOT still rounds in the same way, whereas TFLite's reference
+    aborts. Source: TFLite's reference SOFTMAX for int8 and uint8; `relay.interpreters.qnn.softmax_exp_table` gives e.
 
-    16-bit codes: result scale 2^-15, zero point 0; multiplier and shift of `beta * input_scale / (10 / 65535)`. With
-    tables E of exp over [-10, 0] and R of 1 / (1 + x) over [0, 1], straight lines between 513 samples in Q0.15:
-    `e = E[clamp(rescale(d) + 32767)]`, S = their sum, h = its leading zeros,
-    `r = R[(((S << h-1) + 2^13) >> 14) - 2^15 - 2^16]`,
-    result `clamp((e r + 2^(30-h)) >> (31-h), 0, 32767)` (TFLite's SOFTMAX for int16).
+    16-bit codes: result scale 2^-15, zero point 0; multiplier and shift stand for `beta * input_scale / (10 / 65535)`.
+    E is a table of exp over [-10, 0] and R one of 1 / (1 + x) over [0, 1], both interpolated linearly between 513
+    samples in Q0.15. With `e = E[clamp(rescale(d) + 32767)]`, S the sum of all e, h the number of leading zeros of S,
+    and `r = R[(((S << h-1) + 2^13) >> 14) - 2^15 - 2^16]`, the result is `clamp((e r + 2^(30-h)) >> (31-h), 0, 32767)`
+    (TFLite's SOFTMAX for int16).
     """
 
     name = "qnn.softmax"

@@ -111,12 +111,12 @@ class FixedPointReciprocalOp(TensorOp):
     """`1 / input` of positive i32 numbers as `mantissa * 2^(headroom - 62)`.
 
     `headroom` h = number of leading zeros of input; `mantissa` = Q0.31 of `1 / (1 + f)`, where f = input * 2^h - 2^31
-    in Q0.31 lies in [0, 1). From `a = input * 2^(h-1)` (half the denominator in Q0.31) and, in Q2.29,
-    `x = 1515870810 + SRDHM(a, -1010580540)` (48/17 - 32/17 a), three times
-    `x = x + sat(4 SRDHM(x, 2^29 - SRDHM(a, x)))`, then `mantissa = sat(2 x)`; sat saturates to i32.
-    With e in Q0.31 and S = the sum of RDBPOT(e, 12), TFLite's softmax of 8 bits is
-    `clamp(RDBPOT(SRDHM(mantissa, e), (12 - headroom) + 31 - 8) + lowest code)`.
-    Source: gemmlowp `one_over_one_plus_x_for_x_in_0_1`, TFLite `GetReciprocal`.
+    in Q0.31 lies in [0, 1). With `a = input * 2^(h-1)` (half the denominator in Q0.31), Newton-Raphson steps in Q2.29
+    start from `x = 1515870810 + SRDHM(a, -1010580540)` (48/17 - 32/17 a) and are
+    `x = x + sat(4 SRDHM(x, 2^29 - SRDHM(a, x)))`, three times; then `mantissa = sat(2 x)`. sat saturates to i32. With e
+    in Q0.31 and S = the sum of RDBPOT(e, 12), TFLite's softmax of 8 bits is
+    `clamp(RDBPOT(SRDHM(mantissa, e), (12 - headroom) + 31 - 8) + lowest code)`. Source: gemmlowp
+    `one_over_one_plus_x_for_x_in_0_1`, TFLite `GetReciprocal`.
     """
 
     name = "relay.fixed_point_reciprocal"

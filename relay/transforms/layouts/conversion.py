@@ -72,7 +72,9 @@ def divide(block: Block, rules: Rules, chosen: Collection[Operation], kept: Coll
 
 
 def divide_value(cut: Cut, maker: int, readers: Collection[int], price: int) -> None:
-    """Add the cost of one value to the graph: it is converted at most once, however many ops read it converted."""
+    """Add to the graph the cost `price` of converting a value. `maker` is the node of the op that computes it,
+    `readers` are those of the ops that read it; it is converted at most once, however many readers need the converted
+    value."""
     some, every = cut.node(), cut.node()
     cut.cost(maker, some, price)
     cut.cost(every, maker, price)

@@ -51,7 +51,8 @@ class Cut:
         return levels
 
     def push(self, levels: list[int], used: list[int]) -> int:
-        """Send flow along one path on which levels rise, and return the amount."""
+        """Send flow from node 0 to node 1 along a path on which `levels` rise, and return the amount; 0 if there is no
+        such path. `used` has, for each node, the index of the next edge to try."""
         path = list[int]()
         tail = 0
         while tail != 1:

@@ -74,8 +74,8 @@ def either(new: Expansion, op: qnn.LeakyReluOp | qnn.PreluOp, x: SSAValue, slope
 
 
 class L2Normalize(Legalization):
-    """qnn.l2_normalize %x  =>  n = sum of (i32(%x) - zero point)^2 over the last axis; (m, s) = its inverse square root
-    by five Newton-Raphson steps; cast(clip(((%x' * m) >> 31 - s) + zero point))"""
+    """qnn.l2_normalize %x  =>  n = sum of (i32(%x) - zero point)^2 over the last axis; (m, s) = the inverse square root
+    of n by five Newton-Raphson steps; cast(clip(((%x' * m) >> 31 - s) + zero point)), %x' = i32(%x) - zero point"""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: qnn.L2NormalizeOp, rewriter: PatternRewriter) -> None:
