@@ -86,7 +86,7 @@ def is_whole(value: SSAValue) -> bool:
 
 
 def propagate(region: Region, own: Sequence[float]) -> dict[SSAValue, Off]:
-    """The error bounds of all values of a region; `own` are the errors of its kernels."""
+    """The error bounds of all values of a region; `own` has the maximum error of each kernel for exact operands."""
     offs: dict[SSAValue, Off] = {}
 
     def of(value: SSAValue) -> Off:
@@ -102,7 +102,8 @@ def propagate(region: Region, own: Sequence[float]) -> dict[SSAValue, Off]:
 
 def computed(kernel: Kernel, of: Callable[[SSAValue], Off]) -> Sequence[tuple[Operation, Off]]:
     """The ops of a kernel whose results are values of the region, each with the result's error bound before the op's
-    own error is added. Of a product with bias and requantization, only the last op is returned."""
+    own error is added. Of a product with bias and requantization, only the last op is returned. `of` returns the error
+    bound of a value that an earlier kernel computes."""
     root = kernel.root
     if isinstance(kernel.ops[0], PRODUCTS):
         product = read_product(kernel.ops)
@@ -136,8 +137,8 @@ def through(op: Operation, offs: Sequence[Off]) -> Off:
 
 
 def picked(op: TensorOp, offs: Sequence[Off]) -> Off:
-    """The error bound of an op whose results are elements of its data: elementwise if the last axis is kept, else the
-    maximum."""
+    """The error bound of an op whose results are elements of its data: the bounds of the data for each index of the
+    last axis if the op keeps this axis, else their maximum."""
     data = op.data_operands()
     parameters = [off for value, off in zip(op.operands, offs, strict=True) if value not in data]
     if any(off.any() for off in parameters):

@@ -33,8 +33,8 @@ def calibration(
 ) -> dict[str, list[Edges]]:
     """Run a function of the module in the interpreter, and record the inputs and outputs of each partition.
 
-    The result is keyed by the name of the partitioned function, or `FUNCTION region K` before `partition-graph`, and
-    has one `Edges` per run of the partition, in order; none for a partition that did not run.
+    The result maps the name of each partitioned function, or `FUNCTION region K` before `partition-graph`, to a list
+    with one `Edges` per run of the partition, in order, which is empty for a partition that did not run.
 
     Raises InvalidArgument if the module is annotated but its regions are not formed, and any error of the interpreter.
     """

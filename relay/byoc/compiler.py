@@ -130,6 +130,7 @@ class Compiler(ABC):
         by `func.return`, with static shapes.
 
         Only here the compiler sees the function as a whole, and may still refuse it: a `Refusal` returns the function
-        to the host, and the report gives the reason. A function of the same type, of `relay` and `qnn` ops, is compiled
-        by the host in its place. Raises RelayError, naming the op and its source, if it fails.
+        to the host, and the report gives the reason. If `compile` returns a function of the same type, of `relay` and
+        `qnn` ops, the host compiles that function instead. Raises RelayError, naming the op and its source, if it
+        fails.
         """

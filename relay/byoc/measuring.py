@@ -35,7 +35,8 @@ class Difference:
     compiler: str
     result: int
     each: int | None
-    """The error of each op in quantization steps, as its compiler states it; None if it does not."""
+    """The maximum error of a single op of the partition, in quantization steps, as the compiler states it; None if it
+    states none."""
     declared: int | None
     """The resulting error bound of the result in quantization steps; None if unknown."""
     largest: float
@@ -61,8 +62,8 @@ def differences(
     mod: IRModule | ModuleOp, inputs: Sequence[Array] | Mapping[str, Array], function: str = "main"
 ) -> list[Difference]:
     """Measure the error of each partition on the tensors that reach it when the interpreter runs the module on these
-    inputs: every partitioned function is compiled, loaded, and run alone. Returns a row for each result, in the
-    module's order.
+    inputs: every partitioned function is compiled, loaded, and run alone. Returns a `Difference` for each result, in
+    the module's order.
 
     Raises InvalidArgument if nothing is partitioned, and errors of the compilers, their loaders and the interpreter.
     """
@@ -75,7 +76,8 @@ def differences(
 
 
 def rows(module: ModuleOp, function: FuncOp, edges: Sequence[Edges]) -> list[Difference]:
-    """The rows of a function's results; none if the function did not run."""
+    """The differences of a function's results from the interpreter's, one row for each result; empty if the function
+    did not run."""
     if not edges:
         return []
     name = edges[0].compiler

@@ -50,7 +50,7 @@ class Quantization:
 
     input: Codes
     kernel_scale: Array
-    """The kernel's scales in float32, one or one per output channel."""
+    """The kernel's scales in float32: a single one, or one per output channel."""
     kernel_zero_point: int
     output: Codes
     requantize: qnn.RequantizeOp
@@ -62,7 +62,7 @@ class Quantization:
 
     @property
     def real_multipliers(self) -> Array:
-        """`input scale * kernel scale / output scale` in float64, one or one per output channel."""
+        """`input scale * kernel scale / output scale` in float64: a single factor, or one per output channel."""
         return np.float64(self.input.scale) * self.kernel_scale.astype(np.float64) / np.float64(self.output.scale)
 
 

@@ -33,8 +33,8 @@ MOST = 1 << 24
 
 
 def opened_or_growing(module: IRModule, recipe: Recipe, compile: Compile) -> DynamicExecutable:
-    """Make an executable of a module with open sizes; with caches, if the model has caches of a size with a declared
-    maximum."""
+    """Make an executable of a module with open sizes. If the model returns inputs extended by new positions, and their
+    size has a declared maximum, they become caches of the executable's streams."""
     main = module["main"]
     named = symbols.completed(main, [info.name for info in signature.read(main)[0]])
 

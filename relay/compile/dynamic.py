@@ -140,8 +140,9 @@ def serve_any_length(executable: DynamicExecutable, at: At, recipe: Recipe, comp
 
 
 def with_batch_beside(interface: Interface, at: At) -> Interface:
-    """Return the interface, whose build serves any length, with the other open size as its length's `batch`, if that
-    size counts independent rows: each row is then run separately."""
+    """Given the interface of a model for which one build serves any length: if a second open size counts independent
+    rows, return the interface with the name of that size as `length.batch`, so that each row is run separately; else
+    return it unchanged."""
     assert (length := interface.length) is not None
     others = [symbol for symbol in interface.symbols if symbol.name != length.name]
     if len(others) != 1 or not leads(others[0], interface):

@@ -201,8 +201,8 @@ MEMORY_HINT = "give it more, make the layer smaller, or split its image"
 
 
 def check_memory(executable: Executable, limit: object) -> None:
-    """Raise InvalidArgument if the executable's arena exceeds the limit in bytes, naming the layer that needs most;
-    also where the plan is not known: sizes are open, or a GPU has memory of its own."""
+    """Raise InvalidArgument if the executable's arena exceeds the limit in bytes, naming the layer that needs most.
+    Also raise it if the memory plan is not known, because sizes are open, or a GPU has memory of its own."""
     most = whole(limit)
     if not isinstance(most, int) or isinstance(most, bool) or most < 0:
         raise InvalidArgument("memory_limit", f"is {limit!r}, no number of bytes", "write memory_limit=65536")

@@ -38,7 +38,8 @@ def bounded(named: Sequence[Symbol], maximum: Mapping[str, SupportsIndex] | None
 
 def length_of(interface: Interface, recipe: Recipe) -> Interface:
     """The interface with the size that one build leaves open until run time, or the reason why there is none. The size
-    must have a maximum that was given to `relay.build`, and in each input no axis before it may be larger than 1."""
+    must have a maximum that was given to `relay.build`, and in each input no axis before that size's axis may be larger
+    than 1."""
     if interface.blocks or not recipe.maximum:
         return interface
     why, length = "", None

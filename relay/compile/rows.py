@@ -44,7 +44,7 @@ each weight once, 8 runs of one row read it 8 times: for a model of dense layers
 half the time of 8 runs. With 19 multiplications or more, it takes about as long or longer (digits: 5 % less; MobileNet,
 ultraface: 0 to 10 % more), since the smaller arena of a single row stays in a cache."""
 STORED, OTHER = 2, 3
-"""Numbers of rows for which the model is imported in addition to the blocks', to compare."""
+"""Numbers of rows for which the model is imported besides those of blocks, to compare the resulting modules."""
 TO_INTEGER = "qdq-to-integer"
 """The pass that importers request for files with quantized values in QDQ form."""
 EXTERNAL = "external compilers build for fixed sizes"
@@ -82,8 +82,8 @@ def blocks_of(interface: Interface, at: At, recipe: Recipe) -> Interface:
 
 
 class Apart(NamedTuple):
-    """The result of the analysis: `why` rows of a model depend on each other (empty if they are independent); the sizes
-    of blocks; the outputs for one row; and the module for `STORED` rows."""
+    """The result of the analysis: the reason why rows of a model depend on each other (`why`, empty if they are
+    independent), the numbers of rows per block, the outputs for one row, and the module for `STORED` rows."""
 
     why: str
     blocks: tuple[int, ...]

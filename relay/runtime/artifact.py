@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 EXPORTED = ("o", "a", "so")
 """The kinds of files that `export` writes: an object, a static library, a shared library."""
 MOST_BYTES = 1 << 47
-"""The largest address."""
+"""The size of a 47-bit address space in bytes, which an arena cannot reach."""
 
 
 @contextmanager

@@ -165,7 +165,8 @@ class CudaDriver:
             self.call("cuMemcpyDtoHAsync_v2", to, start, size, stream)
 
     def encode(self, address: Handle, row: Mapping[str, Any]) -> bytes:
-        """Encode a tensor map of a byte matrix on the device, or of images."""
+        """Encode a tensor map of a matrix of bytes at this address of the device, or of images; `row` describes it, as
+        in the graph."""
         name = "cuTensorMapEncodeIm2col" if "corners" in row else "cuTensorMapEncodeTiled"
         self.declare(name, LATER[name])
         raw = ctypes.create_string_buffer(2 * MAP_BYTES)

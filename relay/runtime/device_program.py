@@ -68,8 +68,8 @@ class Model:
     def __init__(
         self, driver: Driver, code: bytes, graph: Mapping[str, Any], constants: int, externals: Call | None = None
     ):
-        """`constants` is their address on the host; `externals` calls an external function, by number, with the
-        address of its tensors' addresses."""
+        """`constants` is the address of the constants on the host; `externals(number, address)` calls an external
+        function, with the address of an array of its tensors' addresses."""
         self.driver, self.externals = driver, externals
         device = graph["device"]
         self.launches: list[Mapping[str, Any]] = [dict(row) for row in device["launches"]]

@@ -223,7 +223,7 @@ class DynamicExecutable(Executable):
         return found.profile(*inputs, seconds=seconds, **named)
 
     def for_any_length(self) -> Lengths:
-        """Make the runner of any length, from the build for the longest."""
+        """Make the runner of any length, from the build for the maximum length."""
         longest = self.interface.longest
         assert longest is not None
         self._lengths = Lengths(self.interface, self._variant(longest))
@@ -249,7 +249,8 @@ class DynamicExecutable(Executable):
         return self._variant(key)
 
     def _by_rows(self, inputs: tuple[Any, ...]) -> Executable | Rows | None:
-        """The runner for arrays with equal numbers of rows, found faster than by a key; None if they need one."""
+        """The runner for arrays that all have the same number of rows, found without computing a `Key`; None if the key
+        is needed."""
         try:
             rows = inputs[0].shape[0]
             for each in inputs:
@@ -265,7 +266,7 @@ class DynamicExecutable(Executable):
         return self._rows if rows > 0 and (maximum is None or rows <= maximum) else None
 
     def _in_blocks(self) -> Rows:
-        """Make the runner of any number of rows, from the builds for blocks."""
+        """Make the runner of any number of rows, from the builds for blocks of a few rows."""
         threads = self._threads
         blocks = {size: self._variant(Key((size,))) for size in self.interface.blocks}
         rows = Rows(self.interface, blocks, threads)

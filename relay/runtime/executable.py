@@ -272,7 +272,9 @@ class Executable(Artifact):
             raise Unsupported("run", f"there is no memory for outputs of {size} bytes") from None
 
     def _more(self) -> list[Array | None]:
-        """The entries of the table after the arena: external functions, and memory for a team of threads."""
+        """The last entries of the table of addresses that native code takes, after the arena's: the table of external
+        functions, an empty entry for the memory of a team of threads, and the array in which counters record times;
+        each only if the executable has it."""
         more: list[Array | None] = [] if self._externals is None else [self._externals.copied()]
         return [*more, *([] if self._team_functions is None else [None]), *self._notes]
 

@@ -184,7 +184,8 @@ class Externals:
         return found
 
     def call(self, number: int, tensors: int) -> None:
-        """Call a function with the address of its tensors' addresses. Raises the function's error, or RelayError."""
+        """Call the function with this number; `tensors` is the address of an array of its tensors' addresses. Raises
+        the function's error, or RelayError."""
         status = SIGNATURE(int(self.table[2 * number]))(int(self.table[2 * number + 1]), tensors)
         if status:
             raise self.failure(number, status)

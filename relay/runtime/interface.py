@@ -25,9 +25,9 @@ class Key(NamedTuple):
 
 
 class Length(NamedTuple):
-    """The length of a sequence, every value of which, up to a maximum, one build serves: its name, the maximum, and for
-    each output the axis that has this length (-1 for none). `batch`: the name of a size that counts independent rows,
-    which are run one after another; empty if there is none. Any further open size must be 1."""
+    """An open size, the length of a sequence, for which one build serves all values up to a maximum: its name, the
+    maximum, and for each output the axis that has this length (-1 for none). `batch`: the name of a size that counts
+    independent rows, which are run one after another; empty if there is none. Any further open size must be 1."""
 
     name: str
     maximum: int
@@ -36,9 +36,9 @@ class Length(NamedTuple):
 
 
 class Caches(NamedTuple):
-    """States that grow to a maximum: each run adds as many new positions as the only open size says, or one. Holds the
-    state that counts the positions, the maximum, the output of each state by its input, and the inputs over all
-    positions, as (input, axis)."""
+    """States that grow to a maximum: each run adds as many new positions as the value of the only open size, or one if
+    no size is open. Holds the name of the state that counts the positions, the maximum, the output of each state by its
+    input, and the inputs over all positions, as (input, axis)."""
 
     size: str
     maximum: int

@@ -80,7 +80,7 @@ class Lengths:
 
 
 def of_rows(shape: tuple[int, ...], rows: int) -> tuple[int, ...]:
-    """The shape for this number of rows, given that for one."""
+    """The shape of a tensor for `rows` rows; `shape` is its shape for one row."""
     return shape if rows == 1 else (rows * shape[0], *shape[1:])
 
 

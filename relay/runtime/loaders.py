@@ -38,10 +38,9 @@ class Native:
     returns 0, or the status with which it failed: the run then calls no more functions and raises a RelayError that
     names this one and the status, with `message(status)` if that is given.
 
-    It may be called by several threads at once, each with tensors of its own. Inputs must not be written, and no two of
-    all the tensors overlap where one is written. A tensor starts at a multiple of `alignment` bytes: tensors in the
-    arena always do, and arrays of the user are copied if they do not. `keep` is an object that stays referenced as long
-    as the executable.
+    It may be called by several threads at once, each with tensors of its own. Inputs must not be written; an output
+    overlaps no other tensor. A tensor starts at a multiple of `alignment` bytes: tensors in the arena always do, and
+    arrays of the user are copied if they do not. `keep` is an object that stays referenced as long as the executable.
     """
 
     address: int
@@ -196,6 +195,6 @@ def open_device(
 
 @dataclass(eq=False)
 class Device:
-    """The objects that must stay referenced as long as a device's state."""
+    """The objects that must stay referenced as long as the state of a vendor's library (`PREFIX_init`) is in use."""
 
     parts: object

@@ -60,8 +60,8 @@ class Frame:
 
     The table has the inputs, the outputs, the length if the code serves any length, the constants, the arena, and
     further entries (None reserves one). `inputs` and `outputs` are arrays that belong to the frame: one for each input
-    of at most `limit` bytes, and for the outputs if they have no more in total. The addresses of all others are written
-    into the table by each run.
+    of at most `limit` bytes, and one for each output if all outputs together have at most `limit` bytes. The addresses
+    of all others are written into the table by each run.
     """
 
     __slots__ = ("arena", "inputs", "more", "outputs", "pointer", "table")

@@ -41,8 +41,8 @@ class Call:
     peak_share: float | None
     """The rate as a share of one core's measured peak; None if the kernel does not multiply."""
     bytes: int
-    """The size of its arguments, weights included: an estimate of the memory that it reads and writes, each byte
-    once."""
+    """The size of the kernel's arguments in bytes, weights included: an estimate of the memory that the call reads and
+    writes, each byte counted once."""
     least_seconds: float
     """The seconds of the fastest round, which other processes disturbed least."""
 
@@ -190,7 +190,8 @@ def profile(library: Library, twin: Twin, seconds: float) -> Profile:
 
 
 def call_of(row: Mapping[str, Any], seconds: float, share: float, peak: Mapping[str, float], least: float) -> Call:
-    """Make a call's row, with its rates."""
+    """Make the `Call` of a row of the profiled program's `calls`, with its multiply-accumulates per second, and these
+    as a share of the peak. `least`: the seconds of the fastest round."""
     rate = row["macs"] / seconds if seconds else 0.0
     most = peak.get(row["kind"]) if row["macs"] else None
     operators = tuple(row["operators"])

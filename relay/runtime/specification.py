@@ -56,7 +56,7 @@ class TensorSpec(NamedTuple):
         return f"{self.name!r} {self.dtype} {self._shown()}{scale}"
 
     def cells(self) -> tuple[str, ...]:
-        """The tensor's cells of a table: kind, name, type, shape, scale, zero point."""
+        """The texts that describe the tensor in a row of a table: kind, name, type, shape, scale, zero point."""
         scale = ("", "") if self.scale is None else (f"{self.scale:.9g}", str(self.zero_point))
         return self.kind, self.name, str(self.dtype), self._shown(), *scale
 

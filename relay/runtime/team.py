@@ -33,15 +33,16 @@ PATIENCE = 200_000
 """The time in ns for which a worker without work polls before it sleeps."""
 SAMPLE = 1000
 STOP, SLEEPERS = 7, 32
-"""Indices of words in a team's memory."""
+"""Indices of words in a team's memory: the one that makes the workers end, and the one that counts sleeping workers."""
 WORD, OWNER, NUMBER = 0, 8, 9
-"""Indices of words in a member's memory."""
+"""Indices of words in a member's memory: the one that says which units of the member's share of a loop are not claimed
+yet, the address of the team's memory, and the member's number."""
 MOST_THREADS = 1024
 WAKING = 100_000
 """The time in ns that sleeping workers take to wake up."""
 FIRST, TRIED = 3, 7
 """The numbers of runs in a trial: the medians of `TRIED` runs with the team and as many without are compared, or of
-`FIRST` runs if one takes longer than waking the workers."""
+`FIRST` runs of each kind if a run takes longer than waking the workers."""
 BETWEEN, UNSEEN = 1_000_000_000, 256
 """The time in ns until the next trial, since the load of the processors may have changed, and the number of runs
 between two looks at the clock. A worker that is descheduled in a loop delays a run by some milliseconds, so frequent

@@ -69,7 +69,8 @@ class CpuCosts:
     stream_bandwidth: float = 32.0
     """Bytes per cycle of vector loads, averaged over all cache levels."""
     tile_weight_bytes: int = 24 << 10
-    """Bytes of a block of channels' weights that stay in the first-level cache beside the data."""
+    """The number of bytes that the weights of a block of channels may have to stay in the first-level cache beside the
+    data."""
     inner_weight_bytes: int = 16 << 10
     """Bytes of the packed weights of all channels that stay in the first-level cache during a loop over pixels."""
     scratch_bytes: int = 16 << 10
@@ -103,8 +104,8 @@ class CpuCosts:
     unrolled_operations: int = 16
     """The largest number of epilogue operations that are unrolled for every vector of a tile."""
     rows_per_skipped: int = 10
-    """Separate loops that skip kernel rows outside of the image are made if, over all result rows, at least one in this
-    many is outside."""
+    """Separate loops that skip kernel rows outside of the image are made if at least one in this many kernel rows is
+    outside, counted over all result rows."""
     kept_products: float = 0.8
     """Blocks of channels whose weights are zero outside a smaller window get windows of their own if the share of
     products that remains is at most this."""
@@ -127,12 +128,13 @@ class CpuCosts:
     packed_rows: int = 8
     """The least number of rows of a product's first matrix for which the second one is packed at run time."""
     packed_float_rows: int = 9
-    """The least number of rows for packing in float32, where sums along both matrices' rows need no packing."""
+    """The same as `packed_rows` for float32 on targets where sums along the rows of both matrices (`sums_along_rows`)
+    are an alternative that needs no packing."""
     packed_columns: int = 2
     """The least number of columns of the second matrix for which it is packed."""
     packed_turned_columns: int = 8
-    """The least number of columns for packing a transposed second matrix: below it, sums along both matrices' rows cost
-    less than idle lanes."""
+    """The least number of columns for which a transposed second matrix is packed: with fewer, most lanes of a packed
+    vector would be idle, and sums along the rows of both matrices are faster."""
     most_keys: int = 4096
     """The largest number of scores per row that attention keeps in scratch memory."""
     least_strips: int = 8
@@ -182,7 +184,8 @@ class GpuCosts:
     """Bytes per clock that a multiprocessor reads or writes while all do: 18 from an H200's memory, more from its
     cache."""
     step: int = 4
-    """The least clocks of a step of a block's loop over the depth, for each byte of a row that the step multiplies."""
+    """The minimum time of one step of a block's loop over the depth, in clocks per byte of a row that the step
+    multiplies."""
     block: int = 1500
     """The clocks of a block in addition to its steps."""
     exchange: int = 300
@@ -230,8 +233,8 @@ class GpuCosts:
     """The largest number of elements whose sums one thread computes at once: more would reduce the number of resident
     threads."""
     near_results: int = 8
-    """The largest number of results of a thread that reuse the values that their sums read. It is 1 for NVIDIA's chips,
-    where it was not measured."""
+    """The largest number of neighbouring results that one thread computes, so that their sums share the values that
+    they read. It is 1 for NVIDIA's chips, where it was not measured."""
     least_threads: int = 1 << 15
     """The least number of threads before one thread computes several elements."""
     shared_turns: int = 16
@@ -241,7 +244,8 @@ class GpuCosts:
     team_threads: int = 256
     """The largest number of threads that divide a sum."""
     packed_rows: int = 8
-    """The least number of rows of a product's first matrix for which the second one keeps its layout."""
+    """The least number of rows of a product's first matrix for which the second one keeps its layout, since kernels
+    copy it into shared memory."""
     most_keys: int = 128
     """The largest number of scores per row that attention keeps in registers: a thread has half as many sums."""
 

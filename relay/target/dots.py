@@ -34,7 +34,8 @@ class Dot:
 
     @property
     def steps(self) -> int:
-        """The number of steps for which one register of a row's codes is loaded."""
+        """The number of consecutive steps of a reduction for which one register has a row's codes: a step takes `group`
+        factors."""
         size = self.group * self.element.bitwidth // 8
         return REGISTER // size if self.by_lane or self.matrix else 1
 

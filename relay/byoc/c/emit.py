@@ -141,7 +141,8 @@ class Lowered:
         return made
 
     def view(self, made: Program, op: memref.ViewOp, offset: int, rows: Mapping[int, DictionaryAttr] | None) -> None:
-        """Declare the tensor of a view: the constant at this offset of the constants, or a tensor in the arena."""
+        """Declare the C array of a view: the constant at `offset` if `rows`, the constants by offset, are given; else a
+        tensor at `offset` in the arena."""
         type = buffer_of(op.result)
         element = NAMED[memory_name(type.element_type)]
         if rows is None:
@@ -172,8 +173,8 @@ class Lowered:
         return "\n".join(writer.lines)
 
     def call(self, op: func.CallOp, number: int) -> Step:
-        """The call of a kernel or of an external function; for the latter, `number` is the step's index, at which the
-        model returns if the function fails."""
+        """The call of a kernel or of an external function. If an external function fails, the model returns, and
+        reports `number`, the step's index."""
         for value in op.arguments:
             if value in self.tensors:
                 self.tensors[value].used = True

@@ -46,7 +46,8 @@ def outside(program: Program) -> list[Constant]:
 
 
 def text(program: Program, symbol: str, elsewhere: Sequence[Constant]) -> str:
-    """The text of the C file; `elsewhere` are the constants that it takes from its context."""
+    """The text of the C file; `elsewhere` are the constants that the code reads from the structure `relay_context`,
+    instead of defining them."""
     constants = "".join(
         f"    const {c.type.name} *const {c.name} = (const {c.type.name} *)context->constants[{number}]; /* "
         f"{source.plain(c.label)} */\n"

@@ -16,9 +16,10 @@ from relay.errors import Unsupported
 
 CANDIDATES = ("cc", "gcc", "clang")
 STANDARD = ("-std=c99", "-ffp-contract=off")
-"""The flags that every compilation needs: C99, and no contraction of a product and a sum to one rounding."""
+"""The flags that every compilation needs: C99, and no fused multiply-add instead of a product and a sum that are
+rounded separately."""
 STRICT = ("-Wall", "-Wextra", "-Werror", "-Wconversion", "-pedantic")
-"""Flags with the warnings of which the generated code is free."""
+"""Flags that turn warnings into errors; the generated code compiles with them."""
 
 
 def find(chosen: str = "", triple: str = "") -> list[str] | None:

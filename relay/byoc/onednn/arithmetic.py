@@ -27,8 +27,8 @@ def binary_refusal(op: relay.BinaryOp) -> str | None:
 
 
 def broadcast_refusal(lhs: SSAValue, rhs: SSAValue, result: SSAValue) -> str | None:
-    """The reason why oneDNN cannot broadcast the operands, if neither has the shape of the result: oneDNN only
-    broadcasts the second operand. None if one has it, since operands may be exchanged."""
+    """The reason why oneDNN cannot broadcast the operands; None if an operand has the shape of the result. oneDNN only
+    broadcasts the second operand, but operands may be exchanged."""
     if shape(result) not in (shape(lhs), shape(rhs)):
         return "both operands are broadcast"
     return None
@@ -112,8 +112,8 @@ def clipped(bounds: Bounds) -> Post:
 
 
 def write_sum(writer: Writer, op: qnn.AddOp | qnn.SubtractOp) -> None:
-    """Generate `lhs_scale * lhs +- rhs_scale * rhs` of the quantized values; the zero points are one offset that is
-    added afterwards."""
+    """Generate `lhs_scale * lhs +- rhs_scale * rhs` of the quantized values. The contribution of the zero points is one
+    constant, added afterwards."""
     left, right, target = sides(op)
     result = writer.define(op.result)
     sign, algorithm = (-1.0, "sub") if isinstance(op, qnn.SubtractOp) else (1.0, "add")

@@ -49,7 +49,7 @@ class Tensor:
         )
 
     def sliced(self, begin: Sequence[int], steps: Sequence[int], shape: Sequence[int]) -> Tensor:
-        """The tensor of every `steps`-th element from `begin` on."""
+        """The view that begins at index `begin` and takes every `steps[k]`-th element along axis k."""
         offset = self.offset + sum(b * s for b, s in zip(begin, self.strides, strict=True))
         strides = tuple(s * step for s, step in zip(self.strides, steps, strict=True))
         return Tensor(self.buffer, tuple(shape), self.dtype, strides, offset)

@@ -34,7 +34,8 @@ def type_refusal(op: Operation, *allowed: str) -> str | None:
 
 
 def layout_refusal(op: Operation) -> str | None:
-    """The reason why an op on images is not supported, if another computed operand has a lower rank; else None."""
+    """The reason why an op on images (rank 4) is not supported, if an operand that is no constant has another rank;
+    else None."""
     ranks = {rank(value) for value in op.operands if constant_of(value) is None}
     return "an image is computed with a tensor of lower rank" if 4 in ranks and len(ranks) > 1 else None
 

@@ -118,7 +118,8 @@ class Graph:
         return self._shared[key]
 
     def number(self, value: npt.ArrayLike, type: np.dtype[Any]) -> str:
-        """The name of a constant that is combined with tensors of this type."""
+        """The name of a new constant for an operation with tensors of the IR's type `type`: int8 values are stored as
+        uint8, increased by 128."""
         return self.constant(moved(np.asarray(value, type)))
 
     def unsigned(self, name: str) -> str:

@@ -31,7 +31,8 @@ def pool_attributes(op: relay.Pool2dOp) -> dict[str, Any]:
 
 
 def write_average_pool(graph: Graph, op: relay.AvgPool2dOp) -> None:
-    """Generate an average pool; for quantized values any scale gives the same mean."""
+    """Generate an average pool. If the scale of quantized values is not known, any scale is used: input and output
+    share it, so the result is the same."""
     data, attributes = graph.read(op.data, first=True), pool_attributes(op)
     if dtype(op.data) in CODE_TYPES:
         scales = graph.quantization(graph.scales.get(graph.region.of(op.data), UNKNOWN), dtype(op.data))
@@ -63,7 +64,8 @@ def write_resize(graph: Graph, op: relay.Resize2dOp) -> None:
 
 
 def interpolated(graph: Graph, data: str, coordinates: tuple[Array, Array, Array], axis: int) -> str:
-    """Append nodes for `(1024 - w) * lower neighbour + w * upper neighbour` along an axis, in int32."""
+    """Append nodes for `(1024 - w) * lower neighbour + w * upper neighbour` along an axis, in int32. `coordinates` has,
+    for each index of the result, the weight `w` and the indices of the lower and the upper neighbour."""
     weight, lower, upper = coordinates
     dims = (-1, 1) if axis == HEIGHT else (-1,)
     parts: list[str] = []

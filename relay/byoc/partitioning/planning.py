@@ -31,8 +31,8 @@ PLAN = "byoc.plan"
 all ops that it takes."""
 UNKNOWN = "its cost is not known: choose=measured finds it"
 SEARCHED = 100
-"""The number of ops and composites in a block up to which every sequence of consecutive ones is priced; the number of
-sequences is about its square."""
+"""The maximum number of ops and composites of a block for which the cost of every run of consecutive ones is computed;
+the number of runs grows with its square."""
 
 
 class Prices(Protocol):

@@ -59,7 +59,8 @@ def leaves(op: Operation) -> Iterator[tuple[Operation, dict[str, str]]]:
 
 
 def rows_of(op: Operation, function: str, targets: Sequence[str], compiler: str = "", place: str = "") -> list[Row]:
-    """The report rows of an op. For an op on the host, every compiler that was consulted has a reason."""
+    """The report rows of an op, or of the ops inside it. For ops on the host (`compiler` is ""), every compiler in
+    `targets` has a reason."""
     found: list[Row] = []
     for leaf, told in leaves(op):
         other = "" if compiler else presumed(leaf)

@@ -87,8 +87,8 @@ class Pattern(ABC):
         return Alternative(wrap(self), self)
 
     def dominates(self, parent: Pattern, path: Pattern) -> Pattern:
-        """A pattern for this one, if every path backwards from its op leads, through ops that match `path`, to one
-        `parent`."""
+        """A pattern that matches where this one does, if every path backwards from the matched op leads, through ops
+        that match `path`, to the same op, which matches `parent`."""
         return Dominator(self, parent, path)
 
     def named(self, name: str) -> Pattern:
@@ -162,7 +162,8 @@ class Call(Pattern):
         return frozenset(self.names) or None
 
     def takes(self, op: Operation) -> bool:
-        """Whether the op is of the right kind. Constants and ops of compilers only match by name."""
+        """Whether the pattern accepts the op itself, without regard to operands: by name, or as elementwise, or any op.
+        Constants and ops of the dialect `byoc` are only accepted by name."""
         if self.names:
             return op.name in self.names
         if self.elementwise:
@@ -260,8 +261,8 @@ class Named(Pattern):
 
 
 class Dominator(Pattern):
-    """Matches `child` if every path backwards from its op leads to `parent` through ops that match `path`, or to a
-    constant."""
+    """Matches `child` if every path backwards from the matched op leads, through ops that match `path`, to the same
+    match of `parent`, or to a constant."""
 
     def __init__(self, child: Pattern, parent: Pattern, path: Pattern):
         self.child, self.parent, self.path = child, parent, path

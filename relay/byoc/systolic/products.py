@@ -207,7 +207,7 @@ def parts(ops: Sequence[Operation]) -> tuple[Operation, Array | None, qnn.Requan
 
 
 def along_channels(axis: IntegerAttr, value: SSAValue) -> bool:
-    """Whether the axis is the last one."""
+    """Whether the axis is the last one of the value."""
     return axis.value.data % rank(value) == rank(value) - 1
 
 
@@ -259,7 +259,8 @@ def write(program: Assembler, product: Product, source: int, target: int) -> Non
 
 
 def bring(program: Assembler, product: Product, source: int, image: int, first: int, count: int) -> None:
-    """Load the part of the image that result rows `first` to `first + count - 1` need, with padding around it."""
+    """Load the part of an image that result rows `first` to `first + count - 1` need, with padding around it. `image`
+    is the image's index in the batch, which starts at address `source`."""
     _, height, width, channels = product.image
     (top, left), lines, blocks = product.top_left, product.lines(count), product.blocks
     start = first * product.strides[0] - top
@@ -288,7 +289,8 @@ def bring(program: Assembler, product: Product, source: int, image: int, first: 
 
 
 def spans(channels: int, pixels: int) -> Iterator[tuple[int, int, int, int, int]]:
-    """The transfers of a line of pixels, each as (block, bytes, pieces, bytes between pieces, rows between pieces)."""
+    """The transfers of a line of pixels, each as (block, bytes, pieces, bytes between pieces, scratchpad rows between
+    pieces). A block is a group of 16 channels."""
     blocks = -(-channels // LANES)
     if channels % LANES == 0:
         yield 0, LANES, pixels * blocks, LANES, 1
@@ -298,7 +300,8 @@ def spans(channels: int, pixels: int) -> Iterator[tuple[int, int, int, int, int]
 
 
 def multiply(program: Assembler, product: Product, matrices: int, count: int) -> None:
-    """Generate the sums of one tile of output channels, loading a part of its weights at a time."""
+    """Generate the sums of one tile of output channels for `count` rows of results, loading a part of the tile's
+    weights, which start at address `matrices`, at a time."""
     _, _, width, _ = product.kernel.shape
     blocks, pitch = product.blocks, product.columns * product.blocks
     program.emit(Bias(row=PARAMETERS, target=0, rows=count * product.result[2]))
@@ -323,7 +326,8 @@ def multiply(program: Assembler, product: Product, matrices: int, count: int) ->
 
 
 def drain(program: Assembler, product: Product, target: int, tile: int, pixels: int) -> None:
-    """Requantize the sums of one tile and store the result."""
+    """Requantize the sums of one tile of output channels for `pixels` pixels, and store the result at address
+    `target`."""
     channels = product.result[3]
     program.emit(
         Requantize(

@@ -18,8 +18,8 @@ from relay.dialects.op import shape, tensor
 from relay.interpreters.qnn import softmax_exp_table
 
 CHUNK = RESULT_ROWS * LANES
-"""The size in bytes of a piece of an elementwise op, such that each operand takes half of the scratchpad's input
-rows."""
+"""The number of bytes of a tensor that an elementwise op processes at a time, such that each operand takes half of the
+scratchpad's input rows."""
 
 
 def reshape_refusal(op: relay.ReshapeOp) -> Refusal | None:

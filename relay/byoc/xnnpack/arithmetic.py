@@ -101,7 +101,7 @@ def binary(kind: str) -> Row[Writer]:
 
 
 CURVES = {"LOGISTIC": (1 / 256, -128), "TANH": (1 / 128, 0)}
-"""The only scale that TFLite gives the result of a function, and its zero point for int8."""
+"""The scale that TFLite requires for the result of each function, and the zero point if the result is int8."""
 
 
 def result_refusal(kind: str, op: qnn.SigmoidOp | qnn.TanhOp) -> str | None:
@@ -185,7 +185,7 @@ def reduction(kind: str, *types: str) -> Row[Writer]:
 
 
 def position(kind: str) -> Row[Writer]:
-    """A generator of ARG_MAX or ARG_MIN, whose result cannot keep the axis."""
+    """A generator of ARG_MAX or ARG_MIN, which always remove the reduced axis."""
 
     def refusal(op: relay.ArgOp) -> str | None:
         if op.keepdims.value.data:

@@ -30,7 +30,7 @@ POOLS: dict[type[Operation], str] = {relay.MaxPool2dOp: "MAX_POOL_2D", relay.Avg
 
 
 def pool_padding(op: relay.Pool2dOp) -> str | None:
-    """The name of the padding (VALID or SAME); None if it has none."""
+    """The padding of a pool as TFLite names it, VALID or SAME; None if it is neither."""
     window = pool_window(op)
     top, left, bottom, right = window.padding
     for name in ("VALID", "SAME"):

@@ -76,12 +76,13 @@ def _threads(params: Mapping[str, Array]) -> int:
 def load(
     artifact: bytes, symbol: str, params: Mapping[str, Array], inputs: Sequence[Form], outputs: Sequence[Form]
 ) -> Session:
-    """Load a file with XNNPACK; ops that it does not take are computed by LiteRT's optimised kernels."""
+    """Load a .tflite file to be run by XNNPACK; LiteRT's optimised kernels compute the ops that XNNPACK does not
+    take."""
     return Session(artifact, OpResolverType.BUILTIN, _threads(params))
 
 
 def load_reference(
     artifact: bytes, symbol: str, params: Mapping[str, Array], inputs: Sequence[Form], outputs: Sequence[Form]
 ) -> Session:
-    """Load a file with LiteRT's reference kernels."""
+    """Load a .tflite file to be run by LiteRT's reference kernels."""
     return Session(artifact, OpResolverType.BUILTIN_REF, 1)

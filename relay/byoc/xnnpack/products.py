@@ -84,7 +84,8 @@ def _bias(writer: Writer, product: Product) -> int:
 
 
 def _padding(window: Window, sizes: tuple[int, ...]) -> str | None:
-    """The name of the padding (SAME or VALID); None if it has none."""
+    """The padding of a convolution as TFLite names it, SAME or VALID; None if it is neither. `sizes` are the height and
+    width of the input."""
     top, left, bottom, right = window.padding
     if window.padding == (0, 0, 0, 0):
         return "VALID"
