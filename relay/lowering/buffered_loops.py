@@ -70,8 +70,7 @@ def convert_while(b: Bufferizer, op: scf.WhileOp) -> None:
 
 
 def convert_turn(b: Bufferizer, block: Block, outputs: Sequence[SSAValue]) -> None:
-    """Convert one block of a loop; at its end the values that it passes on are copied, all of them read before any is
-    written."""
+    """Convert one block of a loop. At its end, the tensors that it passes on are copied to `outputs`."""
     outer, at, end = b.block, b.at, block.last_op
     assert isinstance(end, scf.YieldOp | scf.ConditionOp) and block.first_op is not None
     b.block, b.at = block, block.first_op

@@ -66,8 +66,8 @@ class Bufferize(Pass):
 
 
 def check_signature(function: func.FuncOp) -> None:
-    """Raise Unsupported for a result that is not a tensor, and for such an argument of a public function, whose
-    callers pass arrays. A private function may take scalars."""
+    """Raise Unsupported for a result that is not a tensor, and for an argument of a public function that is not a
+    tensor, because its callers pass arrays. A private function may take scalars."""
     takes = function.function_type.inputs if function.sym_visibility is None else ()
     for what, types in (("takes", takes), ("gives", function.function_type.outputs)):
         for type in types:

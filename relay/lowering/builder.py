@@ -132,8 +132,8 @@ class LoopBuilder:
     @overload
     def length(self, extent: int) -> Index: ...
     def length(self, extent: int) -> Index:
-        """Return the run-time value of an extent: a multiple of `counted`, else of the function's argument of type
-        index; a size that is known at compile time is returned unchanged."""
+        """Return the run-time value of an extent: its factor times the sequence's length, which is `counted`, or else
+        the function's argument of type index. A size that is known at compile time is returned unchanged."""
         if not isinstance(extent, Extent):
             return extent
         found = self.counted
@@ -193,13 +193,10 @@ class LoopBuilder:
         apart: DictionaryAttr | None = None,
         turns: int | None = None,
     ) -> Generator[tuple[Index, Loop]]:
-        """Emit a loop, whose body is the `with` block. For a single iteration no loop is emitted, for none nothing. See
-        `Loop` for carried values.
-
-        `independent`: its iterations can be executed in any order, or concurrently; they may write to the same
-        addresses if they write the same values. `apart`: the traffic between cores (see `sharing`). `turns`: the most
-        iterations, if the end is known only at run time.
-        """
+        """Emit a loop, whose body is the `with` block. If there is a single iteration, only its body is emitted; if
+        there is none, nothing is emitted. See `Loop` for carried values. `independent`: its iterations can be executed
+        in any order, or concurrently; they may write to the same addresses if they write the same values. `apart`: the
+        traffic between cores (see `sharing`). `turns`: the most iterations, if the end is known only at run time."""
         if isinstance(stop, Extent):
             turns, stop = -(-int(stop) // step), self.length(stop)
         count = stop - start if isinstance(start, int) and isinstance(stop, int) else None
@@ -249,7 +246,7 @@ class LoopBuilder:
         return self._collapse(buffer, result, [range(len(dims))])
 
     def matrix(self, buffer: SSAValue) -> SSAValue:
-        """Return the buffer as two dimensions, the second being its last one."""
+        """Return a two-dimensional view of the buffer: all dimensions but the last are merged."""
         type = buffer_of(buffer)
         dims, outer = type.get_shape(), len(type.get_shape()) - 1
         result = memref_type(type.element_type, elements(dims[:-1]), dims[-1])
@@ -298,7 +295,7 @@ class LoopBuilder:
             self.vector_store(part, buffer, [*indices[:-1], self.plus(indices[-1], first)])
 
     def broadcast(self, value: SSAValue, lanes: int) -> SSAValue:
-        """Return a vector with a scalar, or the element of a vector of one, in every lane."""
+        """Return a vector of `lanes` copies of a scalar, or of the element of a one-element vector."""
         type = vector_of(scalar_of(value.type), lanes)
         return self.add(created(vector.BroadcastOp, [value], [type])).results[0]
 
@@ -350,7 +347,7 @@ class LoopBuilder:
         return self.add(created(vector.ShuffleOp, [first, second], [type], mask)).results[0]
 
     def joined(self, parts: Sequence[SSAValue]) -> SSAValue:
-        """Concatenate 1, 2, 4, ... vectors of one size."""
+        """Concatenate vectors of equal size, whose number is a power of two."""
         parts = list(parts)
         while len(parts) > 1:
             type = parts[0].type

@@ -74,8 +74,8 @@ class Interface:
 
     @property
     def entry(self) -> str:
-        """The name of the function that C calls; with functions of external compilers, of the one that their wrapper
-        calls."""
+        """The name of the entry point in the object code: the function that C calls, or, with functions of external
+        compilers, the function that their wrapper in C calls."""
         return f"{self.name}_host" if self.regions.functions else f"{self.name}_run"
 
     def constants(self) -> Array:

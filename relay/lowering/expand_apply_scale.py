@@ -160,13 +160,15 @@ def counted(counts: Counter[str]) -> DictionaryAttr:
 
 
 def channels(op: ApplyScaleOp, calls: CallGraph) -> int:
-    """Return the number of multipliers of the op: channels of every call, 1 if unknown."""
+    """Return the number of constant multipliers of the op, added over all calls of its function; 1 if they are
+    unknown."""
     return sum(array.size for array in scalars(op.multiplier, calls) or [np.ones(1)])
 
 
 def upper_shift(op: ApplyScaleOp, shifts: list[Array], calls: CallGraph) -> SSAValue | int:
-    """Return the shift of the product's upper word before its last bit is rounded: a number, or a per-channel input of
-    8 bits, so that it is not computed from the exponent for each element."""
+    """Return by how many bits the product's upper word is shifted before the last bit is rounded. It is an int if all
+    channels have the same; else an additional 8-bit input per channel, so that it need not be computed from the
+    exponent for each element."""
     every = np.concatenate(shifts) - (WORD + 1)
     if (every == every[0]).all():
         return int(every[0])
@@ -200,7 +202,7 @@ def expand(op: ApplyScaleOp, constants: Emitter, upper: SSAValue | int | None = 
 
 
 def by_constant(e: Emitter, product: SSAValue, shift: int, twice: bool) -> SSAValue:
-    """Emit the rounding for a constant shift."""
+    """Emit the product shifted right by a constant, and rounded; `twice`: with gemmlowp's second rounding."""
     if twice and shift > 31:
         return rounding_right_shift(e, high_half(e, product), e.constant(shift - 31, i32))
     rounded = e(arith.AddiOp(product, e.constant(1 << (shift - 1), i64)))
@@ -214,9 +216,9 @@ def high_half(e: Emitter, product: SSAValue) -> SSAValue:
 
 
 def of_upper_word(e: Emitter, op: ApplyScaleOp, product: SSAValue, shift: SSAValue | int, twice: bool) -> SSAValue:
-    """Emit a shift from 33 to 62, 33 more than `shift`: the specification's formula on the upper word. The lower word
-    contributes only the carry from the sign's 2^30, because half of a unit of the result is a power of two of the upper
-    word."""
+    """Emit the rounded product, shifted right by 33 to 62 bits, computed on its upper word by the specification's
+    formula; `shift` is 33 less. The lower word contributes only a carry from the sign's 2^30, because half of a unit of
+    the result is a power of two of the upper word."""
     if twice:
         sign = e(arith.AndIOp(op.value, e.constant(-(1 << 31), i32)))
         product = e(arith.AddiOp(product, e(arith.ExtSIOp(e(arith.XOrIOp(sign, e.constant(1 << 30, i32))), i64))))

@@ -45,8 +45,8 @@ def compiler_flags(target: CpuTarget) -> list[str]:
 
 
 def example(name: str, parameters: Sequence[Parameter], arena: str, regions: bool) -> str:
-    """Return a C program that declares all arrays and calls `NAME_run`, with `arena` if that declares one; for a model
-    with states, the functions of its stream."""
+    """Return a C program that declares all arrays and calls `NAME_run`, or, for a model with states, the functions of
+    its stream. `arena`: the declaration of the arena, empty if there is none."""
     states, macro, arguments = states_of(parameters), name.upper(), taken(parameters)
     rows = [f"static {each.type} {each.name}[{macro}_{each.name.upper()}_COUNT];" for each in arguments]
     filled = ", ".join(each.name for each in arguments if each.name.startswith("input"))

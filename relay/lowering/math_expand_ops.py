@@ -73,15 +73,16 @@ class MathExpandOps(TargetPass):
     They are `exp`, `expm1`, `log`, `tanh`, `erf`, `sin`, `cos`, `tan`, their inverse and hyperbolic ones, `powf`,
     `log2` and `log10`. Results in f32 are within 2 units of the last place, including denormals, and special values are
     those of C's library. No function is called. Products are fused with sums if the target has an instruction for it:
-    all such processors and devices, and all vectors, compute the same bits, and so do all that do not fuse. For f16 and
-    bf16, results of f32 or f64 are rounded, and so is `arith.truncf` of f64. Functions of f64 are left to the
-    mathematical library, except inside `gpu.module`: there `exp`, `expm1`, `log`, `tanh`, `sin`, `cos` (of less than
-    2^30) and `powf` become polynomials.
+    all such processors and devices, and all vectors, compute the same bits, and all targets without the instruction
+    compute the same bits, too. For f16 and bf16, results of f32 or f64 are rounded, and so is `arith.truncf` of f64.
+    Functions of f64 are left to the mathematical library, except inside `gpu.module`: there `exp`, `expm1`, `log`,
+    `tanh`, `sin`, `cos` (of less than 2^30) and `powf` become polynomials.
 
     `x * (1 + erf(x / sqrt(2))) * 0.5` in f32 (GELU) is one function, within 2.4e-7 of its value for |x| < 8.
 
-    If the module's target fuses multiply-adds, so do the polynomials, and vectors are divided by constants by them;
-    AVX-512 multiplies by powers of two, and computes reciprocals of roots by Newton's iteration, with the same bits.
+    If the module's target has fused multiply-adds, the polynomials use them, and divisions of vectors by constants
+    become a product and two multiply-adds; AVX-512 multiplies by powers of two, and computes reciprocals of roots by
+    Newton's iteration, with the same bits.
     """
 
     name = "math-expand-ops"
@@ -138,8 +139,8 @@ def expansion(op: Operation, target: Target = UNKNOWN) -> Callable[[], SSAValue]
 
 
 def inverse_root(op: arith.DivfOp, target: Target) -> Callable[[], SSAValue] | None:
-    """1 / sqrt(x)  =>  Newton's iteration for the quotient, with the same bits, because the square root alone takes
-    long enough."""
+    """1 / sqrt(x) => Newton's iteration for the quotient, with the same bits, which avoids a division after the slow
+    square root."""
     root, one = op.rhs.owner, op.lhs.owner
     if not isinstance(root, math.SqrtOp) or not isinstance(one, arith.ConstantOp) or not is_vector(op.result.type):
         return None

@@ -40,7 +40,7 @@ class Linear:
     terms: Mapping[SSAValue, int]
 
     def plus(self, other: Linear, factor: int = 1) -> Linear:
-        """Return the sum with a multiple of another form."""
+        """Return this form plus `factor` times another one."""
         terms = dict(self.terms)
         for variable, times in other.terms.items():
             terms[variable] = terms.get(variable, 0) + factor * times
@@ -130,8 +130,8 @@ def most(loop: scf.ForOp, times: int) -> int:
 
 
 def turns(loop: scf.ForOp) -> tuple[int, int, int]:
-    """Return the first and last value of a loop's variable, and the step; if these are computed, those of two
-    iterations: then no address that depends on the variable is analysed."""
+    """Return the first and last value of a loop's variable, and the step. If the bounds are computed at run time,
+    return (0, 1, 1), as of two iterations; no address that depends on such a variable is analysed."""
     low, high, step = map(number, (loop.lb, loop.ub, loop.step))
     if not (isinstance(low, int) and isinstance(high, int) and isinstance(step, int)):
         return 0, 1, 1

@@ -28,7 +28,7 @@ them."""
 
 @dataclass(frozen=True)
 class Parallelize(Pass):
-    """Turn loops that are marked `relay.independent` into `scf.parallel`, one of each nest.
+    """Turn loops that are marked `relay.independent` into `scf.parallel`, one loop of each nest.
 
     Of a nest's marked loops, that is the one with which two threads should finish first, by an estimate of cycles.
     `fork`: the cycles for starting threads on a loop, and for waiting for them. A mark may contain the traffic between
@@ -38,8 +38,8 @@ class Parallelize(Pass):
     inner loop once, for all iterations of the outer one. If all loops together, including the cost for unshared kernels
     of reading what several cores wrote, would save less than `least` cycles, nothing is changed, because waking up
     threads takes longer. All other marks are removed. `threads` in a kernel's `relay.schedule` records the choice: the
-    loops that are shared, by their numbers among the marked loops of the kernel, in the order of the text. If it is
-    there already, it determines the choice.
+    loops that are shared, by their numbers among the marked loops of the kernel, in the order of the text. If `threads`
+    is there already, it determines the choice.
     """
 
     name = "parallelize"
@@ -121,8 +121,8 @@ class Parallelize(Pass):
 
 @dataclass(frozen=True)
 class Shared:
-    """A loop whose iterations threads share, and the outer loop for all of whose iterations they start once, or the
-    loop itself."""
+    """A loop whose iterations threads share (`loop`), and the loop around it for all of whose iterations the threads
+    start only once (`around`), which may be `loop` itself."""
 
     around: scf.ForOp
     loop: scf.ForOp

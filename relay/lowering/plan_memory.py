@@ -146,8 +146,8 @@ TRIES = 16
 """The number of placement orders that are tried if results may overlap inputs; for six models, more orders found no
 smaller arena."""
 Distances = Mapping[tuple[str, str], int]
-"""By how many bytes a result has to start at least before an input that it overlaps, by the names of the result and of
-the input, whose last use is the call that computes the result."""
+"""For pairs of names, of a result and of an input whose last use is the call that computes the result: the least number
+of bytes by which the result has to start before the input, if they overlap."""
 
 
 def place(pieces: Sequence[Piece], distances: Distances | None = None) -> int:
@@ -262,8 +262,8 @@ def overlays(
 
 
 def steps(block: Block) -> Iterator[Operation]:
-    """Yield the block's operations in the order in which they may be executed: an `scf.if` or `scf.while`, then those
-    inside."""
+    """Yield the block's operations in the order in which they may be executed: an `scf.if` or `scf.while` comes before
+    the operations inside it."""
     for op in block.ops:
         yield op
         if op.regions and isinstance(op, scf.IfOp | scf.WhileOp):

@@ -34,15 +34,16 @@ SELECTED = frozenset(
 class SelectTargetOps(TargetPass):
     """Select the target's instruction for each dot product.
 
-    A call of a function that computes one becomes the LLVM intrinsic, on as many lanes as it takes, or, if the target
-    has none, products in `arith` and `vector`; the functions are removed. On x86, `arith.maximumf` and `arith.minimumf`
-    of vectors become comparisons and selects, because x86's instruction returns its second operand if one is NaN; the
-    maximum of a softmax, which may ignore NaN, becomes one comparison and one select. Those of f16 that was extended to
-    f32 become the same if the target has no f16 arithmetic: LLVM would compute them in f16, on AArch64 lane by lane. On
-    microcontrollers all of them do: LLVM would call `fmaximumf`, which their C libraries lack. If the target has no
-    fused multiply-adds, `vector.fma` becomes a product and a sum: LLVM would call `fmaf` for each lane. On AArch64,
-    vectors that are clamped to 8-bit codes are narrowed twice, with saturation. If no instruction computes 64 bits of a
-    product (Cortex-M0), `arith.muli` of i64 becomes products of 32 bits: LLVM would call `__muldi3`.
+    A call of a function that computes a dot product becomes calls of the LLVM intrinsic, each on as many lanes as the
+    intrinsic takes, or, if the target has none, products in `arith` and `vector`; the functions are removed. On x86,
+    `arith.maximumf` and `arith.minimumf` of vectors become comparisons and selects, because x86's instruction returns
+    its second operand if one is NaN; the maximum of a softmax, which may ignore NaN, becomes one comparison and one
+    select. Maxima and minima of f16 extended to f32 become the same if the target has no f16 arithmetic: LLVM would
+    compute them in f16, on AArch64 lane by lane. On microcontrollers, all maxima and minima become the same: LLVM would
+    call `fmaximumf`, which their C libraries lack. If the target has no fused multiply-adds, `vector.fma` becomes a
+    product and a sum: LLVM would call `fmaf` for each lane. On AArch64, vectors that are clamped to 8-bit codes are
+    narrowed twice, with saturation. If no instruction computes 64 bits of a product (Cortex-M0), `arith.muli` of i64
+    becomes products of 32 bits: LLVM would call `__muldi3`.
     """
 
     name: ClassVar[str] = "select-target-ops"

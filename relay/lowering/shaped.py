@@ -67,8 +67,8 @@ def at_most(size: int) -> int:
 
 
 def elements(shape: tuple[int, ...]) -> int:
-    """Return the number of elements in contiguous memory: known at run time, if only the leading size is; else
-    including the gaps that shorter rows leave."""
+    """Return the number of elements in contiguous memory. If only the leading size is known at run time, the number is
+    known at run time, too; otherwise it is the maximum, including the gaps that shorter rows leave."""
     return prod(shape) if leads(shape) else prod(map(int, shape))
 
 

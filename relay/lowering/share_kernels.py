@@ -49,8 +49,8 @@ class Numbers:
     """Decides which constants of kernels may differ: in this class, all whose type is in `NUMBERS`."""
 
     def known(self, op: Operation, index: int, given: Arguments) -> Hashable:
-        """Return a key of the constant that an operation takes, which must be equal in kernels that are merged; the
-        constant itself if it may not differ."""
+        """Return a key of what must be equal in kernels that are merged, for a constant operand: the whole constant if
+        it may not differ, None if it may have any value."""
         constant = op.operands[index].owner
         assert isinstance(constant, arith.ConstantOp)
         splat = not isinstance(constant.value, DenseIntOrFPElementsAttr) or constant.value.is_splat()

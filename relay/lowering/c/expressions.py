@@ -1,8 +1,6 @@
-"""Operations without side effects as C expressions, a row for each.
-
-An integer is a signed C integer whose range is known, so that sums that cannot overflow are written plainly, and only
-the others by functions that wrap around. Sums of indices never overflow.
-"""
+"""Operations without side effects as C expressions: a table with a function for each op. An integer is a signed C
+integer whose range is known, so that sums that cannot overflow are written plainly, and only the others by functions
+that wrap around. Sums of indices never overflow."""
 
 from __future__ import annotations
 
@@ -166,7 +164,7 @@ def extreme(helpers: Helpers, op: Operation, given: Given) -> Expression:
 
 
 def extend(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """Return the number with more bits: sign-extended, or zero-extended from its bits."""
+    """Return an integer extended to more bits, with copies of its sign bit or with zeros, as the op says."""
     (a,) = given
     before, after = op.operands[0].type, op.results[0].type
     if op.name == "arith.extsi" and bits(before) == 1:
@@ -212,7 +210,7 @@ OPPOSITE = {"eq": "!=", "gt": "<=", "ge": "<", "lt": ">=", "le": ">"}
 
 
 def compare_floats(helpers: Helpers, op: Operation, given: Given) -> Expression:
-    """Return a comparison of floats: those of C are ordered, except `!=`."""
+    """Return a comparison of floats. C's operators are false if an operand is NaN, except `!=`."""
     a, b = (each.within(ATOM) for each in given)
     predicate = op.properties["predicate"]
     assert isinstance(predicate, IntegerAttr)

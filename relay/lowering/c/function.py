@@ -138,7 +138,7 @@ class FunctionWriter:
             self.variable(value)
 
     def block(self, block: Block) -> None:
-        """Write a block one level deeper."""
+        """Write a block, indented by one more level."""
         self.depth += 1
         self.body(block)
         self.depth -= 1

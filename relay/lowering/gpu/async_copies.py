@@ -1,4 +1,4 @@
-"""Copies of stages of both factors by threads to shared memory, asynchronously while earlier stages are multiplied."""
+"""Threads copy stages of both factors to shared memory asynchronously, while earlier stages are multiplied."""
 
 from __future__ import annotations
 
@@ -139,8 +139,9 @@ class AsyncCopies:
             when(b, both(b, conditions), partial(self.read, to, row, away), partial(self.set, fill, to))
 
     def fill(self, known: SSAValue | None) -> SSAValue:
-        """Return the vector to store for a piece that is not copied: the padding value, or zeros if there is no
-        padding, or if the weights have a zero point and the piece is behind the end of the depth (not `known`)."""
+        """Return the vector to store for a piece that is not copied: the padding value; zeros if there is no padding.
+        If the weights have a zero point, also zeros where the condition `known` is false: the piece is behind the end
+        of the depth."""
         zeros = self.b.broadcast(self.b.constant(0, self.conv.data.element), self.m.piece)
         if self.m.padding is None:
             return zeros

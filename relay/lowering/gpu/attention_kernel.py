@@ -211,7 +211,8 @@ class AttentionKernel(PairKernel):
     # Tiles
 
     def of_row(self, half: int, numbers: Numbers) -> TileRow:
-        """Return the emitter for per-row values of a row, without scores."""
+        """Return an emitter of operations with one value per row, such as its maximum or sum, for row `half` of the
+        thread's two rows; it has no tile of scores."""
         return TileRow(self.b, self.scores, self.row_points, self.members, self.dims(half), 0, numbers, [])
 
     def dims(self, half: int) -> list[Index]:

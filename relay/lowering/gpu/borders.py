@@ -14,8 +14,9 @@ from relay.lowering.scheduling.contraction import Convolution
 
 @dataclass(frozen=True)
 class Side:
-    """The positions of a result along one dimension, in spans for whose windows the same taps are inside the image: the
-    start of each span, and whether each tap is inside."""
+    """The positions of a result along one dimension, divided into spans: for all positions of a span, the same taps of
+    the window are inside the image. `starts`: the first position of each span; `inside`: for each span, whether each
+    tap is inside."""
 
     starts: tuple[int, ...]
     inside: tuple[tuple[bool, ...], ...]
@@ -54,8 +55,8 @@ class Borders:
         return b.plus(b.times(self.rows.number(b, row), len(self.columns.starts)), self.columns.number(b, column))
 
     def outside(self, kernel: Array) -> Array:
-        """Return, for each pair of spans and each channel, the sum of the weights, [channel, row, column, depth], that
-        are outside the image."""
+        """Return an array [pair of spans, channel]: the sum of the weights of the taps that are outside the image.
+        `kernel`: the weights, [channel, row, column, depth]."""
         taps = kernel.astype(np.int64).sum(axis=3)
         every = [~np.outer(row, column) for row in self.rows.inside for column in self.columns.inside]
         return np.stack([(taps * out).sum(axis=(1, 2)) for out in every])

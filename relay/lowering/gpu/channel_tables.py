@@ -90,9 +90,9 @@ def read(
 
 
 def groups_apart(channel: Index, group: int) -> tuple[Index, int]:
-    """Split a channel number that is a sum with a constant multiple of `group` into the other summand and the constant;
-    return any other number with 0. Accesses have the constant as an offset, so that a thread computes one address for
-    all groups."""
+    """Split a channel number that is the sum of a value and a constant multiple of `group`: return the value and the
+    constant. Return any other number with 0. Accesses have the constant as an offset, so that a thread computes one
+    address for all groups."""
     if isinstance(channel, SSAValue) and isinstance(channel.owner, arith.AddiOp):
         shift = constant(channel.owner.rhs)
         if shift is not None and shift % group == 0:

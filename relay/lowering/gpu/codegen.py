@@ -18,8 +18,8 @@ from relay.target import GpuTarget
 
 CHILD = "relay.lowering.gpu.llvm_child"
 SETTINGS = ("--disable-lsr",)
-"""LLVM options for SPIR-V. LLVM's loop strength reduction truncates a dividend to the few bits of the remainder; the
-code generator widens these to a byte, and leaves the dividend's upper bits in it."""
+"""LLVM options for SPIR-V: they disable loop strength reduction, which truncates a dividend to the few bits of its
+remainder. The code generator would widen such a value to a byte without clearing its upper bits."""
 TIMEOUT = 1800
 """The time limit in seconds for one module, far above the usual time."""
 

@@ -110,8 +110,8 @@ def packed(dot: DepthwiseDot, given: GivenConstants, lanes: int) -> list[SSAValu
 
 
 def turned(b: LoopBuilder, data: Sequence[SSAValue], lanes: int) -> list[SSAValue]:
-    """Transpose up to four vectors of `lanes` bytes, one byte per channel: return a word for each channel that has a
-    byte of each vector, and with fewer than four vectors repeats some bytes."""
+    """Transpose up to four vectors of `lanes` bytes, one byte per channel. Return a word for each channel, which
+    contains the channel's byte of each vector; with fewer than four vectors, bytes are repeated to fill the word."""
     found = list[SSAValue]()
     for quad in range(lanes // TAPS):
         four = [b.shuffle(vector, vector, range(quad * TAPS, (quad + 1) * TAPS)) for vector in data]
@@ -124,8 +124,9 @@ def turned(b: LoopBuilder, data: Sequence[SSAValue], lanes: int) -> list[SSAValu
 
 
 def paired(b: LoopBuilder, vectors: Sequence[SSAValue]) -> list[tuple[SSAValue, tuple[int, int]]]:
-    """Interleave one or two vectors of four bytes, one byte per channel: return for each channel a vector of four bytes
-    that contains the channel's bytes, and the positions of these (of a single byte, twice)."""
+    """Interleave one or two vectors of four bytes, one byte per channel. Return, for each channel, a vector of four
+    bytes, and the positions in it of the channel's two bytes; with one vector, twice the position of the channel's only
+    byte."""
     if len(vectors) == 1:
         return [(vectors[0], (channel, channel)) for channel in range(TAPS)]
     first, second = vectors

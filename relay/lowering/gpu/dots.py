@@ -20,7 +20,7 @@ from relay.lowering.scheduling.contraction import Convolution, recognise
 from relay.lowering.shaped import buffer_of
 
 LEAST_DOT = 4
-"""The number of codes of a dot product."""
+"""The number of codes that one instruction multiplies: the shortest dot product."""
 ONES = 0x01010101
 """A word of four codes with the value 1."""
 
@@ -52,7 +52,8 @@ def dot_of(nest: Nest, producers: Mapping[SSAValue, Producer], most: int = 16) -
 
 
 class DotEmitter:
-    """Emits the sum at a point: `sum x w - zx sum w - zw sum x + count zx zw`."""
+    """Emits the sum at a point: `sum x w - zx sum w - zw sum x + count zx zw`, with data codes x, weight codes w, their
+    zero points zx and zw, and `count` products."""
 
     def __init__(
         self,
@@ -67,7 +68,8 @@ class DotEmitter:
         self.points = PointEmitter(builder, producers, dot.lanes, selects=selects)
 
     def emit(self, points: Sequence[list[Index]], starts: Sequence[SSAValue]) -> list[SSAValue]:
-        """Return the sums at some points, added to their starts; if threads share sums, at a single point."""
+        """Return the sums at some points, added to the initial values `starts`. If threads share sums, there is a
+        single point."""
         b, zero = self.b, self.b.constant(0, i32)
         more = [zero] * (bool(self.dot.conv.data.zero_point) + bool(self.dot.conv.kernel.zero_point))
         if self.members is None:

@@ -242,8 +242,8 @@ def write_return(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_fptosi(w: FunctionWriter, op: Operation) -> None:
-    """Write a conversion towards zero, of rounded numbers as well: NVPTX and SPIR-V lack the `lrint` that CPUs use for
-    these, and round and convert in one instruction."""
+    """Write a conversion towards zero. It is used for numbers that were rounded before, too: NVPTX and SPIR-V lack the
+    `lrint` that CPUs use for these, and round and convert in one instruction."""
     w.define(op.results[0], f"fptosi {w.typed(op.operands[0])} to {type_name(op.results[0].type)}")
 
 

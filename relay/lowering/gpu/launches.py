@@ -146,8 +146,8 @@ class StepWriter:
         return self.steps(region.block, places) + self.moved(values, targets)
 
     def moved(self, values: Sequence[SSAValue], targets: Sequence[SSAValue]) -> list[dict[str, Any]]:
-        """Return a step that sets all targets at once to the conditions `values`; these are repeated if there are more
-        targets."""
+        """Return a step that sets all targets at once to the conditions `values`; if there are more targets than
+        values, the values are repeated."""
         if not targets:
             return []
         numbers = [self.bit(values[number % len(values)]) for number in range(len(targets))]

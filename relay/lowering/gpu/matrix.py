@@ -214,8 +214,9 @@ class Matrix(Product):
 
     def pack(self, kernel: Array) -> list[Array]:
         """Return the weights as `int8[packed_columns, packed_depth]`, padded with zeros, and each channel's correction
-        of its sums, `count zx zw - zx sum w`, for each kind of border including the omitted padding where windows reach
-        outside images. Float weights are returned alone, as bytes.
+        of its sums, `count zx zw - zx sum w` (zero points zx of the data and zw of the weights w). Where windows reach
+        outside images, there is a correction for each kind of border, which also adds the padding that is not copied.
+        Float weights are returned alone, as bytes.
 
         Rows are in the order of shared memory: of each 8 n rows, n the tile's `run`, row 8 i + 2 t + j has channel 2 n
         t + 2 i + j. So the sums of lane t belong to 2 n neighbours.
@@ -287,7 +288,8 @@ def product_of(
 
 
 def contractions(nest: Nest, producers: Mapping[SSAValue, Producer]) -> Iterator[Nest | None]:
-    """Yield the reductions that the nest reads, including itself; None for one that is not read point by point."""
+    """Yield the nest if it is a reduction, else the reductions that it inlines; None for one whose results are not read
+    point by point."""
     if nest.output_dims != list(range(len(nest.parallel))):
         yield None
     elif nest.reduction:

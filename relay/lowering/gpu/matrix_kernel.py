@@ -123,8 +123,8 @@ class MatrixKernel:
 
     def starting(self) -> list[SSAValue]:
         """Return the initial values of a thread's sums: the corrections of its channels (bias and zero points), or none
-        if they are 0 or are added later because the depth is split. The table repeats them for both rows of a thread in
-        the order of its registers, so that no register moves are needed."""
+        if they are 0 or are added later because the depth is split. The table of corrections repeats each for both rows
+        of a thread in the order of its registers, so that no register moves are needed."""
         if not self.offsets or self.parts is not None:
             return []
         if self.m.bordered:
@@ -249,7 +249,8 @@ class MatrixKernel:
         self.result([*dims, column], found, self.border(row) if self.m.bordered else 0)
 
     def special(self, points: PointEmitter, nest: Nest, dims: list[Index]) -> SSAValue | None:
-        """Return the current sums where the nest reads them; None for other nests."""
+        """Return the current sums plus their initial value if `nest` is the reduction that the matrix units compute;
+        None for other nests."""
         if nest.op is not self.m.sums.op:
             return None
         assert self.sums is not None

@@ -88,8 +88,8 @@ def is_power(op: linalg.GenericOp) -> bool:
 
 
 def scales(op: linalg.GenericOp, powers: SSAValue, inverse: SSAValue) -> bool | None:
-    """Whether a select sets some results to 0, if the operation yields the product of the two buffers; None for any
-    other operation."""
+    """Return None unless the operation yields the product of the buffers `powers` and `inverse`; otherwise return
+    whether a select replaces some of the products by 0."""
     pairs: dict[SSAValue, SSAValue] = dict(zip(op.body.block.args, op.inputs, strict=False))
     uses = [use.operation for argument, value in pairs.items() if value in (powers, inverse) for use in argument.uses]
     if len(op.outputs) != 1 or buffer_of(op.outputs[0]).element_type != f32 or len(set(uses)) != 1:

@@ -66,7 +66,7 @@ def extract_by_dots(module: GpuModuleOp) -> None:
 
 
 def are_words(value: SSAValue, element: Attribute) -> bool:
-    """Whether the value is a vector of `element`s whose length is a multiple of the codes of a word."""
+    """Whether the value is a vector of `element`s whose length is a multiple of the number of codes in a word."""
     return is_vector(value.type) and value.type.element_type == element and not len(lanes_of_type(value)) % WORD
 
 

@@ -218,11 +218,12 @@ class PairCopies:
         return Part(read, write)
 
     def line(self, place: Index) -> Index:
-        """Return the row of a transposed factor for a position of the depth."""
+        """Return the row of a transposed factor that contains a position of the depth."""
         return place
 
     def transposed(self, lines: Sequence[SSAValue]) -> list[SSAValue]:
-        """Transpose vectors of four elements each to four vectors of a word."""
+        """Transpose vectors that each have elements of four columns; return four vectors, each with one column's
+        elements in the width of a word."""
         b, found = self.b, list[SSAValue]()
         if self.together < FOUR:
             columns = [[b.lane(line, column) for line in lines] for column in range(FOUR)]
@@ -249,15 +250,15 @@ class PairCopies:
         return self.b.bitcast(self.b.packed(words), held, len(words) * FOUR // self.size)
 
     def channel(self, row: Index) -> Index:
-        """Return the column in a row of a stage, in the order of `Matrix.ordered`: of each 32, row 8 i + 2 t + j has
-        column 8 t + 2 i + j."""
+        """Return the column that is stored in a row of a stage, in the order of `Matrix.ordered`: in each group of 32,
+        row 8 i + 2 t + j stores column 8 t + 2 i + j."""
         b, t = self.b, self.t
         i, two, j = t.div(t.rem(row, 32), 8), t.div(t.rem(row, 8), 2), t.rem(row, 2)
         group = b.times(t.div(row, 32), 32)
         return b.plus(b.plus(group, b.times(two, 8)), b.plus(b.times(i, 2), j))
 
     def row(self, column: Index) -> Index:
-        """Return the row of a stage that has a column, which is a multiple of four."""
+        """Return the row of a stage that stores a column; the column's number is a multiple of four."""
         b, t = self.b, self.t
         group = b.times(t.div(column, 32), 32)
         i, two = t.div(t.rem(column, 8), 2), t.div(t.rem(column, 32), 8)

@@ -24,10 +24,10 @@ Producer = Nest | Padded
 
 class PointEmitter:
     """Emits the value of an element where it is needed. With `lanes` above 1, an index may stand for `lanes` neighbours
-    along the last dimension; such indices are in `wide`. `special` emits nests that have a better form; reductions are
-    divided among `members`; `tables` reads constants with a value per channel. `matrices`: buffers with more dimensions
-    are viewed as matrices, as only the last two indices of a point are not 0. `selects`: padding is selected, instead
-    of branched to."""
+    along the last dimension; such indices are in `wide`. `special`: a function that emits faster code for some nests;
+    reductions are divided among `members`; `tables` reads constants with a value per channel. `matrices`: buffers with
+    more dimensions are viewed as matrices, because only the last two indices of a point are not 0. `selects`: padding
+    is inserted by a select, not by a branch."""
 
     def __init__(
         self,
@@ -63,7 +63,8 @@ class PointEmitter:
                 return self.load(buffer, at)
 
     def widened(self, at: list[Index]) -> list[Index]:
-        """Convert the last index of a point from a count of vectors to a wide count of elements; return the indices."""
+        """Convert the last index of a point from a number of a vector to the number of the vector's first element,
+        marked as wide; return the indices."""
         if self.lanes > 1:
             at[-1] = self.b.index(self.b.times(at[-1], self.lanes))
             self.wide.add(at[-1])
@@ -98,7 +99,8 @@ class PointEmitter:
         return (self.b.matrix(buffer), at[-2:]) if self.matrices and len(at) > 2 else (buffer, at)
 
     def align(self, op: object, buffer: SSAValue) -> None:
-        """Set the alignment of a vector access to the vector's size: buffers and wide indices are multiples of it."""
+        """Set the alignment of a vector access to the size of the vector. It holds because buffers start at a multiple
+        of this size, and an access starts at a multiple of `lanes` elements."""
         assert isinstance(op, vector.LoadOp | vector.StoreOp)
         size = self.lanes * dtype_of(buffer_of(buffer).element_type).itemsize
         op.attributes["alignment"] = IntegerAttr(size, i64)
@@ -133,8 +135,9 @@ class PointEmitter:
     def reduce(
         self, nest: Nest, points: Sequence[list[Index]], order: Sequence[int], accumulators: Sequence[SSAValue]
     ) -> list[SSAValue]:
-        """Emit loops over the dimensions `order`, and in them the body for each of some points of the other dimensions,
-        which have equally many accumulators; return the results."""
+        """Emit loops over the dimensions `order`, and in them the nest's body at each of `points`, which are indices of
+        the other dimensions; return the accumulators' final values. Each point has an equal share of the accumulators,
+        in order."""
         if not order:
             each = len(accumulators) // len(points)
             starts = range(0, len(accumulators), each)

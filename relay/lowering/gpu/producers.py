@@ -107,8 +107,9 @@ def starts(fill: linalg.FillOp, order: Sequence[Operation]) -> linalg.GenericOp 
 
 
 def reader(buffer: SSAValue, besides: Sequence[Operation]) -> tuple[linalg.GenericOp, int] | None:
-    """Return the only operation that reads the buffer, except `besides`, and the number of the operand; None if there
-    is no single reader."""
+    """Return the only operation that uses the buffer, not counting the operations `besides`, and the number of its
+    operand; None if there are several such operations, or the only one does not read it as an input of a
+    `linalg.generic`."""
     uses = [use for use in buffer.uses if use.operation not in besides]
     if len(uses) != 1:
         return None
@@ -145,8 +146,8 @@ def framed(buffer: SSAValue) -> Padded | None:
 
 
 def computed(alloc: memref.AllocOp, order: Sequence[Operation]) -> tuple[Nest, tuple[Operation, ...]] | None:
-    """Return the nest that computes the buffer, and its operations, if the buffer's only reader reads each element
-    once, and not both have reductions; else None."""
+    """Return the nest that computes the buffer, and the nest's operations, if the buffer has a single reader, which
+    reads each element once, and at most one of the nest and the reader has a reduction; else None."""
     value = alloc.memref
     writers = [
         use.operation

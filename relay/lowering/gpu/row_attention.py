@@ -77,7 +77,8 @@ class KeptRows(PointEmitter):
 
 
 class RowAttentionKernel:
-    """Emits the work of one thread for `queries` queries of its team, from `dims` on."""
+    """Emits the work of one thread of a team that computes `queries` neighbouring queries. `dims`: the indices of the
+    head, then the number of the group of queries."""
 
     def __init__(
         self, b: LoopBuilder, parts: RowAttention, points: KeptRows, members: Members, dims: list[Index], queries: int
@@ -90,8 +91,8 @@ class RowAttentionKernel:
         self.queries = [b.plus(points.first, number) for number in range(queries)]
 
     def emit(self, dots: int, inside: SSAValue | None) -> None:
-        """Emit the scores, the operations on them, and the results. `dots`: the number of products of codes at once, or
-        0."""
+        """Emit the scores, the operations on them, and the results. `dots`: the number of codes that are multiplied at
+        once, or 0."""
         b, chain, members = self.b, self.parts.chain, self.members
         source = self.parts.scores.op.outputs[0]
         rows = [

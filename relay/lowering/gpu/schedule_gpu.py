@@ -41,13 +41,14 @@ class ScheduleGpu(TargetPass):
     loop over blocks; both are mapped as by `gpu-map-parallel-loops`, with one iteration for each element of a result,
     or for several neighbours that are read and written at once.
 
-    A buffer whose elements are read once, by one reader, needs no memory: padding becomes a comparison, and a sum and
-    the operations after it one nest. An operation that does not write each element of its results once runs in a single
-    thread. If the module's target has `dot`, sums of products of codes compute four products at a time; with `shuffle`,
-    threads divide long reductions; with `mma` and `async-copy`, matrix units multiply large products with constant
-    weights, which the pass packs; with `wgmma`, groups of four warps do where that should be faster. If there are fewer
-    blocks than the device has processors, each block may sum a part of the depth, and another launch adds the parts.
-    With `matmul` in the target, factors of float products are rounded to that format, and matrix units multiply them.
+    A buffer whose elements are read once, by one reader, needs no memory: padding becomes a comparison, and a sum
+    becomes one nest with the operations after it. An operation that does not write each element of its results once
+    runs in a single thread. If the module's target has `dot`, sums of products of codes compute four products at a
+    time; with `shuffle`, threads divide long reductions; with `mma` and `async-copy`, matrix units multiply large
+    products with constant weights, which the pass packs; with `wgmma`, groups of four warps multiply them where that
+    should be faster. If there are fewer blocks than the device has processors, each block may sum a part of the depth,
+    and another launch adds the parts. With `matmul` in the target, factors of float products are rounded to that
+    format, and matrix units multiply them.
 
     Of the strategies that apply to an operation, the cheapest is chosen. A function's attribute `relay.schedule`
     records the choice, all decisions, and their reasons (`print-choices` prints a table); if a function has the
@@ -129,7 +130,7 @@ class FunctionScheduler:
         return replace(kernel, attentions=attentions, row_attentions=of_rows)
 
     def may_be(self, *kinds: type[OpSchedule]) -> bool:
-        """Whether the function's attribute names no strategies except those whose schedules are of these `kinds`."""
+        """Whether the function's attribute allows these kinds of schedules: it names no strategies but theirs."""
         named = {entry.strategy for entry in entries_of(self.function)}
         return named <= {None, *(kind.strategy for kind in kinds)}
 

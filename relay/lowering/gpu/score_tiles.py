@@ -95,8 +95,9 @@ class ScoreTiles:
         return self.m.steps % KEY_STAGES == 1
 
     def stage(self, step: int) -> int:
-        """Return the offset to pass as the start of a step's stage: it lies before the step's keys by the bytes of
-        the first factor, with which a stage begins in other products."""
+        """Return the offset to pass as the start of a step's stage. In other products a stage begins with the first
+        factor; here it contains only keys, so the offset lies before them by as many bytes as the first factor would
+        have."""
         tile = self.m.tile
         return self.scores.queries_bytes + step % KEY_STAGES * tile.columns * tile.depth - tile.rows * tile.depth
 

@@ -42,9 +42,10 @@ Join = type[
 
 @dataclass(frozen=True)
 class Team:
-    """The threads that divide the work of a point, `size` of them. `along`: threads of a point are neighbours; else
-    threads of neighbouring points are. `shuffles`: threads combine values by shuffles between lanes of a warp; else
-    threads of a point, which are neighbours, combine them through memory."""
+    """The threads that divide the work of a point, `size` of them. `along`: whether the threads of one point are
+    neighbours; otherwise the threads of neighbouring points are neighbours. `shuffles`: threads combine values by
+    shuffles between lanes of a warp; otherwise the threads of a point, which are neighbours, combine them through
+    memory."""
 
     size: int
     along: bool
@@ -105,8 +106,8 @@ def is_along(nest: Nest) -> bool:
 
 
 def reductions(nest: Nest, producers: Mapping[SSAValue, Nest | Padded]) -> Iterator[Nest | None]:
-    """Yield the reductions that the nest inlines, or itself; None for one whose elements are read only under a
-    condition."""
+    """Yield the nest if it is a reduction, else the reductions that it inlines; None for a reduction whose results are
+    read only under a condition, as inside padding."""
     if nest.reduction:
         yield nest
         return
@@ -170,7 +171,8 @@ class Members:
         return value if size <= WARP else self.between(value, join)
 
     def across(self, value: SSAValue, distance: int) -> SSAValue:
-        """Return the value of the lane whose number differs in one bit."""
+        """Return the value of the lane whose number differs from this lane's number in the bit `distance`, a power of
+        two."""
         b = self.b
         if is_vector(value.type):
             (lanes,) = value.type.get_shape()

@@ -36,8 +36,8 @@ class Tile:
     depth: ClassVar[int] = 64
     """The bytes of a row that are in shared memory at once, in each stage of the pipeline."""
     run: ClassVar[int] = 4
-    """The number of instructions of 8 columns whose sums are neighbours, two per instruction and thread; a warp has a
-    multiple of it."""
+    """The number of instructions of 8 columns, each of which gives a thread two sums of a row, whose sums of a thread
+    are neighbours. A warp has a multiple of this number."""
     fewest_stages: ClassVar[int] = 2
 
     @property
@@ -89,8 +89,8 @@ class Tile:
         return (self.rows + self.columns) * self.depth
 
     def legal(self, fold: int, room: int, costs: GpuCosts) -> bool:
-        """Whether the tile can be divided evenly among warps, and the copies of rows of both factors among threads, and
-        fits the registers, and its stages fit `room` bytes. `fold`: columns of packed weights that form one row."""
+        """Whether warps divide the tile evenly, threads divide the copies of both factors' rows evenly, the sums fit
+        the registers, and the stages fit `room` bytes. `fold`: columns of packed weights that form one row."""
         if self.resident(costs) < 1 or self.fewest_stages * (self.stage_bytes + CHUNK) > room:
             return False
         even = not (self.rows % (16 * self.down) or self.columns % (8 * self.run * self.across))
@@ -244,7 +244,7 @@ class Choice(NamedTuple):
     splits: int
 
     def agrees(self, given: Mapping[str, object]) -> bool:
-        """Whether the choice has the values that are given, where values are given."""
+        """Whether the choice has each of the values that `given` prescribes."""
         own = {"tile": self.tile.shape, "warps": self.tile.warps, "splits": self.splits, "slices": self.tile.slices}
         return all(given.get(name, value) == value for name, value in own.items())
 

@@ -117,8 +117,8 @@ class Ring(BulkCopies):
         self.emit(ARRIVED, [barrier], [parity])
 
     def fill(self, slot: Slot, step: Index) -> None:
-        """Request the tiles of a step, once its stage is free; initially all are, because a new barrier counts phase
-        parity 1 as complete."""
+        """Request the tiles of a step, once its stage is free. All stages are free initially, because a new barrier
+        counts the phase with parity 1 as complete."""
         self.wait(self.free(slot.stage), binary(self.b, arith.XOrIOp, slot.parity, 1))
         when(self.b, self.first, partial(self.issue, step, slot.stage))
 

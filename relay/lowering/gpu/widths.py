@@ -25,8 +25,8 @@ class Narrow(Exception):
 
 
 def lanes_of(nest: Nest, producers: Mapping[SSAValue, Producer], least: int) -> tuple[int, int]:
-    """Return the most elements of a thread, and the most with at least `least` threads; 1 unless they are contiguous in
-    all buffers that are read and written."""
+    """Return the most neighbouring elements that a thread can compute, and the most with which at least `least` threads
+    have work; both are 1 if neighbours are not contiguous in all buffers that are read and written."""
     order = nest.output_dims
     if not order:
         return 1, 1
@@ -40,7 +40,8 @@ def lanes_of(nest: Nest, producers: Mapping[SSAValue, Producer], least: int) -> 
 
 
 def lanes_of_copy(to: MemRefType, source: MemRefType, offsets: Sequence[int], least: int) -> tuple[int, int]:
-    """Return the same as `lanes_of`, for a copy into the middle of a buffer, which is written as a whole."""
+    """Return the two numbers that `lanes_of` returns for a nest, for a copy into the middle of a buffer, which is
+    written as a whole."""
     shape = to.get_shape()
     if not shape or offsets[-1] or shape[-1] != source.get_shape()[-1]:
         return 1, 1
@@ -48,8 +49,8 @@ def lanes_of_copy(to: MemRefType, source: MemRefType, offsets: Sequence[int], le
 
 
 def widest(shape: Sequence[int], accesses: Sequence[MemRefType], least: int) -> tuple[int, int]:
-    """Return the most neighbours along the last dimension of a shape that a thread can access at once, and a smaller
-    number if otherwise fewer than `least` threads would share the shape, but not less than 4 bytes of neighbours."""
+    """Return the most neighbours along the last dimension of a shape that a thread can access at once; and a number
+    reduced until at least `least` threads have work, but not to neighbours of less than 4 bytes."""
     size = min(dtype_of(type.element_type).itemsize for type in accesses)
     most = BYTES // size
     while most > 1 and not (shape[-1] % most == 0 and all(fits(type, most) for type in accesses)):

@@ -59,7 +59,8 @@ def reads(op: Operation) -> Sequence[AffineMap | None]:
 
 
 def vector(value: SSAValue, whole: Sequence[int], axis: int) -> AffineMap:
-    """Return the map of a scalar, of a vector with an element per index of an axis, or of a tensor that broadcasts."""
+    """Return the map by which a position in the shape `whole` reads a value: a scalar, a vector with an element for
+    each index of `axis`, or a tensor that broadcasts."""
     if rank(value) > 1:
         return broadcast(shape(value), whole)
     width = len(whole)

@@ -24,7 +24,8 @@ MODES = {
     "tflite_single": RoundingMode.SINGLE_ROUND,
     "upward": RoundingMode.SINGLE_ROUND,
 }
-"""The mode of `tosa.apply_scale` by rounding; both single roundings round halves up, which is `SINGLE_ROUND`."""
+"""The rounding mode of `tosa.apply_scale` for each `rounding` of `relay.fixed_point_multiply`. Both kinds of single
+rounding round halves up, which is `SINGLE_ROUND`."""
 
 
 def fixed_point_multiply(e: Emitter, op: relay.FixedPointMultiplyOp, xs: Sequence[SSAValue]) -> Sequence[SSAValue]:

@@ -1,4 +1,4 @@
-"""Scalar code in `arith` and `math` of the elementwise ops, a row per op."""
+"""Scalar code in `arith` and `math` for the elementwise ops: a table with a row for each op."""
 
 from __future__ import annotations
 

@@ -57,7 +57,8 @@ def write_return(w: FunctionWriter, op: Operation) -> None:
 def write_for(w: FunctionWriter, op: Operation) -> None:
     """Write an `scf.for` as a loop tested at its start; bounds are signed.
 
-    The phis at the start name values of the end: their lines are reserved and filled in last.
+    The phis at the start name values that are computed at the end of the body, so their lines are reserved and filled
+    in last.
     """
     assert isinstance(op, ForOp)
     if SHARED in op.attributes and w.shared is None:
@@ -92,7 +93,8 @@ def write_for(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_while(w: FunctionWriter, op: Operation) -> None:
-    """Write an `scf.while`: a block that tests, and one for the body; carried values are phis of the first."""
+    """Write an `scf.while`: a basic block for the test and one for the body. Carried values are phis of the test's
+    block."""
     assert isinstance(op, WhileOp)
     first, second = op.before_region.block, op.after_region.block
     test, end = first.last_op, second.last_op

@@ -12,8 +12,8 @@ from relay.lowering.program import FunctionText
 
 CALL = re.compile(r"  call void (@[\w.$-]+|%\w+)\(")
 NOTES = "%notes"
-"""The argument that points to the counters: each is increased by the ticks of one call, in order; after them is the
-time at the end."""
+"""The argument that points to the counters, 64-bit words: one for each call, in program order, which is increased by
+the ticks of that call, and a last one for the time at which `@main` ends."""
 READ = {
     "x86_64": "call i64 @llvm.readcyclecounter()",
     "aarch64": 'call i64 asm sideeffect "mrs $0, cntvct_el0", "=r"()',

@@ -81,8 +81,8 @@ def parallel_in(loop: ForOp) -> ParallelOp:
 
 
 def write_shared(w: FunctionWriter, op: ParallelOp | ForOp, loop: ParallelOp) -> None:
-    """Write the operation as a function of a range of the loop's iterations, and a call of it for all of them, or by a
-    team."""
+    """Write the operation as a separate function of a range of the loop's iterations, and the code that runs all
+    iterations: a fork of the team's threads on the function, or a single call of it if there is no team."""
     count = count_of(w, loop)
     name = f"{w.function.sym_name.data}.task{len(w.tasks)}"
     captured = captures(op)

@@ -1,4 +1,4 @@
-"""Ops that become one instruction or one intrinsic, a row for each."""
+"""Ops that become one instruction or one intrinsic: tables with a row for each op."""
 
 from __future__ import annotations
 

@@ -54,8 +54,9 @@ class Mapped:
         return found
 
     def windows(self, channel: int, column: int, line: int, image: int, across: int, down: int) -> Array:
-        """Return the pixels of a tap for consecutive windows from this one on: up to the last column of windows, then
-        the next row, then the next image."""
+        """Return one tap's pixels for consecutive windows, the first of which is at `column`, `line` and `image`: up to
+        the last column of windows, then in the next row, then in the next image. `across` and `down`: the tap's
+        position in a window."""
         (channels, width, height, images), (first, last, stride) = self.row["dims"], self.row["corners"]
         pieces, count = self.row["box"]
         whole = self.data[: channels * width * height * images].reshape(images, height, width, channels)
@@ -88,7 +89,7 @@ class Tile:
 @dataclass
 class Barrier:
     """A barrier for `count` arrivals, with the arrivals, bytes and tiles of its current phase. `made`: the thread that
-    created it, and the thread's epoch then."""
+    created the barrier, and that thread's epoch at the time."""
 
     count: int
     made: tuple[int, int]
@@ -97,12 +98,13 @@ class Barrier:
     expected: int = 0
     tiles: list[Tile] = field(default_factory=list[Tile])
     learnt: Array | None = None
-    """The progress of each warp that a waiting warp learns of: the most that any warp that has arrived knew."""
+    """What a waiting warp learns of the progress of each warp: the maximum of what the warps that have arrived knew."""
 
 
 def swizzled(place: Array, row: int = LINE) -> Array:
-    """Return the numbers of the chunks at these byte offsets, with rows of `row` bytes: chunk c is stored at
-    c xor (r mod n), where r is the number of the line of 128 bytes, and n the number of chunks of a row."""
+    """Return the numbers of the chunks in which the bytes at the offsets `place` are stored. In rows of `row` bytes,
+    chunk c is stored at c xor (r mod n), where r is the number of the line of 128 bytes, and n the number of chunks of
+    a row."""
     return (place ^ (place // LINE % (row // CHUNK) * CHUNK)) // CHUNK
 
 
@@ -138,8 +140,8 @@ class BulkCopies:
             seen[:] = -1
 
     def execute(self, place: Assembly, what: Bulk, thread: int, registers: Array) -> bool:
-        """Execute a thread's request, or its warp's wait; return whether it continues. `registers`: the words of these
-        threads."""
+        """Execute a thread's request, or its warp's wait. Return whether the thread or warp continues: False if it must
+        wait for a barrier. `registers`: the operands of the thread, or of each thread of the warp, as words."""
         values = words(place.words, registers)
         match what.name:
             case "init":
@@ -239,7 +241,8 @@ class BulkCopies:
 
 
 def words(operands: Sequence[str], registers: Array) -> list[int]:
-    """Return the operands' values, which must be equal in all of these threads."""
+    """Return the values of operands, which `registers` has for each of some threads. Raises Wrong if the threads
+    differ."""
     found: list[int] = []
     for number, operand in enumerate(operands):
         pair = registers[:, 2 * number : 2 * number + 2].copy()

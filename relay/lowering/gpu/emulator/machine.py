@@ -23,7 +23,7 @@ LAUNCHER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void
 LISTENER = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32, ctypes.c_int32)
 ALIGNMENT = 1024
 APART = -(1 << 62)
-"""The report number for threads that wait at different places."""
+"""The number in a report of threads that wait at different instructions."""
 REPORT = 128
 """The bytes of a report: the number of the access, its offset, thread, block; then a scratch area for wrong
 accesses."""
@@ -89,7 +89,8 @@ class Emulator:
             raise KernelFault(f"kernel {kernel}", self.explain(report, shared, error)) from error
 
     def explain(self, report: Array, shared: int, error: Exception | None) -> str:
-        """Return the text for a report, and for an error in a group of warps."""
+        """Return the message for the fault that a report describes. `shared`: the bytes of shared memory; `error`: the
+        fault of a group of warps, if there is one."""
         number, detail, thread, block = (int(word) for word in report[:4])
         where = f"thread {thread} of block {block}"
         if number == HEARD:

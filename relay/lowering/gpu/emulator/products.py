@@ -205,8 +205,8 @@ PACKED = ("s8", "u8")
 
 
 def dot_of_two(name: str) -> str:
-    """Return the text of `emulator.pair.SIGNS.HALF`: the products of two half words and two bytes are added to a
-    number."""
+    """Return the text of `emulator.pair.SIGNS.HALF`: it multiplies two half words by two bytes, and adds both products
+    to a number."""
     left, right, half = name.split(".")
     f = Lines(f"i32 @emulator.pair.{name}(i32 %a, i32 %b, i32 %c) alwaysinline")
     words, bytes = f.op("bitcast i32 %a to <2 x i16>"), f.op("bitcast i32 %b to <4 x i8>")
@@ -253,7 +253,7 @@ FACTORS: dict[str, int] = {"tf32": 4, "f16": 2, "bf16": 2}
 
 
 def type_of(name: str) -> str:
-    """Return the LLVM type of the sums."""
+    """Return the LLVM type of the sums of products, by the name of the factors' type."""
     return "float" if name in FACTORS else "i32"
 
 

@@ -90,12 +90,13 @@ class Kernel:
     together: bool = False
     """Whether threads synchronise with each other."""
     places: list[Assembly] = field(default_factory=list[Assembly])
-    """The inline assembly of groups of warps."""
+    """The inline assemblies that groups of warps execute, in the order of their numbers."""
 
 
 @dataclass
 class Translation:
-    """The translated text for the host, the kernels by name, all accesses, and the places where threads wait."""
+    """The translated text for the host: the kernels by name, all accesses, and the sources of the instructions at which
+    threads wait (`sites`)."""
 
     kernels: dict[str, Kernel] = field(default_factory=dict[str, Kernel])
     accesses: list[Access] = field(default_factory=list[Access])

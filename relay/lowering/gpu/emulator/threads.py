@@ -102,7 +102,7 @@ class Coroutine:
         self.stop(0, 0)
 
     def stop(self, status: int, site: int) -> None:
-        """Write a suspension with a status and the number of a site."""
+        """Write a suspension of the thread. `status`: the kind of wait; `site`: the number of its source in `sites`."""
         self.count += 1
         self.lines += [
             f"  call void @emulator.stop(ptr %ctx, i32 {status}, i32 {site})",
@@ -180,7 +180,8 @@ class Coroutine:
         return True
 
     def assembly(self, place: Assembly) -> None:
-        """Write inline assembly: the first thread of a group reports to the listener that all threads have arrived."""
+        """Write inline assembly. The first thread of a group calls the listener, the emulator's callback, when all
+        threads of the group have arrived."""
         if place.instructions == (VISIBLE,):
             self.lines.append("  call void @emulator.visible(ptr %ctx)")
             return

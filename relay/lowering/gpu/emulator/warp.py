@@ -32,12 +32,12 @@ GROUP_SUMS, GROUP_WORDS = 128, 256
 """The number of words in memory for the registers of a thread that products of its group change, and for these and the
 registers that the products only read."""
 HEARD = -(1 << 61)
-"""The report number for an error whose description the listener has."""
+"""The number in a report of an error that the listener, the emulator's callback, describes."""
 COPIES = 256
 """The most copies that a thread may have in progress, and the most groups of them."""
 COPY_BYTES = 24
 WARP_WORDS = 2 * 32 * 8
-"""The number of words that lanes of a warp exchange: 8 for each, for two alternating calls."""
+"""The number of words that the lanes of a warp exchange: 8 for each of 32 lanes, in two alternately used halves."""
 
 
 def accesses(text: str) -> str:

@@ -34,7 +34,7 @@ GROUP, WARP = 128, 32
 WAITS = 2
 """The listener's answer for a warp that cannot continue yet."""
 ROWS, DEPTH = 64, 32
-"""The number of rows of a product, and of bytes of each."""
+"""The number of rows of a product's first factor, and the number of bytes of each row."""
 LINES = {1: LINE, 2: LINE // 2, 3: LINE // 4}
 """The number of bytes of a row, for each value of the swizzle field of a descriptor."""
 TOKEN = -0x5A5A5A5B
@@ -94,9 +94,9 @@ class Warpgroups:
         self.error: Exception | None = None
 
     def notify(self, place: int, thread: int) -> int:
-        """Handle a notification: a group whose first thread is `thread` has arrived at a place, by number; 0: the block
-        is at its end, -1: no warp can continue. Return 0, 2 if a warp must wait, or 1 for an error, which is stored in
-        `error`."""
+        """Handle a call from a kernel. If `place` is positive, it is the number, from 1, of an inline assembly at which
+        the group with first thread `thread` has arrived; 0: the block is at its end; -1: no warp can continue. Return
+        0, 2 if a warp must wait, or 1 for an error, which is stored in `error`."""
         try:
             if place > 0:
                 return 0 if self.execute(self.places[place - 1], thread) else WAITS
@@ -115,7 +115,8 @@ class Warpgroups:
         self.copies.end()
 
     def execute(self, place: Assembly, thread: int) -> bool:
-        """Execute all instructions of a place; return whether the threads continue."""
+        """Execute the instructions of an inline assembly. Return whether the threads continue: False if they must wait
+        for a barrier."""
         if len(place.instructions) == 1 and isinstance(what := place.instructions[0], Bulk):
             count = WARP if what.together else 1
             return self.copies.execute(place, what, thread, self.registers[thread : thread + count, GROUP_SUMS:])

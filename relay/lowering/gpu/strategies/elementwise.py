@@ -74,7 +74,7 @@ class Elementwise(Strategy[ElementwiseSchedule]):
 
 @dataclass(frozen=True, kw_only=True)
 class PadSchedule(ElementwiseSchedule):
-    """The decisions of elementwise nests, for a padded copy."""
+    """The decisions about a padded copy: those about an elementwise nest."""
 
     strategy = "pad"
 

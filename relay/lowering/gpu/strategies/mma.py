@@ -46,7 +46,8 @@ class Mma(Products):
 
     @classmethod
     def slices(cls, product: Product, kernel: Kernel, tile: Tile) -> Sequence[int]:
-        """Return the possible numbers of slices; 1 if sums depend on the order, or if the data must be summed, too."""
+        """Return the possible numbers of slices: only 1 if the sums depend on the order of additions, or if the sum of
+        the data's codes is needed, too."""
         if not product.format.exact or product.conv.kernel.zero_point:
             return (1,)
         costs = kernel.target.costs

@@ -26,8 +26,9 @@ from relay.lowering.shaped import shape_of
 from relay.target import GpuTarget
 
 STACKS = {"ppr": ([0, 2], [[1, 2], [2, 1]], [0, 1]), "pppr": ([0, 1, 3], [[0, 2, 3], [0, 3, 2]], [0, 1, 2])}
-"""By iterator types of a nest (p: parallel, r: reduction): the dimensions that index the first factor, the second
-factor (stored as [columns, depth], or as [depth, columns]), and the result."""
+"""The supported products, by the iterator types of a nest (p: parallel, r: reduction): the dimensions that index the
+first factor; those that index the second factor, stored as [columns, depth] or as [depth, columns]; and those that
+index the result."""
 STAGES = 2
 """The number of stages: one is multiplied while registers hold the next data, which is then written to the other."""
 

@@ -185,8 +185,8 @@ class Products(Strategy[ProductSchedule]):
                 kernel.add_parts(row, b.index(b.times(column, m.part_lanes)), unravelled(b, row, shape))
 
     def buffers(self, emission: Emission, m: Matrix, other_blocks: list[int]) -> list[SSAValue]:
-        """Return the buffers of the data and the packed constants. If the data must be copied first, that launch is
-        emitted, with the first of `other_blocks`."""
+        """Return the buffers of the data and the packed constants. If the data must be copied first, emit the launch
+        that copies it, in blocks of as many threads as the first of `other_blocks` says."""
         weights = packed(m, emission.given)
         if m.gathered is not None:
             data = gather(emission, m.gathered, other_blocks.pop(0))

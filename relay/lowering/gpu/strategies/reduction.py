@@ -175,9 +175,9 @@ class PointsSum:
 
 def sum_of_points(nest: Nest, producers: Mapping[SSAValue, Producer]) -> PointsSum | None:
     """Return the only reduction of a nest, with the dimension of its results along which a thread can compute several:
-    the last one, except that of the lanes, on which one of its inputs does not depend. None if there is no such
-    dimension, there are several reductions, or a nest around the reduction does not read it at the point at which it
-    writes."""
+    the last one, other than the dimension of the lanes, on which one of the reduction's inputs does not depend. Return
+    None if there is no such dimension, if there are several reductions, or if a nest around the reduction reads it at
+    another point than the one at which that nest writes."""
     sums = [each for each in inlined(nest, producers) if each.reduction]
     if len(sums) != 1 or len(sums[0].op.outputs) != 1:
         return None

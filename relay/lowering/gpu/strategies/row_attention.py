@@ -153,8 +153,9 @@ def room(kernel: Kernel) -> int:
 
 
 def attention_of(kernel: Kernel, first: linalg.GenericOp, chain: Chain, op: linalg.GenericOp) -> RowAttention | None:
-    """Return the attention that these operations form: only the chain reads the first one's sums, and only the last
-    one, a reduction over the same rows, reads the chain's result; else None."""
+    """Return the attention that these operations form: only the chain reads the sums of the operation `first`, and only
+    the last operation, `op`, a reduction over the same rows, reads the chain's result. Return None if they form
+    none."""
     scores, last = kernel.fused.nest(first), kernel.fused.nest(op)
     found = sum_of_points(last, kernel.fused.producers)
     weights, source = chain.ops[-1].outputs[0], first.outputs[0]

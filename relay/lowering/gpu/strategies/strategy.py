@@ -104,7 +104,8 @@ class Strategy(ABC, Generic[S]):
 
     @abstractmethod
     def decide(self, kernel: Kernel, pick: Picks) -> Decision[S]:
-        """Return the best decisions for the target, unless `pick` was given others."""
+        """Return the strategy's decisions: those that `pick` prescribes, and for the others the best ones for the
+        target."""
 
     @abstractmethod
     def emit(self, emission: Emission, schedule: S) -> None:

@@ -144,8 +144,8 @@ class ProductEmitter:
             when(b, both(b, [mine, inside, *known]), partial(self.finish, row, channel, total))
 
     def clipped(self, at: Index, count: int, together: int) -> Index:
-        """Return the row or channel number `at`, limited to the last of `count` if threads, which compute `together` of
-        them, may go beyond it."""
+        """Return the row or channel number `at`, limited to the last one of `count` if `count` is no multiple of
+        `together`, the number of rows or channels that a thread computes."""
         return binary(self.b, arith.MinUIOp, at, count - 1) if count % together else at
 
     def turn(
@@ -190,5 +190,5 @@ class ProductEmitter:
         self.points.results(nest, dims, self.points.nest(nest, dims))
 
     def special(self, points: PointEmitter, nest: Nest, dims: list[Index]) -> SSAValue | None:
-        """Return the current sum where the nest reads it; None for other nests."""
+        """Return the current sum if `nest` is the product that this class computes; None for other nests."""
         return self.total if nest.op is self.w.op else None
