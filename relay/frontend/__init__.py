@@ -74,8 +74,8 @@ def import_model(model: str | PathLike[str] | bytes, options: Mapping[str, Any])
 
 
 def _text(file: str) -> IRModule:
-    """Parse a file of MLIR text. Raises Malformed, whose hint asks whether the right file was given unless it is named
-    `.mlir`."""
+    """Parse a file of MLIR text. Raises Malformed; unless the file's name ends in `.mlir`, the hint asks whether it is
+    the right file."""
     try:
         return read_module(file)
     except Malformed as error:

@@ -1,1 +1,2 @@
-"""What the importers of all formats share: ops, collected problems, the options of callers, formats by content."""
+"""Functions and classes that the importers of all formats share: they build ops, collect problems, check the options of
+callers, and recognize formats by content."""

@@ -16,7 +16,7 @@ from relay.errors import Malformed
 
 Json = dict[str, Any]
 MOST_EXPANDED = 1 << 30
-"""The limit, in bytes, of the total size of an archive's compressed entries."""
+"""The limit, in bytes, of the total size of an archive's compressed entries after decompression."""
 MOST_JSON = 1 << 26
 """The limit, in bytes, of an entry that is parsed as JSON, whose Python objects may take 25 times as much memory."""
 _LOCAL_HEADER, _FIRST = 30, b"PK\x03\x04"

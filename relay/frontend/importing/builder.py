@@ -74,7 +74,8 @@ class Place(ABC):
 
     __slots__ = ()
     SCALAR_AXES: ClassVar[int] = 0
-    """The number of axes that may be named for a tensor of rank 0."""
+    """The number of axes that nodes may name for a tensor of rank 0: 1 if the format allows axis 0 (or -1) of a scalar,
+    else 0."""
     file: str
 
     @property
@@ -138,12 +139,13 @@ def scale_attr(scale: Array) -> Attribute:
 
 
 def multiplier_attrs(found: tuple[int, int]) -> dict[str, Attribute]:
-    """The properties `multiplier` and `shift` for one multiplier."""
+    """The properties `multiplier` and `shift`, whose values are the two numbers of `found`."""
     return {"multiplier": number(found[0]), "shift": number(found[1])}
 
 
 def multiplier_vectors(found: tuple[Array, Array]) -> dict[str, Attribute]:
-    """The properties `multiplier` and `shift` for vectors; vectors of one element become numbers."""
+    """The properties `multiplier` and `shift`, whose values are the two vectors of `found`; a vector of one element
+    becomes a number."""
     if found[0].size == 1:
         return multiplier_attrs((int(found[0][0]), int(found[1][0])))
     labels = ("multiplier", "shift")
@@ -182,7 +184,8 @@ class Builder:
         self._place: Place | None = None
 
     def begin(self, block: Block, outer: Builder) -> None:
-        """Continue in this block, which is nested in the current one of `outer`; labels remain unique."""
+        """Append further ops to `block`, which is nested in the block that `outer` builds; labels are unique across
+        both."""
         self.block, self._labels = block, outer._labels
         self._taken |= outer._taken
 

@@ -66,7 +66,8 @@ class Scalar:
         return Scalar(self.importer, self.importer.clip(self.value, low, high))
 
     def choose(self, first: Scalar | float, second: Scalar | float, like: Scalar) -> Scalar:
-        """Select elementwise: `first` where this boolean is true, else `second`."""
+        """Select elementwise: `first` where this boolean tensor is true, else `second`; numbers get the element type of
+        `like`."""
         given = (e if isinstance(e, Scalar) else like.number(e) for e in (first, second))
         return Scalar(self.importer, self.importer.call(relay.WhereOp, self.value, *(each.value for each in given)))
 
@@ -133,8 +134,8 @@ def norm(
 
 
 def channels_from_pixels(importer: TensorBuilder, image: SSAValue, block: int) -> SSAValue:
-    """Move blocks of pixels of an image [n, c, h, w] to channels, with those of one channel adjacent (space to
-    depth)."""
+    """Move blocks of `block` x `block` pixels of an image [n, c, h, w] to channels (space to depth); the result's
+    channels that come from one channel are adjacent."""
     n, c, h, w = importer.shape(image)
     parts = importer.reshape(image, [n, c, h // block, block, w // block, block])
     turned = importer.transpose(parts, (0, 1, 3, 5, 2, 4))

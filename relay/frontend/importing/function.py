@@ -53,9 +53,9 @@ def output_infos(names: Sequence[str], values: Sequence[SSAValue]) -> list[Tenso
 def completed(
     module: IRModule, named: Sequence[symbols.Symbol], images: int | None, file: str, quantized: bool
 ) -> IRModule:
-    """The module as an importer returns it: `raise-ops` has run, `@main` has the named sizes, and the batch is `images`
-    if that is given. If `quantized`, a module that quantizes requests the pass `qdq-to-integer`; a module of floats
-    with batch normalizations requests `fold-scale-axis`."""
+    """The module as an importer returns it: `raise-ops` has run, `@main` has the named sizes `named`, and the batch
+    size is `images` if that is given. The module requests that a build run `qdq-to-integer` if `quantized` is set and
+    the module has a `qnn.quantize`; else `fold-scale-axis` if it has batch normalizations and no `qnn.dequantize`."""
     RaiseOps().apply(Context(), module.op)
     if named:
         symbols.write(module["main"], named)

@@ -52,7 +52,7 @@ POWERS: dict[float, Callable[[Scalar], Scalar]] = {
     -0.5: lambda x: x.of(relay.RsqrtOp), 0.5: lambda x: x.of(relay.SqrtOp), 1.0: lambda x: x,
     2.0: lambda x: x * x, 3.0: lambda x: x * x * x,
 }  # fmt: skip
-"""Powers of floats that are computed by products and roots, by exponent."""
+"""The formulas of powers of floats that are computed by products and roots, by exponent."""
 ACTIVATIONS: dict[str, Callable[[Scalar], Scalar]] = {
     "hard_sigmoid": hard_sigmoid,
     "hard_swish": lambda x: x * hard_sigmoid(x),

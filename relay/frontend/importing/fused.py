@@ -45,7 +45,7 @@ class Codes:
         return (codes.astype(np.int64) - self.zero_point).astype(np.float32) * self.scale
 
     def codes(self, reals: Array) -> Array:
-        """Quantize to the type of `dtype`; NaN becomes the lowest value."""
+        """Quantize real numbers to the element type `dtype`; NaN becomes the lowest value."""
         low, high = code_range(self.dtype)
         with np.errstate(all="ignore"):
             x = reals.astype(np.float32)
@@ -81,7 +81,8 @@ def binary(a: Codes, b: Codes, out: Codes) -> Properties:
 
 
 def add(a: Codes, b: Codes, out: Codes) -> Properties:
-    """The properties of a `qnn.add`; its multipliers are TFLite's, and not used with the rounding `ort`."""
+    """The properties of a `qnn.add`, which requires multipliers; they are computed as in TFLite, and the rounding `ort`
+    does not use them."""
     twice = 2 * max(float(a.scale), float(b.scale))
     properties = binary(a, b, out) | {"left_shift": number(20)}
     properties |= multiplier_attrs(quantize_multiplier(twice / (float(out.scale) * (1 << 20))))

@@ -14,8 +14,8 @@ from relay.frontend.importing.tensors import TensorBuilder
 
 
 def product(importer: TensorBuilder, a: SSAValue, b: SSAValue) -> SSAValue:
-    """`a @ b` as numpy's matmul. If b is a single matrix, it multiplies the rows of all matrices of a stack a in one
-    product; integers of 32 bits and more are multiplied elementwise and summed."""
+    """`a @ b` as numpy's matmul. If b is a single matrix, a stack of matrices a is reshaped to one matrix with the rows
+    of all, so that one product suffices. Integers of 32 bits and more are multiplied elementwise and summed."""
     if importer.rank(a) == 1:
         found = product(importer, importer.reshape(a, [1, *importer.shape(a)]), b)
         return importer.call(relay.SqueezeOp, found, axis=[importer.rank(found) - (2 if importer.rank(b) > 1 else 1)])
@@ -78,7 +78,8 @@ def einsum(importer: TensorBuilder, equation: str, values: Sequence[SSAValue]) -
 
 
 def _diagonal(importer: TensorBuilder, value: SSAValue, term: str) -> tuple[SSAValue, str]:
-    """An operand with a repeated letter: the diagonal along these axes, and the term without repetitions."""
+    """An operand whose axes with the same letter in `term` are replaced by their diagonal, and the term without
+    repeated letters."""
     for letter in dict.fromkeys(term):
         while term.count(letter) > 1:
             first, second = term.index(letter), term.rindex(letter)
@@ -96,7 +97,8 @@ def _diagonal(importer: TensorBuilder, value: SSAValue, term: str) -> tuple[SSAV
 def _contracted(
     importer: TensorBuilder, a: SSAValue, left: str, b: SSAValue, right: str, later: set[str]
 ) -> tuple[SSAValue, str]:
-    """The product of two operands, summed over the letters that are not needed later, and its term."""
+    """The product of two operands, whose axes have the letters `left` and `right`, summed over the letters that are not
+    in `later`; and the letters of its axes."""
     shared = [each for each in left if each in right]
     batch = [each for each in shared if each in later]
     inner = [each for each in shared if each not in later]
@@ -122,6 +124,7 @@ def _contracted(
 def _arranged(
     importer: TensorBuilder, value: SSAValue, term: str, letters: list[str], sizes: dict[str, int]
 ) -> SSAValue:
-    """The operand with its axes in this order, axes of size 1 repeated."""
+    """The operand, whose axes have the letters of `term`, with its axes in the order of `letters`; axes of size 1 are
+    repeated to the size in `sizes`."""
     value = importer.transpose(value, [term.index(letter) for letter in letters])
     return importer.broadcast(value, [sizes[letter] for letter in letters])

@@ -88,7 +88,8 @@ def _as_image(
 
 
 def _coordinates(rule: Rule, size: int, scale: float, wanted: int, roi: tuple[float, float]) -> Array:
-    """The coordinate in the data of each element of the result along an axis. Source: ONNX's Resize."""
+    """For each of the `wanted` elements of the result along an axis, its coordinate in the data, which has `size`
+    elements there. Source: ONNX's Resize."""
     x, whole = np.arange(wanted, dtype=np.float64), scale * size
     match rule.coordinates:
         case "align_corners":
@@ -143,7 +144,8 @@ def _keys(x: Array, a: float) -> Array:
 
 
 def _along(importer: TensorBuilder, value: SSAValue, axis: int, places: Array, weights: Array) -> SSAValue:
-    """The weighted sum of the elements at these indices along an axis."""
+    """The weighted sum of elements along an axis: those at the indices `places` [elements, taps], with `weights` of
+    that shape."""
     if places.shape[1] == 1 and (weights == 1).all():
         return importer.take(value, places[:, 0], axis)
     dims = [-1 if a == axis else 1 for a in range(importer.rank(value))]

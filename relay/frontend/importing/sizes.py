@@ -44,7 +44,7 @@ class UnknownSizes(InvalidArgument):
     imports it again for each combination."""
 
     shapes: Mapping[str, Sequence[int | str]]
-    """The shapes of the inputs with such sizes, with a name for each of them."""
+    """The shapes of the inputs with unknown sizes, in which each unknown size is a name."""
     small: Mapping[int, TensorInfo]
     """The small integer inputs whose values may decide which ops are imported, by position."""
 
@@ -97,9 +97,9 @@ def sizes_known(
     inputs: Sequence[Sizes], file: str, built: Callable[[], Iterable[object]], operators: Sequence[str],
     small: Mapping[int, TensorInfo] = {},
 ) -> Generator[None, None, None]:  # fmt: skip
-    """A context that raises UnknownSizes instead of an import error caused by an unknown size: if one of the values
-    built has an unknown size, and no error says that an operator (named in `operators`) is unsupported or a file is
-    damaged."""
+    """A context that raises UnknownSizes in place of an import error if an unknown size may be the cause: an input and
+    one of the values that `built` returns have unknown sizes, and the error contains none of the texts `operators`,
+    which say that an operator is not supported, nor says that the file is damaged."""
     try:
         yield
     except (Malformed, Unsupported) as error:
@@ -115,7 +115,7 @@ def sizes_known(
 def unknown_sizes(
     first: Sizes, inputs: Sequence[Sizes], file: str, reason: str = "", small: Mapping[int, TensorInfo] = {}
 ) -> UnknownSizes:
-    """The error for inputs whose sizes only the caller can give; its text refers to the first of them."""
+    """The error for inputs whose unknown sizes the caller must give; its text names the input `first`."""
     text = "x".join("N" if size < 0 else str(size) for size in first.dims)
     hint = f"give it: shapes={{{first.input!r}: (...)}}, or --shape {first.input}={text} with numbers"
     error = UnknownSizes(f"{file}: input {first.input!r}", f"is of unknown size {list(first.dims)}{reason}", hint)

@@ -101,7 +101,8 @@ class TensorBuilder(Builder):
         return found
 
     def rows(self, value: SSAValue, rest: int = 1) -> SSAValue:
-        """The value as a matrix whose columns are its last `rest` axes, whose sizes must be known."""
+        """The value reshaped to a matrix: the last `rest` axes, whose sizes must be known, are merged into its columns,
+        the others into its rows."""
         count = self.rank(value) - rest
         outer, columns = self.shape(value)[:count], self.static(value, range(count, count + rest))
         return self.reshape(value, [DYNAMIC if DYNAMIC in outer else prod(outer), prod(columns)])
@@ -224,7 +225,7 @@ class TensorBuilder(Builder):
         return self.concatenate([self.reshape(each, [*shape, 1]) for each in columns], len(shape))
 
     def from_start(self, indices: SSAValue, size: SSAValue | int) -> SSAValue:
-        """Indices counted from 0: to negative ones, which count from the end, the size is added."""
+        """The indices, with `size` added to negative ones, which count from the end of an axis of that size."""
         known = self.known(indices)
         if known is not None and not (known < 0).any():
             return indices

@@ -18,7 +18,7 @@ CONTAINERS = ("Functional", "Sequential")
 
 
 class Archive:
-    """The model, and its weights by Keras's paths of layers."""
+    """The model as JSON, and the weights of its layers by the paths that Keras gives to layers."""
 
     def __init__(self, data: bytes, file: str) -> None:
         self.file = file

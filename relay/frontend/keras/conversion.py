@@ -45,7 +45,7 @@ class Conversion(NodeConversion[Importer]):
 
     archive: Archive
     resized: bool = False
-    """Whether inputs have other sizes than the file says."""
+    """Whether the caller gave inputs other sizes than those in the file."""
     masked: set[SSAValue] = field(default_factory=set[SSAValue])
     """Values that carry a mask of time steps."""
     built: list[SSAValue] = field(default_factory=list[SSAValue])
@@ -168,7 +168,8 @@ class Conversion(NodeConversion[Importer]):
         return [self.real(each) for each in given] if is_list(given) else given
 
     def results(self, layer: Layer, row: Json, given: Sequence[SSAValue]) -> list[SSAValue] | None:
-        """The outputs of a call; None after a problem, when only the class is checked."""
+        """The outputs of a call; None if an input is missing because an earlier call could not be imported: then only
+        the class is checked."""
         module = str(row.get("module"))
         if not module.startswith("keras"):
             raise layer.unsupported(f"is of a class of {module[:80]}, whose call is Python code")
@@ -223,7 +224,7 @@ def history(given: object) -> tuple[str, int, int]:
 
 
 def histories(given: object) -> list[tuple[str, int, int]]:
-    """The references of nested tensors, in Keras's order."""
+    """The references (`history`) of all serialized tensors in nested arguments, in Keras's order."""
     if is_row(given):
         return [each for key in sorted(given) for each in histories(given[key])]
     if is_list(given):

@@ -108,7 +108,7 @@ class Layer(Fields):
         return None if self.argument(position, name) is None else self.value(position, name)
 
     def values(self) -> list[SSAValue]:
-        """All tensors of a layer that takes a list."""
+        """The input tensors of a layer that takes a list of tensors."""
         found = values_in([*self.arguments])
         if not found:
             raise self.malformed("has no inputs")
@@ -120,7 +120,7 @@ class Layer(Fields):
         return any(each.dtype == np.int8 for each in self.archive.arrays(self.path)[:1])
 
     def weights(self, *names: str) -> dict[str, Array]:
-        """The variables, under these names."""
+        """The variables of the layer, in order, by the given names."""
         found = self.archive.arrays(self.path)
         if len(found) != len(names):
             raise self.malformed(f"has {len(found)} variables, not {len(names)} ({', '.join(names)})")
@@ -128,7 +128,7 @@ class Layer(Fields):
 
     def along(self, value: SSAValue, default: int | None = None, *, more: int = 0, name: str = "axis") -> int:
         """The axis that the configuration states for a tensor, as an index from 0; a negative axis counts from the end
-        of the tensor's axes and `more` further ones, which the layer adds."""
+        of the layer's result, which has `more` axes beyond those of the tensor."""
         return self.axis(self.integer(name, default), self._rank(value) + more)
 
     def axes(self, value: SSAValue, default: int | None = None, *, name: str = "axis") -> list[int]:

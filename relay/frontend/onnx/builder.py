@@ -42,7 +42,8 @@ class Frame:
     """The attributes to which nodes of a function body may refer."""
     opsets: Mapping[str, int] = field(default_factory=dict[str, int])
     within: str = ""
-    """The prefix of the titles of nodes."""
+    """The title of the function or subgraph, which precedes the titles of its nodes in errors; empty for the main
+    graph."""
 
 
 @dataclass(frozen=True)

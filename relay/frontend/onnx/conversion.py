@@ -75,7 +75,8 @@ class Conversion(NodeConversion[Importer]):
                 importer.define(name, value)
 
     def results(self, node: Node) -> Sequence[SSAValue | None] | None:
-        """The values of a node's outputs; None after a problem, when only the operator is checked."""
+        """The values of a node's outputs; None if an input is missing because an earlier node could not be imported:
+        then only the operator is checked."""
         if not self.unknown.isdisjoint(node.values):
             self.known_operator(node)
             return None
@@ -233,7 +234,7 @@ class Conversion(NodeConversion[Importer]):
 
 def _resolved(proto: onnx.NodeProto, around: Mapping[str, onnx.AttributeProto]) -> dict[str, onnx.AttributeProto]:
     """The attributes of a node, with references to attributes of the enclosing function resolved; an attribute is
-    absent if the function's is."""
+    absent if the attribute to which it refers is absent."""
     found: dict[str, onnx.AttributeProto] = {}
     for each in proto.attribute:
         if not each.ref_attr_name:

@@ -95,7 +95,8 @@ def _unsqueeze(importer: Importer, node: Node, found: Found, result: SSAValue) -
 
 
 def _gather(importer: Importer, node: Node, found: Found, result: SSAValue) -> Counted:
-    """The count of a gather by indices that have a count, or from data that have one along another axis."""
+    """The count of a gather's result: that of the indices, or that of the data, whose counted axis must not be the axis
+    that is gathered."""
     axis, more = node.axis(node.integer("axis", 0), node.rank(0)), node.rank(1) - 1
     if len(found) > 1 or (0 in found and found[0].axis == axis):
         raise _needs(node, 0)
@@ -111,14 +112,15 @@ def _gather_nd(importer: Importer, node: Node, found: Found, result: SSAValue) -
 
 
 def _slice(importer: Importer, node: Node, found: Found, result: SSAValue) -> Counted:
-    """The count of a slice along other axes."""
+    """The count of a slice, which is that of the data; the counted axis must not be cut."""
     if [*found] != [0] or importer.shape(result)[found[0].axis] != importer.shape(_value(node, 0))[found[0].axis]:
         raise _needs(node, next(iter(found)))
     return found[0]
 
 
 def _concat(importer: Importer, node: Node, found: Found, result: SSAValue) -> Counted:
-    """The count of a concatenation along another axis of tensors with one count."""
+    """The count of a concatenation, whose inputs must all have the same count along the same axis, and be joined along
+    another."""
     first = next(iter(found.values()))
     joined = node.axis(node.integer("axis"), len(importer.shape(result)))
     if len(found) != len(node.values) or {*found.values()} != {first} or joined == first.axis:

@@ -112,7 +112,7 @@ class Model:
 
 
 def read_model(model: Source | onnx.ModelProto) -> Model:
-    """Read the model of a file, of its bytes or of a ModelProto. Raises RelayError."""
+    """Read a model, given as a file's path, its bytes or a ModelProto. Raises RelayError."""
     folder: Path | None = None
     if isinstance(model, onnx.ModelProto):
         try:

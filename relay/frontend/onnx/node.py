@@ -43,7 +43,8 @@ class Node(Place):
     file: str
     proto: onnx.NodeProto
     index: int
-    """The index in the main graph; inside of subgraphs and functions, that of the node around them."""
+    """The index in the main graph; for a node in a subgraph or function, that of the main graph's node that contains
+    it."""
     domain: str
     version: int
     """The version of the operators of its domain."""
@@ -54,7 +55,7 @@ class Node(Place):
     known: Callable[[SSAValue], Array | None]
     """Returns the elements of a value that is computed from constants, else None."""
     within: str = ""
-    """The title of the function or subgraph around the node."""
+    """The title of the function or subgraph that contains the node; empty in the main graph."""
 
     @property
     def kind(self) -> str:
@@ -136,7 +137,8 @@ class Node(Place):
         return tuple(int(each) for each in found.reshape(-1))
 
     def computed(self, *numbers: int) -> bool:
-        """Whether one of these inputs, or a size of the first of them, is not known at import."""
+        """Whether one of the inputs with these indices (omitted ones aside), or a size of input 0, is not known at
+        import."""
         given = [value for number in numbers if (value := self.optional(number)) is not None]
         return DYNAMIC in self.shape(0) or any(self.known(value) is None for value in given)
 

@@ -106,7 +106,8 @@ class Importer(Builder):
         return self._weights[key]
 
     def element(self, tensor: Tensor) -> Attribute:
-        """The element type of a tensor for which the survey found one."""
+        """The element type of a tensor's values in the module; the tensor must have a type with which relay
+        computes."""
         return element_type(_DTYPES[tensor.type])
 
     def clip_reals(self, value: SSAValue, activation: str) -> SSAValue:

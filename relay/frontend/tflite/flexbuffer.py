@@ -49,7 +49,7 @@ def _read(data: bytes, at: int, width: int, kind: int = _UINT) -> int:
 
 
 def _target(data: bytes, at: int, width: int) -> int:
-    """The target of an offset, which precedes it."""
+    """The position to which the offset at `at` refers: the stored number of bytes before `at`."""
     found = at - _read(data, at, width)
     if found < 0:
         raise ValueError(f"the offset at {at} leaves the bytes")

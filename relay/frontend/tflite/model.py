@@ -29,9 +29,9 @@ _MAX_SHOWN = 120
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """`BlockwiseQuantization`: the indices of the tensors of scales and of zero points, [rows, blocks of a row], and
-    the number of elements of a row in a block. An index of zero points below 1 means that there are none, since files
-    omit it."""
+    """`BlockwiseQuantization`: the indices of the tensors with the scales and the zero points [row, block of the row],
+    and the number of elements of a row that one block has. An index of zero points below 1 means that there are none,
+    since files omit it."""
 
     scales: int
     zero_points: int

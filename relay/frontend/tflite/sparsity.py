@@ -58,8 +58,8 @@ class Level:
 @dataclass(frozen=True, slots=True, eq=False)
 class Sparsity:
     traversal_order: tuple[int, ...]
-    """The dimension of each level: those below the rank are the array's, the others, in `block_map`'s order, the
-    blocks'."""
+    """The dimension of each level. Numbers below the rank are dimensions of the array; the others are dimensions of a
+    block, in the order of `block_map`."""
     block_map: tuple[int, ...]
     """The dimension of the array that each dimension of a block divides."""
     levels: tuple[Level, ...]
@@ -112,7 +112,8 @@ class Sparsity:
         return sizes
 
     def _coordinates(self, sizes: Sequence[int], most: int, where: str) -> list[Indices]:
-        """The indices of all leaves, in order, for each level."""
+        """For each level, the index at that level of every leaf, in the order of the leaves. Raises Malformed if there
+        may be more than `most` leaves, or if segments and indices are inconsistent."""
         found: list[Indices] = []
         nodes = 1
         for level, size in zip(self.levels, sizes, strict=True):

@@ -33,7 +33,8 @@ QUANTISED: dict[str, tuple[frozenset[str], Row]] = {}
 """Rows for certain quantized types, which take precedence over those of `TABLE`."""
 ANY = 1 << 16
 EVERYWHERE = {"*": "INT8 UINT8 INT16"}
-"""The `known` of operators whose results are elements of their inputs, or that have one formula in every runtime."""
+"""The value of `Row.known` for operators whose results are elements of their inputs, or that have one formula in every
+runtime."""
 
 
 def operator(

@@ -71,7 +71,8 @@ class Archive:
         return program
 
     def index(self, folder: str, name: str) -> dict[str, tuple[str, Json]]:
-        """The entry and the description of each weight, by name."""
+        """The folder in the archive and the description of each weight, by the weight's name, as listed in the file
+        `NAME_config.json`; empty if there is no such file."""
         path = f"{self.root}data/{folder}/{name}_config.json"
         if path not in self.entries:
             return {}

@@ -48,10 +48,11 @@ class Conversion(NodeConversion[Importer]):
     states: set[str] = field(default_factory=set[str])
     """Tensors whose final value is a result of the program."""
     resized: bool = False
-    """Whether inputs have other sizes than the file says."""
+    """Whether the caller gave inputs other sizes than those in the file."""
 
     def graph(self, graph: Json, within: str = "", index: int | None = None) -> None:
-        """Convert the nodes of a graph in order; `index` is that of the node around it."""
+        """Convert the nodes of a graph in order. For a subgraph, `index` is the index of the node that contains it, and
+        `within` that node's title."""
         outer, self.types = self.types, graph.get("tensor_values") or {}
         for number, each in enumerate(cast("list[Json]", graph["nodes"])):
             self.node(each, number if index is None else index, within)
@@ -157,7 +158,8 @@ class Conversion(NodeConversion[Importer]):
                 raise node.unsupported(what, "export the program with tensors and numbers only")
 
     def results(self, node: Node) -> Sequence[Result] | None:
-        """The values of a node's outputs; None after a problem, when only the operator is checked."""
+        """The values of a node's outputs; None if an input is missing because an earlier node could not be imported:
+        then only the operator is checked."""
         why, custom = refusal(node), self.custom.get(custom_name(node))
         convert = None if why else row(node)
         if convert is None and custom is None:

@@ -71,7 +71,7 @@ class Node(Fields):
     types: list[Type | None] = field(default_factory=list[Type | None])
     """The types of the outputs that the file states."""
     within: str = ""
-    """The title of the node around it."""
+    """The title of the node whose subgraph contains this one; empty in the main graph."""
 
     @property
     def packet(self) -> str:
@@ -156,6 +156,6 @@ class Node(Fields):
         return len(self.shape(name))
 
     def along(self, name: str, default: int | None = None, *, more: int = 0) -> int:
-        """The axis that an argument names, as an index from 0; a negative axis counts from the end of the axes of the
-        tensor `self` and `more` further ones, which the operator adds."""
+        """The axis that an argument names, as an index from 0; a negative axis counts from the end of the operator's
+        result, which has `more` axes beyond those of its input `self`."""
         return self.axis(self.integer(name, default), self.rank("self") + more)

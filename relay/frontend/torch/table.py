@@ -43,7 +43,7 @@ def aten(*names: str) -> Callable[[Convert], Convert]:
 
 
 def of_vectors(convert: Convert) -> Convert:
-    """Wrap a row so that tensors of rank 0, and indices into them, are passed as vectors of one element."""
+    """Wrap an import function so that it gets tensors of rank 0, and indices into them, as vectors of one element."""
 
     def converted(importer: Importer, node: Node) -> Result | Sequence[Result]:
         given = {name: value for name in _FLAT if is_value(value := node.arguments.get(name))}

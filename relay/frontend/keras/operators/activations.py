@@ -29,7 +29,7 @@ def _softmax(x: Scalar, node: Layer, log: bool = False) -> Scalar:
 
 
 def _relu(x: Scalar, node: Layer) -> Scalar:
-    """`x` between the threshold and the maximum value; below the threshold `slope * (x - threshold)`."""
+    """`min(x, the maximum value)` where x is above the threshold, elsewhere `slope * (x - threshold)`."""
     slope, threshold = node.real("negative_slope", 0.0), node.real("threshold", 0.0)
     most = node.real("max_value", math.inf)
     if not threshold and math.isinf(most):

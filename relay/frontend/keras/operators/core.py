@@ -127,7 +127,8 @@ def _weighed(
     importer: Importer, node: Layer, scores: SSAValue, mask: SSAValue | None, value: SSAValue, least: float
 ) -> list[SSAValue]:
     """The softmax of the scores [batch, heads, queries, keys] times the values, and the softmax itself. Keys are
-    excluded by a mask [batch, (heads,) queries, keys], by causality, and by a window around each query."""
+    excluded by a mask [batch, (heads,) queries, keys], by causality, and by a window around each query; the score of an
+    excluded key becomes `least`."""
     window, causal = node.entry("sliding_window"), node.keywords.get("use_causal_mask") is True
     rank = importer.rank(scores)
     kept = [] if mask is None else [truths(importer, mask)]

@@ -177,8 +177,8 @@ def reduction_of_floats(importer: Importer, node: Layer) -> SSAValue:
 
 @op("Argmax", "Argmin")
 def position(importer: Importer, node: Layer) -> SSAValue:
-    """Import Argmax and Argmin: the index of the first of equal elements; without an axis, the index in the flattened
-    tensor."""
+    """Import Argmax and Argmin: the index of the first largest or smallest element; without an axis, the index in the
+    flattened tensor."""
     x, kind = node.x, relay.ArgmaxOp if node.operation == "Argmax" else relay.ArgminOp
     if node.entry("axis") is None:
         node.refuse({"keepdims": False})

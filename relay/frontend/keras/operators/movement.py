@@ -80,7 +80,8 @@ def pad(importer: Importer, node: Layer) -> SSAValue:
 
 
 def _operands(importer: Importer, node: Layer, name: str = "xs") -> list[SSAValue]:
-    """The operands of a list of tensors, some of which may be constants."""
+    """The tensors in the list that is the first argument (`name`), cast to their common type; constants among them
+    become ops."""
     given = node.argument(0, name)
     if not is_list(given) or not given:
         raise node.malformed("has no list of tensors")

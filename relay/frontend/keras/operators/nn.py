@@ -88,8 +88,8 @@ def _separable(importer: Importer, node: Layer, x: SSAValue, kernels: Weights) -
 
 
 def _transposed(importer: Importer, node: Layer, x: SSAValue, kernels: Weights) -> SSAValue:
-    """A transposed convolution; with padding `valid` positions that no window covers are 0, with `same` there are `size
-    * stride` positions."""
+    """A transposed convolution; with padding `valid`, elements of the result that no window covers are 0; with `same`,
+    the result has `size * stride` elements along each axis."""
     kernel = kernels["kernel"]
     count = len(_spatial(importer, node, x))
     strides, dilations = node.each("strides", count, 1), node.each("dilation_rate", count, 1)
@@ -232,8 +232,8 @@ def _vectors(importer: Importer, node: Layer, shape: Sequence[int], *statistics:
 
 @layer("BatchNormalization", "GroupNormalization")
 def of_channels(importer: Importer, node: Layer) -> SSAValue:
-    """Import BatchNormalization by the trained mean and variance, or GroupNormalization by those of channel groups (-1:
-    each channel)."""
+    """Import BatchNormalization by the trained mean and variance, or GroupNormalization by the mean and variance of
+    each group of channels; if `groups` is -1, each channel is a group."""
     x, axis = node.value(), node.along(node.value(), -1)
     channels, kept = importer.static(x, [axis]), {"axis": axis, "epsilon": node.real("epsilon", 1e-3)}
     if node.kind == "BatchNormalization":

@@ -22,7 +22,8 @@ _STATES = {"LSTM": 2, "GRU": 1, "SimpleRNN": 1}
 
 
 def _step(importer: Importer, node: Layer, weights: dict[str, SSAValue]) -> Callable[[SSAValue, States], States]:
-    """A function from a row of input products, with biases added, and the previous states to the new states."""
+    """Return a function that computes the new states of a step from the step's products of inputs and weights (biases
+    added) and from the previous states."""
     kernel, bias = weights["recurrent_kernel"], weights.get("recurrent_bias")
     units, after = importer.shape(kernel)[0], node.flag("reset_after", True)
 

@@ -16,7 +16,8 @@ from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.table import op
 
 KNOWN = frozenset(("scale", "softcap", "is_causal", "q_num_heads", "kv_num_heads", "softmax_precision"))
-"""Attributes of Attention that relay.nn.attention supports; `softmax_precision` is that of float32 in any case."""
+"""Attributes of Attention with which it can become a `relay.nn.attention`; `softmax_precision` is ignored, since the op
+always computes in float32."""
 HALVES = Float16Type | BFloat16Type
 
 
@@ -67,8 +68,9 @@ def rotary_embedding(importer: Importer, node: Node) -> SSAValue:
 
 @op("Attention")
 def attention(importer: Importer, node: Node) -> list[SSAValue]:
-    """Import Attention of float32 if the scores are no result; other cases use ONNX's body of the operator. Past keys
-    and values are prepended to the others, and the concatenations are results."""
+    """Import Attention of float32 if the node does not output the scores; otherwise return an empty list, which selects
+    ONNX's body of the operator. Past keys and values are prepended to the new ones, and the concatenations are
+    outputs."""
     mask, past = node.optional(3), node.optional(4)
     real = isinstance(importer.element(node.input(0)), Float32Type)
     if not real or node.wants(3) or node.optional(6) is not None or not KNOWN.issuperset(node.attributes):

@@ -51,7 +51,8 @@ def loop(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def _unrolled(importer: Importer, node: Node, go: bool, most: int, states: Sequence[SSAValue]) -> list[SSAValue] | None:
-    """The unrolled iterations; None if a run-time value decides whether there is a next one."""
+    """The outputs of a loop that is unrolled, of at most `most` iterations, or of none if `go`, the initial condition,
+    is false. None if a run-time value decides whether there is a next iteration, or if `scf.while` is preferred."""
     graph, values = node.graph("body"), list(states)
     rows: list[list[SSAValue]] = [[] for _ in graph.output[1 + len(states) :]]
     turn = 0

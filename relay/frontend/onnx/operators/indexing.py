@@ -46,8 +46,8 @@ _MODES = {"none": "update", "add": "add", "mul": "mul", "min": "min", "max": "ma
 
 @op("ScatterElements", "Scatter")
 def scatter_elements(importer: Importer, node: Node) -> SSAValue:
-    """Import ScatterElements; indices that cover the other axes become one op, otherwise each update gets full
-    coordinates."""
+    """Import ScatterElements: as `relay.scatter` or `relay.scatter_add` if the indices extend over the whole of each
+    other axis, and otherwise as `relay.scatter_nd` with the coordinates of each update."""
     mode = (
         _MODES[node.one_of("reduction", [*_MODES])]
         if node.kind == "ScatterElements" and node.version >= 16

@@ -39,7 +39,7 @@ class Direction:
     """One direction of a node: its weights and its step function."""
 
     HIDDEN: ClassVar[int] = 2
-    """The axis of the recurrent weights that is the hidden state."""
+    """The axis of the recurrent weights whose size is that of the hidden state."""
 
     def __init__(self, importer: Importer, node: Node, number: int) -> None:
         self.importer, self.node, self.number, self.kind = importer, node, number, node.kind

@@ -97,8 +97,8 @@ def _empty_reduction(importer: Importer, node: Node, axes: list[int], keep: bool
 
 @op("ArgMax", "ArgMin")
 def extreme(importer: Importer, node: Node) -> SSAValue:
-    """Import ArgMax and ArgMin: the index of the first of equal elements, or of the last if `select_last_index` is
-    set."""
+    """Import ArgMax and ArgMin: the index of the largest or smallest element; of equal ones that of the first, or of
+    the last if `select_last_index` is set."""
     value, size = node.input(0), node.static(0)
     axis = node.axis(node.integer("axis", 0), len(size))
     last = bool(node.integer("select_last_index", 0)) if node.version >= 12 else False

@@ -33,8 +33,8 @@ from relay.interpreters.arithmetic import quantize_multiplier
 
 @operator("SOFTMAX", versions=(1, 3), inputs=(1, 1), known={"tflm": "INT8"})
 def softmax(importer: Importer, node: Node) -> list[SSAValue]:
-    """Import SOFTMAX along the last axis. Quantized: fixed point with 26 fraction bits; the output's scale is 1/256,
-    for uint8 whatever the file states."""
+    """Import SOFTMAX along the last axis. Quantized values are processed in fixed point with 26 fraction bits, and the
+    output's scale must be 1/256; for uint8 the file's output scale is ignored."""
     data, out = node.input(0), node.output()
     beta = node.real("beta")
     if beta <= 0:

@@ -32,8 +32,9 @@ def subtract(importer: Importer, node: Node) -> list[SSAValue]:
 def _sum(
     importer: Importer, node: Node, plain: type[BinaryOp], quantised: type[qnn.AddOp] | type[qnn.SubtractOp]
 ) -> list[SSAValue]:
-    """A sum or difference. Quantized: both operands are scaled to twice the larger scale with 20 more bits (16-bit
-    types: 15), added, and rescaled; the scales are computed in double."""
+    """A sum or difference. Quantized: both operands are shifted left by 20 bits (16-bit types: 15) and rescaled to a
+    common scale, twice the larger of their scales; the sum is rescaled to the output's scale. The multipliers are
+    computed in double."""
     if _operand_type(node) not in ALL_CODES:
         return [_plain(importer, node, plain)]
     lhs, rhs, out = _codes(node)
@@ -136,8 +137,8 @@ def _extreme(importer: Importer, node: Node, op: type[BinaryOp]) -> SSAValue:
 
 
 def _plain(importer: Importer, node: Node, op: type[BinaryOp]) -> SSAValue:
-    """An op on floats, INT32 and INT64 with a fused activation; FLOOR_DIV also on the plain integers of 8- or 16-bit
-    types."""
+    """An op on floats, INT32 or INT64, followed by the fused activation; FLOOR_DIV also accepts INT8 and INT16, which
+    it divides as plain integers."""
     type = _operand_type(node)
     if type not in (PLAIN if op is FloorDivideOp else NUMBERS):
         raise node.refuse_types(node.input(0), node.input(1))

@@ -158,8 +158,9 @@ def add_bias(importer: Importer, value: SSAValue, bias: Tensor | None) -> SSAVal
 
 
 def _hybrid(importer: Importer, node: Node, window: Window) -> SSAValue:
-    """A hybrid convolution: each image is quantised at run time, `float(sum) * (image's scale * kernel's scale)`;
-    asymmetrically if the channels' scales differ, and always for the depthwise kernel."""
+    """A hybrid convolution, `float(sum) * (image's scale * kernel's scale)`: each image is quantised at run time,
+    asymmetrically if the kernel's scales differ between channels or the convolution is depthwise, else
+    symmetrically."""
     scales, _ = kernel_scales(node, window.channel_axis)
     value = importer.value(node.input(0))
     if (scales == scales[0]).all() and window.channel_axis == 0:

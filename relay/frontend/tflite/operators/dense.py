@@ -51,13 +51,14 @@ def fully_connected(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def _is_flattened(dims: Sequence[int], inputs: int) -> bool:
-    """Whether a matrix with another number of columns has the elements of whole rows of `inputs` columns."""
+    """Whether data of sizes `dims`, whose last size is not `inputs`, can be reshaped to a matrix with `inputs`
+    columns."""
     return dims[-1] != inputs and inputs > 0 and prod(dims) % inputs == 0
 
 
 def _hybrid(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
-    """A hybrid product: each row is quantised at run time, `float(sum) * (row's scale * kernel's scale)`, with one
-    kernel scale or one per unit."""
+    """A hybrid product, `float(sum) * (row's scale * kernel's scale)`: each row of the data is quantised at run time;
+    the kernel has one scale or one per unit."""
     found = node.quantization(node.input(1))
     if len(found.scale) > 1 and found.axis != 0:
         raise node.unsupported(f"the weights have {len(found.scale)} scales along axis {found.axis}")
@@ -69,9 +70,9 @@ def _hybrid(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
 
 
 def _in_blocks(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
-    """A product with weights that have a scale for each block of a row: rows are quantised at run time and reduced by
-    their zero points, and the result is multiplied by the row's scale. Source: LiteRT's kernel for 4-bit weights in
-    blocks, which reads no zero points."""
+    """A product with weights that have a scale for each block of a row. Each row of the data is quantised at run time,
+    its zero point is subtracted, and the row's scale multiplies the result. Source: LiteRT's kernel for 4-bit weights
+    in blocks, which reads no zero points."""
     kernel = node.input(1)
     units, inputs = kernel.shape
     scales = node.block_scales(kernel, (units, inputs))

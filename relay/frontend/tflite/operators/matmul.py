@@ -31,7 +31,7 @@ def batch_matmul(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def _hybrid(importer: Importer, node: Node) -> SSAValue:
-    """A hybrid product: each row of x is quantised at run time, `float(sum) * (row's scale * y's scale)`.
+    """A hybrid product, `float(sum) * (row's scale * y's scale)`: each row of x is quantised at run time.
 
     LiteRT's kernel uses the scales of wrong rows if two leading dimensions are more than 1.
     """

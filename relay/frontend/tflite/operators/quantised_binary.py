@@ -57,8 +57,8 @@ def divide(importer: Importer, node: Node) -> list[SSAValue]:
 
 @quantised("SQUARED_DIFFERENCE", types="INT8", versions=(1, 2), inputs=TWO)
 def squared_difference(importer: Importer, node: Node) -> list[SSAValue]:
-    """Import quantized SQUARED_DIFFERENCE: both operands are scaled to twice the larger scale with 7 more bits; scales
-    are computed in double."""
+    """Import quantized SQUARED_DIFFERENCE: both operands are shifted left by 7 bits and rescaled to a common scale,
+    twice the larger of their scales; the multipliers are computed in double."""
     lhs, rhs, out = (node.codes(tensor) for tensor in (node.input(0), node.input(1), node.output()))
     twice = np.float64(2 * max(lhs.scale, rhs.scale))
     last = float(twice * twice / np.float64(np.float32(1 << 14) * out.scale))

@@ -43,7 +43,7 @@ def properties_of(source: Codes, target: Codes) -> dict[str, Attribute]:
 
 
 def prefixed(prefix: str, factor: float) -> dict[str, Attribute]:
-    """The properties of a multiplier and shift, with a prefix of their names."""
+    """The properties `PREFIX_multiplier` and `PREFIX_shift` that represent the factor."""
     return {f"{prefix}_{name}": attr for name, attr in multiplier_attrs(quantize_multiplier(factor)).items()}
 
 
@@ -81,7 +81,8 @@ def sqrt(importer: Importer, node: Node) -> list[SSAValue]:
 
 @quantised("RSQRT", types="INT8 INT16", versions=(1, 3), inputs=ONE)
 def rsqrt(importer: Importer, node: Node) -> list[SSAValue]:
-    """Import quantized RSQRT; the multiplier is computed in double, except the square root and the product."""
+    """Import quantized RSQRT; the multiplier is `1 / (sqrt(scale) * output scale)`, with the root and the product in
+    float32, and the quotient in double."""
     source, target, _ = scales_of(node)
     factor = 1.0 / float(np.sqrt(source.scale) * target.scale)
     return table(importer, node, qnn.RsqrtOp, multiplier_attrs(quantize_multiplier(factor)))
@@ -96,7 +97,7 @@ def absolute(importer: Importer, node: Node) -> list[SSAValue]:
 
 @quantised("NEG", types="INT8 INT16", versions=(1, 1), inputs=ONE)
 def negative(importer: Importer, node: Node) -> list[SSAValue]:
-    """Import quantized NEG, of the integers themselves: LiteRT ignores the scale."""
+    """Import quantized NEG: the quantized values are negated as plain integers, since LiteRT ignores the scales."""
     return [importer.emit(NegativeOp, [importer.value(node.input(0))]).result]
 
 

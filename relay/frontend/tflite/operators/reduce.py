@@ -20,8 +20,8 @@ from relay.interpreters.arithmetic import quantize_multiplier
 
 @operator("MEAN", versions=(1, 3), inputs=(2, 2), known={"tflm": "INT8"})
 def mean(importer: Importer, node: Node) -> list[SSAValue]:
-    """Import MEAN; means of plain integers are truncated towards zero. Quantized: the integer multiplier is divided by
-    the number of elements; it is shifted left before, so that the quotient loses little precision."""
+    """Import MEAN; means of plain integers are truncated towards zero. Quantized: the integer multiplier is shifted
+    left, so that little precision is lost, and then divided by the number of elements."""
     data, out = node.input(0), node.output()
     properties = reduction(node)
     count = math.prod(data.shape[axis] for axis in node.axes(node.input(1), len(data.shape)))
@@ -82,7 +82,8 @@ def _extreme(importer: Importer, node: Node, op: type[MaxOp] | type[MinOp]) -> S
 
 
 def reduced(importer: Importer, node: Node) -> SSAValue:
-    """The data; with a leading axis of size 1 if there are no axes, since an op without axes reduces over all."""
+    """The data, to which a leading axis of size 1 is added if the node names no axes, since an op without axes would
+    reduce over all."""
     data = node.input(0)
     value = importer.value(data)
     return value if node.axes(node.input(1), len(data.shape)) else importer.reshape(value, [1, *data.shape])

@@ -30,8 +30,8 @@ from relay.frontend.tflite.table import ANY, EVERYWHERE, operator
 
 @operator("CONCATENATION", versions=(1, 7), inputs=(1, ANY), known={"tflm": "INT8"})
 def concatenation(importer: Importer, node: Node) -> list[SSAValue]:
-    """Import CONCATENATION; uint8 inputs with other scales than the result's are rescaled in float32; int8 ones must
-    agree."""
+    """Import CONCATENATION; uint8 inputs whose scale differs from the result's are rescaled in float32; inputs of other
+    quantized types must have the result's scale and zero point."""
     tensors, out = node.inputs(), node.output()
     node.no_activation()
     if any(tensor.type != out.type for tensor in tensors):
@@ -226,7 +226,8 @@ def gather(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def _gather_batches(importer: Importer, values: list[SSAValue], axis: int, batches: int) -> SSAValue:
-    """A batched gather as one gather along the axis: indices are repeated along the axes that they lack."""
+    """Import a gather with batch dimensions as one gather along the axis, for which the indices are repeated along the
+    data's other axes."""
     data, indices = values
     dims, index = importer.shape(data), importer.shape(indices)
     between, behind, count = dims[batches:axis], dims[axis + 1 :], prod(index[batches:])
@@ -239,8 +240,9 @@ def _gather_batches(importer: Importer, values: list[SSAValue], axis: int, batch
 
 @operator("EMBEDDING_LOOKUP", versions=(1, 5), inputs=(2, 2))
 def embedding_lookup(importer: Importer, node: Node) -> list[SSAValue]:
-    """Import EMBEDDING_LOOKUP: rows of a table by index. A quantized table has the result's quantization, or its rows
-    are dequantized, with one scale, one per row, or one per block of a row."""
+    """Import EMBEDDING_LOOKUP: rows of a table by index. The rows of a quantized table are copied if the result has the
+    table's type; for a float result they are dequantized with one scale for the table, one per row, or one per block of
+    a row."""
     places, data, out = node.input(0), node.input(1), node.output()
     if places.type == "INT32" and (data.type, out.type) == ("INT8", "FLOAT32"):
         if not data.shape or 0 in data.shape:

@@ -296,7 +296,8 @@ _KNOWN_SIZES: dict[str, Callable[..., Any]] = {
     "sym_max": max, "sym_min": min, "sym_not": operator.not_, "sym_int": int, "sym_float": float,
     "ceil": math.ceil, "floor": math.floor, "trunc": math.trunc,
 }  # fmt: skip
-"""Functions of known sizes; other operators are Python's."""
+"""The Python functions that compute known sizes, by operator; operators that are not listed are functions of Python's
+`operator` module."""
 
 
 @op(*(f"_operator.{name}" for name in _OF_SIZES.keys() - _KNOWN_SIZES.keys()),

@@ -53,8 +53,8 @@ def reduction(importer: Importer, node: Node) -> SSAValue:
 @aten("argmax", "argmin")
 @of_vectors
 def position(importer: Importer, node: Node) -> SSAValue:
-    """Import argmax and argmin: the index of the first of equal elements; without an axis, the index in the flattened
-    tensor."""
+    """Import argmax and argmin: the index of the first largest or smallest element; without an axis, the index in the
+    flattened tensor."""
     x, dims = node.value("self"), node.shape("self")
     kind = relay.ArgmaxOp if name_of(node) == "argmax" else relay.ArgminOp
     if not node.has("dim"):
@@ -65,7 +65,8 @@ def position(importer: Importer, node: Node) -> SSAValue:
 
 
 def _place(importer: Importer, kind: type[TensorOp], x: SSAValue, **kept: Any) -> SSAValue:
-    """The index of the largest or smallest element, or of the first NaN if there is one, as in PyTorch."""
+    """The index of the largest or smallest element for an op of class `kind`; that of the first NaN if there is one, as
+    in PyTorch."""
     found = importer.call(kind, x, dtype=i64, **kept)
     if not importer.is_float(x):
         return found

@@ -15,7 +15,7 @@ from relay.frontend.onnx.operators.quantized.linear import dequantized
 from relay.frontend.onnx.table import MICROSOFT, op
 
 BYTES = 4
-"""The accuracy level at which a product may round its data to 8 bits, block by block."""
+"""The value of the attribute `accuracy_level` at which a product rounds its data to 8 bits, block by block."""
 SMALLEST = 2.0**-100
 """The smallest value used as the largest magnitude of a block, so that blocks of tiny numbers do not divide by 0."""
 

@@ -1,4 +1,4 @@
-"""Reads scales and zero points of nodes, and applies other operators' rows to given values."""
+"""Reads scales and zero points of nodes, and applies the import functions of other operators to given values."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def channels_last(importer: Importer, value: SSAValue) -> SSAValue:
 
 
 def either_layout(convert: Convert) -> Convert:
-    """Wrap a row for channels-first data so that it handles data whose layout an attribute states."""
+    """Wrap an import function for channels-first data so that it handles nodes whose attribute states the layout."""
 
     def converted(importer: Importer, node: Node) -> SSAValue | Sequence[SSAValue]:
         if not node.integer("channels_last", 0):
@@ -88,7 +88,8 @@ def plain(
     values: Sequence[SSAValue | None],
     attributes: Mapping[str, object] | None = None,
 ) -> SSAValue:
-    """The result of the standard operator of this name on other values, with the node's attributes or these."""
+    """The result of the standard operator `kind` applied to `values`. Its attributes are `attributes`, or the node's
+    own if None."""
     version = importer.frame.opsets.get("", 21)
     convert = row("", kind, version)
     if convert is None:
