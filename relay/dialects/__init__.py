@@ -1,2 +1,2 @@
-"""What an op is: types, constraints, syntax, formula, and facts that passes ask for. May import errors and other small
-modules that every package may use, and knows nothing of how an op runs."""
+"""The definitions of ops: types, constraints, syntax, formulas, and facts that passes query. May import `errors` and
+other small modules that every package may use; does not depend on how ops are executed."""

@@ -1,10 +1,10 @@
 """Dialects as IRDL, which upstream's `mlir-opt --irdl-file` loads, and modules in the form that such dialects read.
 
-IRDL knows no ops with a "." in their names, no properties, no attributes that may be absent, and no variadic group
-of several types, and no terminators. So `relay.nn.conv2d` is written `relay.nn_conv2d`, properties are written as
-attributes, those that may be absent are not declared, values of a group of several types pass as the one type
-`!relay.several`, and `ub.unreachable` stands after `byoc.yield`.
-What is checked: number and kinds of operands, results, attributes and regions; nothing that needs a formula.
+IRDL has no op names with a ".", no properties, no optional attributes, no variadic groups with several types, and no
+terminators. So `relay.nn.conv2d` is written `relay.nn_conv2d`, properties are written as attributes, those that may be
+absent are not declared, values of a group of several types pass as the one type `!relay.several`, and `ub.unreachable`
+stands after `byoc.yield`. `mlir-opt` then checks the number and kinds of operands, results, attributes and regions; it
+checks nothing that needs a formula.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Layouts: the axes of a tensor by their letters, as `NHWC`, `NCHW`, `NHWC4c`.
 
-A capital is an axis; `4c` is a further axis that holds C's four neighbours: C is stored as [C / 4, ..., 4].
+A capital is an axis; `4c` is a further axis, of size 4, for blocks of four adjacent channels: C is stored as [C / 4,
+..., 4].
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ Step = tuple[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Layout:
-    """The letters of the axes in order, small ones for split-off parts, and the size of the split-off part (0: nothing
-    is split)."""
+    """The letters of the axes in order, a lower-case one for the part split off an axis, and the size of this part (0:
+    no axis is split)."""
 
     axes: tuple[str, ...]
     factor: int = 0

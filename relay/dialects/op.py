@@ -62,8 +62,8 @@ class Origin(Enum):
 class TensorOp(IRDLOperation, ABC):
     """A pure op from tensors to tensors whose result types follow from its operands and properties.
 
-    A subclass says in `infer` what its result types are, and raises `VerifyException` where operands or properties
-    do not fit. The verifier compares; `make` builds an op without naming result types.
+    A subclass says in `infer` what its result types are, and raises `VerifyException` where operands or properties do
+    not fit. The verifier compares these types with the op's; `make` builds an op with them.
 
     The class also states facts, from which passes derive what they may do. Subclasses inherit them; a test compares
     each with what the interpreter computes.
@@ -201,7 +201,7 @@ class OneResultOp(TensorOp, ABC):
 
 
 class AxisOp(TensorOp, ABC):
-    """An op along the `axis` of its first operand: every line of elements by itself."""
+    """An op that processes each line of elements along the `axis` of its first operand independently of the others."""
 
     axis = prop_def(IntegerAttr)
 
@@ -260,8 +260,8 @@ FORMATS: dict[type, str] = {}
 
 
 def format_of(kind: type[Operation]) -> str | None:
-    """The `assembly_format` of a class, its own or an inherited one; without one all operands by name, then the
-    attributes and the types. None for a class with a parser of its own."""
+    """The `assembly_format` of a class, its own or an inherited one; a class without one gets a format that lists all
+    operands by name, then the attributes and the types. None for a class with a parser of its own."""
     parsing = next(each for each in kind.mro() if "parse" in vars(each))
     if parsing is not TensorOp or not issubclass(kind, TensorOp):
         return None

@@ -36,18 +36,19 @@ class DialectPlugIn:
     """A mapping from op class to its reference implementation in numpy, `f(op, *operands)`, which the interpreter and
     constant folding run."""
     expansions: Table = field(default_factory=lambda: EMPTY)
-    """Op class to `f(new, op)`, which builds simpler ops with equal results (`new` is a
-    `relay.transforms.expansion.Expansion`) and returns the values of its results; None leaves the op as it is.
-    `new.target` is the machine that the model is built for."""
+    """A mapping from op class to `f(new, op)`, which builds simpler ops with equal results (`new` is a
+    `relay.transforms.expansion.Expansion`) and returns the values that replace the op's results, or None to leave the
+    op as it is. `new.target` is the machine that the model is built for."""
     patterns: str | Sequence[Any] = ()
     """Classes of `relay.transforms.legalization.Legalization`, which may look at several ops and choose by the target;
     they are tried before the expansions."""
     lowerings: Table = field(default_factory=lambda: EMPTY)
-    """Op class to `f(emitter, op, operands)`, which emits `linalg` (`emitter` is a
+    """A mapping from op class to `f(emitter, op, operands)`, which emits `linalg` ops (`emitter` is a
     `relay.lowering.linalg.emitter.Emitter`): for ops that `relay` ops cannot express."""
     scalars: Table = field(default_factory=lambda: EMPTY)
-    """Class of an `ELEMENTWISE` op to `f(emitter, op, numbers)`, which emits `arith` and `math` for one number of each
-    operand and returns that of each result. Such an op may be fused with other ops into one loop nest."""
+    """A mapping from the class of an `ELEMENTWISE` op to `f(emitter, op, numbers)`, which emits `arith` and `math` ops
+    that compute one element: `numbers` has one element of each operand, and the function returns one element of each
+    result. Such an op may be fused with other ops into one loop nest."""
     passes: Table = field(default_factory=lambda: EMPTY)
     """A mapping from pass name to `package.module:Class`. The options of a `relay.passes.Pass` are keys of
     `PassContext.config`."""
@@ -66,7 +67,8 @@ DIALECTS: PlugIns[DialectPlugIn] = PlugIns("dialect", "relay.dialect", {})
 
 
 KINDS: dict[str, tuple[type[object], ...]] = {"dialect": (Dialect,), "patterns": (list, tuple)}
-"""The accepted classes of a plug-in's fields; fields that are missing here hold mappings."""
+"""The accepted classes of the values of a plug-in's fields, by field name; fields that are missing here hold
+mappings."""
 
 
 def known(name: str) -> str:
@@ -133,7 +135,8 @@ def part(name: str, kind: str) -> Any:
 
 
 def row(op: Operation, kind: str) -> Any:
-    """The row for an op in a table of its dialect's plug-in; None if there is none."""
+    """The entry for an op's class in the table `kind` (such as `expansions`) of its dialect's plug-in; None if there is
+    none."""
     return part(op.name.partition(".")[0], kind).get(type(op))
 
 

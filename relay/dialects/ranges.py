@@ -21,8 +21,8 @@ HOLDERS = {
     "hidden": ("hidden_state",),
     "": ("input", "result"),
 }
-"""The operands or results whose codes a zero point belongs to, by the prefix of its name; other prefixes are operand
-names themselves."""
+"""The operands or results to whose codes a zero point belongs, by the prefix of the zero point's name (`input` of
+`input_zero_point`). A prefix that is missing here is itself the name of an operand."""
 
 
 @cache

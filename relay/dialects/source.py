@@ -110,8 +110,8 @@ class LocatingParser(Parser):
     def parse_comma_separated_list(
         self, delimiter: Parser.Delimiter, parse: Callable[[], T], context_msg: str = ""
     ) -> list[T]:
-        """Parse a list; result types may stand in parentheses, as xDSL prints those of `linalg.generic` and then reads
-        a function type."""
+        """Parse a list; result types may be in parentheses. xDSL prints those of `linalg.generic` in parentheses, but
+        its own parser would then read them as a function type."""
         if delimiter is self.Delimiter.NONE and parse == self.parse_attribute and self._current_token.text == "(":
             delimiter = self.Delimiter.PAREN
         return super().parse_comma_separated_list(delimiter, parse, context_msg)

@@ -56,7 +56,7 @@ class Verifier:
             self.seen = contents(self.mod.op)
 
     def after(self, info: PassInfo) -> None:
-        """Called after each pass. Raises Malformed."""
+        """Called after each pass; raises Malformed if the pass is a foreign one and left an invalid module."""
         if self.seen is None:
             return
         now = contents(self.mod.op)

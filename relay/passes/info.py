@@ -131,7 +131,7 @@ def names_of(cls: type[ModulePass]) -> tuple[str, ...]:
 
 
 def why_of(step: ModulePass) -> str:
-    """Why the default pipeline contains the pass; empty if it says nothing."""
+    """Why the default pipeline contains the pass; empty if no reason is declared."""
     if isinstance(step, DescribedPass):
         return step.why
     return FOREIGN[step.name].why if step.name in FOREIGN else ""

@@ -33,8 +33,8 @@ class PassInstrument:
         """Called after the pass has run."""
 
     def run_failed_pass(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
-        """Called when the pass, or an instrument around it, has raised, if `run_before_pass` of this instrument was
-        called."""
+        """Called when the pass, or another instrument's method before or after it, has raised an exception; only if
+        `run_before_pass` of this instrument was called before."""
 
     def count(self, what: str, number: int) -> None:
         """Called when the running pass counts something (`PassContext.count`)."""

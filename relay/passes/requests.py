@@ -28,9 +28,10 @@ def rows(op: ModuleOp) -> list[dict[str, str]]:
 
 
 def take(op: ModuleOp, when: str, names: Sequence[str]) -> str | None:
-    """Remove the first request to run before or after (`when`) the pass with these names, and return its text.
+    """Remove the first request for a pass that is to run before or after (`when`) the pass with these names, and return
+    the text of the requested pass; None if there is no such request.
 
-    A request that names no pass counts as one before any pass.
+    A request that names no pass matches `before` any pass.
     """
     if REQUESTS not in op.attributes:
         return None
@@ -53,7 +54,8 @@ def _write(op: ModuleOp, requests: Sequence[dict[str, str]]) -> None:
 
 
 def refuse_pending(op: ModuleOp, ran: Sequence[str]) -> None:
-    """Raise InvalidArgument if a request is left whose pass is not in the pipeline."""
+    """Raise InvalidArgument if a request is left, since the pipeline did not run the pass that the request names.
+    `ran`: the passes that ran, for the error message."""
     for row in rows(op):
         when = "before" if "before" in row else "after"
         where = f"request_pass('{row['pass']}', {when}='{row.get(when, '')}')"

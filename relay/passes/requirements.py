@@ -48,10 +48,7 @@ class Requirements:
 
     def satisfy(self, info: PassInfo, run: Callable[[ModulePass, str], None], chain: tuple[str, ...] = ()) -> None:
         """Call `run(pass, requiring pass)` for every pass that must run before this one, in order. Raises
-        InvalidArgument for a cycle, an unknown name, and a disabled pass.
-
-        Raises InvalidArgument for a cycle, an unknown name, and a disabled pass.
-        """
+        InvalidArgument for a cycle, an unknown name, and a disabled pass."""
         chain = (*chain, info.name)
         for _ in range(len(info.requires) + 1):
             missing = [prop for prop in info.requires if not self.holds(self._canonical(prop, info))]

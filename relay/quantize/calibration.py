@@ -98,7 +98,7 @@ class Calibration:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the calibration to a file; an existing file is replaced only once the new one is complete. Raises
-        InvalidArgument."""
+        InvalidArgument if it cannot be written."""
         target = Path(fspath(path))
         part = target.with_name(f"{target.name}.part")
         try:
@@ -109,7 +109,8 @@ class Calibration:
 
     @staticmethod
     def load(path: str | PathLike[str]) -> Calibration:
-        """Read a file that `save` wrote. Raises InvalidArgument or Malformed."""
+        """Read a file that `save` wrote. Raises InvalidArgument if it cannot be read, Malformed if its text is not a
+        calibration."""
         try:
             text = Path(fspath(path)).read_text()
         except (OSError, UnicodeDecodeError) as error:

@@ -59,7 +59,8 @@ def pairs_of(source: FuncOp, target: FuncOp) -> list[Pair]:
 
 
 def places(function: FuncOp) -> Iterator[tuple[str, SSAValue]]:
-    """The arguments and first results of ops, with their positions as in `Pair.value`."""
+    """Yield the function's arguments and the first result of each of its ops, each after its position, written as in
+    `Pair.value`."""
     for argument in function.body.block.args:
         yield f"a{argument.index}", argument
     for number, op in enumerate(function.body.block.ops):
@@ -68,7 +69,7 @@ def places(function: FuncOp) -> Iterator[tuple[str, SSAValue]]:
 
 
 def names_of(value: SSAValue) -> list[str]:
-    """The names in the model's file of the op that computes a value, which its location has in quotes."""
+    """The names that the op computing the value has in the model's file: the quoted names in the op's location."""
     owner = value.owner
     return re.findall(r"'([^']*)'", words(owner.location)) if isinstance(owner, Operation) else []
 
@@ -108,7 +109,8 @@ class Side:
         self.outputs: list[SSAValue] = list(last.operands)
 
     def wanted(self) -> list[SSAValue]:
-        """The values that the compiled function has to return: no arguments, and none twice."""
+        """The values that the compiled function has to return: those of the pairs and the outputs, without arguments
+        and duplicates."""
         every = dict.fromkeys([*self.values, *self.outputs])
         return [value for value in every if not isinstance(value, BlockArgument)]
 
@@ -165,5 +167,6 @@ class Comparison:
 
     @property
     def saturated(self) -> float:
-        """The share of elements that are more than half a step outside the range of the quantized values."""
+        """The share of the float elements that lie outside the range of the quantized values by more than half a
+        scale."""
         return self.outside / self.count if self.count else 0.0

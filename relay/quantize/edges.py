@@ -1,4 +1,4 @@
-"""Quantized arguments and results in place of float ones that are quantized first or dequantized last."""
+"""Replaces float arguments that are only quantized, and float results that were just dequantized, by quantized ones."""
 
 from __future__ import annotations
 

@@ -361,7 +361,7 @@ CURVES: dict[type[Operation], Callable[[Operation, Target], Result]] = {
 
 
 def moved(op: Operation, target: Target) -> Result:
-    """qnn.quantize (op (dequantize %x)), if all have one scale  =>  op %x"""
+    """qnn.quantize (op (dequantize %x)), if operands and result have one scale  =>  op %x"""
     assert isinstance(op, TensorOp)
     operands: dict[SSAValue, SSAValue] = {}
     for value in same_scale(op):

@@ -63,7 +63,8 @@ class Insertion:
                 op.operands[position] = self.constant(op, value, array)
 
     def coded(self, value: SSAValue, wanted: Parameters | None) -> SSAValue:
-        """The value after quantization with its own parameters and, if they differ, with the wanted ones."""
+        """Quantize and dequantize the value with its own parameters, and then with `wanted` if these differ; return the
+        result."""
         if value not in self.known:
             found = marks.parameters(value, self.dtype)
             assert found is not None, "quantize-calibrate names every operand"

@@ -37,13 +37,13 @@ DTYPE = "quantize.dtype"
 
 
 def of(op: Operation) -> Mapping[str, Attribute]:
-    """The dictionary of an op; empty if it has none."""
+    """The dictionary in the attribute `quantize` of an op; empty if the op has none."""
     attr = op.attributes.get(MARK)
     return attr.data if isinstance(attr, DictionaryAttr) else {}
 
 
 def write(op: Operation, /, **entries: Attribute) -> None:
-    """Add entries to the dictionary of an op."""
+    """Add entries to the dictionary in the attribute `quantize` of an op."""
     op.attributes[MARK] = DictionaryAttr({**of(op), **entries})
 
 
@@ -53,7 +53,8 @@ def integer(op: Operation) -> bool:
 
 
 def of_value(value: SSAValue) -> Mapping[str, Attribute]:
-    """The entries for a value: those of the op whose first result it is, or, for an argument, those on the function."""
+    """The dictionary for a value: that of the op whose first result it is, or, for an argument, the argument's in the
+    attribute `quantize.arguments` of the function."""
     if isinstance(value, OpResult) and value.index == 0:
         return of(value.op)
     if isinstance(value, BlockArgument) and isinstance(function := value.block.parent_op(), FuncOp):
@@ -64,7 +65,7 @@ def of_value(value: SSAValue) -> Mapping[str, Attribute]:
 
 
 def write_value(value: SSAValue, /, **entries: Attribute) -> None:
-    """Add entries for a value."""
+    """Add entries to the dictionary for a value (see `of_value`)."""
     if isinstance(value, OpResult):
         write(value.op, **entries)
     elif isinstance(value, BlockArgument) and isinstance(function := value.block.parent_op(), FuncOp):

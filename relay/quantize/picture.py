@@ -10,7 +10,7 @@ SHOWN = 48
 
 
 def picture(bars: Sequence[tuple[str, float, bool]]) -> str:
-    """An SVG bar chart with a bar for each name, as long as its value in decibels; marked bars are red."""
+    """An SVG bar chart. `bars`: for each bar its name, its length in decibels, and whether it is red."""
     longest = max([60.0, *(min(value, 120.0) for _, value, _ in bars)])
     height = LINE * (len(bars) + 2)
     lines = [

@@ -157,8 +157,8 @@ class Groups:
         self.fixed.add(self.first(value))
 
     def join(self, operand: SSAValue, result: SSAValue) -> None:
-        """Put operand and result into one group, unless only the operand's scale is fixed and the result has other
-        operands."""
+        """Put operand and result into one group, unless only the result's scale is fixed, or the operand's scale is
+        fixed and the result shares its scale with other operands, too."""
         a, b = self.first(operand), self.first(result)
         alone = sum(1 for _ in same_scale(result.owner)) == 1 if isinstance(result.owner, Operation) else False
         if a is b or (a in self.fixed and not alone) or (b in self.fixed and a not in self.fixed):

@@ -151,8 +151,8 @@ def without_objects(spec: ArgSpec, names: Iterable[str]) -> ArgSpec:
 def choose(
     values: Mapping[str, SSAValue], found: Calibration, method: str, percentile: float, dtype: str
 ) -> dict[SSAValue, Parameters]:
-    """The parameters of each value. The range of a group is the union over its sources; results of ops that only move
-    or compare elements are no sources."""
+    """The parameters of each value. The range of a group is the union of the ranges of those of its values for which
+    `is_source` is true: results of ops that only move or compare elements are left out."""
     groups: dict[str, list[str]] = {}
     for name, value in values.items():
         groups.setdefault(marks.text(marks.of_value(value), "group") or name, []).append(name)

@@ -15,7 +15,8 @@ Range = tuple[float, float]
 STEPS = 64
 """The number of candidates that `kl` and `mse` try for each end of the range."""
 CROWD = 32
-"""The average number of elements that a histogram bin should hold for `kl`, so that its share is significant."""
+"""The average number of elements that a histogram bin should hold for `kl`, so that the bin's share of all elements is
+significant."""
 
 
 def union(ranges: Sequence[Range]) -> Range:

@@ -51,7 +51,7 @@ class Row:
     lost: float
     """The loss in decibels relative to the worst input of the op or layer."""
     saturated: float
-    """The share of the float elements that lie more than half a step outside the range of the quantized values."""
+    """The share of the float elements that lie outside the range of the quantized values by more than half a scale."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ def run(job: Job, inputs: Sequence[Array]) -> Seen:
 
 
 def moments_of(array: Array, window: Window) -> Moments:
-    """The sum over rows x of `x x^T`, for each group of channels."""
+    """The sum of `x x^T` over at most `ROWS` of the vectors x that `taps` returns, for each group of channels."""
     rows = taps(array, window)
     step = max(1, -(-rows.shape[0] // ROWS))
     chosen = rows[::step].astype(np.float64)

@@ -25,8 +25,8 @@ OPS = {
 
 @dataclass(frozen=True)
 class Rule:
-    """A rewrite rule: two terms that consist of elementwise op names and variables. `kinds`: numpy's `dtype.kind`
-    letters for which it holds."""
+    """A rewrite rule: two terms that consist of elementwise op names and variables. `kinds`: the letters (numpy's
+    `dtype.kind`) of the element types for which the rule holds."""
 
     before: str
     after: str

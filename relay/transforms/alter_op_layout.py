@@ -56,7 +56,7 @@ def other_layout(op: Imaging) -> bool:
 
 
 def foreign(op: Imaging) -> bool:
-    """Whether the op's images or kernel have a layout other than the one that kernels' loops read."""
+    """Whether the op's images are not NHWC, or its convolution kernel is neither OHWI nor HWOI."""
     if isinstance(op, relay.Conv2dBase) and op.kernel_layout.data not in ("OHWI", "HWOI"):
         return True
     return other_layout(op)

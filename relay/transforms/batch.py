@@ -96,7 +96,7 @@ class _Batch:
         self.batched: set[SSAValue] = set(self.block.args)
 
     def rows(self, size: int) -> int:
-        """The size of a leading axis for the new batch."""
+        """Convert `size`, the size of a leading axis for the old batch, to the new batch."""
         return size // self.stored * self.batch
 
     def scaled(self, value: SSAValue) -> TensorType[Attribute]:

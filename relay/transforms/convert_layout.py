@@ -146,7 +146,7 @@ def chosen(names: tuple[str, ...] | str) -> tuple[type[Imaging], ...]:
 
 
 def numbers(given: tuple[int, ...] | int, count: int) -> Sequence[int]:
-    """The indices of convolutions to skip. Raises InvalidArgument for one that is not below `count`."""
+    """The indices of convolutions to skip. Raises InvalidArgument for an index that is not below `count`."""
     found = (given,) if isinstance(given, int) else given
     for number in found:
         if not 0 <= number < count:

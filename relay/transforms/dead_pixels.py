@@ -88,8 +88,8 @@ def can_thin(op: Operation) -> bool:
 
 
 def reads_of(op: Operation, steps: Steps) -> Sequence[Steps]:
-    """The strides in which the op reads each operand if its result is read with `steps`; 0 along an axis of size 1,
-    where any stride will do."""
+    """The strides in which the op reads each operand if its result is read with `steps`; 0, which stands for any
+    stride, along an axis of size 1."""
     if not can_thin(op):
         return [ALL] * len(op.operands)
     if isinstance(op, relay.Conv2dOp | relay.Pool2dOp):
@@ -99,8 +99,8 @@ def reads_of(op: Operation, steps: Steps) -> Sequence[Steps]:
 
 
 def at_pixels(value: SSAValue, steps: Steps) -> Steps:
-    """The strides in which a value is read by an op that broadcasts it and whose result is read with `steps`: 0, any
-    stride, along an axis that the value lacks or in which its size is 1."""
+    """The strides in which an op reads the operand `value`, which it broadcasts, if its result is read with `steps`.
+    Along an axis that the operand lacks, or of size 1, the stride is 0, which stands for any stride."""
     dims = (1, 1, *shape(value))[-3:-1] if rank(value) > 1 else (1, 1)
     return steps[0] if dims[0] > 1 else 0, steps[1] if dims[1] > 1 else 0
 

@@ -141,7 +141,7 @@ class Expansion:
         return self.value(relay.ConcatenateOp, *parts, properties={"axis": IntegerAttr(axis, i64)})
 
     def replace(self, rewriter: PatternRewriter, *values: SSAValue) -> None:
-        """Insert the ops in place of the source, whose uses and names of results go to `values`."""
+        """Insert the ops in place of the source; `values` take over the uses and the names of the source's results."""
         rewriter.insert(self.ops, InsertPoint.before(self.source))
         rewriter.replace(self.source, [], values)
 

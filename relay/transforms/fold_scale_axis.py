@@ -112,9 +112,9 @@ def input_channel(op: Product) -> int:
 
 
 def along(value: SSAValue, axis: int, width: int, at: int | None = None) -> Array | None:
-    """The elements of a float constant that varies along `axis` only, of a tensor of rank `width` against which it
-    broadcasts: a scalar or a vector; None if it varies along another axis or is not constant. `at`: the axis along
-    which a vector lies; without it, the constant's last axis is that of the tensor."""
+    """The elements, as a scalar or a vector, of a float constant that broadcasts against a tensor of rank `width` and
+    varies only along the tensor's axis `axis`; None if the value varies along another axis or is not constant. `at`:
+    the axis of the tensor along which the constant vector lies; without it, the constant broadcasts as in numpy."""
     owner = value.owner
     if axis < 0 or not isinstance(owner, relay.ConstantOp) or not is_constant(owner):
         return None

@@ -92,12 +92,15 @@ def users(value: SSAValue) -> list[Operation]:
 NORMS = (relay.LayerNormOp, relay.RmsNormOp)
 """Normalizations whose kernels also store the values that they normalize."""
 OF_ROWS = (relay.DenseOp, relay.WeightOnlyDenseOp, relay.BatchMatmulOp, relay.SoftmaxOp, *NORMS)
-"""Anchors whose kernels may end in long computations on each element."""
+"""Anchors whose kernels may end in any number of elementwise ops that use the anchor's result, or values computed from
+it, several times (rule 4 of `Fusion`)."""
 CONVOLUTIONS = (relay.Conv2dBase, relay.ConvBase)
-"""Anchors whose kernels may end in cheap computations that use a result several times: leaky ReLU, hard swish."""
+"""Anchors whose kernels may end in cheap elementwise ops that use the anchor's result several times, such as leaky ReLU
+and hard swish."""
 CODES = {i8, IntegerType(8, Signedness.UNSIGNED)}
 COPIES = 4
-"""Anchors whose kernels may end with expensive computations on each element."""
+"""The largest number of users for which `recompute` copies an op; ops on single elements are copied for any number of
+users."""
 
 
 def recompute(block: Block) -> None:
@@ -122,7 +125,8 @@ def recompute(block: Block) -> None:
 
 
 def of_numbers(op: Operation) -> bool:
-    """Whether all non-constant operands have one element, as in a mask that compares keys with a position."""
+    """Whether the op is elementwise, and all its non-constant operands have one element: for example the comparison of
+    a constant vector with the current position."""
     return elementwise(op) and all(prod(shape(value)) == 1 for value in variable(op))
 
 
@@ -148,8 +152,8 @@ def reduces(op: Operation) -> bool:
 
 
 class Group:
-    """Ops that become one kernel, or one op that stays outside. `anchor`: the op of the group that is not
-    elementwise."""
+    """Ops that become one kernel, or a single op that stays in the calling function. `anchor`: the op of the group that
+    is not elementwise."""
 
     def __init__(self, op: Operation):
         self.ops = [op]
@@ -190,19 +194,19 @@ class Group:
 class Fusion:
     """Groups the ops of a block, in program order:
 
-    1. an elementwise op joins the group of an operand's producer if nothing else uses that operand, or it is a layer
-       normalization's result, and has the op's result shape; among several candidates, a group with an anchor is
-       preferred, then the latest;
-    2. a purely elementwise group of that shape whose only consumer is an elementwise op joins the op's group; so does
-       one whose only consumer is a reduction;
-    3. where the op, or a reduction, also takes a value of another anchor's group that nothing else uses, the
-       elementwise ops at the end of that group move to the op's, up to where the value is narrowest.
-    4. an elementwise group that has all ops that use a value of its shape joins the group of a product, softmax or
-       layer normalization that computes the value; of a convolution of floats if no op of either group is expensive.
+    1. an elementwise op joins the group that computes an operand of the same shape as the op's result, if nothing else
+    uses this operand or it is a layer normalization's result; among several candidates, a group with an anchor is
+    preferred, then the latest; 2. a purely elementwise group of that shape whose only consumer is an elementwise op
+    joins the op's group; so does one whose only consumer is a reduction; 3. where the op, or a reduction, also takes a
+    value of another anchor's group that nothing else uses, the elementwise ops at the end of that group move to the
+    op's, up to where the value is narrowest. 4. an elementwise group that has all ops that use a value of its shape
+    joins the group of a product, softmax or layer normalization that computes the value; of a convolution of floats if
+    no op of either group is expensive.
 
     An anchor never joins another anchor's group, except where the target keeps the scores of attention in scratch
-    memory, or in registers: a softmax along rows joins the product of two stacks of computed matrices that it alone
-    reads, and the product that alone weights values by its results. No step may make two groups depend on each other.
+    memory, or in registers: a softmax along rows joins the product of two stacks of computed matrices whose result only
+    the softmax reads, and the product that multiplies the softmax's result by the values joins them if it is the only
+    reader of that result. No step may make two groups depend on each other.
     """
 
     def __init__(self, block: Block, target: Target = UNKNOWN):
@@ -382,8 +386,8 @@ class Fusion:
         return True
 
     def raise_level(self, group: Group, least: int = 0) -> None:
-        """Raise the group to level `least` or above all groups that it depends on; then raise the groups that depend on
-        it."""
+        """Set the group's level to at least `least` and above the levels of all groups that it depends on; then do the
+        same for the groups that depend on it."""
         pending = [(group, least)]
         while pending:
             group, least = pending.pop()

@@ -178,8 +178,9 @@ class Growing:
             self.axes[values[-1]] = axes[0]
 
     def follows_from_sizes(self, op: TensorOp, differs: bool) -> bool:
-        """Record a result that is computed from sizes and constants, and is equal for all numbers of past positions,
-        the first part of that for the maximum, or linear. Returns whether it is one of these."""
+        """Record the result of an op on sizes and constants. Returns whether it has one of three supported forms: equal
+        for all numbers of past positions; the first part of the result for the maximum number; or linear in the number.
+        `differs`: whether the op's properties differ between the functions."""
         [result] = op.results
         if isinstance(op, relay.WhereOp) and op.rhs in self.known and shape(op.rhs) == shape(result):
             conditions = self.known.get(op.condition)
@@ -232,7 +233,8 @@ class Growing:
             return None
 
     def keeps_apart(self, op: TensorOp, differs: bool) -> bool:
-        """Whether each index of the result along its axis depends on that index of the operands alone."""
+        """Whether position i of the result, along its axis over all positions, depends only on position i of the
+        operands. `differs`: whether the op's properties differ between the functions."""
         [result], axes = op.results, self.axes
         axis = axes.get(result)
         if isinstance(op, relay.StridedSliceOp):
@@ -302,8 +304,8 @@ class Growing:
         return len(grown) == 1 and self.axes[grown[0][0]] == grown[0][1]
 
     def takes(self, op: relay.TakeOp) -> bool:
-        """Whether a take is supported: of elements at indices that do not count from the end, or of rows of each
-        position."""
+        """Whether a take is supported: one of elements at indices that do not count from the end, or one that takes the
+        same elements at each position."""
         data, indices = op.input, op.indices
         dims, along = op.lines()
         own, places = self.axes.get(data), self.axes.get(indices)
@@ -321,8 +323,8 @@ class Growing:
         return self.axes.get(op.result) == wanted
 
     def gathers(self, op: relay.GatherNdOp) -> bool:
-        """Whether a gather is supported: of elements at coordinates that do not count from the end, or of rows of each
-        position."""
+        """Whether a gather is supported: one of elements at coordinates that do not count from the end, or one that
+        gathers the same elements at each position."""
         own, places = self.axes.get(op.input), self.axes.get(op.indices)
         outer, count = rank(op.indices) - 1, shape(op.indices)[-1]
         if own is not None and own < count:
@@ -424,7 +426,8 @@ class Growing:
         erase_dead(list(block.ops))
 
     def number(self, value: SSAValue, arrays: Sequence[Array], position: SSAValue) -> SSAValue:
-        """%v  =>  the same numbers for any number of past positions, or (position - past) * step + %v"""
+        """%v  =>  the constant %v if it is equal for all numbers of past positions, else (position - past) * step + %v,
+        where `step` is the change of %v per position"""
         op = value.owner
         assert isinstance(op, Operation)
         last = arrays[-1]
@@ -440,7 +443,7 @@ class Growing:
         )
 
     def take_rows(self, op: relay.StridedSliceOp, moved: Mapping[int, int], position: SSAValue) -> None:
-        """relay.strided_slice %x from the past's end  =>  relay.take %x, the indices from the position on"""
+        """relay.strided_slice %x from the past's end  =>  relay.take %x, indices that count from `position`"""
         dims = shape(op.result)
         numbers = [list(int_values(each)) for each in (op.begin, op.end, op.strides)]
         for axis in moved:

@@ -50,7 +50,7 @@ def has_weights(op: Operation) -> bool:
 
 
 def inner_size(op: PRODUCTS) -> int:
-    """The number of adjacent elements over which a result sums: channels, or a row."""
+    """The number of adjacent elements of an operand that are summed into one result: its channels, or a row."""
     if isinstance(op, relay.DenseOp):
         return shape(op.kernel)[1]
     if isinstance(op, relay.MatmulOp | relay.BatchMatmulOp):

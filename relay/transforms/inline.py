@@ -22,8 +22,8 @@ MARK = "inline"
 class Inline(Pass):
     """Replace calls of functions marked `inline` by the bodies of the functions.
 
-    With `every`, those of all functions that have a body here and belong to no external compiler. Marked private
-    functions are removed. Raises Unsupported for recursive functions, and for one with several blocks.
+    With `every`, calls of all functions are replaced, except those without a body and those of an external compiler.
+    Marked private functions are removed. Raises Unsupported for recursive functions, and for one with several blocks.
     """
 
     name: ClassVar[str] = "inline"

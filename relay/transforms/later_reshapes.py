@@ -61,7 +61,7 @@ def splits(op: relay.ReshapeOp) -> bool:
 
 
 def merged(new: Expansion, value: SSAValue, reshape: relay.ReshapeOp) -> SSAValue | None:
-    """An operand in the shape before the reshape; None if it does not broadcast there."""
+    """Reshape an operand so that it broadcasts against the tensor before `reshape`; None if no reshape does that."""
     before, whole, dims = shape(reshape.input), shape(reshape.result), shape(value)
     if value is reshape.result:
         return reshape.input
@@ -87,8 +87,9 @@ def merged(new: Expansion, value: SSAValue, reshape: relay.ReshapeOp) -> SSAValu
 
 
 def in_one_row(new: Expansion, value: SSAValue) -> SSAValue:
-    """Reshape a value whose other axes have size 1 to its last axis. An elementwise op of constants and scalars, such
-    as a comparison of keys with a position, is built again on vectors instead."""
+    """Return a value of shape [1, ..., 1, n] as a vector of n elements. If an elementwise op computes the value from
+    constants and scalars, as in a comparison of keys with a position, the op is built again on vectors; any other value
+    is reshaped."""
     op, row = value.owner, shape(value)[-1:]
     if not isinstance(op, TensorOp) or not op.ELEMENTWISE or len(op.results) != 1:
         return new.reshape(value, row)

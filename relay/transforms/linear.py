@@ -56,8 +56,8 @@ def are_alike(modules: Mapping[int, IRModule]) -> bool:
 
 
 def aligned(walks: Sequence[Sequence[TensorOp]]) -> list[list[TensorOp | None]] | None:
-    """The corresponding ops of each walk as rows; None in a row for a module that lacks a broadcast (it would repeat
-    nothing there); None for all if the walks differ otherwise."""
+    """The corresponding ops of each walk as rows; None in a row stands for a broadcast that a module lacks, since it
+    would repeat nothing there; None for all if the walks differ otherwise."""
     found: list[list[TensorOp | None]] = []
     waiting = [[*reversed(walk)] for walk in walks]
     while any(waiting):
@@ -115,7 +115,8 @@ class _Computed:
         return not differ or (grow and by_elements) or is_linear_in(type(last), differ, rows[0][0])
 
     def evaluated(self, op: TensorOp | None, last: TensorOp, number: int) -> Sequence[Array]:
-        """The results of an op in module `number`."""
+        """The results of an op in module `number`. `op` is None if that module lacks the op, which then returns its
+        operand; `last` is the op in the last module."""
         if isinstance(op, relay.MeasureOp):
             return [measured(op)]
         if isinstance(op, relay.ConstantOp):
@@ -134,8 +135,9 @@ class _Computed:
 
     def continues(self, arrays: Sequence[Array], sums: bool) -> bool:
         """Whether a result, of which `arrays` has the value for each of the three sizes, is linear in the size. If its
-        shape grows with the size, the elements that all three arrays have must be linear, and those that the two larger
-        arrays have must be equal; not in `sums`, where an element may have a size added."""
+        shape grows with the size, the elements that all three arrays have must be linear, and those that only the two
+        larger arrays have must be equal. `sums`: the op adds sizes to elements, so the latter elements need not be
+        equal."""
         if _alike(arrays):
             return _on_a_line(np.stack(arrays), self.sizes)
         least, less = (tuple(map(slice, each.shape)) for each in (arrays[0], arrays[-2]))

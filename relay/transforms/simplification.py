@@ -24,7 +24,8 @@ from relay.transforms.later_reshapes import LaterReshape
 from relay.transforms.one_table import OneTable
 
 SIDE = 5
-"""The side length, in cells, of the first windows. Smaller windows have few kinds of border rows and columns."""
+"""The largest side length, in cells, of the windows into which `LargeWindow` splits a window: small windows have few
+kinds of border rows and columns."""
 
 
 class LargeWindow(RewritePattern):
@@ -220,7 +221,8 @@ class Transpose(RewritePattern):
 
 
 class OneMatrix(RewritePattern):
-    """A product of stacks of rows with one matrix  =>  relay.reshape (that of all rows (relay.reshape %x))
+    """A product of stacks of rows with one matrix  =>  relay.reshape (the product of all rows (relay.reshape %x) with
+    it)
 
     A relay.nn.batch_matmul of dequantized values (QDQ form) stays until it is an integer op: importers write it for
     unknown sizes. So does a product of one matrix with a computed one, which `GroupedHeads` also makes.

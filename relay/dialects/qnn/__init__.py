@@ -1,10 +1,10 @@
 """The `qnn` dialect: quantised ops. A code q stands for `scale * (q - zero_point)`.
 
-A scale (f32) or zero point (i32) is a scalar, or a vector with one element per index of `axis`. Equal integers need
-more than a float32 scale: TFLite multiplies some scales in double and some in float, so every op that rescales also
-carries the `multiplier` (i32) and `shift` (i32) that the reference kernel would compute; the scale is about multiplier
-* 2^(shift - 31). `min` and `max` are the bounds of the result's codes: the dtype's range, tightened by a fused
-activation. Source of every formula: TFLite's reference kernels."""
+A scale (f32) or zero point (i32) is a scalar, or a vector with one element per index of `axis`. A float32 scale does
+not suffice to compute the same integers as TFLite, which multiplies some scales in double and some in float; so every
+op that rescales also carries the `multiplier` (i32) and `shift` (i32) that the reference kernel would compute; the
+scale is about multiplier * 2^(shift - 31). `min` and `max` are the bounds of the result's codes: the dtype's range,
+tightened by a fused activation. Source of every formula: TFLite's reference kernels."""
 
 # isort: off
 from xdsl.ir import Dialect

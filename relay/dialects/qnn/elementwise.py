@@ -38,8 +38,8 @@ class TwoCodesOp(OneResultOp, ABC):
 
 
 class AlignedOp(TwoCodesOp, ABC):
-    """Both sides in a common scale: `x' = (x - zero_point) << left_shift`, rescaled by each side's multiplier and
-    shift."""
+    """An op that first converts both operands to a common scale: `x' = (x - zero_point) << left_shift`, rescaled by the
+    operand's own multiplier and shift."""
 
     left_shift = prop_def(IntegerAttr)
     lhs_multiplier = prop_def(IntegerAttr)
@@ -107,7 +107,7 @@ class MulOp(QnnBinaryOp):
 
 
 class CodesOp(OneResultOp, ABC):
-    """From codes of one scale and zero point to codes of another."""
+    """An op from codes of one scale and zero point to codes of another scale and zero point."""
 
     input = operand_def(TENSOR)
     input_scale = prop_def(FloatAttr)

@@ -126,12 +126,12 @@ class LeakyReluOp(QnnFunctionOp):
 class HardSwishOp(QnnFunctionOp):
     """`x * clamp(x + 3, 0, 6) / 6` in gemmlowp's fixed point of 16 bits (TFLite HARD_SWISH).
 
-    With `h = 128 (x - zero_point)`, `p = SRDHM16(h, output_multiplier)`; r = h, saturated to 16 bits when shifted:
-    `r = SRDHM16(r << (relu_shift - 1), relu_multiplier) << 1` where relu_shift > 0, else
-    `RDBPOT(SRDHM16(r, relu_multiplier), -relu_shift)`; `r = (r + 2^15) >> 1` in Q0.15, in [0, 1];
-    `clamp(RDBPOT(trunc(r p / 2^15), -output_shift) + output_zero_point)`. The 16-bit multipliers are those of
-    `input_scale / 128 / output_scale`, whose shift is not positive, and of `input_scale / 128 / (3 / 2^15)`. RDBPOT by
-    16 and more gives 1, or -1 of negative numbers: its mask has 16 bits.
+    With `h = 128 (x - zero_point)`, `p = SRDHM16(h, output_multiplier)`; r = h, saturated to 16 bits when shifted: `r =
+    SRDHM16(r << (relu_shift - 1), relu_multiplier) << 1` where relu_shift > 0, else `RDBPOT(SRDHM16(r,
+    relu_multiplier), -relu_shift)`; `r = (r + 2^15) >> 1` in Q0.15, in [0, 1]; `clamp(RDBPOT(trunc(r p / 2^15),
+    -output_shift) + output_zero_point)`. The 16-bit multipliers are those of `input_scale / 128 / output_scale`, whose
+    shift is not positive, and of `input_scale / 128 / (3 / 2^15)`. RDBPOT by 16 and more gives 1, or -1 for a negative
+    operand, because its mask has 16 bits.
     """
 
     name = "qnn.hard_swish"

@@ -30,7 +30,7 @@ from relay.dialects.relay.nn import Conv2dBase, DenseBase
 
 
 class QnnProductOp(TensorOp, ABC):
-    """A product of codes, those of the kernel perhaps with a scale for each output channel."""
+    """A product of codes of data and kernel; the kernel may have a scale for each output channel."""
 
     input_scale = prop_def(FloatParameter)
     input_zero_point = prop_def(IntegerAttr)

@@ -94,7 +94,7 @@ class FullLikeOp(OneResultOp):
 
 @irdl_op_definition
 class ArangeOp(OneResultOp):
-    """`start + i * step` for all i >= 0 for which that is before `stop`; the three are of one type."""
+    """`start + i * step` for all i >= 0 for which that is before `stop`; start, stop and step have one type."""
 
     name = "relay.arange"
     start = prop_def(TypedAttribute)
@@ -168,8 +168,8 @@ class CumprodOp(CumulativeOp):
 
 @irdl_op_definition
 class SequenceMaskOp(OneResultOp):
-    """`mask_value` at positions along `axis` (0 or 1) at or beyond the `valid_length` of the index along the other of
-    these two axes."""
+    """The input, with `mask_value` at `[t, b, ...]` for all t >= `valid_length[b]` if `axis` is 0, or at `[b, t, ...]`
+    if `axis` is 1."""
 
     name = "relay.sequence_mask"
     ORIGIN: ClassVar[Origin] = Origin.MOVED

@@ -160,7 +160,8 @@ def deferred(
 @irdl_op_definition
 @deferred(ReshapeOp, "newshape")
 class DynReshapeOp(DynamicOp):
-    """`relay.reshape`: one -1 in `newshape` is computed; 0 copies the input's size there, unless `allowzero`."""
+    """`relay.reshape`: one -1 in `newshape` stands for the size that follows from the others; 0 copies the input's size
+    at the same axis, unless `allowzero`."""
 
     name = "relay.dyn.reshape"
     allowzero = prop_def(BoolAttr, default_value=FALSE)

@@ -16,7 +16,7 @@ from relay.dialects.op import TENSOR, OneResultOp, Origin, Type, broadcast, is_i
 
 
 class UnaryOp(OneResultOp, ABC):
-    """`result[i] = f(input[i])`, same type."""
+    """`result[i] = f(input[i])`; the result has the input's type."""
 
     ELEMENTWISE: ClassVar[bool] = True
     FLOAT_ONLY: ClassVar[bool] = True
@@ -37,7 +37,7 @@ class UnaryOp(OneResultOp, ABC):
 
 
 class BinaryOp(OneResultOp, ABC):
-    """`result[i] = f(lhs[i], rhs[i])` with numpy broadcasting; one element type."""
+    """`result[i] = f(lhs[i], rhs[i])` with numpy broadcasting; both operands have one element type."""
 
     ELEMENTWISE: ClassVar[bool] = True
     INTEGER_ONLY: ClassVar[bool] = False
@@ -283,9 +283,9 @@ class CastOp(OneResultOp):
 
     To i1: `x != 0`. To a float: each number is rounded once, halves to even. What rounds beyond the largest finite
     number becomes infinity; NaN where the type has no infinity (`f8E4M3FN`, the FNUZ ones); the largest number where it
-    has neither (`f6`, `f4`), and there NaN becomes a zero of the other sign. This is upstream's `arith.truncf`, and for
-    NaN `ml_dtypes`. With `saturate`, only for floats of 8 bits and less, values beyond the range and infinities become
-    the largest finite number of their sign: ONNX's `Cast` unless `saturate=0`."""
+    has neither (`f6`, `f4`), and there NaN becomes a zero of the other sign. Numbers become the same as by upstream's
+    `arith.truncf`, NaNs the same as by `ml_dtypes`. With `saturate`, only for floats of 8 bits and less, values beyond
+    the range and infinities become the largest finite number of their sign: ONNX's `Cast` unless `saturate=0`."""
 
     name = "relay.cast"
     ELEMENTWISE: ClassVar[bool] = True

@@ -174,8 +174,9 @@ class ScatterAddOp(ScatterAlongOp):
 
 @irdl_op_definition
 class ScatterNdOp(ScatterBase):
-    """`input[indices[i..., :], j...]` replaced by `updates[i..., j...]` if `mode` is `update`; else their sum (`add`),
-    product (`mul`), smaller (`min`) or larger one (`max`), update after update.
+    """`input[indices[i..., :], j...]` replaced by `updates[i..., j...]` if `mode` is `update`; in the other modes by
+    the sum (`add`), product (`mul`), minimum (`min`) or maximum (`max`) of both. Updates are applied one after the
+    other.
 
     Indices are as in TensorFlow: the last axis holds coordinates.
     """
@@ -231,7 +232,8 @@ class StridedSetOp(OneResultOp):
 class DynamicUpdateSliceOp(OneResultOp):
     """`result[s + i, ...] = update[i, ...]`, elsewhere the input; `s` is `start`, clamped so that the update fits.
 
-    `start` has a number for each axis. A key-value cache is written so. Source: StableHLO dynamic_update_slice.
+    `start` has a number for each axis. This op writes new rows into a key-value cache. Source: StableHLO
+    dynamic_update_slice.
     """
 
     name = "relay.dynamic_update_slice"

@@ -244,8 +244,8 @@ class DilateOp(RearrangeOp):
 
 @irdl_op_definition
 class FifoBufferOp(AxisOp, OneResultOp):
-    """A first-in-first-out buffer: the last elements of `buffer` followed by `data` along an axis, as many as the
-    buffer has."""
+    """A first-in-first-out buffer: append `data` to `buffer` along an axis, and return the last elements, as many as
+    `buffer` has."""
 
     name = "relay.nn.fifo_buffer"
     ORIGIN: ClassVar[Origin] = Origin.MOVED

@@ -111,7 +111,8 @@ class UpsampleOp(SpatialOp, ABC):
 
 @irdl_op_definition
 class UpsamplingOp(UpsampleOp):
-    """Resize H by `scale_h` and W by `scale_w`: `asymmetric`, or `align_corners`; see `ResizeOp`."""
+    """Resize H by `scale_h` and W by `scale_w`, with coordinates as in `ResizeOp`: `align_corners` if that is set, else
+    `asymmetric`."""
 
     name = "relay.nn.upsampling"
     SPATIAL: ClassVar[str] = "HW"

@@ -82,7 +82,7 @@ def is_constant(op: object) -> TypeGuard[ConstantOp]:
 
 
 class TransformOp(OneResultOp, ABC):
-    """An op of one tensor whose elements all come from it."""
+    """An op with one tensor operand, whose elements it moves unless a subclass says otherwise."""
 
     ORIGIN: ClassVar[Origin] = Origin.MOVED
     input = operand_def(TENSOR)
@@ -93,7 +93,8 @@ class TransformOp(OneResultOp, ABC):
 
 @irdl_op_definition
 class ReshapeOp(TransformOp):
-    """The same elements in row-major order under the shape `newshape`; at most one -1 in it is computed."""
+    """The same elements in row-major order under the shape `newshape`; it may contain one -1, which stands for the size
+    that follows from the others."""
 
     name = "relay.reshape"
     newshape = prop_def(DenseArrayBase[IntegerType])
@@ -146,7 +147,8 @@ class BroadcastToOp(TransformOp):
 
 @irdl_op_definition
 class ConcatenateOp(AxisOp, OneResultOp):
-    """`result[.., o + i, ..] = inputs[k][.., i, ..]` along `axis`, o the sum of the sizes before k; one type."""
+    """`result[.., o + i, ..] = inputs[k][.., i, ..]` along `axis`, where o is the sum of the sizes of the inputs before
+    k; all inputs have one element type."""
 
     name = "relay.concatenate"
     ORIGIN: ClassVar[Origin] = Origin.MOVED
@@ -203,14 +205,15 @@ class StridedSliceOp(TransformOp):
 
 
 def check_filled(what: str, indexed: Sequence[int], result: Sequence[int]) -> None:
-    """Raise VerifyException where elements are taken along an axis of size 0: no index can be clamped into it."""
+    """Raise VerifyException if elements are taken along an axis of size 0, which has no valid index. `indexed`: the
+    sizes of the indexed axes; `result`: the shape of the result, which may be empty."""
     require(0 not in indexed or 0 in result, f"{what}: there is nothing to take along an axis of 0 elements")
 
 
 @irdl_op_definition
 class TakeOp(OneResultOp):
-    """`input.take(indices, axis)`: the axis is replaced by the indices' shape; without one, elements are taken from all
-    of the input in a row.
+    """`input.take(indices, axis)`: the axis is replaced by the indices' shape; without an axis, elements are taken from
+    the flattened input.
 
     Indices out of range are clamped if `mode` is `clip` (or `fast`), taken modulo the axis's size if it is `wrap`.
     """

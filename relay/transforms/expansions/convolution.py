@@ -106,7 +106,7 @@ def conv3d(new: Expansion, op: relay.Conv3dOp) -> SSAValue:
 
 
 def deeper(new: Expansion, data: SSAValue, before: int, after: int, fill: int) -> SSAValue:
-    """Pad [n, d, h, w, c] with slices of `fill` before and after along d."""
+    """Pad [n, d, h, w, c] along d with slices filled with `fill`: `before` of them in front, `after` of them behind."""
     if not before and not after:
         return data
     widths = ints([0, 0, before, after, 0, 0, 0, 0, 0, 0])
@@ -119,7 +119,8 @@ class Phases:
     """One axis of a transposed convolution, as `stride` convolutions whose results are interleaved."""
 
     taps: Array
-    """[stride, taps]: the kernel tap at each position of each convolution; the kernel's size where there is none."""
+    """[stride, taps]: for each of the `stride` convolutions, the index in the original kernel of each of its taps; the
+    kernel's size stands for a missing tap."""
     begin: int
     """The index in the interleaved results at which the op's result begins."""
     dilation: int

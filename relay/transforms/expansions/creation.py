@@ -31,8 +31,8 @@ def constant_range(new: Expansion, op: relay.ArangeOp) -> Sequence[SSAValue]:
 
 
 def places(new: Expansion, like: SSAValue, count: int, axis: int, width: int) -> SSAValue:
-    """The constant 0, 1, …, `count` - 1 along `axis`, of rank `width` (other sizes 1) and of the element type of
-    `like`."""
+    """Add a constant of rank `width` that holds 0, 1, …, `count` - 1 along `axis`; all other axes have size 1, and the
+    element type is that of `like`."""
     numbers: Array = np.arange(count).reshape([-1 if a == axis else 1 for a in range(width)])
     return new.constant_like(numbers, like)
 

@@ -45,7 +45,7 @@ def leading(new: Expansion, op: relay.MatmulOp | relay.BatchMatmulOp) -> SSAValu
 
     A %b stored as [..., columns, inner] is transposed to [..., inner, columns], so that the innermost loop reads
     neighbours, unless kernels pack it or sum along its rows. Where kernels sum along the rows of %b, a transpose of its
-    last two axes is undone: they read the value before it.
+    last two axes is removed, and the product reads the value before the transpose.
     """
     outer = shape(op.result)[:-2]
     along = sums_along_rows(op, new.target)

@@ -104,7 +104,9 @@ def sum_type(op: relay.AdaptivePoolOp) -> Attribute:
 
 
 def windows(size: int, count: int) -> tuple[Array, Array]:
-    """The positions [window, cell] of each window, padded to the largest window, and a mask of the cells that count."""
+    """For one axis of `size` elements, which `count` windows divide: the element index of each cell of each window,
+    [window, cell], and a mask of the same shape. Windows smaller than the largest are padded; the mask is False at
+    padding."""
     first = [i * size // count for i in range(count)]
     end = [-(-(i + 1) * size // count) for i in range(count)]
     most = max(b - a for a, b in zip(first, end, strict=True))

@@ -25,8 +25,8 @@ def keeps(op: Operation) -> TypeGuard[TensorOp]:
 
 
 def aligned(op: TensorOp) -> list[SSAValue]:
-    """The operands that have the axes of the result. The constant operands of an elementwise op that has others are
-    excluded: they can take any layout, since they are converted at compile time."""
+    """The operands that have the axes of the result. If an elementwise op has several operands, its constant ones are
+    left out: they can take any layout, since they are converted at compile time."""
     found = list(op.broadcast_operands())
     if op.ELEMENTWISE and len(found) > 1:
         found = [value for value in found if not isinstance(value.owner, relay.ConstantOp)]
@@ -107,7 +107,8 @@ def reduced(op: relay.ReduceOp | qnn.MeanOp, layout: Layout) -> Layout | None:
 
 
 def whole(dims: Sequence[int], layout: Layout) -> bool:
-    """Whether a shape has both parts of a split axis in full, or both with size 1."""
+    """Whether the layout is not split, or `dims` has the full size of the split-off part, or both parts of the split
+    axis have size 1."""
     if not layout.split:
         return True
     outer, inner = dims[layout.index(layout.split)], dims[layout.index(layout.split.lower())]

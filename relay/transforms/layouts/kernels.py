@@ -20,7 +20,8 @@ def channels(op: relay.Conv2dBase) -> int:
 
 
 def set_kernel_layout(op: relay.Conv2dBase, wanted: str) -> None:
-    """Convert a convolution's kernel to another layout. HWOI is only for depthwise ones; others are left unchanged."""
+    """Convert a convolution's kernel to another layout. HWOI is only for depthwise convolutions; the kernels of others
+    are left unchanged."""
     if op.kernel_layout.data == wanted or (wanted == "HWOI" and not separable(op)):
         return
     block = op.parent_block()

@@ -24,7 +24,7 @@ from relay.transforms.qnn_patterns.tables import every_code
 def sides(
     new: Expansion, op: qnn.QnnAddBase | qnn.QnnCompareOp, lhs: SSAValue, rhs: SSAValue
 ) -> tuple[SSAValue, SSAValue]:
-    """Both operands' codes under the common scale: `rescale((x - zero point) << left_shift)`."""
+    """Both operands' codes, converted to the scale common to both: `rescale((x - zero point) << left_shift)`."""
     lhs = new.left_shift(codes_to_i32(new, lhs, op.lhs_zero_point), op.left_shift.value.data)
     lhs = rescale(new, lhs, op.lhs_multiplier.value.data, op.lhs_shift.value.data, op.rounding)
     rhs = new.left_shift(codes_to_i32(new, rhs, op.rhs_zero_point), op.left_shift.value.data)

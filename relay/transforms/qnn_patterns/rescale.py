@@ -64,7 +64,8 @@ def code_bounds(low: IntegerAttr | None, high: IntegerAttr | None, type: Attribu
 def finish(
     new: Expansion, x: SSAValue, zero_point: int, low: IntegerAttr | None, high: IntegerAttr | None, type: Attribute
 ) -> SSAValue:
-    """`type(min(max(x + zero_point, low), high))`; casts wrap, so the type's full bounds clip too."""
+    """`type(min(max(x + zero_point, low), high))`; values are clipped to the type's full range, too, because casts
+    wrap."""
     return new.cast(new.clip(new.plus(x, zero_point), *code_bounds(low, high, type)), type)
 
 
