@@ -150,7 +150,7 @@ class IRModule:
         return iter(self.functions)
 
     def request_pass(self, name: str, *, before: str | None = None, after: str | None = None) -> None:
-        """Request that the next pipeline runs a pass: before or after the pass named, or else first.
+        """Request that the next pipeline runs a pass: before the pass `before`, after the pass `after`, or else first.
 
         `name` is written as in a pipeline, with its options. Requests are stored in the module's attribute
         `relay.requests`.
@@ -195,7 +195,7 @@ class IRModule:
             op.properties["value"] = elements(array.copy(), label=name)
 
     def side_car(self) -> dict[str, Array]:
-        """The weights that `to_text()` prints by handle only, by handle."""
+        """The arrays of the weights of which `to_text()` prints only the handle, by handle."""
         found: dict[str, Array] = {}
         for op in self.op.walk():
             for attr in (*op.properties.values(), *op.attributes.values()):
@@ -347,7 +347,7 @@ def _weights(attr: Attribute) -> Iterator[tuple[str, Array]]:
 
 
 def _bound(attr: Attribute, weights: Mapping[str, Array]) -> Attribute:
-    """The attribute with the arrays of weights that it only names filled in. Raises InvalidArgument."""
+    """The attribute, with arrays from `weights` in place of weights that it only names. Raises InvalidArgument."""
     if isinstance(attr, DictionaryAttr):
         return DictionaryAttr({key: _bound(value, weights) for key, value in attr.data.items()})
     if not isinstance(attr, DenseResourceAttr) or hasattr(attr, "array"):

@@ -34,7 +34,8 @@ class Row:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Identifies the op among others, as far as function, op name and origin can."""
+        """The op's function, name and origin, by which it is identified; ops that have all three in common get equal
+        keys."""
         return self.function, self.op, self.source
 
 

@@ -182,7 +182,7 @@ def _limit() -> int:
 
 
 def key_of(kind: str, *parts: str | bytes | mmap) -> str:
-    """A key, `kind-` and the SHA-256 of the parts, each hashed with its length."""
+    """A key: `kind-`, followed by the SHA-256 of the parts, each of which is hashed after its length."""
     digest = sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part

@@ -35,7 +35,7 @@ from relay.sizes import Symbol as Symbol
 
 SYMBOLS = "relay.symbols"
 NUMBERS = {"minimum": 1, "maximum": None, "multiple": 1}
-"""The optional entries and their defaults."""
+"""The optional entries of a symbol's dictionary, with their defaults."""
 
 
 def write(function: FuncOp, symbols: Sequence[Symbol]) -> None:

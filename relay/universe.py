@@ -213,4 +213,4 @@ TVM_PASSES = {
     "OutlineCompilerFunctionsWithExistingGlobalSymbols": "PartitionGraph() does so",
     "SplitArgs": "kernels take any number of arguments: leave it out",
 }  # fmt: skip
-"""What to write instead of a TVM pass that relay does not have, by TVM's name."""
+"""For each TVM pass that relay does not have, by TVM's name, a hint that says what to write instead."""

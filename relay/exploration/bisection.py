@@ -230,8 +230,8 @@ class Search:
             return Observation(module, [], self.run(module, self.inputs))
 
     def fault(self, number: int, before: Observation, after: Observation) -> Finding | None:
-        """Compare the observations of two successive modules; return a finding if the pass between them changes the
-        results."""
+        """Compare the observations of the module before number `number` and of that module; return a finding if the
+        pass between the two changes the results, else None."""
         said = difference(after.results[: len(self.wanted)], self.wanted, self.tolerance)
         pairs = matched(before.points, after.points)
         wrong: dict[Pair, Mismatch] = {}

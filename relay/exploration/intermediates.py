@@ -103,8 +103,8 @@ class Pair:
 
 
 def matched(before: Sequence[Point], after: Sequence[Point]) -> list[Pair]:
-    """Pair values that have the same name and type before and after a pass, where both modules have equally many of
-    them."""
+    """Pair values that have the same name and type before and after a pass; values of a name and type that one of the
+    modules has more often than the other are left out."""
 
     def numbers(points: Sequence[Point]) -> dict[tuple[str, Attribute], list[int]]:
         found: dict[tuple[str, Attribute], list[int]] = {}

@@ -18,7 +18,8 @@ from relay.runtime import Executable
 from relay.runtime.specification import random_array
 
 Measure = Callable[[Executable], Value]
-"""A function that measures an executable: smaller is better, in a tuple for each number separately."""
+"""A function that measures an executable and returns a number, of which a smaller one is better, or a tuple of such
+numbers."""
 Inputs = Sequence[Array] | Mapping[str, Array]
 
 BATCH_SECONDS = 5e-3

@@ -50,8 +50,9 @@ class RegionTimes:
         return None if found == inf else found
 
     def kept(self, what: str, module: IRModule) -> float:
-        """The microseconds of one run of the module, read from the cache or measured and stored there. `what` names who
-        computes it. Infinite if the module cannot be built or run."""
+        """The microseconds of one run of the module, read from the cache or measured and stored there. `what`, a part
+        of the cache's key, names what runs the module: "host", or an external compiler with its version and options.
+        Infinite if the module cannot be built or run."""
         for op in module.op.walk():
             op.attributes.pop(NUMBER, None)
         key, records = key_of("time", what, module.to_text(weights=True), self.target), store()

@@ -49,7 +49,7 @@ WAVES = 3
 """The number of groups in which the trials are drawn; each group after the first varies the fastest schedules found so
 far."""
 CANDIDATES = 4
-"""The number of schedules drawn for each one that is built, which is the one with the shortest estimated time."""
+"""The number of schedules drawn for each build of a kernel; only the one with the shortest estimated time is built."""
 TIE = 0.01
 """The relative difference in time that two builds of the same code may have."""
 KEPT = 0.7
@@ -239,8 +239,9 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Job:
-    """The work of one process: build and measure the start (the default schedules, or the records `start`) and one
-    build for each of `draws`, interleaved. The builds of `draws` use `records`."""
+    """The work of one process: make one build with the schedules that the search starts from (the default ones, or
+    those of the records `start`) and one for each of `draws`, and measure all builds, interleaved. In the latter
+    builds, kernels that `draws` gives no schedule get theirs from `records`."""
 
     model: str | bytes
     is_text: bool
@@ -270,7 +271,8 @@ def seconds_of(calls: Sequence[Call]) -> dict[str, float]:
 
 
 def measured(job: Job) -> Measured:
-    """Build and measure a job's builds. A build whose results differ from the first one's gets no kernels."""
+    """Build and measure a job's builds. A build whose results differ from those of the first one has no kernels in the
+    returned `Measured`."""
     machine = resolve(job.target)
     if not isinstance(machine, CpuTarget):
         raise InvalidArgument("tune", f"the target {job.target} is no CPU", "only kernels of CPUs have records")
@@ -365,7 +367,7 @@ def tune(
 
 
 def rows_of(records: Records) -> dict[str, Record]:
-    """By signature, the records of all processors."""
+    """The records of all processors in one mapping, by kernel signature."""
     return {signature: row for rows in records.kernels.values() for signature, row in rows.items()}
 
 

@@ -44,7 +44,7 @@ def prelu(op: relay.PreluOp, x: Array, alpha: Array) -> Array:
 
 
 def total(x: Array, axis: int) -> Array:
-    """The sum along an axis, of size 1 in the result, added in the order of the elements as reference kernels do."""
+    """The sum along an axis, which is kept with size 1; elements are added in order, as reference kernels do."""
     return np.cumsum(x, axis=axis, dtype=x.dtype).take([-1], axis)
 
 

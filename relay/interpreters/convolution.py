@@ -26,7 +26,8 @@ def channels_last(op: relay.ConvNd | relay.ConvTransposeNd, data: Array, kernel:
 def cell_slices(
     place: Sequence[int], counts: Sequence[int], strides: Sequence[int], dilation: Sequence[int]
 ) -> tuple[slice, ...]:
-    """Slices of the data that a window at each of `counts` positions reads through its cell `place`."""
+    """An index into data [n, spatial..., c] that selects the elements under the window's cell at index `place`, for all
+    window positions; `counts` is the number of positions along each spatial axis."""
     numbers = zip(place, counts, strides, dilation, strict=True)
     return (slice(None), *(slice(i * d, i * d + (n - 1) * s + 1, s) for i, n, s, d in numbers))
 

@@ -40,8 +40,8 @@ def apply(meaning: Meaning, op: Operation, operands: Sequence[Array]) -> tuple[A
 
 
 def along(parameter: Array, axis: int, rank: int) -> Array:
-    """Reshape a vector so that it lies along `axis` and broadcasts against a tensor of rank `rank`; scalars and others
-    are returned unchanged."""
+    """Reshape a vector so that it lies along `axis` and broadcasts against a tensor of rank `rank`; arrays of any rank
+    but 1 are returned unchanged."""
     if parameter.ndim != 1:
         return parameter
     shape = [1] * rank

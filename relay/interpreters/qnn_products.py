@@ -13,7 +13,7 @@ from relay.interpreters.meaning import Meanings
 
 
 def unscaled(op: Operation) -> dict[str, Attribute | None]:
-    """The op's properties without its scales; the `relay` op of the same name has the others, too."""
+    """The op's properties except its scales: those that the `relay` op of the same name has, too."""
     return {name: attr for name, attr in op.properties.items() if not name.endswith("_scale")}
 
 

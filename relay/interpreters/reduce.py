@@ -37,7 +37,7 @@ def any_(op: relay.AnyOp, x: Array) -> Array:
 
 
 def divided_sum(op: relay.ReducingOp, x: Array, less: int = 0) -> Array:
-    """The sum divided by the number of elements minus `less`."""
+    """Sum along the op's axes, divided by `count - less`, where `count` is the number of elements in each sum."""
     wide = np.dtype(np.int32) if x.dtype.kind in "iu" and x.dtype.itemsize < 4 else x.dtype
     total = np.add.reduce(x, axis=op.axes(), dtype=wide, keepdims=bool(op.keepdims.value.data))
     count = math.prod(x.shape[axis] for axis in op.axes()) - less

@@ -108,8 +108,8 @@ def cubic(t: float, a: float) -> list[float]:
 
 
 def outside(sizes: Sequence[int], results: Sequence[int], rule: Rule) -> Array:
-    """Which positions of the result, [1, spatial..., 1], lie outside of the data; this only occurs if a region is
-    resized."""
+    """A mask [1, spatial..., 1] of the result's positions that correspond to positions outside of the data; these only
+    exist if a region is resized."""
     found = np.zeros((1, *results, 1), np.bool_)
     if rule.coordinates == CROP:
         for axis, (size, result) in enumerate(zip(sizes, results, strict=True)):

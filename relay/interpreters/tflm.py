@@ -53,8 +53,8 @@ def argument(x: Array, multiplier: int, left_shift: int) -> Int64:
 
 
 def interpolated(x: Int64, bits: int, most: int) -> Int64:
-    """The table entry at index `|x| / 2^bits`, linearly interpolated, or `most` if the index is beyond the table's end;
-    times 2^bits."""
+    """2^bits times y, where y is the entry of `sigmoid_samples` at index `|x| / 2^bits`, linearly interpolated, or
+    `most` for an index of at least 255."""
     table, whole = sigmoid_samples(), np.abs(x) >> bits
     index = np.minimum(whole, 254)
     low, high = table[index], table[index + 1]

@@ -258,7 +258,7 @@ def folding(subject: Subject) -> Iterator[str]:
 
 
 def of_constants(subject: Subject, op: TensorOp) -> bool:
-    """Whether the op is the dialect's, has only constant operands, and its results can be constants."""
+    """Whether the op belongs to the dialect, all its operands are constants, and its results can be constants."""
     constants = op.operands and all(isinstance(value.owner, ConstantOp) for value in op.operands)
     stored = any(isinstance(tensor(value).element_type, StoredType) for value in op.results)
     return bool(constants) and not stored and op.name.startswith(f"{subject.name}.")

@@ -53,7 +53,9 @@ TEXTS: dict[str, dict[str, Any]] = {
         "help": "accept errors that `// expected-error` comments expect; without such comments, print a verifier error "
         "and exit with code 0"
     },
-    "--shrink": {"help": "exit with success if xDSL raised a ShrinkException"},
+    "--shrink": {
+        "help": "for the test-case reducer shrinkray: exit with code 0 if xDSL raised a ShrinkException, else 1"
+    },
     "--no-implicit-module": {"help": "add no module op around the ops of the text"},
     "--split-input-file": {"help": "process the pieces between `// -----` lines one by one"},
     "--print-no-properties": {"help": "print properties as if they were attributes"},

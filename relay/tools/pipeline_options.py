@@ -51,7 +51,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--dump-ir", metavar="DIR", help="write the IR after each pass to numbered files in DIR")
     parser.add_argument("--stats", action="store_true", help="print how each pass changes the number of ops by kind")
     parser.add_argument(
-        "--opt-bisect-limit", type=int, metavar="N", help="run only the first N passes that may be skipped"
+        "--opt-bisect-limit", type=int, metavar="N", help="run the first N optional passes, and all required ones"
     )
     parser.add_argument(
         "--crash-reproducer", metavar="FILE", help="if a pass fails, write the IR before it, and the pass"

@@ -19,8 +19,8 @@ COUNT, GUARD = 3, 64
 
 
 def check(machine: Machine, name: str, part: Part, rng: np.random.Generator) -> None:
-    """Run `COUNT` blocks of random inputs in one call, and each of them by the entry point, and compare; the findings
-    are added to `part`."""
+    """Run `COUNT` blocks of random inputs in one call of the function `name`, then each block in a call of the entry
+    point; compare the results, and add the finding to `part`."""
     if machine.emulator is not None:
         part.say("not checked", "blocks are run on the machine that the code is for only")
         return

@@ -76,8 +76,8 @@ def certificate_of(saved: archive.Saved, where: str, bits: int, seconds: int, fi
 
 
 def hint_of(triple: str) -> str:
-    """A hint, added to the reason why nothing was checked: which program would have to be installed; empty if none
-    would help."""
+    """A text for the reason why code for the target `triple` was not checked: the program that is not installed and
+    would run the code; empty if no program would."""
     return " (qemu's user mode, which would run it, is not installed)" if is_emulated(triple) else ""
 
 
@@ -125,7 +125,8 @@ def isolated(data: bytes, bits: int, seconds: int, first: bool, report: Report) 
 
 
 def inside(path: str, bits: int, seconds: int, first: bool, tell: Callable[[dict[str, Any]], None]) -> None:
-    """Run all checks in this process, and call `tell` when a part begins and with each finished part."""
+    """Run all checks in this process. `tell` is called with `{"begin": name}` when the check of a kernel (or of the
+    whole executable) begins, and with the fields of its `Part` when it is done."""
     from dataclasses import asdict
 
     saved = archive.saved(archive.read(path)[0], path, here=False)

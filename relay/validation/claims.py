@@ -35,7 +35,8 @@ class Form:
 
 @dataclass(frozen=True)
 class Row:
-    """One formula of a program, with the numbers of the values that it takes and computes."""
+    """One formula of a program: the numbers of the values that it takes (`operands`) and computes (`results`), and its
+    parameters."""
 
     formula: str
     operands: tuple[int, ...]
@@ -52,7 +53,7 @@ class Program:
     results: tuple[int, ...]
     forms: Mapping[int, Form]
     values: Mapping[int, Array]
-    """The values of rows that are constants, by number."""
+    """The program's constants, by the number of the value."""
 
     @property
     def floats(self) -> bool:
@@ -65,8 +66,8 @@ class Program:
         return sorted({row.formula for row in self.rows if row.formula not in FORMULAS or not is_plain(row)})
 
     def evaluate(self, given: Mapping[int, Array], rows: Sequence[Row] | None = None) -> dict[int, Array]:
-        """Compute all values from those of the arguments; `given` may also hold values of other rows, which are then
-        not computed."""
+        """Compute the program's values (with `rows`, only the results of these rows), and return them by number.
+        `given` holds the arguments by number; it may also hold results of rows, which are then not computed again."""
         values = {**self.values, **given}
         for row in self.rows if rows is None else rows:
             if all(number in values for number in row.results):
@@ -169,7 +170,7 @@ class Move:
 
     @property
     def operands(self) -> Mapping[int, Place]:
-        """The place that is copied from, by argument number, as in `Call`; empty if it is unknown."""
+        """The source under argument number 0, in the form of `Call.operands`; empty if the source is unknown."""
         return {} if self.source is None else {0: self.source}
 
     @property

@@ -77,7 +77,7 @@ class Product:
     def see(self) -> None:
         """Set `seen` [256]: the result for each 8-bit value that a sum may be rescaled to; and `edges` [changes,
         channels]: the sums at which the result changes. If the kernel also reads another tensor (a residual, for
-        example), all elements of it have the value for which most results differ."""
+        example), all of its elements are set to the value for which `seen` has the most distinct results."""
         table = self.tail.table
         if table is None:
             self.seen, self.other_code = self.tail.codes, 0
@@ -167,8 +167,9 @@ class Product:
         raise NoTail("has no constant that is seen to be added to its sums")
 
     def used(self, array: Array) -> Array | None:
-        """For each result, the index of the constant's element that it depends on, -1 if on none; None if no result
-        depends on the constant. Elements are changed in groups, by the bits of their indices."""
+        """For each element of the kernel's result, the index of the element of the constant `array` that it depends on,
+        -1 if it depends on none; None if the whole result does not depend on the constant. Found by changing all
+        elements whose index has a certain bit, for one bit after the other."""
         span = int(min(max((self.high - self.low).max(), 1), 1 << 28))
         before, found = array.copy(), np.zeros(self.out.shape, np.int64)
         self.run()
@@ -341,7 +342,7 @@ class Product:
         return values, ends, np.where(edges > self.high, far, np.where(edges <= self.low, -far, edges))
 
     def bounds(self, results: Array) -> tuple[Array, Array]:
-        """The least and the largest sum that have these results [pixels, channels]."""
+        """For each of the results [pixels, channels], the least and the largest sum that gives it."""
         values, ends, edges = self.limits
         rank = np.clip(np.searchsorted(values, results.astype(np.int64)), ends[0], ends[1])
         column = np.arange(self.channels)

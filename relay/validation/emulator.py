@@ -34,7 +34,8 @@ MMAP, READ, WRITE, EXIT = 222, 63, 64, 93
 
 
 def is_emulated(triple: str) -> bool:
-    """Whether this checker can run code for a triple under an emulator, if one is installed."""
+    """Whether this checker can run code for a target triple under an emulator, provided that the emulator is
+    installed."""
     return triple.startswith("aarch64-") and "linux" in triple and sys.platform == "linux"
 
 

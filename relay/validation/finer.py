@@ -42,7 +42,7 @@ class Scales:
     most: Array
 
     def claimed(self, constants: Mapping[int, Array], power: Array) -> dict[int, Array]:
-        """The claim's constants with the scales multiplied by powers of two."""
+        """The claim's `constants` by number, with the scale of each channel multiplied by 2^`power` [channels]."""
         old = constants[self.number]
         new = np.ldexp(old, power) if old.dtype.kind == "f" else old + power
         return {**constants, self.number: new.astype(old.dtype)}
@@ -65,7 +65,8 @@ def scales_of(machine: Machine, tail: Tail) -> Scales | None:
 
 
 def refine(product: Product) -> None:
-    """Replace the steps of each channel by better ones (`Product.look`) if its code is observed to have them."""
+    """Give `product` steps that make its random tests more sensitive (`Product.look`), in each channel in which the
+    machine code is observed to change its result at these steps."""
     g, (low, high), channels = product.geometry, product.claimed, product.channels
     if product.live.all() and g.cells == 1 and not (g.sources == g.padding).any():
         return  # single sums are aimed at directly

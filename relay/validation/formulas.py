@@ -53,7 +53,8 @@ def fixed_point_multiply(p: Parameters, x: Array, multiplier: Array, shift: Arra
 
 
 def along(vector: Array, p: Parameters, rank: int) -> Array:
-    """Reshape a vector so that it lies along the row's parameter `axis` and broadcasts along the others."""
+    """Reshape a vector so that it lies along the axis that the formula's parameter `axis` names, and broadcasts along
+    the other axes of a tensor of rank `rank`."""
     if vector.ndim != 1:
         return vector
     axis = int(p["axis"]) % rank
@@ -152,8 +153,9 @@ def dense(p: Parameters, data: Array, kernel: Array) -> Array:
 
 
 def windows(p: Parameters, data: Array, outside: float) -> tuple[list[Array], Array]:
-    """The cells of pooling windows in NHWC data, `outside` where a cell lies in the padding: a list with one array for
-    each cell of the window; and the number of cells inside the data at each position."""
+    """Return a list and an array. The list has, for each cell of a pooling window, an array of the elements of NHWC
+    data that lie under the cell at each window position, `outside` in the padding. The array has the number of cells
+    inside the data at each window position."""
     (kh, kw), (sy, sx) = p["pool_size"], p.get("strides") or (1, 1)
     top, left, bottom, right = p.get("padding") or (0, 0, 0, 0)
     around = ((0, 0), (top, bottom), (left, right), (0, 0))
@@ -228,8 +230,8 @@ def extreme(find: Callable[..., Array]) -> Formula:
 
 
 def take(p: Parameters, x: Array, indices: Array) -> Array:
-    """Elements at `indices` along an axis, or of the flattened array without one; indices out of range are clamped, or
-    wrap."""
+    """Elements at `indices` along the parameter `axis`, or of the flattened array if there is no such parameter;
+    indices out of range are clamped, or wrap, as the parameter `mode` says."""
     rows = x.reshape(-1) if p.get("axis") is None else x
     mode = "wrap" if p["mode"] == "wrap" else "clip"
     return np.take(rows, indices.astype(np.int64), axis=int(p.get("axis") or 0), mode=mode)
@@ -286,7 +288,8 @@ def resize_codes(p: Parameters, x: Array) -> Array:
 
 
 def plain(operation: Callable[..., Array]) -> Formula:
-    """A formula that applies a numpy operation without parameters to arrays that broadcast, in their type."""
+    """A formula that applies a numpy operation without parameters to arrays that broadcast, and computes in the arrays'
+    type."""
 
     def formula(p: Parameters, *operands: Array) -> Array:
         return operation(*operands)

@@ -75,6 +75,7 @@ class Lookup:
 
 
 def direct(column: Array, first: int, last: int, values: Array) -> Array:
-    """One channel's table: the results of the sums from `first - 1` to `last`."""
+    """One channel's table: the results of the sums from `first - 1` to `last`. `column` and `values` are the channel's
+    `edges` and the `values` of `Lookup`."""
     ends = np.unique(np.concatenate([[first - 1, last + 1], column[(column >= first) & (column <= last)]]))
     return np.repeat(values[np.searchsorted(np.sort(column), ends[:-1], "right")], np.diff(ends))

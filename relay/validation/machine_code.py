@@ -143,7 +143,7 @@ class Machine:
         self.constants[:] = self.saved.constants[: self.constants.size]
 
     def at(self, place: Place) -> Array:
-        """The bytes at a place. Raises Unknown if it is outside of its memory."""
+        """The bytes at a place. Raises Unknown if the place lies beyond the end of its argument or of the arena."""
         base = self.arena if place.argument == ARENA else self.arguments[place.argument]
         if place.offset + place.bytes > base.size:
             raise Unknown("a tensor lies outside of its memory")
@@ -157,8 +157,8 @@ class Machine:
         return self.constants[row["offset"] : row["offset"] + size].view(dtype)
 
     def function(self, number: int | None) -> Callable[[], None]:
-        """A function that calls the entry point with only the call number `number` left in it; with all calls if it is
-        None."""
+        """A function that runs a copy of the entry point in which all calls of kernels but call number `number` are
+        replaced by no-ops; if `number` is None, no call is replaced."""
         code, kept = bytearray(self.saved.code), None if number is None else self.site(number)
         for at, _, instead in self.sites:
             if kept is not None and at != kept:

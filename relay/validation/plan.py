@@ -9,7 +9,7 @@ from relay.validation.claims import Call, Move, Place
 
 def contradictions(calls: Sequence[Call | Move], inputs: Sequence[Place], outputs: Sequence[Place]) -> list[str]:
     """Check the places of a program's tensors; return a sentence for each contradiction. Every call must read only
-    tensors that are complete, and must not write where something lies that it or a later call reads."""
+    tensors that are complete, and must not overwrite data that it or a later call reads."""
     alive = list(inputs)
     found: list[str] = []
 

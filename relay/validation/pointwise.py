@@ -92,7 +92,8 @@ def row_vector(each: Array, shape: tuple[int, ...]) -> bool:
 
 
 def unary(kernel: Kernel, channels: int) -> list[Array]:
-    """The kernel's results for every value of its only operand and every channel, as the claim gives them."""
+    """The results that the claim gives for every value of the kernel's only operand: an array [values, channels] for
+    each result of the kernel."""
     program, (number,) = kernel.call.program, kernel.operands
     dtype = kernel.operands[number].dtype
     count = 256**dtype.itemsize

@@ -30,7 +30,8 @@ ANYTHING = frozenset({"cast", "reshape", "transpose", "strided_slice", "concaten
 
 
 Known = dict[tuple[Place, int | None], Array]
-"""Values of tensors by their place and the number of the call that wrote it, since places are reused."""
+"""Values of tensors by place and by the number of the call that wrote the tensor there (None if no call did), since
+tensors share places at different times."""
 
 
 class Sampler:
@@ -89,8 +90,8 @@ def has_dependent_operands(call: Call) -> bool:
 
 def span_of(program: Program, number: int) -> tuple[int, int] | None:
     """The range of random values for the argument `number`, if it is an integer of at least 32 bits. Indices get a
-    range somewhat larger than the valid one, values that are only cast, moved or compared `ANY`. Returns None for all
-    other arguments."""
+    range somewhat larger than the valid one; values that are only cast, moved or compared get the range `ANY`, all
+    32-bit integers. Returns None for all other arguments."""
     form, span, same = program.arguments[number], ANY, {number}
     if form.dtype.kind not in "iu" or form.dtype.itemsize < 4:
         return None
@@ -168,8 +169,9 @@ def check(
 
 
 def largest(kernel: Kernel, part: Part, rng: np.random.Generator, bits: int) -> None:
-    """Check a maximum: few elements are above the lowest value, so an element that is left out or added soon changes a
-    result. If that takes more runs than there are elements, each element is tried alone."""
+    """Check a kernel that computes maxima. The kernel is run on data of which few elements, chosen at random, are above
+    the lowest value, so an element that the code leaves out or adds changes a result after a few runs. If more runs are
+    needed than there are elements, each element is tried alone."""
     program, (number,) = kernel.call.program, kernel.operands
     data, row, out = kernel.operands[number], program.rows[0], kernel.results[0]
     window: list[int] = row.parameters.get("pool_size") or [data.size // max(out.size, 1)]

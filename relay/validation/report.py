@@ -47,7 +47,8 @@ class Part:
 
     @property
     def level(self) -> str:
-        """The kind that describes the kernel's results as a whole."""
+        """The kind of finding (of `KINDS`) that sums up the part: "wrong" if any finding is; "proved" only if every
+        case was tried and none was merely compared."""
         if "wrong" in self.kinds or self.kinds <= {"not checked"}:
             return "wrong" if "wrong" in self.kinds else "not checked"
         return "compared" if "compared" in self.kinds else "proved" if self.complete else "tested"

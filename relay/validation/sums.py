@@ -204,9 +204,9 @@ class Sums:
         return np.stack([np.where(swapped, other, one), np.where(swapped, one, other), zero])
 
     def amounts(self, values: Array, spread: Array, extent: Array) -> tuple[Array, Array, Array]:
-        """For each channel, the first and the number of the amounts that may be added to its sums, and the probability
-        that a sum that is off by at least `extent` is noticed. The probability holds for all colours that could have
-        been drawn for the other channels."""
+        """Return three arrays, by channel: the first of the consecutive amounts that may be added to the channel's
+        sums; how many such amounts there are; and the probability that a sum that is off by at least `extent` is
+        noticed. The probability holds for all colours that could have been drawn for the other channels."""
         region = self.region
         low, high, slack = self.ends(values, spread)
         room = region.last - region.first - region.widest - (high - low)
@@ -238,8 +238,8 @@ class Sums:
 
     def patterns(self, states: Array) -> tuple[Array, Array]:
         """The distinct windows, as states of their cells, and for each pixel of the result the index of its window.
-        `states` has for each pixel of the data, and last for the padding, the index of its colour: 0, 1, or 2 for the
-        zero point."""
+        `states` has for each pixel of the data the index of its colour (0, 1, or 2 for the zero point), and as its last
+        element that of the padding."""
         g = self.geometry
         seen = states.astype(np.uint8)[g.sources]
         if g.cells > 39:
@@ -301,7 +301,7 @@ class Sums:
 
     def regions(self) -> Region:
         """The region for each channel that needs the fewest trials; sets `chance`, the approximate probability that a
-        difference shows in one."""
+        difference shows in one trial."""
         found = [self.region_of(channel) for channel in range(self.channels)]
         self.chance = np.minimum([chance for chance, _ in found], 1.0)
         return Region(*(np.array(column, np.int64) for column in zip(*(row for _, row in found), strict=True)))

@@ -88,8 +88,9 @@ class Tail:
             self.hold(forms)
 
     def hold(self, forms: Mapping[int, np.dtype[Any]]) -> None:
-        """Find values of the other tensors for which results strictly rise with the rescaled sum. Raises NoTail if
-        there are none."""
+        """Set `held` to values of the other tensors for which results strictly rise with the rescaled sum, and `values`
+        to these results. `forms`: the integer type of each other tensor, by argument number. Raises NoTail if neither
+        the largest nor the lowest values of the types do."""
         for end in ("max", "min"):
             self.held = {n: np.full((1, 1), getattr(np.iinfo(dtype), end), dtype) for n, dtype in forms.items()}
             values = self.of_codes(self.held)[:, 0]
@@ -105,7 +106,7 @@ class Tail:
 
     @property
     def channels(self) -> int:
-        """The size of the last axis."""
+        """The number of channels: the size of the last axis of the sums."""
         return self.program.forms[self.sum].shape[-1]
 
     def first(self, sums: Array) -> Array:

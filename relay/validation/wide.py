@@ -144,7 +144,8 @@ class Wide:
         return values[self.sum].reshape(-1, self.channels).astype(np.int64), values[self.result]
 
     def ends(self) -> None:
-        """Run the least and the largest sum of some channels, at the pixel with the fewest padded cells."""
+        """Run the kernel on data that give the least, then the largest possible sum in one channel, at the pixel with
+        the fewest padded cells, and compare the results; repeat this for up to `MOST_ENDS` channels."""
         g = self.geometry
         pixel = int(np.argmax((g.sources < g.padding).sum(axis=1)))
         inside = np.flatnonzero(g.sources[pixel] < g.padding)
@@ -167,8 +168,8 @@ class Wide:
         self.flat[:] = self.rng.integers(low, high + 1, self.flat.shape)
 
     def chance(self, sums: Array, codes: int) -> Array:
-        """For each channel, a lower bound of the probability that an error shows in a run with these sums, if the data
-        have this many different values."""
+        """For each channel, a lower bound of the probability that an error shows in a run with these sums, if each
+        datum is one of `codes` equally likely values."""
         best = np.zeros(self.channels)
         some = sums[:: max(len(sums) // 4096, 1)]
         results = self.after(some)

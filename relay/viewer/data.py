@@ -61,7 +61,8 @@ def snapshot(record: Record, number: int) -> Json:
 
 
 def changes(record: Record, number: int) -> Json:
-    """What a step changed: `[equal, begin before, end before, begin after, end after]` for each hunk of lines."""
+    """The changes of step number `number`, as `{"hunks": rows}`: a row `[equal, begin before, end before, begin after,
+    end after]` for each hunk of lines."""
     step = record.steps[number]
     hunks = diff(record.snapshots[step.before], record.snapshots[step.after])
     return {"hunks": [[h.equal, *h.before, *h.after] for h in hunks]}

@@ -153,7 +153,8 @@ class Builder:
         self.nodes.append(Node("call" if called else "op", name, note, place, self.lines[op], tuple(details)))
 
     def link(self, used: Sequence[SSAValue], written: Collection[SSAValue] = ()) -> None:
-        """Add edges to the next node from those that compute the values or last wrote the buffers."""
+        """Add edges to the node that will be added next: from each node that computes a value in `used`, or last wrote
+        a buffer in it. `written`: buffers that the next node writes, which are not made inputs of the graph."""
         found: dict[int, str] = {}
         for value in used:
             held = root(value)

@@ -18,7 +18,8 @@ class Busy(InvalidArgument):
 
 @dataclass(frozen=True)
 class State:
-    """The progress of a session: the run's number of finished steps (`done`), of passes, and its seconds."""
+    """The progress of a session. For the run in progress: `done`, the number of finished steps; `passes`, the number of
+    passes in its pipeline; and `seconds`, the time since it began; all three are 0 if no run is in progress."""
 
     name: str
     run: int

@@ -14,7 +14,8 @@ OPTION = re.compile(r"(?<![\w-])--?[a-zA-Z][\w-]*")
 
 
 class Forwarded(click.RichCommand):
-    """A subcommand that completes file names, and the options that the help of the other tool lists."""
+    """A subcommand that runs another tool. Shell completion offers file names and the options that the other tool's
+    help lists."""
 
     module: str
 
