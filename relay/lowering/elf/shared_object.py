@@ -32,8 +32,8 @@ NEEDED = ("libm.so.6", "libc.so.6")
 ANDROID = ("libm.so", "libc.so")
 """The libraries on Android."""
 ASKED = {"memcpy": "memmove"}
-"""Functions that are imported under another name. The C library has two versions of `memcpy`, and without a version, as
-here, binds the old, slower one; it has one `memmove`, which does the same and more."""
+"""Functions that are imported under another name. The C library has two versions of `memcpy`; an import that names no
+version, as here, gets the older, slower one. It has only one `memmove`, which can replace `memcpy`."""
 Place = tuple[int, int]
 """A section: the number of its object, and its number in the object."""
 

@@ -21,8 +21,8 @@ Turned = Callable[[Arithmetic, SSAValue], tuple[SSAValue, SSAValue]]
 PIECE = 26
 """The number of bits of 2 / pi in a piece whose product with an f32 is exact in f64."""
 STEPS = tuple(2.0 ** (51 + PIECE * n) for n in range(3))
-"""The magnitudes of x from which on the product of x and one more piece of 2 / pi is a multiple of 4, which is whole
-turns, so that this piece is left out."""
+"""Magnitudes of x: from each on, the product of x and one more piece of 2 / pi is a multiple of 4 (of four quarter
+turns), so that this piece is left out."""
 QUARTER = (pi / 2, 6.123233995736766e-17)
 """pi / 2 as a sum of two doubles."""
 
@@ -85,7 +85,7 @@ def after(b: Arithmetic, sine: SSAValue, cosine: SSAValue, n: SSAValue) -> SSAVa
 
 
 def sine_by(turned: Turned, b: Arithmetic, x: SSAValue) -> SSAValue:
-    """Return the sine of x, whose argument reduction is `turned`."""
+    """Return the sine of x, with `turned` as the argument reduction."""
     r, n = turned(b, x)
     return zero_itself(b, x, after(b, *sine_and_cosine(b, r), n))
 

@@ -57,8 +57,8 @@ class Reduced:
 
 
 def reduced(b: Arithmetic, x: SSAValue, e: Attribute, sign: int = 1) -> Reduced:
-    """Return the argument reduction of x for exponential functions. With a sign of -1, that of -x, with -r and -p in
-    place of r and p, and the same bits."""
+    """Return the argument reduction of x for exponential functions. With a sign of -1, return that of -x, except that r
+    and p are negated; the same bits result as from -x."""
     n, word = rounded(b, x, e, sign * float(1 / LN2))
     upper, lower = LONG_LN2 if is_long(e) else SHORT_LN2
     r = b.fused(n, b.number(-sign * lower, e), b.fused(n, b.number(-sign * upper, e), x))
@@ -67,7 +67,7 @@ def reduced(b: Arithmetic, x: SSAValue, e: Attribute, sign: int = 1) -> Reduced:
 
 
 def power_of_e(b: Arithmetic, e: Attribute, x: Reduced, sign: int = 1) -> SSAValue:
-    """Return `e^r = 1 + r (1 + r p)` of a reduced argument (`Reduced`)."""
+    """Return `e^r = 1 + r (1 + r p)` of an argument that `reduced` reduced with this sign."""
     one = b.number(1.0, e)
     rest = b.fused(x.p, x.r, one)
     return b.fused(rest if sign > 0 else b.add(arith.NegfOp(rest)), x.r, one)

@@ -38,7 +38,7 @@ from relay.target.record import NVVM_SATURATE, NVVM_TO_NEAREST
 from relay.transforms.dead_ops import erase_dead
 
 PLACE = 15
-"""The bits by which a code is shifted: a float from 256 on has as many bits after the binary point."""
+"""The number of bits by which a code is shifted: a float from 256 to 512 has 15 bits after the binary point."""
 BASE = 256.0
 FLOAT_PLACES = 23
 FLOAT_BITS = int(np.float32(1 << FLOAT_PLACES).view(np.int32))
@@ -52,10 +52,11 @@ NARROWED = arith.SubiOp | arith.ExtSIOp | arith.ExtUIOp | arith.TruncIOp | Trunc
 
 @dataclass(frozen=True)
 class Code:
-    """A code as a float: `floats` for each value (the code minus its zero point). `steps`: the distance of codes in
-    units of the float; `start`: the value for which the float is 0; `clip`: the innermost clip of a number that was
-    just clipped, with `scale` and `offset` of the multiply-add, None for a code from memory; `base`: the bits of a
-    float to which the number is added, 0 if it is converted instead."""
+    """A code as a float. `values`: the possible values of the code minus its zero point; `floats`: the float that
+    represents each of them. `steps`: the distance of codes in units of the float; `start`: the value for which the
+    float is 0; `clip`: the innermost clip of a number that was just clipped, with `scale` and `offset` of the
+    multiply-add, None for a code from memory; `base`: the bits of a float to which the number is added, 0 if it is
+    converted instead."""
 
     floats: Array
     values: Array
@@ -69,7 +70,8 @@ class Code:
 
 @dataclass(frozen=True)
 class DeviceSum:
-    """Both codes, the factors and offset `numbers` of the form, and the zero point that is added to the result."""
+    """Both codes, the factors and the offset of the form (`numbers`: first, second, offset), and the zero point that is
+    added to the result."""
 
     codes: tuple[Code, Code]
     operands: tuple[SSAValue, SSAValue]

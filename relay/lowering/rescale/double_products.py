@@ -58,14 +58,14 @@ class Product:
 @dataclass(frozen=True)
 class Steps:
     """`y = (u * multiplier + 2^(shift - 1)) >> shift` of the magnitude `u = min(|x|, top)`. `top`: the least integer
-    that reaches the last relevant level; its product with the multiplier has at most 62 bits.
+    whose result is the last relevant level; its product with the multiplier has at most 62 bits.
 
     Products with a decimal scale, 0.00015, can be exactly between two integers. The nearest float64 is a little less
     than 0.00015, by a constant relative error; float64 rounds such a product up to the half if the error is at most
     half a unit in the last place, and relative to a product, a unit is smaller the larger the product's leading bits
-    are. So if these exceed a `cut`, halves are missed: then `nudge` is subtracted from the sum. It is less than a
-    multiplier, so that y is still monotone in u, and is right for every u if it is right where the product reaches each
-    level, and one below.
+    are. So if the leading bits exceed `cut`, float64 does not round the product up to the half: then `nudge` is
+    subtracted from the sum. The nudge is less than the multiplier, so that y is still monotone in u, and is right for
+    every u if it is right where the product reaches each level, and one below.
     """
 
     multiplier: int
@@ -78,7 +78,7 @@ class Steps:
         return self.multiplier >> 3
 
     def leading(self, u: Array) -> Array:
-        """Return the product's 32 bits from the first set one on."""
+        """Return 32 bits of the product of `u` and the multiplier, from its highest set bit downwards."""
         upper = (u * self.multiplier >> self.shift - FRACTION) | 1
         return upper << WORD - np.frexp(upper.astype(np.float64))[1]
 
@@ -141,7 +141,7 @@ def multiplier_of(scale: float, shift: int, levels: Array) -> int | None:
 
 
 def steps_of(scale: float, most: int) -> Steps | None:
-    """Return the form for a scale that is right for levels up to `most`, and their negatives; None if none is found."""
+    """Return the form of a scale that is right for all results from `-most` to `most`; None if none is found."""
     levels = np.arange(1, most + 1)
     least = np.array(least_of_product(levels, scale))
     top = int(least[-1])

@@ -94,7 +94,8 @@ def channel_source(given: Sequence[SSAValue], generic: GenericOp) -> BlockArgume
 
 
 def new_tensor(old: SSAValue, column: Sequence[Array], calls: CallGraph, op: Operation) -> SSAValue:
-    """Return the numbers as a tensor beside the old one: a constant, or a new argument that every caller passes."""
+    """Return the numbers of `column`, an array for each call, as a tensor with the shape of `old`: a constant if `old`
+    is one, else a new argument that every caller passes."""
     if not isinstance(old, BlockArgument):
         constant = constant_before(column[0].reshape(dims(old)), old, op)
         owner = old.owner

@@ -24,6 +24,6 @@ def nearest(e: Emitter, total: SSAValue) -> SSAValue:
 
 
 def lowest(e: Emitter, number: SSAValue, base: float) -> SSAValue:
-    """Return a float between 2^22 and 2^24, minus the base, as i32."""
+    """Return the difference of a float between 2^22 and 2^24 and the base as i32: the difference of their bits."""
     bits = int(np.float32(base).view(np.int32))
     return e(arith.SubiOp(e(arith.BitcastOp(number, i32)), e.constant(bits, i32)))

@@ -32,7 +32,7 @@ subnormal one, so that no bits are lost to a subnormal result."""
 
 @dataclass(frozen=True)
 class Extent:
-    """The grid of a float: it is a multiple of `2^grid`, and smaller than `bound`."""
+    """A float is a multiple of `2^grid`, and its magnitude is smaller than `bound`."""
 
     grid: int
     bound: float
@@ -79,7 +79,8 @@ def fuse(op: arith.TruncFOp, known: dict[SSAValue, Extent], constants: Emitter) 
 
 
 def extent_of_sum(bits: int, scale: float, added: Extent | None) -> Extent | None:
-    """Return the extent of a code of `bits` bits times a scale, plus a number; None if float64 might round the sum."""
+    """Return the grid and bound of a sum: a code of `bits` bits times a scale, plus a float with the extent `added`.
+    None if float64 might round the sum, or if the extent of a term is unknown."""
     factor = extent_of_number(scale)
     if factor is None or added is None or bits > 16:
         return None
@@ -88,14 +89,14 @@ def extent_of_sum(bits: int, scale: float, added: Extent | None) -> Extent | Non
 
 
 def extent_of_addend(value: SSAValue, known: dict[SSAValue, Extent]) -> Extent | None:
-    """Return the extent of a constant, or of a float for which it is known; else None."""
+    """Return the grid and bound of a constant, or of a float in `known`; None for any other float."""
     if (given := number(value)) is not None:
         return extent_of_number(given)
     return known.get(value.owner.input) if isinstance(value.owner, arith.ExtFOp) else None
 
 
 def extent_of_number(value: float) -> Extent | None:
-    """Return the extent of a float32 number; None for any other number."""
+    """Return the grid and bound of a float32 number; None for any other number."""
     if not np.isfinite(value) or float(np.float32(value)) != value:
         return None
     mantissa, exponent = frexp(abs(value))

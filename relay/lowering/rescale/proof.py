@@ -51,7 +51,7 @@ class Form:
 
     @property
     def columns(self) -> list[Array]:
-        """The form's numbers, an array with one per channel each."""
+        """The scales, offsets and, if used, rests of the form: arrays with one element per channel."""
         return [self.scale, self.offset] if self.rest is None else [self.scale, self.offset, self.rest]
 
     def rows(self, which: slice) -> Form:
@@ -88,8 +88,8 @@ def in_float32(where: Conditions) -> Conditions:
 
 
 def interval(scale: Array, where: Conditions) -> tuple[Array, Array]:
-    """Return the interval of offsets, first and excluded end, for which exact linear functions with these scales
-    satisfy the conditions."""
+    """Return the interval of offsets (the first one, and the excluded end) for which exact linear functions with these
+    scales satisfy the conditions."""
     slope = -scale[:, None]
     room = slope * where.least
     room += where.level
@@ -112,7 +112,7 @@ def _inside(offset: Array, first: Array, end: Array, error: Array | float) -> Ar
 
 def prove32(scale: Array, where: Conditions, toward_zero: bool) -> Form | None:
     """Return a form with one float32 multiply-add, or None; scales a few units in the last place off are tried.
-    `where`: in float32."""
+    `where`: the conditions on magnitudes in float32 (`in_float32`)."""
     if not toward_zero:
         where = _lowered(where)
     nearest = scale.astype(np.float32)
@@ -144,8 +144,8 @@ def _below(level: Array) -> Array:
 
 
 def prove32x2(scale: Array, where: Conditions) -> Form | None:
-    """Return a form with two float32 multiply-adds, the last of which rounds towards zero, or None; `where`: in
-    float32."""
+    """Return a form with two float32 multiply-adds, the last of which rounds towards zero, or None; `where`: the
+    conditions on magnitudes in float32 (`in_float32`)."""
     large, rest, offsets = (np.zeros(scale.size, np.float32) for _ in range(3))
     left = np.arange(scale.size)
     for nudge in NUDGES:

@@ -37,7 +37,7 @@ LEVELS = 1 << 16
 SCALES = (2.0**-80, 2.0**80)
 """The range of scales for which nothing overflows or loses digits on the way."""
 FAR = 4
-"""The number of floats on each side of the point at which a level should be reached that are tried."""
+"""The number of floats that are tried on each side of the float at which a result should reach a level."""
 FIRST = 16
 """The number of levels that are tried before all others, because few wrong forms pass them."""
 UNITS = (0, *(sign * units for units in range(1, 9) for sign in (1, -1)))
@@ -186,7 +186,8 @@ def followers(op: Operation, names: Sequence[str]) -> list[Operation] | None:
 
 
 def levels_of(scale: float, count: int) -> tuple[Array, Array]:
-    """Return, for each level from 1 on, the floats around the least one that reaches it, and whether each does."""
+    """Return, in a row for each level from 1 to `count`, the floats around the least one whose quotient reaches the
+    level, and whether the quotient of each float does."""
     half = np.arange(1, count + 1)[:, None] - 0.5
     near = (half * scale).astype(np.float32).view(np.int32)
     around = (near + np.arange(-FAR, FAR + 1, dtype=np.int32)).view(np.float32)

@@ -83,7 +83,7 @@ RULES: dict[str, Callable[..., Range]] = {
 
 
 def _fitting(found: Range) -> Range:
-    """Return the range, or all of i32 if the sum could wrap."""
+    """Return the range, or the range of all i32 if it does not fit i32, since the computation could wrap around."""
     low, high = found
     return found if int(low.min()) >= -(2**31) and int(high.max()) < 2**31 else FULL
 
@@ -158,7 +158,8 @@ def channel_axes(kernel: AffineMap, out: AffineMap) -> list[int] | None:
 
 
 def _sums(kernel: Array, zero_point: int, axes: Sequence[int]) -> tuple[Array, Array]:
-    """Return, per channel, the sum of the weights above the zero point and of those below it, minus the zero point."""
+    """Return two sums per channel: of `weight - zero point` over the weights above the zero point, and over those below
+    it."""
     rest = tuple(axis for axis in range(kernel.ndim) if axis not in axes)
     count = prod(kernel.shape[axis] for axis in rest)
     order = [sorted(axes).index(axis) for axis in axes]

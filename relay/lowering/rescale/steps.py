@@ -35,7 +35,8 @@ CELLS = 1 << 22
 
 @dataclass(frozen=True)
 class Conditions:
-    """`line(least) >= level` and `line(most) < above` per channel (rows); magnitudes are integers in float64.
+    """`line(least) >= level` and `line(most) < above`, arrays with a row for each channel; `least` and `most` are
+    magnitudes, integers in float64.
 
     `signed`: whether the form has to give its result x's sign; otherwise x below zero only has to stay below level 1,
     which `line(0)` ensures. `largest`: an upper bound of the magnitudes, per channel.
@@ -103,8 +104,8 @@ def conditions(
 
 
 def _side(first: Array, count: int, greatest: Array, smallest: Array) -> tuple[Array, Array]:
-    """Return (least, most) of the conditions for magnitudes in smallest..greatest; levels 1..count are reached at
-    `first`."""
+    """Return `least` and `most` of the conditions on one side of zero, for magnitudes in smallest..greatest only.
+    `first`: the magnitude from which on each level is reached, of which the first `count` levels matter."""
     least, most = np.full_like(first, NEVER), np.full_like(first, -NEVER)
     first, upper, lower = first[:, :count], greatest[:, None], smallest[:, None]
     np.maximum(first, lower, out=least[:, :count])

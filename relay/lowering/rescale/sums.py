@@ -79,7 +79,8 @@ def _rescale(op: ApplyScaleOp, calls: CallGraph) -> Rescale | None:
 
 
 def _side(op: ApplyScaleOp, sign: int, calls: CallGraph) -> tuple[SSAValue, Side] | None:
-    """Return the operand before a shift to the left, and the contribution of each code; None if it is no code."""
+    """Return the code that a rescale shifts to the left and scales, and the contribution of each value of the code to
+    the sum, with the given sign; None if the operand is not computed from one code."""
     rescale = _rescale(op, calls)
     shifted = enumerate_codes(op.value)
     if rescale is None or shifted is None:

@@ -40,8 +40,8 @@ LOWEST = -(2**31)
 
 @dataclass(frozen=True)
 class Wide:
-    """The numbers of each call: factors, C, and shifts of the upper half. `signed`: the second formula is used;
-    `added`: the zero point that is part of C."""
+    """For each call the factors, the constants C, and the shifts of the upper half. `signed`: the second formula is
+    used; `added`: the zero point that is part of C."""
 
     factors: list[Array]
     constants: list[Array]
@@ -51,8 +51,8 @@ class Wide:
 
 
 def find_wide(op: ApplyScaleOp, calls: CallGraph) -> Wide | None:
-    """Return the numbers of the op's channels; None if multipliers are not constants, or words of 32 bits could
-    overflow."""
+    """Return the factors, constants and shifts for the channels of the op; None if multipliers are not constants, or
+    32-bit words could overflow."""
     multipliers, shifts = scalars(op.multiplier, calls), scalars(op.shift, calls)
     if multipliers is None or shifts is None or op.value.type != i32:
         return None

@@ -33,7 +33,7 @@ def argument_of(value: SSAValue) -> BlockArgument | None:
 
 
 def constant_of(value: SSAValue) -> arith.ConstantOp | None:
-    """Return the constant that the value is a buffer of, else None."""
+    """Return the constant that the value is a buffer of (`bufferization.to_buffer`); None for any other value."""
     op = value.owner
     if isinstance(op, bufferization.ToBufferOp) and isinstance(op.tensor.owner, arith.ConstantOp):
         return op.tensor.owner

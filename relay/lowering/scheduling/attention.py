@@ -2,7 +2,7 @@
 matrix.
 
 For each head, keys and values are packed once; then each block of queries goes through all three steps. The scores of a
-block, and what the row operations make of them, stay in scratch memory that fits the first-level cache.
+block, and the results of the row operations on them, stay in scratch memory that fits the first-level cache.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class AttentionSchedule(OpSchedule):
 @dataclass(frozen=True)
 class Attention(Strategy[AttentionSchedule]):
     """Two matrix products of a kernel and the chain of row operations between them. `starts`: the fills that set their
-    accumulators to zero; `sums`: the operations that add up the products, the first of which is `op`."""
+    accumulators to zero; `sums`: the two `linalg.generic`s that add up the products; the first one is `op`."""
 
     record = AttentionSchedule
     any_length = True

@@ -34,7 +34,7 @@ class Bias:
 
 
 def find_bias(epilogue: linalg.GenericOp | None, accumulator: SSAValue) -> Bias | None:
-    """Return the bias, if the epilogue starts by adding one to the accumulators; else None."""
+    """Return the bias, if the first op of the epilogue adds one to the accumulators; else None."""
     if epilogue is None or accumulator not in tuple(epilogue.operands):
         return None
     args, maps = epilogue.body.block.args, [m.data for m in epilogue.indexing_maps]
@@ -61,7 +61,8 @@ def concatenated(every: Sequence[Packed], biases: Sequence[Array] | None) -> Pac
 
 
 def add_bias(packed: Packed, bias: Array) -> Packed:
-    """Add the bias that a call passes to the initial accumulators, of which there is a row for each kind of border."""
+    """Return the packed constants with the bias of a call added to the initial accumulators, which have one row for
+    each kind of border."""
     vector = padded(bias.reshape(-1))
     initial = packed.initial.reshape(-1, vector.size) + vector.astype(packed.initial.dtype)
     return Packed(packed.weights, initial.reshape(-1), packed.more)

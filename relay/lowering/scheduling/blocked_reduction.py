@@ -75,8 +75,8 @@ class Taps:
 
 
 def taps_of(conv: Convolution, padding: Padding | None) -> Taps:
-    """Return the taps of a convolution of a padded image of which no padded copy is written; without `padding`, of an
-    image as stored, where taps that are contiguous in memory count as one."""
+    """Return the taps of a convolution. With `padding`, they are taps on the image without its border, because no
+    padded copy is written; without, on the image as stored, where taps that are contiguous in memory count as one."""
     run = run_length(conv) if padding is None else conv.channels
     taps = conv.kernel_rows, conv.kernel_columns * conv.channels // run
     image, before = (conv.rows, conv.columns), (0, 0)
@@ -177,9 +177,9 @@ def cycles(problem: Problem, costs: CpuCosts, tile: tuple[int, int], taps: Taps,
 @dataclass(frozen=True)
 class Tables:
     """Tables for the `count` pixels of a strip. `places`: where the window of each pixel starts in the data; `lists`:
-    for each tap, the pixels for which the tap is inside the image, with a pitch of `room`; `counts`: the length of each
-    list. Each list is padded to whole tiles by repeating its last pixel, whose sums are then computed several times
-    with equal results."""
+    for each tap, the pixels for which the tap is inside the image; list n starts at element n * `room`; `counts`: the
+    length of each list. Each list is padded to whole tiles by repeating its last pixel, whose sums are then computed
+    several times with equal results."""
 
     count: int
     room: int
@@ -318,8 +318,9 @@ class BlockedReductionEmitter:
                 self.epilogue.apply(value, [b.plus(first, m)], b.plus(block.channel, v * LANES), lanes)
 
     def share(self, count: int, size: int, steps: int) -> prefetch.Share:
-        """Return the share of the next block's `size` elements that each step of a tile prefetches. All taps have the
-        same share: the one with which the tap that is inside the image for the fewest pixels prefetches the block."""
+        """Return the share of the `size` elements of the next block that each step of a tile prefetches. It is the
+        same for all taps, and large enough for the tap with the fewest pixels inside the image to prefetch the whole
+        block."""
         conv = self.conv
         points = max(count * min(self.taps.pixels) // (conv.images * conv.out_rows * conv.out_columns), 1)
         return prefetch.share_of(size, points, min(self.schedule.tile[0], points), steps)

@@ -29,8 +29,8 @@ LIFTED_INTRINSICS = {
     "llvm.nvvm.f2i.rn": ("", 1),
 }
 """For each scalar intrinsic, the intrinsic that does the same on a vector, and the number of lanes of that vector. An
-empty name means that no such intrinsic exists, and each lane is computed separately. Constants whose type differs from
-the result's stay scalars."""
+empty name means that no such intrinsic exists, and each lane is computed separately. An operand that is a constant of
+another type than the result stays a scalar."""
 
 EXPANDED = ("math.exp", "math.expm1", "math.log", "math.tanh", "math.erf")
 """Functions that are expanded to polynomials on vectors of any length."""
@@ -82,8 +82,8 @@ class Lifter:
         results: Sequence[SSAValue] | None = None,
         positions: Sequence[int] = (),
     ) -> list[SSAValue]:
-        """Emit the block on vector arguments; return the vectors that it yields, or those of `results`, values inside
-        the block. `positions`: the value of `linalg.index` in each lane."""
+        """Emit the block on vector arguments; return the vectors of the values that it yields or, if given, of
+        `results`, which are values inside the block. `positions`: the value of `linalg.index` in each lane."""
         values: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
 
         def of(value: SSAValue) -> SSAValue:

@@ -27,7 +27,7 @@ def code_type(block: Block) -> Attribute | None:
 
 @cache
 def expected(type: Attribute) -> list[object]:
-    """Return the description of the body of a product with codes of a type, for comparison."""
+    """Return the description, as by `steps`, of the body of a product whose weight codes have this type."""
     block = Block(arg_types=[f32, i8, f32, i8, f32])
     e = Emitter(block, UnknownLoc())
     block.add_op(linalg.YieldOp(*weight_only_body(type)(e, block.args)))

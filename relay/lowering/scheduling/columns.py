@@ -100,7 +100,8 @@ def depends(value: SSAValue, varying: set[SSAValue], late: Sequence[Operation]) 
 
 
 def structure(value: SSAValue, row: dict[SSAValue, tuple[memref.LoadOp, tuple[Operation, ...]]]) -> Hashable:
-    """Return a key that is equal for two values if they are the same function of a row, apart from the row's column."""
+    """Return a key that is equal for two values if the same operations compute them from the same loaded row, at
+    whichever column the row is loaded. `row`: by loaded value, the load and the operations that depend on it."""
     owner = value.owner
     if not isinstance(owner, Operation):
         return value

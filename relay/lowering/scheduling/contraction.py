@@ -157,7 +157,8 @@ def window_of(
 SCALARS = (memref.LoadOp.name, "arith.extsi", "arith.extui")
 """Ops that may compute a scalar zero point from an argument that calls of a kernel pass."""
 Side = tuple[bool, int, SSAValue | None]
-"""Unsigned, zero point and `given` zero point of an `Operand`."""
+"""Whether the codes of an `Operand` are unsigned, their constant zero point, and the zero point that calls pass
+(`given`)."""
 
 
 def match_product(block: Block) -> tuple[Side, Side] | None:

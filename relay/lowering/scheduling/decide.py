@@ -177,7 +177,8 @@ class Decider:
         return best
 
     def entry_for(self, options: Sequence[Strategy[Any]], *, consume: bool) -> Entry | None:
-        """Return the attribute's entry for the operation of all `options`, else None; `consume` removes it."""
+        """Return the entry of the attribute for the operation that all `options` schedule, None if it has none;
+        `consume` removes the entry."""
         number, names = self.numbers[options[0].op], {option.name for option in options}
         for entry in self.entries:
             if entry.op == number or (entry.op is None and entry.strategy in names):

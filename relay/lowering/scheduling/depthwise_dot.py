@@ -1,4 +1,4 @@
-"""Depthwise convolution by dot products of 4 codes: up to 4 rows of an image column, byte by byte, per channel.
+"""Depthwise convolution by dot products of 4 codes, which are up to 4 rows of an image column in one channel.
 
 A column of a block of 64 lanes (16 on AArch64) is read at most once per pixel: unpacking interleaves its rows, and
 columns that neighbouring pixels share are carried from one to the next. The image is not padded: a row outside is
@@ -42,8 +42,8 @@ from relay.lowering.shaped import is_vector
 from relay.target import LANES
 
 CARRIED = 8
-"""The most vectors of image columns that a loop keeps in registers, of the 32 that every target with such dot products
-has."""
+"""The most vectors of image columns that a loop keeps in registers. Every target with such dot products has 32 vector
+registers."""
 
 Column = list[SSAValue]
 """A column of the image with its rows interleaved: `VECTORS` vectors for each group of rows."""
@@ -151,15 +151,15 @@ class DepthwiseDotEmitter:
         return self.b.shuffle(first, second, range(2 * first.type.get_shape()[0]))
 
     def unpack(self, a: SSAValue, b: SSAValue, count: int) -> tuple[SSAValue, SSAValue]:
-        """Interleave two vectors within each of their 128-bit parts, of `count` elements: return the interleaved first
-        halves, then the second halves."""
+        """Interleave two vectors within each 128-bit part, which has `count` elements: return a vector of the
+        interleaved first halves of all parts, and one of the second halves."""
         parts = self.layout.parts
         low = [lane for p in range(parts) for k in range(count // 2) for lane in _both(p * count + k, parts * count)]
         return self.b.shuffle(a, b, low), self.b.shuffle(a, b, [lane + count // 2 for lane in low])
 
     def transpose(self, parts: Sequence[SSAValue]) -> list[SSAValue]:
-        """Transpose four vectors of 16 channels to the four of a block: part p of vector s becomes part s of vector p.
-        For blocks of 16 channels, join the four quarters into one vector."""
+        """Transpose four vectors of 16 channels: part p of vector s becomes part s of vector p, in the order of the
+        four accumulator vectors of a block. For blocks of 16 channels, join the four quarters into one vector."""
         if self.layout.parts == 1:
             return [self.join(parts)]
         pairs = [self.b.shuffle(parts[k], parts[k + 1], range(2 * LANES)) for k in (0, 2)]

@@ -68,8 +68,8 @@ class Borders:
 
 @dataclass(frozen=True)
 class Section:
-    """`blocks` blocks of `width` lanes, of channels from `first` on, each for pixels in `rows` rows; of each 16
-    channels, the first `lanes` are read."""
+    """A range of channels from `first` on, in `blocks` blocks of `width` lanes. The lanes of a block are pixels of
+    `rows` rows; of each 16 channels, the first `lanes` are read."""
 
     width: int
     first: int
@@ -260,8 +260,8 @@ def _lines(layout: Layout, row: int) -> list[int]:
 
 
 def _sums(layout: Layout, true: Array, bias: Array) -> Array:
-    """Return initial sums [kind of row][kind of column][channel]: the bias minus the zero point's contribution of the
-    taps inside the image."""
+    """Return the initial sums [kind of row][kind of column][channel]: the bias minus the zero point times the weights
+    of the taps inside the image. `true`: the weights minus their zero point."""
     zero_point = layout.conv.data.zero_point + layout.offset
     sums = [
         [true[first:end, left:right].sum(axis=(0, 1)) for _, _, left, right in layout.column_spans]
@@ -277,7 +277,8 @@ def _channels(section: Section, part: int) -> Array:
 
 
 def _initial(layout: Layout, section: Section, kinds: Sequence[int], sums: Array) -> Array:
-    """Return the initial accumulators as blocks of [kind of column][vector][part][lane]."""
+    """Return the initial accumulators as blocks of [kind of column][vector][part][lane], from the `sums` of all kinds
+    of rows. `kinds`: the kind of each pixel row of a block."""
     parts: list[Array] = []
     for part in range(layout.parts):
         chosen = np.minimum(_channels(section, part), layout.conv.outputs - 1)
@@ -287,8 +288,9 @@ def _initial(layout: Layout, section: Section, kinds: Sequence[int], sums: Array
 
 
 def _weights(layout: Layout, section: Section, kinds: Sequence[int], true: Array) -> Array:
-    """Return the weights as blocks of [group][column][vector][part][lane][row], zero for taps outside, then those of
-    `second`."""
+    """Return the weights as blocks of [group][column][vector][part][lane][row], zero for taps outside the image,
+    followed by the weights of the taps in `second`. `kinds`: the kind of each pixel row of a block; `true`: the weights
+    minus their zero point."""
     conv = layout.conv
     _, columns, channels = true.shape
     by_row = np.zeros((layout.groups * GROUP, columns, layout.parts, section.blocks, LANES), np.int64)

@@ -108,8 +108,8 @@ def pick_lanes(
     given: Sequence[SSAValue] = (),
     wider: Sequence[int] = (),
 ) -> tuple[tuple[int, ...], bool]:
-    """Decide the widths of vectors for rows of `size` elements that the block computes, `wider` ones first, and whether
-    codes are narrowed 64 at a time. `given`: values of the block that are computed before."""
+    """Decide the widths of the vectors in which the block computes rows of `size` elements (those in `wider` are tried
+    first), and whether codes are narrowed 64 at a time. `given`: values of the block that are computed before."""
     clamp = match_clamp(block) if target.packs else None
     saturate = pick.may("saturate", clamp is not None and clamp.value not in given)
     best = [*([WIDTH] if saturate else wider), *widths_of(block, size, target)]
@@ -132,7 +132,7 @@ def vectors_of(size: int, lanes: Sequence[int], most: int) -> int:
 
 def in_rows(op: linalg.GenericOp) -> bool:
     """Whether all loops are parallel and, for every operand, neighbours along the last loop are contiguous in memory or
-    one element."""
+    the same element."""
     maps = [m.data for m in op.indexing_maps]
     rank = maps[0].num_dims
     if rank == 0 or any(t.data is not IteratorType.PARALLEL for t in op.iterator_types):
@@ -143,7 +143,7 @@ def in_rows(op: linalg.GenericOp) -> bool:
 
 
 def last_is_contiguous(value: SSAValue, map: AffineMap, rank: int) -> bool:
-    """Whether the operand's neighbours along the last loop are contiguous in memory, or one element."""
+    """Whether neighbours of the operand along the last loop are contiguous in memory, or the same element."""
     if not uses(map, rank - 1):
         return True
     dims = dims_of(map)
@@ -175,9 +175,9 @@ def widths_of(block: Block, size: int, target: CpuTarget) -> list[int]:
 
 
 def longer(block: Block, size: int, target: CpuTarget) -> list[int]:
-    """Return wider vectors for a body of many operations on targets with registers of 8 floats: a processor overlaps
-    only few iterations of such a loop, each a chain of dependent instructions. Elements of 64 bits get narrower
-    vectors."""
+    """Return the widths of vectors that exceed a register, for a body of many operations on targets with registers of 8
+    floats: a processor overlaps only few iterations of such a loop, each a chain of dependent instructions. Elements of
+    64 bits get narrower vectors."""
     ops = list(block.ops)
     if target.register_bytes != 2 * LANES or len(ops) < target.costs.chained_operations or size < WIDTH:
         return []

@@ -291,8 +291,8 @@ class Epilogue:
     # 64 channels at once
 
     def packs(self) -> bool:
-        """Whether 64 results can be narrowed to codes of one buffer at once: all inputs are accumulators, per channel,
-        or a single element."""
+        """Whether 64 results can be narrowed to codes of one buffer at once: each input is the accumulators, or has one
+        element per channel, or a single element."""
         return self.clamp is not None and all(
             access.value is self.accumulator
             or not access.used

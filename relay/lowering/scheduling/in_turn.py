@@ -137,7 +137,8 @@ class RowsInTurn(Strategy[InTurnSchedule]):
         return found
 
     def needed_elsewhere(self, buffer: SSAValue) -> bool:
-        """Whether operations outside the chain read a buffer that has one value per row."""
+        """Whether operations outside the chain read the buffer, which has one value per row, or it is not allocated in
+        the kernel."""
         others = any(use.operation not in self.chain for use in buffer.uses)
         return others or not isinstance(buffer.owner, memref.AllocOp)
 
@@ -145,8 +146,8 @@ class RowsInTurn(Strategy[InTurnSchedule]):
 def emit_stages(
     b: LoopBuilder, rows: RowsInTurn, schedule: InTurnSchedule, count: Index, row_of: Callable[[Index], Row]
 ) -> None:
-    """Emit each stage for `count` rows, at most the schedule's, before the next stage; values per row that later stages
-    read are stored on the stack."""
+    """Emit each stage for `count` rows, at most `schedule.rows`, before the next stage; values per row that later
+    stages read are stored on the stack."""
     stages, rooms = rows.stages, dict[SSAValue, SSAValue]()
     fills = {op.outputs[0]: op.inputs[0] for op in rows.chain if isinstance(op, linalg.FillOp)}
     for number, stage in enumerate(stages):
@@ -233,8 +234,8 @@ class Chain:
         return not is_buffer(value.type) or root(value) not in {root(other) for other in self.written}
 
     def trimmed(self, rows: int) -> bool:
-        """Drop the operations after the last one on whole rows; return whether that one depends on a reduction's result
-        and the chain pays."""
+        """Drop the operations after the last one that writes whole rows and depends on the result of a reduction;
+        return whether there is such an operation and the chain pays."""
         given: set[SSAValue] = set()
         last = 0
         for number, op in enumerate(self.ops):
@@ -264,7 +265,8 @@ def writes_rows(op: linalg.GenericOp, outer: tuple[int, ...], size: int) -> bool
 
 
 def is_reduction(op: linalg.GenericOp) -> bool:
-    """Whether the operation is a reduction along the rows, of values that it computes from their elements."""
+    """Whether the operation reduces each row to one value, and the reduced values are computed from the elements of the
+    row."""
     last, kinds = len(op.iterator_types) - 1, [kind.data for kind in op.iterator_types]
     if len(op.outputs) != 1 or [d for d, kind in enumerate(kinds) if kind is not IteratorType.PARALLEL] != [last]:
         return False

@@ -47,8 +47,8 @@ def store(builder: LoopBuilder, value: SSAValue, target: SSAValue, places: Seque
 def over(
     b: LoopBuilder, count: int, size: int, body: Callable[[Index, int], None], *, independent: bool = False
 ) -> None:
-    """Emit the body for tiles of `size` of a row of `count`, and for the rest; the body gets the start and the size of
-    each."""
+    """Emit the body for tiles of `size` elements of a row of `count` elements, and for the rest; the body gets the
+    start and the size of each tile."""
     size = max(min(size, count), 1)
     whole = count // size * size
     with b.loop(0, whole, size, independent=independent) as (start, _):

@@ -146,8 +146,9 @@ class MatmulEmitter:
         body: Callable[[Sequence[Index], Index, int], None],
         apart: DictionaryAttr,
     ) -> None:
-        """Emit the tiles of a row, the last of which may be smaller. Threads share the tiles of a row that is the only
-        one, so a smaller tile is the last iteration of the same loop, not code after the loop as in `rows`."""
+        """Emit the tiles of a row, the last of which may be smaller. If the row is the only one, threads share its
+        tiles, so a smaller tile is the last iteration of the same loop, not code after the loop as in `rows`. `apart`:
+        the traffic of sharing the loop among threads (`sharing.of_pixels`)."""
         b = self.b
         only = self.schedule.flat or self.conv.images * self.conv.out_rows == 1
         if isinstance(width, Extent) or not isinstance(width, int):
@@ -246,7 +247,7 @@ class MatmulEmitter:
         return carried
 
     def codes_before(self, step: Index) -> Index:
-        """Return the number of codes of a contiguous run that precede a step's."""
+        """Return the number of codes of a contiguous run that precede the codes of step `step`."""
         return self.b.times(step, self.group)
 
     def prefetch_weights(self, point: Sequence[Index], x: Index, pixels: int, block: Block, step: Index) -> None:

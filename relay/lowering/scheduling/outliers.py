@@ -20,8 +20,10 @@ from relay.target import LANES, CpuCosts
 
 @dataclass(frozen=True)
 class Outliers:
-    """The extra steps per block of channels, padded to `most`: their number, the offset of each step's 4 codes (from
-    the first tap of a pixel on), and its weights, [block][step][vector][16 channels][4]."""
+    """The extra steps of the reduction that add, for each block of channels, the parts of weights that exceed 8 bits.
+    `counts`: the number of steps of each block, at most `most`; `offsets`: for each step, the offset of its 4 codes
+    from the first tap of a pixel; `weights`: [block][step][vector][16 channels][4]. `offsets` and `weights` are padded
+    to `most` steps per block."""
 
     counts: Array
     offsets: Array

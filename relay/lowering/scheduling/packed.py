@@ -36,8 +36,8 @@ class Packed:
 
 
 def pack_constants(conv: Convolution, schedule: TileSchedule, kernel: Array, runs: Sequence[Span] = ()) -> Packed:
-    """Pack the weights of one call for the micro-kernel; there are initial accumulators for each of `runs`, of the
-    kernel rows that are inside the image there."""
+    """Pack the weights of one call for the micro-kernel. For each span of result rows in `runs`, there are initial
+    accumulators for the kernel rows that are inside the image there."""
 
     def starting(offset: int) -> Array:
         kernels = [kernel[:, start:stop] for _, _, start, stop in runs] or [kernel]

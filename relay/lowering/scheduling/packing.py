@@ -24,8 +24,8 @@ def blocks_of(outputs: int, vectors: int) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Group:
-    """`count` blocks of channels of one size from block number `first` on, whose first channels are `width` apart;
-    `last`: the channels of their last vector."""
+    """`count` blocks with equal numbers of channels, from block number `first` on; the first channels of neighbouring
+    blocks are `width` apart; `last`: the channels of the last vector of a block."""
 
     first: int
     count: int
@@ -107,8 +107,9 @@ def wrap_i32(value: Array) -> Array:
 
 
 def initial_accumulator(conv: Convolution, kernel: Array, bias_of_data: int) -> Array:
-    """Return initial accumulators, i32, that account for the data's zero point, so that it need not be subtracted: `-zp
-    * sum(kernel - kernel zp)`, where zp is relative to the codes as the micro-kernel reads them."""
+    """Return initial accumulators, i32, that account for the zero point of the data, so that it need not be subtracted:
+    `-bias_of_data * sum(kernel - kernel zero point)`. `bias_of_data`: the zero point of the codes as the micro-kernel
+    reads them."""
     axes: Sequence[int] = (0, 1) if conv.depthwise else (1, 2, 3) if kernel.ndim == 4 else (1,)
     sums = (kernel.astype(np.int64) - conv.kernel.zero_point).sum(axis=tuple(axes))
     return padded(wrap_i32(-bias_of_data * sums))

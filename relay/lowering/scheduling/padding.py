@@ -1,4 +1,4 @@
-"""Padded copies of images: recognised, so that kernels that need none omit them; else written row by row."""
+"""Padded copies of images: kernels that do not need a copy omit it, others write it row by row."""
 
 from __future__ import annotations
 
@@ -201,7 +201,8 @@ def is_border(padding: Padding, conv: Convolution) -> bool:
 
 
 def border_runs(conv: Convolution, padding: Padding | None) -> tuple[Span, ...]:
-    """Return the spans of rows of a convolution whose padding contributes zero, if they are few; else none."""
+    """Return spans of result rows with the kernel rows that are inside the image there, if the padding adds nothing to
+    the sums and the spans are few; else none."""
     if padding is None or not is_border(padding, conv):
         return ()
     rows, before = shape_of(padding.source)[1], padding.low[1]

@@ -13,7 +13,7 @@ from relay.lowering.scheduling.record import Given, OpSchedule, Value
 S = TypeVar("S", bound=OpSchedule)
 T = TypeVar("T", bound=Value)
 SHOWN = 12
-"""The most possible values that an error lists."""
+"""The maximum number of possible values that an error message lists."""
 
 
 class Tuples(Sequence[tuple[int, ...]]):
@@ -82,7 +82,8 @@ class Picks:
         return self(name, (value,), value)
 
     def may(self, name: str, can: bool) -> bool:
-        """Decide whether to do something that is best wherever `can` says that it is possible."""
+        """Decide about an option that is possible if `can`, and then also the best: return True or False, called
+        `name`."""
         return self(name, (True, False) if can else (False,), can)
 
     def schedule(self, kind: type[S], cycles: int, why: str, **others: Value) -> S:

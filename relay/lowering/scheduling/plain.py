@@ -96,8 +96,8 @@ class Copy(Strategy[CopySchedule]):
 
 @dataclass(frozen=True, kw_only=True)
 class PadSchedule(OpSchedule):
-    """The decision about a padded copy. `by_rows`: each row is written once, with its edges; else all is filled and the
-    image copied into it."""
+    """The decision about a padded copy. `by_rows`: each row is written once, with its edges; else the whole copy is
+    filled with the padding value first, and the image copied into it."""
 
     strategy = "pad"
     by_rows: bool

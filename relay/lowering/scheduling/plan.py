@@ -63,14 +63,15 @@ class TileSchedule(OpSchedule):
     `narrow[v - 1]`: pixels of a tile with only v vectors of 16 channels; `codes_per_step`: 4 or 2 for a dot product of
     as many codes, 8 for an instruction that multiplies two pixels at once, 1 for multiply-adds, 12 to 64 for tile
     registers (AMX) with as many codes of each pixel; `steps_at_once`: a pixel's codes are loaded for this many steps;
-    `sign_flip`: codes get the signedness that the dot product takes in a `copy`, in the `loop`, or have it already
-    (`none`); `widen`: a copy extends codes to 16 bits; `narrow_weights`: weights of a 16-bit dot product are stored in
-    8 bits; `flat`: the pixels of all rows and images form one row; `channels_inside`: the loop over blocks of channels
-    is inside the loop over tiles of pixels; `prefetch_next_block`: a block prefetches the weights of the next, every
-    `prefetch_stride` bytes; `sums_of_data`: the data is summed beside the products, for the kernel's zero point;
-    `outlier_steps`: the most extra steps for weights that exceed 8 bits; `skip_border_rows`: kernel rows outside the
-    image are skipped, in separate loops; `unrolled_epilogue`: the epilogue is unrolled for the vectors of a tile;
-    `packed_store`: four vectors of codes are narrowed and stored at once."""
+    `sign_flip`: where codes are converted to the signedness of the dot product's operand: when they are copied
+    (`copy`), in the reduction loop (`loop`), or nowhere (`none`); `widen`: a copy extends codes to 16 bits;
+    `narrow_weights`: weights of a 16-bit dot product are stored in 8 bits; `flat`: the pixels of all rows and images
+    form one row; `channels_inside`: the loop over blocks of channels is inside the loop over tiles of pixels;
+    `prefetch_next_block`: a block prefetches the weights of the next, every `prefetch_stride` bytes; `sums_of_data`:
+    the data is summed beside the products, for the kernel's zero point; `outlier_steps`: the most extra steps for
+    weights that exceed 8 bits; `skip_border_rows`: kernel rows outside the image are skipped, in separate loops;
+    `unrolled_epilogue`: the epilogue is unrolled for the vectors of a tile; `packed_store`: four vectors of codes are
+    narrowed and stored at once."""
 
     strategy = "tile"
     keeps_order = frozenset({"tile", "narrow", "channels_inside", "prefetch_next_block", "prefetch_stride"})
@@ -98,7 +99,7 @@ class TileSchedule(OpSchedule):
 
     @property
     def pixels(self) -> tuple[int, ...]:
-        """The pixels of a tile, indexed by its number of vectors."""
+        """The number of pixels of a tile, indexed by its number of vectors."""
         return (0, *self.narrow, self.tile[0])
 
 

@@ -122,8 +122,8 @@ def dictionaries(attr: DictionaryAttr, where: str) -> list[DictionaryAttr]:
 
 
 def schedules_in(function: FuncOp, kinds: Mapping[str, type[OpSchedule]]) -> list[OpSchedule]:
-    """Return the records of a function's schedule attribute, one for each operation, which must be complete. Raises
-    InvalidArgument."""
+    """Return the records of a function's schedule attribute, one for each operation; every record must be complete.
+    Raises InvalidArgument."""
     function = instance(function, FuncOp, "schedules_of", "give a function: module['conv2d_0']")
     attr, where = function.attributes.get(ATTRIBUTE), place_of(function)
     found = dictionaries(attr, where) if isinstance(attr, DictionaryAttr) else []
@@ -134,7 +134,7 @@ def schedules_in(function: FuncOp, kinds: Mapping[str, type[OpSchedule]]) -> lis
 
 
 def place_of(function: FuncOp) -> str:
-    """Return the location that errors about the function's schedule name."""
+    """Return `@function: relay.schedule`, with which errors about the schedule of a function begin."""
     return f"@{function.sym_name.data}: {ATTRIBUTE}"
 
 

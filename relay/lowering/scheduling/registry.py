@@ -71,8 +71,8 @@ RECORDS: Mapping[str, type[OpSchedule]] = {kind.record.strategy: kind.record for
 
 
 def schedules_of(function: FuncOp) -> list[OpSchedule]:
-    """Return the records of the function's attribute `relay.schedule`, one for each operation, which must be complete.
-    Raises InvalidArgument."""
+    """Return the records of the function's attribute `relay.schedule`, one for each operation; every record must be
+    complete. Raises InvalidArgument."""
     return schedules_in(function, RECORDS)
 
 

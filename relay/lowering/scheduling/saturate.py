@@ -105,8 +105,8 @@ def bounds_of_float(value: SSAValue) -> tuple[int, int] | None:
 
 
 def is_number(value: SSAValue) -> bool:
-    """Whether a float cannot be NaN: it is computed from integers and constants; one factor may be an argument, a
-    scale."""
+    """Whether a float cannot be NaN because it is computed from integers and constants. One factor of a product may
+    also be an argument of the body, which is taken to be a scale."""
     if number(value) is not None:
         return True
     if not isinstance(owner := value.owner, Operation) or owner.name not in (*CONVERSIONS, *SUMS, "arith.mulf"):
@@ -168,7 +168,7 @@ def in_order(b: LoopBuilder, codes: SSAValue) -> SSAValue:
 
 
 def _code(number: int) -> int:
-    """Return the signed code with the same bits."""
+    """Return the signed 8-bit code that has the same bits as an unsigned one."""
     return number - 256 if number > 127 else number
 
 

@@ -192,8 +192,8 @@ def run_of(conv: Convolution) -> int:
 
 def pack(conv: Convolution, kernel: Array, schedule: ScalarProductsSchedule) -> Packed:
     """Pack a kernel [o, i, j, c], or [i, j, c], minus its zero point, as [block of outputs][step][output], the last
-    block being smaller. For `pairs`, four steps of an output are contiguous, for `sums` all steps. Differences have 9
-    bits."""
+    block being smaller. For `pairs`, four steps of an output are contiguous, for `sums` all steps. The differences have
+    9 bits."""
     outputs, group = (1, 1) if schedule.sums else (schedule.tile[1], 4 if schedule.pairs else 1)
     codes = kernel if conv.is_float else kernel.astype(np.int16) - np.int16(conv.kernel.zero_point)
     matrix = codes.reshape(-1, conv.outputs).T if conv.depthwise else codes.reshape(conv.outputs, -1)
@@ -311,7 +311,8 @@ class ScalarProductsEmitter:
     def steps(
         self, totals: Sequence[SSAValue], data: Index, weights: Index, step: Index, pixels: int, outputs: int
     ) -> list[SSAValue]:
-        """Emit a contiguous run, `steps` products per iteration; return the sums."""
+        """Emit the products of one contiguous run of data, `steps` of them per iteration of a loop; return the sums,
+        which start from `totals`."""
         b, conv = self.b, self.conv
         apart = conv.dilation[1] * conv.pitch if conv.depthwise else 1
         with b.loop(0, self.run, self.schedule.steps, carried=totals) as (k, loop):
@@ -322,7 +323,8 @@ class ScalarProductsEmitter:
     def sums(
         self, totals: Sequence[SSAValue], data: Index, weights: Index, pixels: int, outputs: int
     ) -> list[SSAValue]:
-        """Emit a contiguous run by vector registers: whole registers, then a partial one; return the sums."""
+        """Emit the products of one contiguous run of codes, a vector register at a time, the last one partial; return
+        the sums, which start from `totals`."""
         b, rest = self.b, self.run % WHOLE
         whole = self.run - rest
         if whole:

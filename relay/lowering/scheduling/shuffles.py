@@ -143,7 +143,7 @@ class Words(Table):
         return b.select(self.negative(codes), high, low)
 
     def pick(self, codes: SSAValue) -> SSAValue:
-        """Return the words for codes that are stored in words."""
+        """Return, for each 16-bit word, the word of the table that belongs to the code in its lowest byte."""
         b, name, type = self.b, "llvm.x86.avx512.vpermi2var.hi.512", vector_of(i16, self.lanes // 2)
         near, far = (b.intrinsic(name, [self.words[k], codes, self.words[k + 1]], type) for k in (0, 2))
         bit = b.add(arith.AndIOp(codes, self.constant(64, i16))).result

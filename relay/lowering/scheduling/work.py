@@ -79,7 +79,7 @@ def vector_bytes(type: Attribute) -> int:
 
 
 def scalar(loop: scf.ForOp) -> bool:
-    """Whether a loop is an innermost loop that LLVM may vectorize."""
+    """Whether a loop is an innermost loop without vectors, which LLVM may vectorize."""
     return not loop.iter_args and not any(
         op.regions or op.name.startswith("math.") or any(is_vector(value.type) for value in (*op.results, *op.operands))
         for op in loop.body.block.ops
