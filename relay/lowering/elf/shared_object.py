@@ -40,7 +40,8 @@ Place = tuple[int, int]
 
 @dataclass
 class Part:
-    """One section of the shared object: contiguous pieces at an address."""
+    """One section of the shared object: the contents of the input sections that are linked into it, one after the
+    other."""
 
     name: str
     kind: int

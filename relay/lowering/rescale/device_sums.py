@@ -131,8 +131,8 @@ def code_of(value: SSAValue, side: Side, calls: CallGraph) -> tuple[Code, Side] 
 
 
 def is_shifted_by_product(value: SSAValue, clip: arith.MaxSIOp | arith.MinSIOp, calls: CallGraph) -> bool:
-    """Whether the clipped number comes from a wide product whose shift can be a product, and is used for the code of
-    `value` only."""
+    """Whether the clipped number comes from a rescale as a wide product whose shift can be a multiplication, and
+    nothing but `value` is computed from the number."""
     scale = rescale_before(clip.lhs)
     if scale is None or not all(each.has_one_use() for each in (scale.output, clip.lhs)):
         return False

@@ -42,8 +42,8 @@ class Found:
 
 
 def bounds(value: SSAValue) -> tuple[int, int]:
-    """Return the range outside of which a rescaled value does not matter, because a constant is added to it and the sum
-    is clamped."""
+    """Return the least and the greatest rescaled value that matters: a constant is added to the value and the sum is
+    clamped, so that values beyond give the same results."""
     added, low, high = 0, *FULL
     while value.has_one_use():
         user = next(iter(value.uses)).operation

@@ -49,7 +49,8 @@ class Rescale:
 
 @dataclass(frozen=True)
 class Side:
-    """One operand: its possible integers (as float32 represents them), and what each contributes to the sum."""
+    """One operand of the sum. `values`: its possible integers; `added`: what each of them adds to the sum after its
+    rescale; `factor`: the exact factor of that contribution."""
 
     values: Array
     added: Array

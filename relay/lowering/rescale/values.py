@@ -76,7 +76,8 @@ SIMPLE: dict[str, Callable[..., Array]] = {
     "arith.muli": operator.mul,
     "arith.shli": shift_left,
 }
-"""Integer operations in int64; correct where nothing wraps, which `enumerate_codes` checks."""
+"""For the names of integer operations, functions that compute them in int64. They are right if nothing wraps around,
+which `enumerate_codes` checks."""
 
 
 def enumerate_codes(value: SSAValue) -> Array | None:

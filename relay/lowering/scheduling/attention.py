@@ -325,8 +325,8 @@ class AttentionEmitter:
 
 
 class OfBlock(Epilogue):
-    """The epilogue of a product of a block of rows that starts at row `start`. If `room` is not None, the result goes
-    there: scratch memory of `rows` rows for each head."""
+    """The epilogue of a product of a block of rows that starts at row `start`. The result is stored in scratch memory
+    `room`, which has `rows` rows for each head; if `room` is None, in the result's own buffer."""
 
     def __init__(
         self,

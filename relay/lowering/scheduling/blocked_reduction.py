@@ -1,4 +1,5 @@
-"""Float convolutions and products whose reduction is cut into blocks, each of which goes over many pixels.
+"""Float convolutions and products whose reduction is cut into blocks of steps; each block is computed for many pixels
+before the next one.
 
 The steps of a block are so few that their weights stay in the first-level cache while register tiles of all pixels of a
 strip read them; between blocks, the sums of the strip are in scratch memory. So a strip loads each weight from memory

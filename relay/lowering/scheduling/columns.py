@@ -1,4 +1,4 @@
-"""Arithmetic on gathered rows that depends only on the column: computed once for each column of the data.
+"""Computes arithmetic on gathered rows that depends only on the column once for each column of the data.
 
 Where an image is enlarged, neighbouring results of a line read the same columns, and the part of the arithmetic that
 depends only on the line and the column is the same for all of them.
@@ -30,9 +30,10 @@ class Term:
 
 @dataclass(frozen=True)
 class Columns:
-    """The division of a body by columns. `terms`: operations computed for every column, of which there are `width`, of
-    `size` elements each; `uses`: for each value that is read from a term, the value, the number of the term, and the
-    index of the column; `late`: the remaining operations; `varying`: values that depend on the position in the line."""
+    """How a body is divided so that a part is computed once for each column. `terms`: the operations computed for each
+    of the `width` columns, of `size` elements each; `uses`: for each value that is replaced by a result of a term, the
+    value, the number of the term, and the index of the column; `late`: the remaining operations; `varying`: values that
+    depend on the position in the line."""
 
     terms: list[Term]
     uses: list[tuple[SSAValue, int, SSAValue]]

@@ -186,7 +186,8 @@ def as_row(conv: Convolution) -> Convolution | None:
 
 
 def kernel_of_row(kernel: Array) -> Array:
-    """Reshape a kernel [o, i, j, c] to [o, 1, i, j * c], or [i, 1, c] to [1, i, c]."""
+    """Reshape a kernel for images of one row (see `as_row`): [o, i, j, c] to [o, 1, i, j * c], or [i, 1, c] to [1, i,
+    c]."""
     *outputs, rows, columns, channels = kernel.shape
     return kernel.reshape(*outputs, 1, rows, columns * channels)
 

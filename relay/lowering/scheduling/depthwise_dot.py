@@ -283,14 +283,15 @@ class Row:
             self.finish(totals, self.b.plus(x, m), operands)
 
     def accumulate(self, totals: list[SSAValue], codes: Sequence[SSAValue], unit: int) -> None:
-        """Emit the dot products of four vectors of codes with one group of weights."""
+        """Add the dot products of four vectors of codes with group `unit` of the weights to `totals`."""
         b, width = self.b, self.layout.width
         for s, code in enumerate(codes):
             at = b.plus(self.weights_at, (unit * VECTORS + s) * width)
             totals[s] = b.dot(totals[s], code, b.vector_load(self.p.weights, [at], width), self.layout.unsigned)
 
     def column(self, x: Index, offset: int) -> Column:
-        """Load a column with its rows interleaved: [row 0, row 1, row 2, row 3] per lane, in four vectors per group."""
+        """Load a column of the image with its rows interleaved: for each group of four rows four vectors, in which each
+        lane has its four codes next to each other."""
         b, conv, p = self.b, self.conv, self.p
         pixel = b.plus(b.times(x, conv.strides[1] * conv.channels), (offset - self.layout.image.left) * conv.channels)
         result: Column = []

@@ -103,11 +103,11 @@ def sections(channels: int, width: int) -> list[Section]:
 
 @dataclass(frozen=True)
 class Layout(Borders):
-    """How a convolution reads its image and weights. Rows of taps are processed in groups of four. If the group of row
-    `copied` has fewer, one of its unused rows repeats the codes of that row, so that each weight of the row that
-    exceeds 8 bits is split into a sum of two. `second`: taps (group, column) whose weights exceed 8 bits nevertheless,
-    and which take another dot product. `strip`: output rows that all blocks of channels process while the image rows
-    are cached. `width`: lanes of a block; `unsigned`: whether the dot product's data operand is unsigned."""
+    """How a convolution reads its image and weights. Rows of taps are processed in groups of four. If the last group
+    has fewer, an unused row of it repeats the codes of row `copied`, if that row is in the group, so that weights of
+    the row that exceed 8 bits are split into sums of two. `second`: taps (group, column) whose weights exceed 8 bits
+    nevertheless, and which take another dot product. `strip`: output rows that all blocks of channels process while the
+    image rows are cached. `width`: lanes of a block; `unsigned`: whether the dot product's data operand is unsigned."""
 
     copied: int
     second: frozenset[tuple[int, int]]
@@ -162,11 +162,11 @@ class Layout(Borders):
         return (self.groups * self.conv.kernel_columns + len(self.second)) * GROUP * self.width
 
     def record(self, section: Section) -> int:
-        """Return the number of table entries per iteration."""
+        """Return the number of entries that an iteration has in the table of offsets."""
         return 2 + section.rows * (1 + self.conv.kernel_rows)
 
     def table_of(self, section: Section) -> int:
-        """Return the offset of the section's table."""
+        """Return the offset of the section's part of the table of offsets."""
         every = self.sections
         return sum(self.strips * self.steps(s) * self.record(s) for s in every[: every.index(section)])
 

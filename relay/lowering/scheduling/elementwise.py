@@ -278,7 +278,7 @@ class Elementwise:
                 b.store_parts(result, buffer, at)
 
     def place(self, value: SSAValue, map: AffineMap, dims: Sequence[Index]) -> tuple[SSAValue, list[Index]]:
-        """Return the buffer and the indices of an element of an operand."""
+        """Return the buffer of an operand, and the indices of its element at the position `dims` of the loops."""
         return value, [self.b.apply(r, dims) for r in map.results]
 
     def read(self, value: SSAValue, map: AffineMap, dims: Sequence[Index], lanes: int) -> SSAValue:

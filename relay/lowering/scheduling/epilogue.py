@@ -186,7 +186,7 @@ class Epilogue:
 
     @staticmethod
     def only(access: Access, rank: int) -> Access:
-        """Return the access to an operand of a single element, as a map of `rank` dimensions."""
+        """Return the access of an operand with a single element, with a map of `rank` dimensions to this element."""
         count = buffer_of(access.value).get_num_dims()
         return replace(access, map=AffineMap(rank, 0, AffineMap.constant_map(0).results * count))
 
@@ -271,7 +271,7 @@ class Epilogue:
         return [*self.inputs, *self.outputs]
 
     def place(self, access: Access, dims: Sequence[Index]) -> list[Index]:
-        """Return the indices of the operand's element at a point."""
+        """Return the indices of the operand's element at the point and channel `dims`."""
         return [self.builder.apply(r, dims) for r in access.map.results]
 
     def operand(self, access: Access, accumulators: SSAValue, dims: Sequence[Index], lanes: Index) -> SSAValue:

@@ -190,7 +190,8 @@ class Rows:
         ops: Sequence[Operation],
         rows: Sequence[tuple[SSAValue, SSAValue, Sequence[SSAValue]]],
     ) -> None:
-        """Emit the results of a row from operations `ops` on the rows at the indices in `rows`."""
+        """Emit the results of a row: operations `ops` on loaded rows. `rows`: for each of them its value in the body,
+        its buffer, and its indices."""
         end = self.block.last_op
         assert end is not None
         read = [(value, buffer, [self.known.get(i, i) for i in at]) for value, buffer, at in rows]

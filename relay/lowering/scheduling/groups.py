@@ -92,7 +92,8 @@ class GroupsInTurn(OfWeights[GroupsSchedule]):
 
 
 def place_of(b: LoopBuilder, groups: Groups, schedule: TileSchedule, number: Index) -> Place:
-    """Return the offsets of group number `number` in the constants of `pack_groups`, the data and the result."""
+    """Return where group number `number` starts: in the packed constants (see `pack_groups`), in the channels of the
+    data, and in those of the result."""
     conv, blocks, group = groups.conv, len(blocks_of(groups.conv.outputs, schedule.vectors)), schedule.codes_per_step
     lanes = -(-conv.outputs // LANES) * LANES
     return Place(

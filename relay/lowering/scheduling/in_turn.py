@@ -71,8 +71,9 @@ class InTurnSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class RowsInTurn(Strategy[InTurnSchedule]):
-    """A chain of operations on the same rows, which are `outer` in number and have `size` elements each: at least one
-    reduction of each row, and after it an operation that writes rows and reads the reduction's result."""
+    """A chain of operations on the same rows, which have `size` elements each and are indexed by dimensions of the
+    sizes `outer`: at least one reduction of each row, and after it an operation that writes rows and reads the
+    reduction's result."""
 
     record = InTurnSchedule
     any_length = True
@@ -181,8 +182,8 @@ class Chain:
 
     @classmethod
     def of(cls, first: Scheduled, least: int = LANES, rows: int = 2) -> Chain | None:
-        """Return the longest chain that starts with the operation, of rows of at least `least` elements, if it pays: it
-        has at least `rows` rows, or contains a reduction of computed elements; else None."""
+        """Return the longest chain of operations from `first` on whose rows have at least `least` elements; None unless
+        the chain pays: it must have at least `rows` rows, or reduce computed elements."""
         op: Operation | None = first
         found: Chain | None = None
         while op is not None and not isinstance(op, scf.ForOp | scf.IfOp | scf.WhileOp | memref.CopyOp):

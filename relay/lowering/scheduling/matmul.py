@@ -47,9 +47,9 @@ class Block:
 
 @dataclass(frozen=True)
 class Place:
-    """Offsets of one of several products: `outer` indices of the result, first `row` of the data, start of its
-    `weights` and `initial` accumulators, first channel in the `data`, first `channel` in the result, and first
-    `block`."""
+    """Where one of several products starts. `outer`: the outer indices of its result; `row`: the first row of its data;
+    `weights` and `initial`: the start of its weights and initial accumulators; `data` and `channel`: its first channel
+    in the data and in the result; `block`: its first block of channels."""
 
     outer: tuple[Index, ...] = ()
     row: Index = 0

@@ -65,7 +65,7 @@ class PackedStore:
         return epilogue.lifter.emit(epilogue.op.body.block, values, [epilogue.clamp.value])[0]
 
     def place(self, dims: Sequence[Index]) -> Index:
-        """Return the offset of an element of the result."""
+        """Return the offset of the element of the result with the indices `dims`."""
         b = self.b
         total: Index = 0
         for dim, stride in zip(dims, strides(self.shape), strict=True):

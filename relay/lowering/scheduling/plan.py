@@ -46,8 +46,8 @@ def parse_tile(text: str, where: str) -> tuple[int, int]:
 
 
 def asked_tile(function: FuncOp, default: str) -> tuple[int, int] | None:
-    """Return the tile that a kernel's attribute `relay.tile`, else the default, asks for, or None. Raises
-    InvalidArgument."""
+    """Return the requested tile, as pixels and channels: from the kernel's attribute `relay.tile`, else from `default`;
+    None if neither has one. Raises InvalidArgument."""
     attr, text = function.attributes.get("relay.tile"), default
     if isinstance(attr, StringAttr):
         new = 'relay.schedule = {strategy = "contraction", tile = [8, 48]}'
@@ -105,11 +105,11 @@ class TileSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class Around:
-    """Properties of the ops around a contraction. `flat`: the options for one row of all pixels, the best first;
-    `padded`: its data is a padded copy that is not written; `border_rows`: the options for skipping them, the best
-    first; `epilogue`: the number of ops in the epilogue; `packs`: its results can be narrowed 64 at a time; `matrices`:
-    tile registers can be used; `narrows`: weights may be stored in 8 bits, regardless of contractions that share their
-    data."""
+    """Properties of the ops around a contraction. `flat`: the options for whether all pixels form one row, the best
+    first; `padded`: the data is a padded copy that is not written; `border_rows`: the options for whether kernel rows
+    outside the image are skipped, the best first; `epilogue`: the number of ops in the epilogue; `packs`: the results
+    can be narrowed 64 at a time; `matrices`: tile registers can be used; `narrows`: weights may be stored in 8 bits,
+    regardless of contractions that share their data."""
 
     flat: Sequence[bool] = (False,)
     padded: bool = False

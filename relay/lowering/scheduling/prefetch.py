@@ -61,9 +61,9 @@ def pays(target: CpuTarget, points: int, pixels: int, vectors: int, size: int, w
 
 @dataclass(frozen=True)
 class Share:
-    """`step`: the elements of the next block that one step of a tile prefetches; `pixel`: the elements that all steps
-    of a tile prefetch, per pixel: the share of a tile that starts at pixel x starts at element `x * pixel` of the
-    block."""
+    """`step`: the number of elements of the next block that one step of a tile prefetches; `pixel`: the number that all
+    steps of a tile prefetch, divided by the number of its pixels. A tile whose first pixel is x prefetches from element
+    `x * pixel` of the block on."""
 
     step: int
     pixel: int

@@ -306,7 +306,7 @@ class ProductEmitter:
             b.store(self.taken(code), self.packed, [b.plus(target, r)])
 
     def none(self, lanes: int) -> SSAValue:
-        """Return the code that represents 0, as a scalar or in all lanes."""
+        """Return the code of the second matrix that `taken` converts to 0, as a scalar or in all lanes."""
         b, kernel = self.b, self.conv.kernel
         if self.group == 2 and kernel.given is not None:
             code = b.add(arith.TruncIOp(kernel.given, i8)).result

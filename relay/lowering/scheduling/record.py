@@ -66,8 +66,8 @@ class OpSchedule:
 @dataclass(frozen=True)
 class SharedLoop:
     """A loop whose iterations threads share. `loop`: its number among the kernel's independent loops; `turns`: its
-    number of iterations; `around`: the number of an enclosing loop, which each thread executes with its part of the
-    shared loop's iterations, so that they are divided only once; or equal to `loop`."""
+    number of iterations; `around`: the number of an enclosing loop, all of which each thread executes with its own part
+    of the shared loop's iterations, so that threads start only once; equal to `loop` if there is none."""
 
     loop: int
     around: int

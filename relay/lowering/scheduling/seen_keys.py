@@ -143,7 +143,8 @@ def joined(
 
 
 def weightless(powers: linalg.GenericOp, low: float) -> bool:
-    """Whether the operation is `exp((score - most) * factor)`, and yields 0 for low scores."""
+    """Whether the operation is `exp((score - m) * factor)`, m being the maximum of the scores, and yields 0 for scores
+    of at most `low`."""
     block = powers.body.block
     found = None if block.last_op is None else block.last_op.operands[0].owner
     inner, factor = found.operands[0].owner if isinstance(found, math.ExpOp) else None, 1.0
@@ -154,8 +155,8 @@ def weightless(powers: linalg.GenericOp, low: float) -> bool:
 
 
 def axes_of(first: linalg.GenericOp, sums: Sequence[Operation]) -> dict[SSAValue, list[int]] | None:
-    """Return the axes that index keys in each buffer, found from the comparison on; None if the kernel's results have
-    such an axis, or if an op outside `sums` reduces along it."""
+    """Return, for each buffer, its axes that index keys, found by following uses from the result of the comparison
+    `first`; None if the kernel's results have such an axis, or if an op outside `sums` reduces along it."""
     found: dict[SSAValue, list[int]] = {first.outputs[0]: [0]}
     waiting = [first.outputs[0]]
     while waiting:

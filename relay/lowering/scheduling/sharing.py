@@ -34,7 +34,7 @@ def of_blocks(conv: Convolution, channels: int, itemsize: int) -> DictionaryAttr
 
 
 def traffic(**counts: int) -> DictionaryAttr:
-    """Return numbers of bytes or pixels, by name, as a dictionary attribute."""
+    """Return a dictionary attribute of the given numbers of bytes or pixels, by name."""
     return DictionaryAttr({name: IntegerAttr(count, i64) for name, count in counts.items()})
 
 

@@ -237,7 +237,8 @@ class StagedRows(Elementwise):
         in_vectors(b, count, self.widths, lambda k, lanes: self.entries(outer, start, k, rooms, lanes), overlap=most)
 
     def entries(self, outer: Sequence[Index], start: Index, k: Index, rooms: Sequence[SSAValue], lanes: int) -> None:
-        """Emit the ops that use the entries, for `lanes` entries from `k` on."""
+        """Emit the ops that use the entries, for `lanes` entries from `k` on, which are read from the scratch memory
+        `rooms`."""
         b, dims = self.b, [*outer, self.b.plus(start, k)]
 
         def values(first: int, lanes: int) -> list[SSAValue]:

@@ -132,7 +132,7 @@ def estimate(kernel: Kernel, op: linalg.GenericOp, elements: int, lanes: int, by
 
 
 def turn(kernel: Kernel, op: linalg.GenericOp) -> float:
-    """Return the cycles of a generic for one vector that fits a register."""
+    """Return the cycles in which the body of a generic computes one vector that fits a register."""
     costs = kernel.target.costs
     return Costs(costs).block(op.body.block) + len(op.operands) / costs.loads_per_cycle
 
@@ -143,7 +143,7 @@ def at_once(target: CpuTarget, lanes: int, bytes: int = 4) -> int:
 
 
 def moved(kernel: Kernel, *buffers: SSAValue) -> int:
-    """Return the cycles for reading or writing buffers, element by element."""
+    """Return the cycles for reading or writing all elements of some buffers."""
     costs, register = kernel.target.costs, kernel.target.register_bytes
     return round(sum(map(size_of, buffers)) / min(costs.stream_bandwidth, costs.loads_per_cycle * register))
 

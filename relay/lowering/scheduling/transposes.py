@@ -90,7 +90,7 @@ def recognise_transpose(op: linalg.GenericOp) -> Transpose | None:
 
 @dataclass(frozen=True, kw_only=True)
 class TransposeSchedule(OpSchedule):
-    """The decision about a transpose. `square`: the number of rows that are transposed at a time, and of columns."""
+    """The decision about a transpose. `square`: the numbers of rows and of columns that are transposed at a time."""
 
     strategy = "transpose"
     square: tuple[int, int]
@@ -98,7 +98,7 @@ class TransposeSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class Squares(Strategy[TransposeSchedule]):
-    """A transpose by squares in registers."""
+    """Computes a transpose by transposing squares of elements in registers."""
 
     record = TransposeSchedule
     any_length = True

@@ -192,11 +192,12 @@ class WeightOnlyEmitter:
         return found
 
     def real(self, sums: Sequence[SSAValue], n: int) -> SSAValue:
-        """Return sum `n` of a block as a float, which `row_scales` scales."""
+        """Return sum `n` of a block as a float. The scale of `row_scales` is not applied yet."""
         return sums[n]
 
     def row_scales(self, scales: Sequence[SSAValue], at: Sequence[Index]) -> Callable[[int], SSAValue]:
-        """Return a function from a vector of channels to the scale of its sums, for the row and block `at`."""
+        """Return a function that takes the number of a vector of channels and returns the scale of its sums, for the
+        row and block `at`."""
         return lambda v: scales[v]
 
     def loaded_words(self, first: Index, vectors: int, at: Index) -> list[SSAValue]:
@@ -216,7 +217,7 @@ class WeightOnlyEmitter:
         return found
 
     def number(self, words: SSAValue, place: int) -> SSAValue:
-        """Return the codes at one position of 16 words, as floats."""
+        """Return the codes at position `place` of 16 words, converted to floats."""
         b = self.b
         if self.floats is not None and not self.schedule.table:
             return as_float(b, words, place * self.bits, self.floats)
@@ -416,7 +417,7 @@ class CodesEmitter(WeightOnlyEmitter):
         return self.b.dot(sum, weights, data, self.unsigned)
 
     def bytes(self, words: SSAValue, place: int) -> SSAValue:
-        """Return the codes at one position of each byte."""
+        """Return words with the codes at position `place` of each of their bytes."""
         b = self.b
         if place:
             words = b.add(arith.ShRUIOp(words, vector_constant(b, place * self.bits, i32, LANES))).result

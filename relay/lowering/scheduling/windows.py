@@ -40,9 +40,9 @@ CHUNK = 64
 KINDS = 5
 """The most kinds of border rows, or of border columns, for which code is emitted."""
 ROWS = {"ppr": [0, 2, 1], "pppr": [0, 1, 3, 2]}
-"""For a sum along the last axis but one, by the iterator types of its loops (p for parallel, r for reduction): the
-loops that index the data's axes. Only sums of codes that are widened in registers are recognised. Each row of results
-is one window."""
+"""The loops that index the axes of the data in a sum along the last axis but one, by the iterator types of the loops (p
+for parallel, r for reduction). Such a sum is recognised only if its codes are widened in registers; each row of its
+result is one window."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ def plus(b: LoopBuilder, side: Operand, more: int) -> Number:
 
 
 def times(b: LoopBuilder, x: Number, y: Number) -> Number:
-    """Return the product of two numbers."""
+    """Return the product of two numbers: a Python integer if both are, else an SSA value."""
     if isinstance(x, int) and isinstance(y, int):
         return x * y
     return b.add(arith.MuliOp(scalar(b, x), scalar(b, y))).result
