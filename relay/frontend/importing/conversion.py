@@ -64,7 +64,7 @@ class NodeConversion(Generic[B]):
     def tried(
         self, node: Place, outputs: Sized, results: Callable[[], Sequence[T] | None], by_caller: bool
     ) -> Sequence[T | SSAValue]:
-        """The values of a node's outputs. If they cannot be built, record why and return placeholders."""
+        """The values of a node's outputs, which `results` builds. If that fails, record why and return placeholders."""
         self.begin(node)
         found = self.problems.tried(node, results, by_caller=by_caller)
         self.importer.enter(node)

@@ -134,8 +134,8 @@ def norm(
 
 
 def channels_from_pixels(importer: TensorBuilder, image: SSAValue, block: int) -> SSAValue:
-    """Move blocks of `block` x `block` pixels of an image [n, c, h, w] to channels (space to depth); the result's
-    channels that come from one channel are adjacent."""
+    """Space to depth of an image [n, c, h, w]: each block of `block` x `block` pixels becomes one pixel with more
+    channels, in which those that come from one channel are adjacent."""
     n, c, h, w = importer.shape(image)
     parts = importer.reshape(image, [n, c, h // block, block, w // block, block])
     turned = importer.transpose(parts, (0, 1, 3, 5, 2, 4))

@@ -21,7 +21,8 @@ SIGNATURE = b"\x89HDF\r\n\x1a\n"
 MOST_NODES = 1 << 20
 """The maximum number of headers, tree nodes and names that are visited in a file."""
 _CONTINUATION, _SYMBOL_TABLE = 0x10, 0x11
-"""The types of messages in an object header that are followed."""
+"""The types of two messages in an object header: one refers to further messages, the other to the symbol table of a
+group."""
 _SAVE = "load it with Keras and save it again"
 
 

@@ -188,7 +188,8 @@ def sampled(
 
 
 def _lane(importer: TensorBuilder, x: Scalar, mode: str) -> list[tuple[Scalar, Scalar]]:
-    """The indices along an axis that contribute to a sample, and their weights."""
+    """The indices along an axis whose elements contribute to the sample at coordinate x, each with its weight; `mode`
+    is `nearest`, `linear` or `cubic`."""
     if mode == "nearest":
         half = x - x.of(relay.FloorOp)
         low, even = x.of(relay.FloorOp), (x.of(relay.FloorOp) * 0.5).of(relay.FloorOp) * 2.0
@@ -232,8 +233,9 @@ def _picked(
     padding: str,
     corners: bool,
 ) -> Scalar:
-    """For each element of the grid, the data at one index along each spatial axis, times the weights of these indices.
-    Outside of the data the result is 0 if the padding is `zeros`."""
+    """For each sample, the element of the data at one index along each spatial axis, times the weights of these
+    indices; `picked` has the indices and the weights, by spatial axis. Outside of the data the result is 0 if the
+    padding is `zeros`."""
     places: list[SSAValue] = []
     weight: Scalar | None = None
     for axis, (place, factor) in enumerate(picked):

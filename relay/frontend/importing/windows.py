@@ -128,7 +128,8 @@ def pooled(
     counted: bool = False,
     last: bool = False,
 ) -> SSAValue:
-    """The mean or the maximum of each window; `counted` says that padding counts among the elements of a mean."""
+    """The mean or the maximum of each window; If `counted`, elements of the padding count in the number by which a mean
+    is divided."""
     count = len(kernel)
     given = {"count_include_pad": counted} if kind == "AveragePool" else {}
     return importer.call(

@@ -26,7 +26,7 @@ class Numerics(NamedTuple):
 
     @property
     def kinds(self) -> list[str] | None:
-        """The kinds of quantized operators that are covered; None for all."""
+        """The kinds of quantized operators for which the runtime's integers are reproduced; None for all kinds."""
         return None if self.all_kinds else sorted(kind for kind in TABLE if self.types_of(kind))
 
     def types_of(self, kind: str) -> frozenset[str]:

@@ -72,7 +72,8 @@ def needed(graph: Subgraph, wanted: Iterable[Tensor], name: str, keep_states: bo
 
 
 class _Sizes:
-    """The number of operators and the nesting depth of subgraphs including their calls, computed once for each."""
+    """For each subgraph, the number of operators and the nesting depth, both including the subgraphs that it calls;
+    computed once."""
 
     def __init__(self, graphs: Sequence[Subgraph], name: str) -> None:
         self.graphs, self.name = graphs, name
@@ -80,7 +81,8 @@ class _Sizes:
         self.known: dict[int, tuple[int, int]] = {}
 
     def of(self, nodes: Iterable[Node], around: tuple[int, ...]) -> tuple[int, int]:
-        """The number and depth of these operators, called inside the subgraphs `around`."""
+        """The number of these operators and of those in the subgraphs that they call, and the nesting depth of the
+        calls; `around` are the indices of the subgraphs that contain these operators."""
         size, depth = 0, 0
         for node in nodes:
             size += 1

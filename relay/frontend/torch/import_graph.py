@@ -142,8 +142,9 @@ class _Program:
                 raise Unsupported(self.file, f"has an output of the kind {kind[:40]}", "export it for inference")
 
     def tensor(self, row: Json, what: str) -> list[str]:
-        """The name of the tensor that an input or output of the signature is, as a list; an empty list for None. Raises
-        Unsupported for any other kind. `what` is the input or output in errors."""
+        """A list with the name of the tensor to which `row`, an input or output of the signature, refers; an empty list
+        if the input or output is None. Raises Unsupported for any other kind; `what` names the input or output in the
+        error."""
         ((tag, arg),) = row["arg"].items()
         if tag not in ("as_none", "as_tensor"):
             raise Unsupported(self.file, f"{what} is {tag[3:][:40]}, no tensor", "export it with tensors only")

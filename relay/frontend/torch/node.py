@@ -88,7 +88,7 @@ class Node(Fields):
         return f"{self.within} > {here}" if self.within else f"node {self.index} {here}"
 
     def evaluates(self, training: bool) -> None:
-        """Raise Unsupported for an operation that is only defined for training."""
+        """Raise Unsupported if `training`: the node computes as in training, which is not imported."""
         if training:
             raise self.unsupported("is in training mode", "export the model after model.eval()")
 

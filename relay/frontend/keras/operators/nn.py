@@ -223,7 +223,8 @@ def sides(importer: Importer, node: Layer) -> SSAValue:
 
 
 def _vectors(importer: Importer, node: Layer, shape: Sequence[int], *statistics: str) -> list[SSAValue]:
-    """The scale and offset vectors (constants if they are absent), and the statistics."""
+    """The layer's scale and offset vectors (ones and zeros if the layer has none), followed by the variables named
+    `statistics`."""
     own = ["gamma"] * node.flag("scale", True) + ["beta"] * node.flag("center", True)
     weights = node.weights(*own, *statistics)
     missing = {"gamma": np.ones(shape, np.float32), "beta": np.zeros(shape, np.float32)}

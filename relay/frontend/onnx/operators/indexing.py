@@ -75,8 +75,8 @@ def scatter_nd(importer: Importer, node: Node) -> SSAValue:
 
 @op("TensorScatter")
 def tensor_scatter(importer: Importer, node: Node) -> SSAValue:
-    """Import TensorScatter: a cache in which the update is written from each batch entry's position on, circularly or
-    linearly."""
+    """Import TensorScatter: write an update into a cache, for each batch entry from a given position on; in the mode
+    `circular`, what exceeds the end is written at the start."""
     cache, update = node.static(0), node.static(1)
     axis, mode = node.axis(node.integer("axis", -2), len(cache)), node.one_of("mode", ("linear", "circular"))
     count, size = update[axis], cache[axis]

@@ -202,7 +202,7 @@ def lp_normalization(importer: Importer, node: Node) -> SSAValue:
 
 @op("Softmax", "LogSoftmax", "Hardmax")
 def flat_softmax(importer: Importer, node: Node) -> SSAValue:
-    """Import softmaxes of versions up to 12, for which all axes from `axis` on are one."""
+    """Import softmaxes of versions up to 12, which merge all axes from `axis` on."""
     dims = node.static(0)
     axis = node.axis(node.integer("axis", 1), len(dims)) if dims else 0
     flat = importer.reshape(node.input(0), [prod(dims[:axis]), prod(dims[axis:])])

@@ -44,7 +44,8 @@ def reduce(importer: Importer, node: Node) -> SSAValue:
 
 
 def _before(importer: Importer, kind: str, value: SSAValue) -> SSAValue:
-    """The result of a reduction over no axes, which treats each element alone."""
+    """The result of a reduction over no axes: the operator's function of single elements, such as the magnitude for
+    ReduceL1."""
     if kind in ("ReduceL1", "ReduceL2"):
         return importer.call(relay.AbsOp, value)
     if kind == "ReduceLogSum":

@@ -118,8 +118,8 @@ def requantize(
     reals: Array,
     extra: dict[str, Attribute] | None = None,
 ) -> SSAValue:
-    """Requantize sums of products to the output. `scales` are those of data, kernel and output; `reals` the
-    multipliers."""
+    """Requantize sums of products to the output. `scales` are those of data, kernel and output; `reals` are the
+    multipliers as real numbers."""
     source, kernel, target = scales
     low, high = node.bounds(target, to_even=importer.numerics.bounds_to_even)
     properties: dict[str, Attribute] = {

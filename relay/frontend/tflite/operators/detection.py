@@ -73,7 +73,8 @@ class Emitter:
     def suppressed(
         self, boxes: SSAValue, scores: SSAValue, most: int, overlap: np.float32, least: np.float32
     ) -> tuple[SSAValue, SSAValue]:
-        """The boxes [n, 4] selected for each class of the scores [classes, n], and their number."""
+        """For each class of the scores [classes, n], the indices [classes, most] of the selected boxes [n, 4], and the
+        number of them [classes]; `overlap` and `least` are the thresholds of overlaps and scores."""
         (n, _), (classes, _) = self.shape(boxes), self.shape(scores)
         properties = {
             "max_output_size": IntegerAttr(most, i64), "iou_threshold": real(overlap), "score_threshold": real(least),

@@ -58,8 +58,8 @@ def transpose_conv(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def _window(node: Node) -> dict[str, Attribute]:
-    """The window's properties; the padding is that of the convolution from the result, whose shape is input 0, to the
-    data."""
+    """The properties that state strides and padding. The padding is that of the convolution which the operator
+    transposes: from the result, whose shape is input 0, to the data."""
     dims = result_shape(node, 4)
     strides = node.positive("stride_h", "stride_w")
     sizes = zip(node.shape(node.input(2), 4)[1:3], node.shape(node.input(1), 4)[1:3], dims[1:3], strides, strict=True)

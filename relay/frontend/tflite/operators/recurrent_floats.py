@@ -124,7 +124,8 @@ class Builder:
 
 
 class Slots(NamedTuple):
-    """The indices of an LSTM's inputs among an operator's; those of the four gates are tuples."""
+    """The indices of an LSTM's tensors among the inputs of an operator. Where there are several tensors of a kind, such
+    as one per gate, it is the index of the first, and the others follow."""
 
     kernel: int
     recurrent: int

@@ -168,8 +168,8 @@ def strided_slice(importer: Importer, node: Node) -> list[SSAValue]:
 
 
 def _bounds(node: Node, rank: int) -> list[_Bound | None]:
-    """A bound for each axis, with None for added axes (new_axis_mask). An ellipsis stands for the remaining axes, at
-    least one; axes without a bound are taken whole."""
+    """The slice of each axis, in order, with None where an axis is added (new_axis_mask). An ellipsis stands for the
+    remaining axes, at least one; axes for which the operator has no entry are taken whole."""
     given = [node.numbers(node.input(i)) for i in (1, 2, 3)]
     count = len(given[0])
     names = ("ellipsis_mask", "new_axis_mask", "shrink_axis_mask", "begin_mask", "end_mask")

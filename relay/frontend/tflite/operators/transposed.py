@@ -40,8 +40,9 @@ def result_shape(node: Node, rank: int) -> tuple[int, ...]:
 def scattering(
     node: Node, sizes: Sequence[tuple[int, ...]], strides: tuple[int, ...], dilation: tuple[int, ...]
 ) -> dict[str, Attribute]:
-    """The window of a transposed convolution, from the sizes of data, kernel and result; the padding is that of the
-    convolution from the result to the data."""
+    """The properties that state strides, dilation and padding of a transposed convolution; `sizes` are the spatial
+    sizes of data, kernel and result. The padding is that of the convolution which is transposed: from the result to the
+    data."""
     before: list[int] = []
     after: list[int] = []
     for size, kernel, out, stride, step in zip(*sizes, strides, dilation, strict=True):

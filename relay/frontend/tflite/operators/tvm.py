@@ -44,7 +44,8 @@ def ratio(source: float | np.float32, target: np.float32) -> tuple[int, int]:
 
 
 def of_codes(kind: str) -> Callable[[Convert], Convert]:
-    """A decorator for the import of a quantized operator; an operator on other types uses the table's function."""
+    """A decorator that enters an import function for operators of this kind on quantized values; on other types, the
+    function in the table is used."""
 
     def wrap(convert: Convert) -> Convert:
         def chosen(importer: Importer, node: Node) -> Sequence[SSAValue]:

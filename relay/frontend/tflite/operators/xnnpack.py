@@ -19,7 +19,7 @@ from relay.frontend.tflite.table import TABLE, Convert
 from relay.interpreters.arithmetic import quantize_multiplier
 
 _FRACTION = 1 << 8
-"""The denominator of the multiplier of requantization by QUANTIZE, which has 8 fraction bits."""
+"""The denominator of QUANTIZE's multiplier, a fixed-point number with 8 fraction bits."""
 
 
 def requantize(importer: Importer, node: Node, value: SSAValue, source: Codes, extra: dict[str, Attribute]) -> SSAValue:

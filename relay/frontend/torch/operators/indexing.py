@@ -59,8 +59,8 @@ def _indices(importer: Importer, node: Node) -> list[SSAValue | None]:
 
 
 def _placed(importer: Importer, node: Node, indices: Sequence[SSAValue | None]) -> tuple[list[int], int, SSAValue]:
-    """The axes that are indexed, the position of the index axes in the result, and the coordinates [..., axes], counted
-    from 0."""
+    """Returns three things: the axes that are indexed; the position in the result of the axes that come from the
+    indices; and the coordinates [..., indexed axes], counted from 0."""
     dims = node.shape("self")
     axes = [axis for axis, each in enumerate(indices) if each is not None]
     together = axes == list(range(axes[0], axes[-1] + 1))
@@ -122,7 +122,8 @@ _REDUCED = {"": "update", "add": "add", "sum": "add", "multiply": "mul", "prod":
 @aten("scatter", "scatter_add", "scatter_reduce")
 @of_vectors
 def scatter(importer: Importer, node: Node) -> SSAValue:
-    """Import scatter and the like: each update goes to its own position, with the index in place of one coordinate."""
+    """Import scatter and the like: the target of an update has the coordinates of the update's own position, except
+    along the axis `dim`, where the index is used."""
     x, index = node.value("self"), node.value("index")
     reduce = "sum" if "scatter_add" in node.packet else node.one_of("reduce", [*_REDUCED, "mean"])
     mean, own = reduce == "mean", "scatter_reduce" not in node.packet or node.flag("include_self", True)
@@ -186,7 +187,8 @@ def index_add(importer: Importer, node: Node) -> SSAValue:
 
 @aten("bucketize", "searchsorted")
 def bucketize(importer: Importer, node: Node) -> SSAValue:
-    """Import bucketize and searchsorted: the number of bounds below a value, or not above it."""
+    """Import bucketize and searchsorted: for each value, the number of bounds that are less than it, or, if `right` is
+    set, not greater."""
     first, second = ("self", "boundaries") if node.packet == "aten.bucketize" else ("self", "sorted_sequence")
     bounds = node.value(second)
     if importer.rank(bounds) != 1 or node.has("sorter"):

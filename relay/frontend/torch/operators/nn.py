@@ -167,7 +167,8 @@ def adaptive_pool(importer: Importer, node: Node) -> list[Result]:
 
 
 def _vectors(importer: Importer, node: Node, dims: Sequence[int], *names: str) -> list[SSAValue]:
-    """Weights and biases in the element type of the input, or constants if they are omitted."""
+    """The arguments `names` cast to the element type of the input. For an omitted one, a constant: ones for a weight or
+    a variance, zeros for others."""
     element, dtype = importer.element(node.value("input")), importer.dtype(node.value("input"))
     found: list[SSAValue] = []
     for name in names:

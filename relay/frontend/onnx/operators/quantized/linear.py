@@ -46,7 +46,8 @@ def _constants(importer: Importer, node: Node) -> dict[str, Attribute] | None:
 
 
 def _spread(importer: Importer, node: Node, value: SSAValue) -> SSAValue:
-    """A scale or zero point (for the whole tensor, per index of the axis, or per block) broadcast to the elements."""
+    """A scale or zero point (for the whole tensor, per index of the axis, or per block), reshaped and repeated so that
+    it broadcasts to the elements of input 0."""
     dims, own = importer.shape(node.input(0)), importer.shape(value)
     block = node.integer("block_size", 0)
     if not own or own == (1,):

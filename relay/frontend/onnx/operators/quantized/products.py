@@ -241,8 +241,8 @@ def product(importer: Importer, node: Node) -> SSAValue:
 
 
 def rescaled(importer: Importer, node: Node, sums: SSAValue, after: int = 0) -> SSAValue:
-    """`clamp(rint(f32(sums) * (a * b / y)) + zero_point)` with scales that are only known at run time; a vector of
-    scales b varies along the axis before the last `after` axes."""
+    """`clamp(rint(f32(sums) * (a * b / y)) + zero_point)` where a, b and y, the scales of both operands and the result,
+    are only known at run time. A vector b varies along an axis that is followed by `after` axes."""
     a, b, y = (importer.cast(node.input(number), f32) for number in (1, 4, 6))
     if importer.shape(a) not in ((), (1,)):
         a = importer.reshape(a, [*importer.shape(a), 1])
