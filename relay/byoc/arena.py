@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class Placed(Protocol):
-    """An object to which `place` assigns an offset."""
+    """A buffer of `size` bytes that is live from step `first` to step `last`; `place` sets its `offset`."""
 
     offset: int
 

@@ -55,9 +55,10 @@ class BuildInfo:
     stored by the executable (`Artifact.params`)."""
     own_inputs: tuple[int, ...] = ()
     own_outputs: tuple[int, ...] = ()
-    """The indices of the arguments that in every call are results of functions of this compiler, and of the results
-    whose every use is an argument of such a function. The host passes on their memory, of at least 8 bytes, and never
-    reads it, so it may hold a handle of a tensor that stays on the device."""
+    """`own_inputs`: the indices of the function's arguments that in every call are results of functions of this
+    compiler; `own_outputs`: the indices of results that only functions of this compiler use. The host passes on the
+    memory of these tensors, of at least 8 bytes each, and never reads it, so it may hold a handle of a tensor that
+    stays on the device."""
 
 
 class Compiler(ABC):

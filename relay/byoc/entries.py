@@ -86,7 +86,7 @@ def means(check: OpsCheck) -> list[Entry]:
 
 
 def clamps(check: OpsCheck, *names: str) -> list[Entry]:
-    """An entry `NAME_clip` for each of these ops: the op and the clip that follows it."""
+    """An entry `NAME_clip` for each op name: it matches the op together with the clip that follows."""
     return [
         Entry(f"{name.rpartition('.')[2]}_clip", is_op("relay.clip")(is_op(name)(None)), checked(check))
         for name in names

@@ -72,7 +72,8 @@ class LibraryCompiler(Compiler, ABC):
         """The reason why these ops (constants excluded) are not taken as one kernel; None if they are."""
 
     def check(self, ops: Sequence[Operation]) -> str | None:
-        """The reason why these ops are not taken, also considering `only`; None if they are."""
+        """The reason why these ops are not taken, because of the option `only`, their types or forms, or by `reason`;
+        None if they are."""
         if self.only and not any(op.name in self.only for op in ops):
             names = ", ".join(name.removeprefix("relay.") for name in self.only)
             return f"{self.name} takes {names} only, as its option says"
@@ -103,5 +104,5 @@ class ThreadedCompiler(LibraryCompiler, ABC):
             raise InvalidArgument(f"compiler {self.name}", f"threads is {self.threads}", "it must be at least 1")
 
     def params(self) -> dict[str, Array]:
-        """The parameters that the loader gets."""
+        """The parameters that are passed to the loader: the number of threads."""
         return {"threads": np.array(self.threads, np.int32)}

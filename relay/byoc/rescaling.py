@@ -30,7 +30,8 @@ def _off(what: str) -> str:
 
 
 def product_refusal(quantization: Quantization) -> str | None:
-    """The reason why a product's multipliers differ from its scales; None if they agree."""
+    """The reason why a product is refused whose multipliers are not those that follow from its scales; None if they
+    are."""
     op = quantization.requantize
     if op.real_multiplier is not None and op.rounding.data in ("f64_away", "f32_even"):
         found = to_numpy(op.real_multiplier)
@@ -42,7 +43,8 @@ def product_refusal(quantization: Quantization) -> str | None:
 
 
 def requantize_refusal(op: qnn.RequantizeOp) -> str | None:
-    """The reason why the multiplier of a requantization differs from its scales; None if they agree."""
+    """The reason why a requantization is refused whose multiplier is not the one that follows from its scales; None if
+    it is."""
     if to_numpy(op.input_scale).size != 1 or to_numpy(op.multiplier).size != 1:
         return "it has a scale per channel"
     source, target = codes(op.input_scale, op.input_zero_point), codes(op.output_scale, op.output_zero_point)
@@ -51,7 +53,8 @@ def requantize_refusal(op: qnn.RequantizeOp) -> str | None:
 
 
 def binary_refusal(op: qnn.QnnBinaryOp) -> str | None:
-    """The reason why a multiplier of qnn.add, qnn.subtract or qnn.mul differs from its scales; None if they agree."""
+    """The reason why a qnn.add, qnn.subtract or qnn.mul is refused whose multipliers are not those that follow from its
+    scales; None if they are."""
     lhs, rhs, out = (attr.value.data for attr in (op.lhs_scale, op.rhs_scale, op.output_scale))
     last = effective(op.multiplier.value.data, op.shift.value.data)
     if isinstance(op, qnn.QnnAddBase):
@@ -66,19 +69,21 @@ def binary_refusal(op: qnn.QnnBinaryOp) -> str | None:
 
 
 def mean_refusal(op: qnn.MeanOp, count: int) -> str | None:
-    """The reason why the multiplier of a mean of `count` elements differs from its scales; None if they agree."""
+    """The reason why a mean of `count` elements is refused whose multiplier is not the one that follows from its
+    scales; None if it is."""
     real = op.input_scale.value.data / op.output_scale.value.data / count
     found = effective(op.multiplier.value.data, op.shift.value.data)
     return None if near(real, found) else _off("its multiplier")
 
 
 def softmax_refusal(op: qnn.SoftmaxOp) -> str | None:
-    """The reason why the multiplier of a softmax, which has 26 fraction bits and saturates at 2^31 - 1, differs from
-    its scales; None if they agree."""
+    """The reason why a softmax is refused whose multiplier (26 fraction bits, saturated at 2^31 - 1) is not the one
+    that follows from its scales; None if it is."""
     real = min(op.beta.value.data * op.input_scale.value.data * 2.0**26, 2.0**31 - 1)
     return None if near(real, effective(op.multiplier.value.data, op.shift.value.data)) else _off("its multiplier")
 
 
 def curve_refusal(op: qnn.QnnUnaryOp) -> str | None:
-    """The reason why a library computes a quantized function otherwise than this op; None if it does not."""
+    """The reason why a quantized function (such as sigmoid) is refused, if the op computes it otherwise than LiteRT;
+    else None."""
     return None if op.numerics.data == "litert" else f"its function is computed as {op.numerics.data} does"

@@ -155,7 +155,7 @@ def plain(attr: Attribute) -> object:
 
 
 def call_of(claims: Claims, op: CallOp, function: FuncOp) -> Json:
-    """Describe a call: its constant arguments, by argument index, and facts about its weights."""
+    """Describe a kernel call: its constant arguments, by argument index, and facts about the kernel's weights."""
     given = {n: value.owner for n, value in enumerate(op.arguments) if isinstance(value.owner, relay.ConstantOp)}
     row: Json = {"kernel": function.sym_name.data, "constants": {}, "weights": {}}
     for number, constant in given.items():

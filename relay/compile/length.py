@@ -17,7 +17,7 @@ from relay.sizes import Symbol
 from relay.target import CpuTarget
 
 LEAST = 2
-"""The smallest maximum: the model is lowered for its maximum and for a length of one less."""
+"""The smallest maximum of a length: the model is lowered for the maximum, and for the maximum minus 1."""
 
 
 def bounded(named: Sequence[Symbol], maximum: Mapping[str, SupportsIndex] | None) -> list[Symbol]:

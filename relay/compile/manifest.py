@@ -176,7 +176,7 @@ def readers(value: SSAValue) -> Iterator[Operation]:
 
 
 def step_of(op: Operation, number: dict[Operation, int]) -> Operation | None:
-    """The numbered operation that is this one, or contains it; None if there is none."""
+    """The operation with an entry in `number` that is `op` or contains it; None if there is none."""
     found: Operation | None = op
     while found is not None and found not in number:
         found = found.parent_op()

@@ -33,8 +33,8 @@ class PreparedModel(BackendRep):
         self._built: dict[object, tuple[Executable, list[str]]] = {}
 
     def run(self, inputs: object, **kwargs: object) -> tuple[Array, ...]:
-        """The outputs in the model's order; `inputs` are arrays in its order, by name, or the only one. Raises
-        RelayError, also if the model cannot be imported."""
+        """The outputs in the model's order. `inputs`: a sequence of arrays in the model's order, a mapping from names
+        to arrays, or the only array. Raises RelayError, also if the model cannot be imported."""
         given = self._given(inputs)
         key = tuple((array.shape, array.tobytes() if _is_small(array) else None) for array in given.values())
         if key not in self._built:
@@ -78,7 +78,8 @@ class OnnxBackend(Backend):
 
 
 def imported(model: onnx.ModelProto, given: Mapping[str, object]) -> tuple[IRModule, dict[str, Array]]:
-    """Import the model for inputs with the shapes of these, and return the module with the inputs that it still takes.
+    """Import the model for inputs with the shapes of those in `given`, and return the module and the inputs that remain
+    arguments of it.
 
     Open sizes become those of the data. If the import fails because an input decides a shape, the model is imported
     again with its small inputs as constants.

@@ -38,8 +38,8 @@ declare void {TILE_STORE}(i16, i16, ptr, i64, {TILE})"""
 
 @dataclass(frozen=True)
 class Instruction:
-    """A multiply-add instruction: the types of its accumulator and operands, and calls of it, where `{s}` is the
-    accumulator and `{t}` the new one."""
+    """A multiply-add instruction: the types of its accumulator and operands, and the LLVM IR of calls of it, in which
+    `{s}` stands for the accumulator and `{t}` for its new value."""
 
     type: str
     operand: str
@@ -167,8 +167,8 @@ def scaling(processors: Sequence[int]) -> float:
 
 
 def measure(target: str | CpuTarget = "llvm") -> Mapping[str, float]:
-    """Multiply-adds per second by kind: the best of several rounds. `target`: this machine, or it without some of its
-    instructions. Raises InvalidArgument for a target whose code this machine cannot run."""
+    """Multiply-adds per second by kind: the best of several rounds. `target`: this machine's target, or one with fewer
+    of its features. Raises InvalidArgument for a target whose code this machine cannot run."""
     machine = resolve(target)
     if not isinstance(machine, CpuTarget):
         raise InvalidArgument(f"target {str(target)!r}", "is not a CPU's")

@@ -223,7 +223,8 @@ class Program:
         self.driver.replay(graph, self.stream)
 
     def in_place(self, row: Mapping[str, Any], places: Sequence[int]) -> bool:
-        """Whether the launch copies a cache to the address where it already is."""
+        """Whether the launch `row` copies a cache to the address where the cache already is, so that it can be
+        skipped."""
         moved, slots = self.model.in_place, [int(slot) for slot, _ in row["arguments"]]
         return any(slot in moved and places[slot] == places[moved[slot]] for slot in slots)
 
@@ -297,7 +298,8 @@ class Program:
         return bool(found.value)
 
     def call(self, step: Mapping[str, Any], places: Sequence[int]) -> None:
-        """Call an external function: copy its inputs to the host, and its outputs back."""
+        """Copy the inputs of an external function to the host, call the function, and copy its outputs to the
+        device."""
         rows: list[tuple[int, int, int]] = [*step["inputs"], *step["outputs"]]
         addresses = [self.exchange + offset for offset in offsets_of([size for _, _, size in rows])[0]]
         here = list(zip(addresses, rows, strict=True))

@@ -83,7 +83,8 @@ def at(where: int, form: Form) -> Array:
 
 
 class Aligned:
-    """An entry point that copies tensors in given slots which do not start at a multiple of their alignment."""
+    """A wrapper of an entry point that copies the tensors in the given slots of the table if they do not start at a
+    multiple of their alignment."""
 
     def __init__(self, native: Callable[[int], None], slots: Sequence[tuple[int, int, int, bool]], count: int):
         self.native = native
@@ -191,7 +192,7 @@ class Externals:
             raise self.failure(number, status)
 
     def failure(self, number: int, status: int) -> BaseException:
-        """The error of the last call in this thread."""
+        """The error of the last call of function `number` in this thread, which failed with `status`."""
         if number in self.wrappers:
             return self.wrappers[number].failures.pop(threading.get_ident())
         return self.functions[number].failed(status)

@@ -159,7 +159,7 @@ class Interface(NamedTuple):
         return f"in blocks of {' and '.join(map(str, self.blocks))} rows" if self.blocks else ""
 
     def serves(self, sizes: Iterable[int]) -> bool:
-        """Whether the build for these sizes is one of those for blocks of rows."""
+        """Whether a build for these sizes is one that serves blocks of rows."""
         return bool(self.blocks) and tuple(sizes)[0] in self.blocks
 
     @property

@@ -94,7 +94,7 @@ class Rows:
         return results[0] if len(results) == 1 else tuple(results)
 
     def profile(self, /, *inputs: Given, seconds: float = 1.0, **named: Given) -> Profile:
-        """Profile the first block of rows; see `Executable.profile`."""
+        """Profile a run on the first block of the given rows; see `Executable.profile`."""
         values = self._arrange(inputs, named)
         size, part = next(pair for pair in self.blocks if pair[0] <= values[0].shape[0])
         return part.profile(*(value[:size] for value in values), seconds=seconds)

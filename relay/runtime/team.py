@@ -179,8 +179,8 @@ class Team:
         return call
 
     def start(self) -> bool:
-        """Start the workers. If the system cannot start all, the others do their work. Returns False if there is no
-        memory for any."""
+        """Start the workers. If the system starts fewer than wanted, these and the caller do all work. Returns False if
+        none can be started for lack of the C library."""
         import signal  # here: a run on one thread needs none
 
         fork, begin, work, pause = self.addresses

@@ -44,8 +44,8 @@ TABLES = {
     "pieces16": frozenset({"ssse3"}),
     "quarters": frozenset({"neon"}),
 }
-"""Ways to look up many bytes at once, by permutations of bytes or words of 64, 32 or 16 bytes, the best first: each a
-name, and the features that it needs."""
+"""Ways to look up many bytes at once, by permuting the bytes or words of vectors of 64, 32 or 16 bytes, the best first:
+the features that each one needs, by name."""
 
 
 @dataclass(frozen=True)

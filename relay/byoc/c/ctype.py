@@ -29,7 +29,7 @@ class CType:
         return self.dtype.kind
 
     def literal(self, value: Any) -> str:
-        """The value as a constant expression of this type, or one that converts to it without loss."""
+        """A C constant expression for the value, of this type or of a type that converts to it without loss."""
         if self.kind == "f":
             return float_literal(float(value), self.size == 8)
         return integer_literal(int(value))

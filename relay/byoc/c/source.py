@@ -104,7 +104,7 @@ def plain(text: str) -> str:
 
 
 def statements(text: str) -> str:
-    """The statements with one on each line, long ones folded."""
+    """The C statements, each on a line of its own; long ones are folded."""
     return "".join("\n".join(folded(line, "    ")) + "\n" for line in text.splitlines())
 
 

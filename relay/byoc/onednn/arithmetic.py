@@ -196,7 +196,7 @@ def write_float_softmax(writer: Writer, op: relay.SoftmaxOp) -> None:
 
 
 def kept(source: Tensor, axes: Sequence[int]) -> tuple[int, ...]:
-    """The shape after a reduction that keeps its axes."""
+    """The shape of the result of a reduction that keeps the reduced axes with size 1."""
     return tuple(1 if axis in axes else size for axis, size in enumerate(source.shape))
 
 

@@ -55,7 +55,7 @@ class Writer:
         self._inputs = [self.define(value).buffer for value in region.inputs]
 
     def finish(self) -> Program:
-        """The finished program; outputs that are not a whole buffer of their own are copied to one."""
+        """The finished program. An output that does not fill a buffer of its own is copied to a new buffer."""
         outputs: list[int] = []
         for value in self.region.outputs:
             found = self.read(value)

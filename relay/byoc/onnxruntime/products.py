@@ -58,7 +58,8 @@ def moved(graph: Graph, kernel: Array) -> Array:
 
 
 def step(graph: Graph, kernel: Array) -> int:
-    """The amount added to quantized weights where the graph stores them in the other 8-bit type: 128, -128, or 0."""
+    """The amount that is added to quantized weights if the graph stores them with the other signedness than the IR: 128
+    or -128; else 0."""
     if kernel.dtype == graph.weights:
         return 0
     return SIGN if graph.weights == np.uint8 else -SIGN

@@ -46,7 +46,7 @@ def find(block: Block, offer: Offer) -> list[tuple[Entry, Match]]:
 
 
 def matchable(op: Operation) -> bool:
-    """Whether a pattern may match the op: it is not taken yet, and its result is used."""
+    """Whether a pattern may match the op: no compiler has taken it yet, and a result of the op is used."""
     return eligible(op) and not isinstance(op, byoc.Body) and used(op) and not annotated(op)
 
 

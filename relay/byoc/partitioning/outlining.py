@@ -17,7 +17,8 @@ from relay.transforms.dead_ops import erase_dead
 
 
 def outline(region: byoc.RegionOp, name: str, hoist: bool) -> FuncOp | None:
-    """Outline a region as a function, and replace the region by a call; None if nothing in it is needed.
+    """Outline a region as a function, and replace the region by a call. Returns None, and only removes the region, if
+    nothing has to be computed in it.
 
     Constants are inside the function; with `hoist` they are arguments instead, one for equal constants.
     """

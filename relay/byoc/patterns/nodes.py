@@ -153,7 +153,8 @@ class Call(Pattern):
         self.elementwise = elementwise
 
     def __call__(self, *operands: Pattern | None) -> Pattern:
-        """The pattern with patterns for the operands; if one is `None`, operands are not checked."""
+        """This pattern with patterns for the op's operands; a single `None` instead of them leaves the operands
+        unchecked."""
         given = [operand for operand in operands if operand is not None]
         whatever = len(given) < len(operands)
         return Call(*self.names, operands=None if whatever else given, elementwise=self.elementwise)

@@ -51,7 +51,7 @@ def refusal(ops: Sequence[Operation]) -> str | None:
 
 
 def _pairs(op: Operation, *prefixes: str) -> list[Pair]:
-    """The (multiplier, shift) pairs of the op's properties with these prefixes."""
+    """The (multiplier, shift) pair of each prefix: the op's properties `PREFIXmultiplier` and `PREFIXshift`."""
     numbers = [[int(to_numpy(op.properties[prefix + what])) for what in ("multiplier", "shift")] for prefix in prefixes]
     return [(multiplier, shift) for multiplier, shift in numbers]
 
