@@ -59,7 +59,7 @@ INLINE_BYTES = 1024
 
 
 def label_of(handle: str) -> str:
-    """The label in a weight's handle; characters that names cannot have are "_"."""
+    """The label in a weight's handle, in which "_" replaces each character of the label that a name cannot contain."""
     return handle.removeprefix("w_").rpartition("_")[0]
 
 

@@ -1,6 +1,6 @@
 """xDSL's `gpu` with upstream's (MLIR 22) form of the operations that differ or are missing. xDSL stores the kernel
 marker and the block size in other attributes than upstream, whose `mlir-opt` silently drops the marker. A module may
-hold both classes under equal names; relay's passes make these."""
+hold both classes under equal names; relay's passes use the classes of this file."""
 
 from __future__ import annotations
 

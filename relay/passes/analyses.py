@@ -17,8 +17,8 @@ T = TypeVar("T")
 
 
 class Caches(threading.local):
-    """The caches of the pipelines that run in this thread, innermost last: each a module and its results by analysis
-    name."""
+    """The caches of the pipelines that run in this thread, the innermost pipeline's last. A cache is a pair of a module
+    and the results of analyses of this module, by analysis name."""
 
     def __init__(self) -> None:
         self.stack: list[tuple[ModuleOp, dict[str, object]]] = []

@@ -73,8 +73,8 @@ class Runner:
             analyses.CACHES.stack.pop()
 
     def reach(self, goal: str, properties: Sequence[str]) -> None:
-        """Run the passes that are needed for these properties; `goal` is the step after all passes that requires
-        them."""
+        """Run the passes that are needed for these properties to hold; `goal` names, in error messages, the step that
+        requires them."""
         self.requirements.satisfy(PassInfo(goal, 0, tuple(properties), (), (), None), self.required)
 
     def item(self, item: ModulePass | PassGroup, explicit: bool = False) -> None:

@@ -75,7 +75,8 @@ class PassTimingInstrument(PassInstrument):
         return found
 
     def render(self) -> str:
-        """A table: total and self time in milliseconds, share, ops before and after, name by nesting."""
+        """A table with a row for each pass: total and self time in milliseconds, share of the total, number of ops
+        before and after, and the name, indented by nesting."""
         lines = ["total ms   self ms   share     ops before -> after   pass"]
         whole = self.root.total or 1.0
 

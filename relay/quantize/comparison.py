@@ -147,7 +147,8 @@ class Comparison:
         self.outside = self.count = 0
 
     def add(self, wanted: Array, found: Array, codes: Parameters | None) -> None:
-        """Add one sample's values; `codes` are the parameters of `found` if it was dequantized."""
+        """Add one sample's values: `wanted` of the float module, `found` of the quantized one. `codes` are the
+        quantization parameters of `found` if it was dequantized."""
         real = wanted.astype(np.float64).reshape(-1)
         difference = found.astype(np.float64).reshape(-1) - real
         self.signal += float(real @ real)

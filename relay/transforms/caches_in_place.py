@@ -38,7 +38,7 @@ class CachesInPlace(Pass):
     for `maximum` positions; the number of positions so far becomes another state, named after the size. A run writes
     its new rows after those of earlier runs (`relay.dynamic_update_slice`), and masks, in each softmax, the scores of
     positions that are not yet written. Sizes named as sums (`past + new`) are computed from the others. `sizes` lists
-    all sizes except `size` and the sums, in order; one number is used for all of them.
+    all sizes except `size` and the sums, in order; a single number stands for all of them.
 
     To avoid reading a whole cache once more, a factor of all keys is applied to the other operand of their product, and
     NaNs of softmax rows whose scores are all -inf are replaced in the product of the weights, not in the weights.
@@ -99,7 +99,8 @@ def independent(named: Sequence[Symbol]) -> list[Symbol]:
 
 
 def complete(named: Sequence[Symbol], sizes: Mapping[str, int]) -> dict[str, int]:
-    """All sizes by name, in order, with those that are sums computed."""
+    """All sizes by name, in the order of `named`: those that `sizes` gives, and the sums that are computed from
+    them."""
     known = {term: int(term) for symbol in named for term in terms(symbol.name) if term.isdigit()} | dict(sizes)
     return {s.name: known[s.name] if s.name in known else sum(known[term] for term in terms(s.name)) for s in named}
 

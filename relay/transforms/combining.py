@@ -22,8 +22,8 @@ Product = relay.Conv2dOp | qnn.Conv2dOp | relay.DenseOp | qnn.DenseOp
 
 
 def combine(module: ModuleOp, key: Callable[[Operation], Hashable | None], axis: int, least: int, where: str) -> None:
-    """Merge the products that have equal keys, if there are at least `least`; `axis` is the axis of the outputs in the
-    result."""
+    """Merge the products that have equal keys, if there are at least `least`; `axis` is the axis of a product's result
+    along which its outputs (channels or units) lie."""
     if least < 2:
         raise InvalidArgument(where, f"min_num_branches is {least}", "it is at least 2")
     blocks = list(dict.fromkeys(inner.parent for inner in own(module) if inner.parent is not None))

@@ -159,7 +159,8 @@ class Thin:
             self.new[result] = thin.results[0]
 
     def at(self, value: SSAValue, wanted: Steps, before: Operation) -> SSAValue:
-        """The wanted pixels of a value: the result of the rebuilt op, or a slice."""
+        """The pixels of a value at the strides `wanted`: the result of the rebuilt op, or a slice of it that is
+        inserted before the op `before`."""
         given, now = self.steps(value), self.new.get(value, value)
         factors = [max(want // have, 1) for want, have in zip(wanted, given, strict=True)]
         if factors == [1, 1]:

@@ -131,7 +131,8 @@ def of_numbers(op: Operation) -> bool:
 
 
 def recomputable(op: Operation, size: int) -> bool:
-    """Whether the result can be recomputed by cheap ops from values that are in memory anyway or have half the size."""
+    """Whether the op's result can be recomputed by cheap elementwise ops from values that are in memory anyway, or have
+    at most half of `size` bits."""
     if not elementwise(op) or isinstance(op, EXPENSIVE):
         return False
     if not all(elementwise(user) or reduces(user) for user in users(op.results[0])):

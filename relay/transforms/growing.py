@@ -39,7 +39,7 @@ MOST = 1 << 16
 """The largest number of elements of a tensor that is evaluated here."""
 RESHAPES = (relay.ReshapeOp, relay.ExpandDimsOp, relay.SqueezeOp)
 SIZED = (relay.MeasureOp, relay.ArangeOp, relay.ConstantOp)
-"""Ops whose values are sizes, or were folded from sizes; that these are linear was checked when they were folded."""
+"""Ops whose values are sizes, or were folded from sizes; folding already checked that these are linear."""
 MOVES = (*RESHAPES, relay.TransposeOp, relay.BroadcastToOp)
 HINT = "without a maximum, each number of past positions has a build of its own"
 MEET = "positions of the past meet in it, and of the maximum not all are there yet"
@@ -272,8 +272,8 @@ class Growing:
         return fits
 
     def softmax(self, op: relay.SoftmaxOp) -> bool:
-        """Record that a softmax along positions is masked, and that its result is 0 after the last one. Returns whether
-        it is supported."""
+        """Record that a softmax along positions is masked, and that its result is 0 after the last position. Returns
+        whether it is supported."""
         axis = self.axes[op.data]
         if axis == axis_of(op.axis.value.data, rank(op.data), op.name):
             self.masked[op] = None
@@ -282,8 +282,8 @@ class Growing:
         return True
 
     def product(self, op: MatmulBase) -> bool:
-        """Whether a product is supported: rows or columns may be positions; it may sum over them if an operand is 0
-        after the last."""
+        """Whether a product is supported. Its rows or its columns may correspond to positions; it may sum over
+        positions if one operand is 0 after the last position."""
         a, b = op.tensor_a, op.tensor_b
         inner = (rank(a) - (2 if op.transpose_a.value.data else 1), rank(b) - (1 if op.transpose_b.value.data else 2))
         sums = [value in self.axes and self.axes[value] == own for value, own in zip((a, b), inner, strict=True)]

@@ -77,7 +77,7 @@ REGISTRY: list[tuple[str, str]] = [
 
 @dataclass(frozen=True)
 class ExpandRows(Legalization):
-    """op %x  =>  the ops of its row in a table
+    """op %x  =>  the ops that the function of `ROWS` for the class of the op builds
 
     An op with unknown sizes is left unchanged, unless it is elementwise.
     """
@@ -92,7 +92,8 @@ class ExpandRows(Legalization):
             new.replace(rewriter, *([found] if isinstance(found, SSAValue) else found))
 
     def expanded(self, new: Expansion, op: Operation) -> SSAValue | Sequence[SSAValue] | None:
-        """Build the ops of the row for the op, and return their result; None if the op stays."""
+        """Build the simpler ops by the function of `ROWS` for the op's class, and return their result; None if the op
+        stays."""
         elementwise = isinstance(op, TensorOp) and op.ELEMENTWISE
         return self.ROWS[type(op)](new, op) if elementwise or is_static(op) else None
 

@@ -44,7 +44,7 @@ class UnsignedCodes(TargetPass):
     `clip(x + zp, lo, hi)` cast to `i8` becomes `clip(x + (zp + 128), lo + 128, hi + 128)` cast to `ui8`; a convolution
     or product takes it with `input_zero_point + 128`, other arithmetic subtracts 128 more; ops that move or select
     codes give unsigned results. A value is unchanged if any other op reads it, or no product does. Nothing is done if
-    the dot product of the module's target takes signed data, or it has none.
+    the dot product of the module's target takes signed data, or the target has no dot product.
     """
 
     name: ClassVar[str] = "unsigned-codes"

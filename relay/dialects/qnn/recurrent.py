@@ -20,11 +20,10 @@ class LstmOp(TensorOp):
     `data` is [time, batch, input] (or [batch, time, input] unless `time_major`). `input_kernel` is [gates*units,
     input], `recurrent_kernel` [gates*units, units], `bias` i32 [gates*units], gates in the order input (absent with
     `cifg`), forget, cell, output; the two multipliers and shifts have one number per gate. Per step, with sat16 and
-    gemmlowp's int16 sigmoid (s) and tanh (t) of Q3.12:
-    `g = sat16(sat16(rescale(W (x - zp_x) + b)) + rescale(R (h - zp_h)))`;
-    `c = clip(sat16(RDBPOT(s(f) c, 15) + RDBPOT(s(i) t(g), 30 + cell_shift)), +-cell_clip)` (no clip if 0);
-    `h = clamp(rescale(s(o) t(c)) + zp_h)`. `cell_shift` is log2 of the cell's scale. With `numerics = "tflm"` s and t
-    interpolate TFLite's table of the logistic function, as its 16-bit LOGISTIC and TANH do.
+    gemmlowp's int16 sigmoid (s) and tanh (t) of Q3.12: `g = sat16(sat16(rescale(W (x - zp_x) + b)) + rescale(R (h -
+    zp_h)))`; `c = clip(sat16(RDBPOT(s(f) c, 15) + RDBPOT(s(i) t(g), 30 + cell_shift)), +-cell_clip)` (without the clip
+    if `cell_clip` is 0); `h = clamp(rescale(s(o) t(c)) + zp_h)`. `cell_shift` is log2 of the cell's scale. With
+    `numerics = "tflm"` s and t interpolate TFLite's table of the logistic function, as its 16-bit LOGISTIC and TANH do.
     Results: the sequence of h, the last h, the last c.
     """
 

@@ -273,8 +273,8 @@ class DynArangeOp(DynamicOp):
 @irdl_op_definition
 @deferred(PadOp, "pad_width", "pad_value")
 class DynPadOp(DynamicOp):
-    """`relay.nn.pad` with the widths given by an operand (before, after for each axis in turn); `pad_value` is a scalar
-    of the element type."""
+    """`relay.nn.pad` with the amounts before and after each axis given, axis by axis, by an operand; `pad_value` is a
+    scalar of the element type."""
 
     name = "relay.dyn.nn.pad"
 

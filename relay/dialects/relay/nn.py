@@ -250,7 +250,7 @@ class WeightOnlyDenseOp(OneResultOp):
 
 @irdl_op_definition
 class BiasAddOp(AxisOp, OneResultOp):
-    """`data + bias`, a vector along `axis`."""
+    """`data + bias`, where `bias` is a vector along `axis`."""
 
     name = "relay.nn.bias_add"
     ELEMENTWISE: ClassVar[bool] = True

@@ -61,7 +61,8 @@ class PoolOp(SpatialOp, ABC):
     ceil_mode = prop_def(BoolAttr, default_value=FALSE)
 
     def each(self, what: str, attr: DenseArrayBase[IntegerType]) -> tuple[int, ...]:
-        """One integer for each spatial axis, at least 1."""
+        """The integers of the attribute, one for each spatial axis, or ones if it is empty; raises VerifyException if
+        an integer is below 1."""
         values = numbers(f"{self.name}: {what}", attr, len(self.SPATIAL), 1)
         require(min(values) > 0, f"{self.name}: {what} must be positive")
         return values

@@ -28,7 +28,7 @@ def product(*sizes: int) -> int:
 
 
 def pairs(attr: DenseArrayBase[IntegerType], count: int, what: str) -> list[tuple[int, int]]:
-    """(before, after) for each of `count` axes, from a flat list of before, after for each in turn."""
+    """(before, after) for each of `count` axes, from a flat list of these amounts, axis by axis."""
     flat = int_values(attr)
     require(len(flat) == 2 * count, f"{what} needs two numbers for each of {count} axes, has {len(flat)}")
     require(min(flat, default=0) >= 0, f"{what} must not be negative")
@@ -66,7 +66,7 @@ class BatchFlattenOp(RearrangeOp):
 
 @irdl_op_definition
 class MirrorPadOp(RearrangeOp):
-    """Surround with the tensor's own elements: `pad_width` is before, after for each axis in turn.
+    """Surround a tensor with its own elements: `pad_width` lists the amounts before and after each axis, axis by axis.
 
     `SYMMETRIC` mirrors at the border (`c b a | a b c`), `REFLECT` at the outermost element (`c b | a b c`), `EDGE`
     repeats the outermost element (`a a | a b c`; Relay's `nn.pad` with `pad_mode="edge"`).

@@ -173,7 +173,7 @@ class ConcatenateOp(AxisOp, OneResultOp):
 
 @irdl_op_definition
 class StridedSliceOp(TransformOp):
-    """`input[begin:end:strides]`, with one number of each per axis of the input.
+    """`input[begin:end:strides]`, with one begin, one end and one stride for each axis of the input.
 
     Negative bounds do not count from the end: 0 <= begin <= size, and `end` may be -1 only for a negative stride, where
     it means up to and including the first element. Strides are not zero.
@@ -267,7 +267,8 @@ class GatherNdOp(OneResultOp):
 
 @irdl_op_definition
 class PadOp(TransformOp):
-    """Surround with `pad_value` (of the element type): `pad_width` is before, after for each axis in turn."""
+    """Surround a tensor with `pad_value` (of the element type): `pad_width` lists the amounts before and after each
+    axis, axis by axis."""
 
     name = "relay.nn.pad"
     FILLS: ClassVar[tuple[str, ...]] = ("pad_value",)

@@ -51,7 +51,8 @@ def known(what: str, dims: Sequence[int]) -> Sequence[int]:
 
 @irdl_op_definition
 class ExpandDimsOp(TransformOp):
-    """`num_newaxis` axes of size 1 before `axis`; a negative axis counts from the end of the result, plus one."""
+    """Insert `num_newaxis` axes of size 1 before the input's axis `axis`, in 0 to the rank; -1 stands for the end, -2
+    for the position before the last axis."""
 
     name = "relay.expand_dims"
     axis = prop_def(IntegerAttr)

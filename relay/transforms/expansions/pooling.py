@@ -37,7 +37,7 @@ def finish(new: Expansion, op: relay.SpatialOp, result: SSAValue) -> SSAValue:
 
 def pool(new: Expansion, op: relay.PoolOp) -> SSAValue | None:
     """relay.nn.avg_pool3d %x  =>  transposes around a relay.nn.avg_pool3d with channels last; its padding is extended
-    for `ceil_mode`, and replaced by a relay.nn.pad of %x if padding counts
+    for `ceil_mode`, and replaced by a relay.nn.pad of %x if the mean includes padding
 
     Poolings of two dimensions keep their layout, which `convert-layout` changes.
     """

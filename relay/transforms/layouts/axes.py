@@ -116,5 +116,5 @@ def whole(dims: Sequence[int], layout: Layout) -> bool:
 
 
 def regroups(packed: SSAValue, plain: SSAValue, layout: Layout) -> bool:
-    """Whether the reshape only packs or unpacks channels."""
+    """Whether a reshape of `packed`, which has the layout, to `plain`, or back, only joins or splits the channels."""
     return [*steps(shape(packed), layout, layout.plain)] == [("reshape", shape(plain))]

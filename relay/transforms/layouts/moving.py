@@ -25,7 +25,8 @@ def moved(array: Array, changes: Sequence[Step]) -> Array:
 
 
 def spread(dims: Sequence[int], axis: int, width: int) -> tuple[int, ...]:
-    """A shape extended to `width` axes: a vector's size is at `axis`, other shapes get ones in front."""
+    """The shape `dims` extended to `width` axes with ones: the size of a vector is put at `axis`, other shapes get the
+    ones in front."""
     if len(dims) == 1 and axis >= 0:
         return tuple(dims[0] if i == axis else 1 for i in range(width))
     return (*[1] * (width - len(dims)), *dims)

@@ -224,8 +224,9 @@ def dims_of(numbers: SSAValue | Attribute) -> tuple[int, ...]:
 
 
 def fits(dims: Sequence[int], axis: int, known: Layout) -> bool:
-    """Whether an operand with these dims, which broadcasts against a tensor of this layout, can be converted: it may
-    not have only one part of a split axis."""
+    """Whether an operand of shape `dims`, which broadcasts against a tensor with the layout `known`, can be converted:
+    it must not have only one of the two parts of a split axis. `axis`: the tensor's axis along which a vector operand
+    lies."""
     if len(dims) > len(known.axes):
         return False
     return not dims or whole(spread(dims, axis, len(known.axes)), known)
