@@ -336,7 +336,7 @@ def _sorted(table: Mapping[str, Attribute]) -> str:
 
 
 def _weights(attr: Attribute) -> Iterator[tuple[str, Array]]:
-    """The handles and arrays of the weights in an attribute, including those of upstream's resource attributes."""
+    """The handles and arrays of the weights in an attribute, including weights in xDSL's `DenseResourceAttr`."""
     if isinstance(attr, WeightAttr):
         yield attr.handle, attr.array
     elif isinstance(attr, DenseResourceAttr) and hasattr(attr, "array"):

@@ -53,7 +53,8 @@ class Store:
         return None if found is None else bytes(found)
 
     def view(self, key: str) -> memoryview | None:
-        """The bytes stored under the key, mapped into memory if the file is large; None as for `get`."""
+        """The bytes stored under the key, mapped into memory if the file is large; None in the same cases as for
+        `get`."""
         try:
             found = self._read(key)
         except (OSError, MemoryError):

@@ -67,7 +67,7 @@ class Exploration(Mapping[str, Trial]):
 
     @property
     def ties(self) -> list[Trial]:
-        """Trials other than the best one whose measurements overlap with its (`Trial.ties`)."""
+        """Trials other than the best one whose measurements overlap with those of the best one (`Trial.ties`)."""
         return [t for t in self.trials.values() if t.medians and t is not self.best and t.ties(self.best)]
 
     def table(self) -> list[list[str]]:

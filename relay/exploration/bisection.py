@@ -194,8 +194,8 @@ class Search:
     wanted: Sequence[Array]
 
     def finding(self) -> Finding:
-        """Compare the modules one after the other with the interpreter, and from the first one that it cannot run as
-        compiled code."""
+        """Run each module with the interpreter and compare it with the module before it, until the results differ. From
+        the first module that the interpreter cannot run on, modules are compiled and run instead."""
         last = self.observe(self.modules[0])
         for number in range(1, len(self.modules)):
             try:

@@ -46,7 +46,8 @@ class Row:
     equal: bool
     """Whether all elements are equal; floats may differ by the tolerance."""
     largest: float
-    """The largest difference of two elements, in quantized values or as a float."""
+    """The largest absolute difference between an element and the reference's; for quantized values, in quantization
+    steps."""
     count: int
     """The number of elements that differ."""
     size: int

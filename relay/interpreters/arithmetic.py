@@ -191,7 +191,7 @@ class FixedPoint:
         return self.wrap(centre + self.multiply(centre, self.wrap(x + tail)))
 
     def exp_on_negative_values(self, a: npt.ArrayLike, integer_bits: int) -> Int64:
-        """exp(a) in Q0 for a <= 0."""
+        """exp(a) in Q0 for a <= 0, where `a` has `integer_bits` integer bits."""
         a = int64(a)
         fraction_bits = self.bits - 1 - integer_bits
         quarter = 1 << (fraction_bits - 2)
@@ -226,13 +226,13 @@ class FixedPoint:
         return self.saturating_left_shift(self.wrap(self._newton_raphson(int64(a)) - (1 << (self.bits - 3))), 2)
 
     def logistic(self, a: npt.ArrayLike, integer_bits: int) -> Int64:
-        """`1 / (1 + exp(-a))` in Q0."""
+        """`1 / (1 + exp(-a))` in Q0, where `a` has `integer_bits` integer bits."""
         a = int64(a)
         positive = self.one_over_one_plus(self.exp_on_negative_values(-np.abs(a), integer_bits))
         return np.where(a == 0, 1 << (self.bits - 2), np.where(a > 0, positive, self.high - positive))
 
     def tanh(self, a: npt.ArrayLike, integer_bits: int) -> Int64:
-        """The hyperbolic tangent in Q0."""
+        """The hyperbolic tangent of `a` in Q0, where `a` has `integer_bits` integer bits."""
         a = int64(a)
         positive = self.one_minus_over_one_plus(self.exp_on_negative_values(-np.abs(a), integer_bits + 1))
         return np.where(a == 0, 0, np.where(a < 0, -positive, positive))

@@ -56,7 +56,9 @@ def float_coordinates(
 
 
 def bilinear(data: Array, y: tuple[Array, Int64, Int64], x: tuple[Array, Int64, Int64], one: np.generic) -> Array:
-    """The weighted sum of four neighbours, added in the order of TFLite's source."""
+    """Resize NHWC data bilinearly: each result is the weighted sum of four neighbours, added in the order of TFLite's
+    source. `y` and `x` are what `fixed_coordinates` or `float_coordinates` returns for rows and columns, and `one` is
+    the value of the weight 1."""
     (wy, y0, y1), (wx, x0, x1) = y, x
     wy, wx = wy[None, :, None, None], wx[None, None, :, None]
     return (

@@ -60,7 +60,7 @@ def saturate16(x: Int64) -> Int64:
 
 
 def product(x: Array, kernel: Array) -> Int64:
-    """`x @ kernel.T` in int32."""
+    """`x @ kernel.T` in int32 arithmetic, which wraps; the result is held as int64."""
     return int64(matrix_product(np.asarray(x, np.int32), kernel.astype(np.int32), np.dtype(np.int32)))
 
 

@@ -146,7 +146,7 @@ def taps(size: int, result: int, rule: Rule, axis: int) -> tuple[Int64, Array]:
 
 
 def resize(data: Array, sizes: Sequence[int], rule: Rule) -> Array:
-    """Resize every axis between the first and the last, one after the other."""
+    """Resize data [n, spatial..., c] to the given sizes of its spatial axes, one axis after the other."""
     beyond = outside(data.shape[1:-1], sizes, rule)
     wide = data if rule.method == "nearest_neighbor" else data.astype(np.float64)
     for axis, size in enumerate(sizes, 1):

@@ -101,7 +101,7 @@ def one_main(found: Sequence[FuncOp]) -> tuple[IRModule, list[str]]:
 
 def random_input(type: TensorType[Attribute], random: np.random.Generator) -> Array:
     """A random array of the type: integer codes over their whole range, i32 up to 2^20, i64 (which may be indices) 0 or
-    1, floats around zero and one element of 100, where formulas may overflow."""
+    1, floats around zero, except that the last element is 100, at which formulas may overflow."""
     if type.element_type == i32:
         return random.integers(-(1 << 20), 1 << 20, type.get_shape()).astype(np.int32)
     numbers = random_array(type.get_shape(), dtype_of(type.element_type), random)

@@ -43,8 +43,8 @@ def list_passes(passes: Mapping[str, Factory]) -> None:
 
 
 def list_patterns(target: str) -> None:
-    """Print the rewrite patterns of `legalize`: what each replaces by what, and which form it chooses for the
-    target."""
+    """Print the rewrite patterns of `legalize`: for each pattern, the ops before and after it and, where it has several
+    forms, the form that it chooses for the target."""
     # imported here so that other uses of relay-opt start without loading targets and patterns
     from relay.target import resolve
     from relay.transforms.legalization import patterns_of

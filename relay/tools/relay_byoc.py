@@ -34,8 +34,8 @@ def parser() -> argparse.ArgumentParser:
 
 
 def listing() -> str:
-    """A line for each known external compiler: what it needs that is missing, or "ready", and its accuracy; or its
-    error."""
+    """A line for each known external compiler: "ready", or the requirement that is missing, and its accuracy; the error
+    instead, if the compiler cannot be loaded."""
     lines: list[str] = []
     for name in registry.names():
         try:

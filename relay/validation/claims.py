@@ -62,7 +62,8 @@ class Program:
 
     @property
     def unknown(self) -> list[str]:
-        """Names of formulas that this checker does not implement, or not with the given parameters."""
+        """Names of the program's formulas that this checker does not implement, either at all or with the parameters of
+        their rows."""
         return sorted({row.formula for row in self.rows if row.formula not in FORMULAS or not is_plain(row)})
 
     def evaluate(self, given: Mapping[int, Array], rows: Sequence[Row] | None = None) -> dict[int, Array]:
@@ -159,8 +160,8 @@ class Call:
 
 @dataclass(frozen=True)
 class Move:
-    """A write by the entry point itself, after `behind` calls of kernels: a copy, or, if `source` is None, something
-    unknown."""
+    """A write to the place `to` by the entry point itself, not by a kernel, after its first `behind` calls of kernels.
+    It is a copy of `source`; if `source` is None, it is not known what is written."""
 
     to: Place
     source: Place | None

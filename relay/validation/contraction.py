@@ -105,8 +105,8 @@ class Product:
         self.__dict__.pop("limits", None)
 
     def shown(self, sums: Array) -> Array:
-        """The expected results of sums [rows, channels]; if the kernel reads another tensor, for the fixed value that
-        `quiet` gives it."""
+        """The expected results of an array of sums [n, channels], in the same shape. If the kernel reads another
+        tensor, they are those for the fixed value to which `quiet` sets this tensor."""
         if len(sums) <= 4:
             return self.values[(self.edges[:, None] <= sums).sum(axis=0)]
         passed = np.empty(sums.shape, np.int64)
@@ -197,7 +197,7 @@ class Product:
         return np.where(found < array.size, found, -1)
 
     def shift(self, amount: Array) -> None:
-        """Add an amount to the sums of each channel, by changing the constant `start`."""
+        """Add `amount` [channels] to the sums, by changing the constant `start`."""
         wide = self.base.astype(np.int64) + np.where(self.channel >= 0, amount[self.channel], 0)
         self.start[:] = wide.astype(np.int32)
 
@@ -352,7 +352,7 @@ class Product:
 
     def results(self, sums: Array, columns: Columns) -> Array:
         """The expected results of the sums of some channels (of all channels if the lookup does not fit in memory); if
-        the kernel reads another tensor, for the fixed value that `quiet` gives it."""
+        the kernel reads another tensor, those for the fixed value to which `quiet` sets this tensor."""
         return self.lookup(sums, columns) if self.lookup.fits else self.shown(sums).astype(self.out.dtype)
 
     def differs(self, found: Array, expected: Array, when: str, allowed: Array, columns: Columns = slice(None)) -> None:
@@ -390,7 +390,8 @@ class Product:
         return {self.kernel_number: self.coefficients()}
 
     def tell_weights(self) -> None:
-        """Compare the weights with the claimed digests. Raises Differs."""
+        """Compare the weights with the claimed digests, and add the finding to `part`. Raises Differs if weights are
+        not those of a digest, or the claimed range of sums is not that of the weights."""
         live, channels = self.live, self.channels
         if (wrong := np.flatnonzero(live & ~self.sure)).size:
             some = ", ".join(str(channel) for channel in wrong[:8])

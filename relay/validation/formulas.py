@@ -220,7 +220,8 @@ def softmax(p: Parameters, x: Array) -> Array:
 
 
 def extreme(find: Callable[..., Array]) -> Formula:
-    """A formula for the index of the first extreme element along one axis."""
+    """A formula for the index along one axis of the largest or smallest element, the first among equal ones; `find` is
+    `np.argmax` or `np.argmin`."""
 
     def formula(p: Parameters, x: Array) -> Array:
         (axis,) = p["axis"]

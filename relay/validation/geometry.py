@@ -74,7 +74,8 @@ class Geometry:
 
 
 def geometry(head: Row, shape: tuple[int, ...], data: Array, kernel: tuple[int, ...]) -> Geometry:
-    """The geometry of a convolution or dense product whose sums, data and kernel have these shapes."""
+    """The geometry of the convolution or dense product that the formula `head` computes; `shape` is the shape of its
+    sums, `kernel` that of its weights."""
     if head.formula == "nn.dense":
         rows = int(np.prod(shape[:-1], dtype=np.int64))
         return Geometry(data.shape[-1], rows, (1, 1), np.arange(rows)[:, None], False, 1)

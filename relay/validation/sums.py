@@ -36,8 +36,8 @@ from relay.validation.contraction import Columns, Product
 from relay.validation.machine_code import same
 
 MOST_RESULTS = 1 << 33
-"""The largest number of results computed in all random tests of a kernel's sums. For larger images the bound is not
-reached, and the finding states the one that was."""
+"""The largest number of results computed in all random tests of a kernel's sums. For larger images the requested bound
+is not reached, and the finding states the bound that was reached."""
 MOST_RUNS = 20000
 MOST_TURNS = 16
 """The largest number of different amounts that are added to the sums of the same data."""
@@ -261,7 +261,8 @@ class Sums:
         return total.astype(np.int64)  # whole numbers below 2^53
 
     def cell(self, cell: int, values: Array, columns: Columns) -> Array:
-        """The contribution of one cell of the kernel to the sums, [colours, channels]; `values` as for `sums`."""
+        """The contribution of one cell of the kernel to the sums, [colours, channels]; `values` has the same form as in
+        the method `sums`."""
         rows = self.product.matrix[columns]
         if self.geometry.depthwise:
             return np.repeat(values, self.channels // self.geometry.inputs, axis=1)[:, columns] * rows[:, cell, 0]

@@ -64,7 +64,7 @@ class Wide:
         }
 
     def after(self, sums: Array) -> Array:
-        """The claimed results of sums [rows, channels]."""
+        """The results that the claim gives for an array of sums [n, channels], in the same shape."""
         rank = len(self.form.shape)
         wide = sums.reshape(*[1] * (rank - 2), -1, self.channels).astype(self.form.dtype)
         ones = {n: np.full([1] * rank, int(x.dtype.kind == "f"), x.dtype) for n, x in self.given.items()}

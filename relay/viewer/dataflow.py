@@ -128,7 +128,8 @@ class Builder:
             self.hidden[result] = op
 
     def details_of(self, value: SSAValue) -> Iterator[Operation]:
-        """Yield the ops without nodes that a value is computed by, directly and through their operands."""
+        """Yield the op that computes a value if it has no node, and in the same way the ops that compute its
+        operands."""
         if value in self.hidden:
             yield self.hidden[value]
             for operand in self.hidden[value].operands:

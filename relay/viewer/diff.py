@@ -18,8 +18,8 @@ NAME = re.compile(r'("(?:[^"\\]|\\.)*")|([%^][\w$.-]+(?:#\d+)?)')
 WORDLESS = re.compile(r"^%\d+$|_\d+$")
 """Matches the part of a name that is only a number."""
 SMALL = 4_000_000
-"""Up to this product of line counts, lines that occur often are matched, too; for larger texts that would be too
-slow."""
+"""If the product of both texts' numbers of lines is at most this, lines that occur often are matched, too; for larger
+texts that would be too slow."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def names(line: str) -> list[str]:
 
 
 def defines(line: str) -> int:
-    """How many of a line's first names it defines: its op's results."""
+    """The number of names that a line defines: the results of its op, which are the first names in the line."""
     head, equals, _ = line.partition(" = ")
     return len(names(head)) if equals and head.lstrip().startswith("%") else 0
 

@@ -78,7 +78,8 @@ Explain = Callable[[BaseException, str], str]
 
 
 def explained(error: BaseException, doing: str) -> str:
-    """The text of an error; for exceptions other than RelayError with what was being done and the class's name."""
+    """The text of an error; for exceptions other than RelayError, it begins with `doing` (such as `pass NAME`) and the
+    name of the exception's class."""
     if isinstance(error, RelayError):
         return str(error)
     return f"{f'{doing}: ' if doing else ''}{type(error).__name__}: {error}"
