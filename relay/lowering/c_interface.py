@@ -87,8 +87,8 @@ class Interface:
         return blob
 
     def text(self, more: int) -> str:
-        """Return LLVM IR of the constants, and of the function that C calls. The last `more` arguments of `@main` are
-        null, except that the first of them is the table of external functions, if there are any."""
+        """Return LLVM IR of the constants, and of the function that C calls. It passes null for the last `more`
+        arguments of `@main`, except for the first of these if there are external functions: that is their table."""
         blob, tensors = self.constants(), [f"ptr %{parameter}" for parameter, _ in self.tensors]
         table = ["ptr %table"] if self.regions.functions else []
         lines = [f"@constants = internal constant {data(blob)}, align {self.target.alignment}"]

@@ -34,8 +34,8 @@ class CallGraph:
         return [call.arguments[argument.index] for call in calls]
 
     def constants(self, argument: BlockArgument) -> list[arith.ConstantOp] | None:
-        """Return the constant that each call passes for an argument; None if one passes no constant, or no call is
-        known."""
+        """Return the constants that calls pass for an argument, one for each call; None if a call passes anything else,
+        or no call is known."""
         owners = [value.owner for value in self.given(argument)]
         found = [owner for owner in owners if isinstance(owner, arith.ConstantOp)]
         return found if owners and len(found) == len(owners) else None

@@ -58,10 +58,10 @@ class ExpandApplyScale(TargetPass):
     exact. On x86, a clipped float that is rounded to even by adding a large number is rounded and converted by one
     instruction.
 
-    The module's attribute `relay.rescale` counts the channels of each form, that of a function its own. Float forms are
-    not used with `literal`, and if the module's target has no multiply-adds; without a target, these are assumed. On a
-    target without a floating-point unit, a product in float64 that is rounded and clamped to codes becomes a product of
-    integers that gives the same codes.
+    The module's attribute `relay.rescale` counts the channels of each form; the same attribute of a function counts
+    only that function's channels. Float forms are not used with `literal`, and if the module's target has no
+    multiply-adds; without a target, these are assumed. On a target without a floating-point unit, a product in float64
+    that is rounded and clamped to codes becomes a product of integers that gives the same codes.
 
     If the module's target has multiply-adds that round towards zero (AVX-512, NVIDIA's GPUs), nearly all forms can be
     in float32; on these GPUs, codes are converted to floats, and sums of them to codes, by instructions that also clip.

@@ -24,7 +24,8 @@ ROW = 20
 
 @dataclass(frozen=True)
 class Regions:
-    """The external functions of a model called `name`, in their numbered order, by their names in the module."""
+    """The external functions of a model called `name`. `by_name`: the functions by their names in the module, in the
+    order of their numbers."""
 
     name: str
     by_name: Mapping[str, CompiledFunction]

@@ -145,9 +145,9 @@ def replace_tables(functions: Mapping[str, FuncOp], tables: Mapping[SSAValue, Ar
 
 
 class Comparison:
-    """Walks both modules together. `arguments`: the length axes of each argument of each function; `results`: those of
-    operations; `numbers`: constants, and their difference from the length; `tables`: for buffers of constants, the
-    constants for all lengths."""
+    """Compares the modules for two lengths, and records what depends on the length. `arguments`: for each function, the
+    axes of each argument that have the length; `results`: such axes of operations' results; `numbers`: constants, and
+    their difference from the length; `tables`: for buffers of constants, the constants for all lengths."""
 
     def __init__(self, maximum: int, known: Tables):
         self.maximum, self.known = maximum, known

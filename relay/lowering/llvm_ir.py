@@ -115,9 +115,10 @@ def translate(
 
 
 def by_table(function: FuncOp, more: int, forking: bool, counts: bool = False) -> str:
-    """Return `@relay_NAME`: it calls the function with one argument, a table of addresses: of the memrefs, then of the
-    table of external functions, if there are any, of the team of threads, if there are parallel loops, and of the ticks
-    of each call, if it `counts` them."""
+    """Return `@relay_NAME`, which calls the function. Its only argument is a table of addresses: of the memrefs; of the
+    table of external functions, if there are any; of the team of threads, if there are parallel loops (`forking`); and
+    of the counters, if the function `counts` the ticks of each call. `more`: the number of addresses after the memrefs,
+    without that of the counters."""
     name, team = function.sym_name.data, len(function.body.block.args) + more - 1
     count = team + 1 + counts
     types = [type_name(argument.type) for argument in function.body.block.args]

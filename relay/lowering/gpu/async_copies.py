@@ -120,8 +120,8 @@ class AsyncCopies:
             self.copy(self.t.shared, b.plus(start, at), self.weights, place, CHUNK)
 
     def issue_data(self, k: Index, start: Index) -> None:
-        """Start the copies of a piece of each of the thread's rows of the data, at depth `k`, to the stage or part of a
-        stage that starts at byte `start`."""
+        """Start the copies of a piece, at depth `k`, of each of the thread's rows of the data. `start`: the byte at
+        which the destination, a stage or a part of one, begins."""
         b, t, conv = self.b, self.t, self.conv
         known = t.below(k, self.m.depth) if self.m.depth < self.m.packed_depth else None
         tap, channel = t.div(k, conv.channels), t.rem(k, conv.channels)

@@ -28,8 +28,8 @@ SUFFIX = "interleaved"
 
 
 class ChannelTables:
-    """Reads tables for vectors of `lanes` channels. `neighbours`: the number of threads with neighbouring vectors, 0
-    for as many as there are vectors."""
+    """Reads tables for vectors of `lanes` channels. `neighbours`: how many consecutive threads read neighbouring
+    vectors; 0 if as many do as the table has vectors."""
 
     def __init__(self, builder: LoopBuilder, given: GivenConstants, lanes: int, neighbours: int = 0):
         self.b, self.given, self.lanes, self.neighbours = builder, given, lanes, neighbours

@@ -125,7 +125,7 @@ class DotEmitter:
         return list(state.results)
 
     def turn(self, dims: Sequence[Index], sums: Sequence[SSAValue]) -> list[SSAValue]:
-        """Add the products of one read of each factor to the sums."""
+        """Load `lanes` codes of each factor at the loop indices `dims`, and add their products to the sums."""
         b, conv = self.b, self.dot.conv
         x, w = (
             b.bitcast(self.points.element(value, [b.apply(r, dims) for r in map.results]), i32, self.dot.lanes // 4)
@@ -144,7 +144,7 @@ class DotEmitter:
 
 
 def dot4(b: LoopBuilder, x: SSAValue, x_unsigned: bool, y: SSAValue, y_unsigned: bool, sum: SSAValue) -> SSAValue:
-    """Return a number plus four products of bytes."""
+    """Return `sum` plus the products of the four bytes of `x` by those of `y`."""
     signs = ".".join("u" if unsigned else "s" for unsigned in (x_unsigned, y_unsigned))
     return b.add(llvm.CallIntrinsicOp(f"llvm.nvvm.idp4a.{signs}", [x, y, sum], [i32])).results[0]
 

@@ -135,7 +135,7 @@ class Convention:
     shared: str = ""
     """Additional attributes of kernels that use shared memory."""
     shared_argument: str = ""
-    """The name of the last argument of such kernels, if shared memory is passed as an argument."""
+    """The name of the last argument of kernels that use shared memory, if it is passed as an argument; else empty."""
 
 
 NVPTX = Convention("ptx_kernel", "", 'nounwind "nvvm.reqntid"="{block}"', ' "nvvm.minctasm"="1"')
@@ -201,8 +201,8 @@ class KernelWriter(FunctionWriter):
         super().line(text)
 
     def range_of(self, name: str) -> str:
-        """Return the `range` attribute of a block's number, with which LLVM divides in 32 bits; empty for other
-        intrinsics."""
+        """Return the `range` attribute for a call of the intrinsic `name`, with which LLVM divides in 32 bits, if the
+        intrinsic returns a block's number; empty for others."""
         if name != BLOCK_NUMBER or self.kernel.known_grid_size is None:
             return ""
         blocks, *_ = self.kernel.known_grid_size.iter_values()
@@ -273,7 +273,7 @@ def write_call_intrinsic(w: FunctionWriter, op: Operation) -> None:
 
 
 def write_extract_value(w: FunctionWriter, op: Operation) -> None:
-    """Write the extraction of one of several results."""
+    """Write the extraction of one result of an intrinsic that returns several, as a structure."""
     assert isinstance(op, llvm.ExtractValueOp)
     (number,) = op.position.get_values()
     w.define(op.res, f"extractvalue {structure(op.container.type)} {w.of(op.container)}, {number}")

@@ -130,8 +130,8 @@ class Product:
     @property
     def corners(self) -> tuple[int, int, int] | None:
         """The parameters with which the copy engine addresses windows itself (im2col): the offset of the first window
-        relative to the image's first row and column, that of the last window relative to its last row and column, and
-        the stride; None if it cannot. Elements outside the image are copied as 0."""
+        relative to the image's first row and column, the offset of the last window relative to the image's last row and
+        column, and the stride; None if the engine cannot address them. Elements outside the image are copied as 0."""
         conv, (_, shape, (top, left)) = self.conv, self.image
         places = ((conv.out_rows, shape[1]), (conv.out_columns, shape[2])) if len(shape) == 4 else ()
         ends = {-top + (count - 1) * conv.strides[0] - (size - 1) for count, size in places}

@@ -71,8 +71,9 @@ def are_words(value: SSAValue, element: Attribute) -> bool:
 
 
 def clipped(value: SSAValue) -> tuple[SSAValue, str] | None:
-    """Return the operand of clips to a range of codes, without the outermost bounds that saturation applies anyway, and
-    the name of the codes; None if the value is not clipped to such a range."""
+    """Return the value that is clipped to a range of codes, and the name of the codes; None if `value` is not clipped
+    to such a range. The outermost clips are omitted if their bounds are those of all codes, because saturation applies
+    them anyway."""
     bounds: list[tuple[SSAValue, int]] = []
     low, high, inner = -(2**31), 2**31 - 1, value
     while isinstance(owner := inner.owner, CLIPS) and (bound := splat(owner.rhs)) is not None:

@@ -49,8 +49,8 @@ class Nest:
 
     @property
     def output_dims(self) -> list[int] | None:
-        """The dimension of the nest that indexes each dimension of the results; None unless every result is written
-        once at each point of the parallel dimensions, with its indices in the same order."""
+        """For each dimension of the results, the number of the loop dimension that indexes it. None unless all results
+        have the same indices, which are the parallel dimensions, each of them once."""
         maps = self.maps[len(self.op.inputs) :]
         first = dims_of(maps[0])
         known = [dim for dim in first if dim is not None]
@@ -118,7 +118,8 @@ def reader(buffer: SSAValue, besides: Sequence[Operation]) -> tuple[linalg.Gener
 
 
 def padded(alloc: memref.AllocOp) -> Padded | None:
-    """Return the buffer as a padded copy with a single reader, if its uses have that form; else None."""
+    """Return the buffer as a padded copy if a fill and a copy into a subview write it and it has a single reader; else
+    None."""
     found = framed(alloc.memref)
     return None if found is None or reader(alloc.memref, found.ops[:2]) is None else found
 

@@ -44,8 +44,8 @@ class Piece:
 class RowEmitter:
     """Emits the operations on a row, for one thread of its team. `numbers`: the row's value of each buffer with one
     value per row; `kept`: the thread's elements of each buffer of rows that the chain computes or reads; `given`: the
-    elements of buffers that are not in memory, where those of missing pieces are undefined; results then stay in
-    registers."""
+    elements of buffers that are not in memory; the elements of pieces that do not exist are undefined in it. If there
+    are any, results stay in registers."""
 
     def __init__(
         self,
@@ -138,8 +138,8 @@ class RowEmitter:
         return self.numbers[output] if output in self.numbers else self.b.load(output, self.dims)
 
     def own(self, op: linalg.GenericOp, start: SSAValue) -> SSAValue:
-        """Return the reduction of the thread's own elements, with the lanes combined in pairs. Without elements, a sum
-        is 0, another reduction is `start`."""
+        """Return the reduction of the thread's own elements; lanes are combined in pairs. If the thread has no
+        elements, return 0 for a sum, and `start` for any other reduction."""
         b, lanes, join = self.b, self.points.lanes, join_of(op)
         assert join is not None
         neutral = b.constant(0, start.type) if join in SUMS else start

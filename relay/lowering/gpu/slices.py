@@ -19,8 +19,8 @@ VECTOR = 4
 
 
 class Exchange:
-    """Emits the exchange of one thread. `groups`: the numbers of its sums in groups of neighbours, each of which is
-    completed by one slice."""
+    """Emits the exchange of one thread. `groups`: groups of neighbouring sums, as numbers of the thread's sums; each
+    group is added and completed by the threads of one slice."""
 
     def __init__(self, thread: MatrixThread, groups: Sequence[Sequence[int]]):
         self.t, self.b, self.groups = thread, thread.b, groups
@@ -36,7 +36,7 @@ class Exchange:
         return b.times(b.plus(b.times(number, t.tile.threads), t.number), VECTOR)
 
     def write(self, sums: Sequence[SSAValue]) -> None:
-        """Store all sums of this slice."""
+        """Store all sums of this thread's slice of the depth."""
         b = self.b
         b.add(BarrierOp.create())
         for number, group in enumerate(self.groups):

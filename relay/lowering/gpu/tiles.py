@@ -109,8 +109,8 @@ class Tile:
 
     @property
     def starts(self) -> int:
-        """The number of tables of initial sums: one for each of a thread's rows that are multiplied separately, so that
-        each is read into the row's registers."""
+        """The number of copies of the initial sums in their table: one for each of a thread's rows that are multiplied
+        separately, so that each row's registers are loaded from its own copy."""
         return 1
 
     def useful_stages(self, steps: int) -> int:
@@ -118,7 +118,8 @@ class Tile:
         return min(self.stages, steps)
 
     def speed(self, costs: GpuCosts) -> int:
-        """Return a processor's products of codes, or bytes of floats, per clock cycle."""
+        """Return how many products of codes a processor computes per clock cycle; for floats, how many bytes of factors
+        it multiplies."""
         return costs.matrix_speed
 
     def resident(self, costs: GpuCosts) -> int:
@@ -160,8 +161,8 @@ class Tile:
 
 @dataclass(frozen=True)
 class GroupTile(Tile):
-    """The tile of groups of four warps, each with 64 rows, by `wgmma`, which reads both factors from shared memory
-    asynchronously, in rows of 128 bytes."""
+    """A tile that groups of four warps compute by `wgmma`, 64 rows each. The instruction reads both factors from shared
+    memory asynchronously, in rows of 128 bytes."""
 
     depth: ClassVar[int] = 128
     run: ClassVar[int] = 8

@@ -123,12 +123,12 @@ class Ring(BulkCopies):
         when(self.b, self.first, partial(self.issue, step, slot.stage))
 
     def signal(self, barrier: Index, condition: SSAValue | None = None) -> None:
-        """Emit an arrival of this warp at a barrier."""
+        """Emit an arrival of this warp at a barrier, under a condition if one is given."""
         lane = self.t.below(self.t.lane, 1)
         when(self.b, both(self.b, [condition, lane]), lambda: self.emit(ARRIVE, [barrier]))
 
     def done(self, stage: Index, condition: SSAValue | None = None) -> None:
-        """Signal that this warp's products of a stage are complete."""
+        """Signal that this warp's products of a stage are complete, under a condition if one is given."""
         self.signal(self.free(stage), condition)
 
     def of(self, thread: MatrixThread) -> Ring:

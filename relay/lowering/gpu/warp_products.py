@@ -100,13 +100,14 @@ class WarpProducts:
         return words
 
     def matrices(self, at: Index) -> list[SSAValue]:
-        """Load four words of matrices in shared memory."""
+        """Load four matrices from shared memory by an `ldmatrix`, for which the lane supplies the address `at` of a
+        row; return the lane's word of each matrix."""
         b = self.b
         read = b.add(nvgpu.LdMatrixOp(self.t.shared, [b.index(at)])).res
         return [self.word(read, number) for number in range(nvgpu.MATRICES)]
 
     def word(self, matrices: SSAValue, number: int) -> SSAValue:
-        """Return four bytes of the lane as one integer."""
+        """Return the lane's four bytes of matrix `number` of an `ldmatrix` as one integer."""
         return self.b.lane(self.b.bitcast(self.b.lane(matrices, number), i32, 1), 0)
 
     def product(self, a: Sequence[SSAValue], w: Sequence[SSAValue], sums: Sequence[SSAValue]) -> list[SSAValue]:
@@ -158,7 +159,8 @@ class FloatProducts(RoundedProducts):
         return found
 
     def joined(self, halves: Sequence[Sequence[SSAValue]]) -> list[SSAValue]:
-        """Return words of two elements each, from a lane's elements t, t + 4, t + 8 and t + 12 of two rows of 16."""
+        """Return words of two elements each, t and t + 4, or t + 8 and t + 12, of two rows of 16 elements. `halves`:
+        the lane's words of both halves of the depth."""
         pairs = [[words[row], words[row + 2]] for words in halves for row in range(2)]
         return [half_word(self.b, self.m.format.name, self.floats(pair)) for pair in pairs]
 

@@ -115,7 +115,8 @@ def axes(rank: int, *positions: int) -> AffineMap:
 
 
 def sliding(position: int, stride: int, offset: int, dilation: int) -> AffineExpr:
-    """Return `position * stride + offset * dilation`, for two dimensions, without factors of one."""
+    """Return `position * stride + offset * dilation`, where `position` and `offset` are the numbers of two dimensions.
+    Factors of 1 are omitted."""
     a, b = AffineExpr.dimension(position), AffineExpr.dimension(offset)
     return (a if stride == 1 else a * stride) + (b if dilation == 1 else b * dilation)
 

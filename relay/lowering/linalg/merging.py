@@ -45,7 +45,7 @@ def merged(
 
 @dataclass(frozen=True)
 class Pair:
-    """Neighbouring runs of width `width` along an axis, which are merged in pairs. Without `indices`, elements are
+    """Neighbouring runs of `width` elements along an axis, which are merged in pairs. Without `indices`, elements are
     still at their original positions."""
 
     keys: SSAValue
@@ -55,7 +55,8 @@ class Pair:
     before: Before
 
     def body(self, types: Sequence[IntegerType | None]) -> Callable[[Emitter, Sequence[SSAValue]], Sequence[SSAValue]]:
-        """Return the body that computes an element of each result: a key or an index, by type."""
+        """Return the body that computes an element of each result: a key where `types` has None, else an index of that
+        type."""
         return lambda e, _: Place(e, self).results(types)
 
 

@@ -112,8 +112,9 @@ def resize2d(e: Emitter, op: relay.Resize2dOp, operands: Sequence[SSAValue]) -> 
 
 
 def blend_float(e: Emitter, corners: Sequence[SSAValue], down: SSAValue, along: SSAValue, type: Attribute) -> SSAValue:
-    """Blend corners (top left, bottom left, top right, bottom right) by their weights, added in this order; codes are
-    rounded by adding 0.5."""
+    """Blend corners (top left, bottom left, top right, bottom right), added in this order. `down` and `along`: the
+    weights of the lower row and of the right column; the other weights are 1 minus these. Codes are rounded by adding
+    0.5."""
     values = corners if isinstance(type, AnyFloat) else [e(arith.UIToFPOp(x, f32)) for x in corners]
     one = e.constant(1.0, f32)
     up, back = e(arith.SubfOp(one, down)), e(arith.SubfOp(one, along))

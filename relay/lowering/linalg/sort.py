@@ -1,8 +1,6 @@
-"""Sorts short axes by ranks: the number of elements that sort before each one, which is its position; long axes by
-`merging`.
-
-Ranks take `n * n` comparisons without branches, and no element is stored at a data-dependent position.
-"""
+"""Sorts short axes by ranks: an element's rank is the number of elements that sort before it, which is its position in
+the result. Long axes are sorted by `merging`. Ranks take `n * n` comparisons without branches, and no element is stored
+at a data-dependent position."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""`scf.parallel`: its body, or a loop around it that threads share, as a function of a range of iterations, which is
-called directly, or by a team of threads.
+"""Writes `scf.parallel`: the body of the loop, or a loop around it that threads share, becomes a function of a range of
+iterations, which is called directly, or by a team of threads.
 
 A team is memory whose first word is the address of a function `void fork(team, task, context, count)`, and its second
 that of `void begin(team)`, which is called first in every inference. `fork` calls `task(context, first, end)` with
 ranges that cover `count` iterations, in any order and on any threads, and returns when all are done.
-`relay.lowering.llvm.team` implements one.
+`relay.lowering.llvm.team` implements a team.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The copies of tiles to shared memory by the copy engine, and the barriers that count their bytes.
 
-A tile is written when its barrier is waited for, not before. A warp's knowledge of others comes from barriers: each
-warp counts its arrivals, and waiting for a phase tells a warp the counts of those that arrived, and what they knew. So
-a thread may request a copy over data that products read if it knows that these are complete, or if the whole block has
-synchronised since.
+A tile is written when its barrier is waited for, not before. A warp learns the progress of other warps only from
+barriers: each warp counts its own arrivals, and a warp that has waited for a phase knows the counts of the warps that
+arrived in it, and the counts that those knew. So a thread may request a copy over data that products read if it knows
+that these products are complete, or if the whole block has synchronised since.
 
 Sources: PTX ISA, "mbarrier", "cp.async.bulk.tensor", "Swizzling modes", "fence.proxy.tensormap".
 """
@@ -109,8 +109,8 @@ def swizzled(place: Array, row: int = LINE) -> Array:
 
 
 class BulkCopies:
-    """The copies and barriers of a block. `memory`, `written` and `stamps` describe shared memory of `size` bytes, by
-    chunks."""
+    """The copies and barriers of a block. `memory`: the `size` bytes of shared memory; `written`: flags of the bytes
+    that were written; `stamps`: who wrote them (see `warp`); all three are divided into chunks."""
 
     def __init__(
         self, contexts: Array, memory: Array, written: Array, stamps: Array, size: int, maps: Mapping[int, Mapped]
@@ -165,7 +165,8 @@ class BulkCopies:
         self.barriers[at] = Barrier(count, (thread, int(self.epochs[thread])))
 
     def known(self, at: int) -> Barrier:
-        """Return the barrier at an address. Raises Wrong if there is none, or if the thread cannot know it yet."""
+        """Return the barrier at an address. Raises Wrong if there is none, or if its creation may not be visible to the
+        thread, because its creator has not executed a fence and a barrier of the block since."""
         if at not in self.barriers:
             raise Wrong(f"there is no barrier at byte {at} of shared memory")
         thread, epoch = self.barriers[at].made

@@ -238,8 +238,8 @@ class KernelTranslation:
             self.out.append(line)
 
     def checked(self, what: str, type: str, pointer: str, align: str, source: str = "") -> str:
-        """Emit the check of an access of a type, or of a number of bytes given by a value; return the pointer to use
-        instead."""
+        """Emit the check of an access; return the pointer to use instead. `type`: the type that is accessed, or the
+        number of bytes, which may be a value of the kernel."""
         if pointer not in self.roots:
             raise Unsupported(f"emulator: {self.kernel.name}", f"{what} by {pointer}, which is in no known buffer")
         if not self.checks:

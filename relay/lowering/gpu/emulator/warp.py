@@ -29,8 +29,8 @@ FIELD = re.compile(r"  (?:(%\S+) = )?(%\w+)->(\w+)(?: = (\S+))?$", re.MULTILINE)
 THREAD_BITS = 10
 """The number of bits of a stamp that store the thread's number."""
 GROUP_SUMS, GROUP_WORDS = 128, 256
-"""The number of words in memory for the registers of a thread that products of its group change, and for these and the
-registers that the products only read."""
+"""The sizes, in words, of a thread's memory for registers: for those that products of its group change, and for all,
+including those that the products only read."""
 HEARD = -(1 << 61)
 """The number in a report of an error that the listener, the emulator's callback, describes."""
 COPIES = 256

@@ -202,8 +202,8 @@ class Products(Strategy[ProductSchedule]):
 
 
 def rows_in_order(nest: Nest, producers: Mapping[SSAValue, Producer], sums: linalg.GenericOp) -> bool:
-    """Whether the ops after the sums access only the same row of matrices, and values per channel, so that row numbers
-    need not be divided by the sizes of images."""
+    """Whether the ops after the sums access only values per channel, and matrices in the same row as the sum, so that
+    row numbers need not be divided by the sizes of images."""
     every = list(range(len(nest.shape)))
     if nest.op is sums:
         return True

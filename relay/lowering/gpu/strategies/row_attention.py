@@ -94,8 +94,8 @@ class OneRowAttention(Strategy[RowAttentionSchedule]):
         return decided(pick, RowAttentionSchedule, cost, why)
 
     def steps(self, queries: int, team: int, shuffles: bool) -> float:
-        """Return the estimated steps of all threads for a query: reading keys and values, combining partial results,
-        and idle lanes."""
+        """Return the estimated number of loop iterations of all threads of a team for a query: reading keys and values,
+        and combining partial results, including iterations of idle lanes."""
         parts, chain = self.parts, self.parts.chain
         depth = prod(parts.scores.sizes[dim] for dim in parts.scores.reduction)
         read = [pieces(chain.size, 1, team) * team * depth, pieces(parts.last.shape[-1], 1, team) * team * chain.size]

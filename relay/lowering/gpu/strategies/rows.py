@@ -140,8 +140,8 @@ class Rows(Strategy[RowsSchedule]):
 
 
 def best_team(rows: int, size: int, lanes: int, teams: Sequence[int], costs: GpuCosts) -> int:
-    """Return the smallest possible team, or a larger one while the device has idle threads and each thread has enough
-    work."""
+    """Return the best number of threads for a row: the smallest possible one, doubled while the device has idle threads
+    and each thread has enough work."""
     team = teams[-1]
     while 2 * team in teams and team * lanes < size and rows * team < costs.busy_threads:
         if 2 * team > WARP and size < 2 * team * costs.warps_turns:
