@@ -24,15 +24,16 @@ class Machine:
     number: int
     page: int
     absolute: int
-    """The relocation of an absolute address, which only the loader knows."""
+    """The kind of a relocation that stores an absolute address, which is known only when the object is loaded."""
     relative: int
-    """The relocation by which the loader adds the load address."""
+    """The kind of a relocation by which the loader adds the load address to a stored number."""
     glob_dat: int
-    """The relocation by which the loader stores an imported symbol's address."""
+    """The kind of a relocation by which the loader stores the address of an imported symbol."""
     direct: dict[int, Patch]
-    """Relocations with the value S + A; for an imported function, S is its stub."""
+    """For the kinds of relocations with the value S + A, the function that applies them; for an imported function, S is
+    the address of its stub."""
     by_slot: dict[int, Patch]
-    """Relocations with the value G + A."""
+    """For the kinds of relocations with the value G + A, the function that applies them."""
     stub: Callable[[int, int], bytes]
     """A function that returns code which jumps to the address stored in a slot: (address of the code, slot)."""
 

@@ -115,7 +115,7 @@ class Linker:
     # Symbols
 
     def define(self) -> None:
-        """Collect the global symbols, and the symbols that no object defines."""
+        """Collect the global symbols of all objects, and the names of the symbols that no object defines."""
         for number, each in enumerate(self.objects):
             for symbol in each.symbols:
                 if symbol.section is not None and not symbol.local:
@@ -132,8 +132,8 @@ class Linker:
         self.imports = sorted(used)
 
     def place(self) -> None:
-        """Assign every section to a part, then reserve slots for symbols that are reached through them, and stubs for
-        imported functions."""
+        """Assign every section to a part, then reserve slots of the global offset table for symbols that are reached
+        through a slot, and stubs for imported functions."""
         for number, each in enumerate(self.objects):
             for index, section in each.sections.items():
                 part = self.part_of(section)
@@ -179,7 +179,7 @@ class Linker:
         return part.address + start + symbol.value
 
     def piece(self, number: int, symbol: Symbol) -> tuple[Part, int]:
-        """Return the part that a symbol is in, and the start of its section there."""
+        """Return the part that contains the section of a symbol, and the offset of the section in this part."""
         found = self.pieces.get((number, symbol.section or 0))
         if found is None:
             raise Malformed("object code", f"refers to {symbol.name or 'a section'}, which is not in memory")
@@ -361,7 +361,8 @@ class Linker:
         return bytes(file)
 
     def symbols(self, parts: Sequence[Part]) -> list[Part]:
-        """Return the tables of all functions' names, for debuggers and profilers."""
+        """Return the symbol table and its table of strings, with the names of all functions, for debuggers and
+        profilers."""
         names, rows = bytearray(b"\0"), [bytes(SYMBOL.size)]
         for number, each in enumerate(self.objects):
             for symbol in each.symbols:

@@ -28,8 +28,8 @@ QUARTER = (pi / 2, 6.123233995736766e-17)
 
 
 def pieces(first: int) -> list[float]:
-    """Return four numbers that add up to 2 / pi without the bits of its first `first` pieces; all but the last are
-    exact."""
+    """Return four numbers that add up to 2 / pi without its first `first` pieces of 26 bits: the next three pieces,
+    which are exact, and the remaining bits, rounded."""
     words = [TWO_BY_PI >> (240 - PIECE * (n + 1)) & ((1 << PIECE) - 1) for n in range(first, first + 3)]
     rest = TWO_BY_PI & ((1 << (240 - PIECE * (first + 3))) - 1)
     return [word * 2.0 ** (-PIECE * (first + n + 1)) for n, word in enumerate(words)] + [rest * 2.0**-240]

@@ -48,8 +48,9 @@ OFFSETS = tuple(0.5 - count * 2.0**-25 for count in range(4))
 
 @dataclass(frozen=True)
 class Quotient:
-    """`fptosi(min(r > low ? r : low, high)) : i32` with `r = round(x / scale)`, and its replacement: the floats `least`
-    and `most` nearest to zero that give the lowest and the highest result, and the form."""
+    """`fptosi(min(r > low ? r : low, high)) : i32` with `r = round(x / scale)`, and its replacement. `least` and
+    `most`: of the floats that give the lowest and the highest result, those nearest to zero; `form`: the multiply-adds
+    that replace the division."""
 
     x: SSAValue
     ops: list[Operation]

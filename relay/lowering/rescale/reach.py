@@ -26,8 +26,8 @@ Range = tuple[Array, Array]
 
 
 def reach(value: SSAValue, calls: CallGraph) -> list[Range]:
-    """Return the range of an i32 inside a `linalg.generic`, per call of the function; a single entry if all calls are
-    alike."""
+    """Return the range of an i32 inside a `linalg.generic`, one entry for each call of the function, or a single one if
+    the range is the same in all calls."""
     if isinstance(value.owner, arith.ConstantOp):
         number = to_numpy(value.owner.value).reshape(1).astype(np.int64)
         return [(number, number)]

@@ -118,7 +118,8 @@ def _side(first: Array, count: int, greatest: Array, smallest: Array) -> tuple[A
 def _rises(
     level: Array, multiplier: Array, shift: Array, scale: Array, double: bool
 ) -> tuple[Array, tuple[Array, Array]]:
-    """Return `P_j` for each channel and level, and where `N_j` is one more: where the division has no remainder.
+    """Return `P_j` for each channel and level, and the indices of those for which `N_j` is larger by one because the
+    division has no remainder.
 
     Float64 determines the quotient, except within 2^-16 of an integer, where int64 (wrapping) is used. Above 2^32 any
     number above 2^32 is sufficient.

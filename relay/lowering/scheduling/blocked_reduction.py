@@ -358,6 +358,7 @@ class BlockedReductionEmitter:
 
 
 def parts(count: int, size: int) -> list[tuple[int, int, int]]:
-    """Divide `count` into parts of `size` and a rest; return (part size, number of parts, start) for both."""
+    """Divide `count` into parts of `size` and a smaller rest; return (part size, number of parts, start) of the equal
+    parts and, if there is one, of the rest."""
     whole, rest = divmod(count, size)
     return [(size, whole, 0), *([(rest, 1, whole * size)] if rest else [])]

@@ -39,12 +39,12 @@ EXPANSION = 20
 
 
 def can_lift(block: Block) -> bool:
-    """Whether every operation of the block can also be emitted lane by lane on vectors."""
+    """Whether every operation of the block can be emitted on vectors instead of scalars."""
     return all(isinstance(op, linalg.YieldOp) or lifts(op) for op in block.ops)
 
 
 def lifts(op: Operation) -> bool:
-    """Whether an operation can also be emitted lane by lane on vectors."""
+    """Whether an operation can be emitted on vectors instead of scalars."""
     intrinsic = isinstance(op, llvm.CallIntrinsicOp) and op.intrin.data in LIFTED_INTRINSICS
     return intrinsic or op.name.startswith(LIFTED_DIALECTS)
 

@@ -218,10 +218,10 @@ def is_half(bits: SSAValue, argument: BlockArgument) -> bool:
 
 @dataclass(frozen=True)
 class Groups:
-    """A grouped convolution: `count` convolutions, each of neighbouring channels of the data. `conv`: one of them,
-    with the image and the result of all. `view`: the reshape of the result in which channels are one dimension; None
-    if the result's own buffer has that shape. Kernels are [g, o, i, j, c], or, if `by_taps`, [i, j, g, o] of one
-    channel each."""
+    """A grouped convolution: `count` convolutions, each of neighbouring channels of the data. `conv`: one of these
+    convolutions, on the image and the result that all of them share. `view`: the reshape of the result in which
+    channels are one dimension; None if the result's own buffer has that shape. Kernels are [g, o, i, j, c], or, if
+    `by_taps`, [i, j, g, o] of one channel each."""
 
     conv: Convolution
     count: int

@@ -134,8 +134,8 @@ class Decider:
         self.found.units[at] = unit
 
     def is_for_another(self, together: Sequence[Strategy[Any]]) -> bool:
-        """Whether the attribute asks for a strategy that schedules the operation alone instead of as part of a larger
-        pattern."""
+        """Whether the schedule attribute names a strategy for the operation alone, so that none of the strategies in
+        `together`, which cover a larger pattern, applies."""
         if not self.entries:
             return False
         names = {option.name for option in together}

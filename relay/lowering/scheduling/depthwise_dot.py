@@ -52,8 +52,8 @@ Column = list[SSAValue]
 @dataclass(frozen=True, kw_only=True)
 class DepthwiseDotSchedule(OpSchedule):
     """The decisions about a depthwise convolution by dot products. `strip`: output rows that all blocks of channels
-    process before the next rows; `padded`: the padded copy is read, not the image without borders; `lanes` of a block;
-    `unsigned`: whether the dot product's data operand is unsigned."""
+    process before the next rows; `padded`: the padded copy is read, not the image without borders; `lanes`: the number
+    of lanes of a block; `unsigned`: whether the dot product's data operand is unsigned."""
 
     strategy = "depthwise_dot"
     strip: int

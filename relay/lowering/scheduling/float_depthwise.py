@@ -36,9 +36,9 @@ MOST_PIXELS = 16
 
 @dataclass(frozen=True, kw_only=True)
 class FloatDepthwiseSchedule(OpSchedule):
-    """The decisions about a depthwise convolution of floats. `pixels` of a tile; `one_row`: images of one column are
-    viewed as images of one row; `padded`: the padded copy is read, not the image without borders; `masks`: see
-    `pick_masks`."""
+    """The decisions about a depthwise convolution of floats. `pixels`: the number of pixels of a tile; `one_row`:
+    images of one column are viewed as images of one row; `padded`: the padded copy is read, not the image without
+    borders; `masks`: see `pick_masks`."""
 
     strategy = "depthwise_float"
     keeps_order = frozenset({"pixels"})

@@ -160,7 +160,7 @@ class Rows:
                 self.results(outer, columns.late, [(value, rooms[term], [at]) for value, term, at in columns.uses])
 
     def common(self, outer: Sequence[Index], wanted: Callable[[SSAValue], bool]) -> None:
-        """Emit the values that are the same for all elements of a row; of these, only those that `wanted` selects."""
+        """Emit those values for which `wanted` is true, of the values that are the same for all elements of a row."""
         b, known = self.b, self.known
         for argument, value, map in zip(self.block.args, self.op.inputs, self.op.indexing_maps, strict=False):
             if wanted(argument):
@@ -176,7 +176,8 @@ class Rows:
                 known.update(zip(inner.results, b.add(inner.clone(known)).results, strict=True))
 
     def column(self, term: Term, width: int) -> SSAValue:
-        """Compute a term for each column of the data, into scratch memory, which is returned."""
+        """Emit the computation of a term for each of the `width` columns of the data; return the scratch memory that
+        holds the results."""
         b = self.b
         room = b.add(memref.AllocaOp.get(term.value.type, 64, [width, self.size])).memref
         with b.loop(0, width) as (column, _):

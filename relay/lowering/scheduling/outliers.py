@@ -44,7 +44,7 @@ def fits(conv: Convolution, kernel: Array) -> bool:
 
 
 def few(conv: Convolution, kernel: Array, vectors: int, costs: CpuCosts) -> bool:
-    """Whether all outliers fit into the allowed number of extra steps."""
+    """Whether extra steps can add all outliers, and no block of channels needs more of them than the costs allow."""
     if not fits(conv, kernel):
         return False
     rest = centred(conv, kernel)[1]
@@ -54,7 +54,7 @@ def few(conv: Convolution, kernel: Array, vectors: int, costs: CpuCosts) -> bool
 
 
 def groups_of(conv: Convolution, rest: Array, vectors: int) -> list[Array]:
-    """Return the numbers of the steps that have an outlier in each block of channels."""
+    """Return, for each block of channels, the numbers of the steps in which a weight of the block is an outlier."""
     matrix = runs(conv, rest, 4)
     return [
         np.flatnonzero(matrix[first : first + count * LANES].reshape(-1, matrix.shape[1] // 4, 4).any(axis=(0, 2)))

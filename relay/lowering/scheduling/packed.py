@@ -21,7 +21,8 @@ from relay.mapping import spilled
 @dataclass(frozen=True)
 class Packed:
     """The constants of one call of a kernel: weights, initial accumulators, and in `more` other constants of the
-    schedule: the codes that count in sums of data, extra steps for outliers, or tables of offsets."""
+    schedule: ones for the codes that count in sums of data and zeros for padding, extra steps for outliers, or tables
+    of offsets."""
 
     weights: Array
     initial: Array

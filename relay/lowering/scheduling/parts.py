@@ -146,7 +146,7 @@ def window_of(some: Array) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def products(conv: Convolution) -> int:
-    """Return the number of vector products for a pixel."""
+    """Return the number of multiplications of vectors that the convolution needs for a pixel."""
     return -(-conv.outputs // LANES) * conv.kernel_rows * conv.kernel_columns
 
 

@@ -264,7 +264,7 @@ class ProductEmitter:
                 self.column(number, b.plus(first, lane), step, b.plus(target, b.times(lane, group)), count)
 
     def move(self, number: Index, column: Index, step: Index, target: Index) -> None:
-        """Pack a step's elements of one column of a matrix [n, k], which are contiguous."""
+        """Pack the elements that one step takes from a column of a matrix [n, k], where they are contiguous."""
         b, group = self.b, self.group
         at = self.at(number, step, 0, column)
         if group == 1:
@@ -273,7 +273,8 @@ class ProductEmitter:
             b.vector_store(self.taken(b.vector_load(self.source, [at], group), group), self.packed, [target])
 
     def at(self, number: Index, step: Index, row: int, column: Index) -> Index:
-        """Return the offset of an element of [k, n], or of [n, k], in the step's row `row`."""
+        """Return the offset, in the second matrices, of the element that step `step` takes in row `row` of its group
+        from column `column` of matrix `number`."""
         b, conv = self.b, self.conv
         k = b.plus(b.times(step, self.group), row)
         if self.product.turned:
@@ -281,7 +282,7 @@ class ProductEmitter:
         return b.plus(b.times(b.plus(b.times(number, conv.channels), k), conv.outputs), column)
 
     def row(self, number: Index, first: Index, step: Index, target: Index, count: int) -> None:
-        """Pack 16 columns of a step's `count` rows of [k, n], interleaved by row."""
+        """Pack 16 columns of the `count` rows of a matrix [k, n] that belong to one step, interleaved by row."""
         b, group = self.b, self.group
         rows = [b.vector_load(self.source, [self.at(number, step, r, first)], LANES) for r in range(count)]
         rows += [self.none(LANES)] * (group - count) if count < group else []

@@ -153,7 +153,7 @@ def recognise_mapped(op: linalg.GenericOp) -> Reduction | None:
 
 
 def placed(op: Operation, dim: int) -> bool:
-    """Whether the operation is the index along this dimension, used only after a cast to an integer."""
+    """Whether the operation is `linalg.index` of this dimension, and is used only by casts to an integer."""
     return (
         isinstance(op, linalg.IndexOp)
         and op.dim.value.data == dim
@@ -299,7 +299,8 @@ class Row:
         b.store(either(b, below(b, end, LANES), one_by_one, in_vectors), self.reduction.result, self.at)
 
     def rest(self, first: int, count: int) -> SSAValue:
-        """Return the last vector, of which only `count` elements are new; in a sum, the others are replaced by 0."""
+        """Return the last vector of the row, only `count` elements of which were not combined before; in a sum, the
+        other elements are replaced by 0."""
         b = self.b
         values = self.extended(b.vector_load(self.data, [b.plus(self.start, first)], LANES))
         if isinstance(self.reduction.join, IDEMPOTENT):

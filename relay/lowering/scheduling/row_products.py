@@ -69,8 +69,9 @@ def pick_places(pick: Picks, target: CpuTarget, most: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class RowProductsSchedule(OpSchedule):
-    """The decisions about products of rows. `loop`: the innermost loop over results. An iteration computes `together`
-    results: equally many neighbours in each of `places` equal parts of that loop's range."""
+    """The decisions about products of rows. `loop`: the number of the innermost loop over results, whose range is
+    divided into `places` equal parts; an iteration computes `together` results, an equal number of neighbours from each
+    part."""
 
     strategy = "row_products"
     loop: int

@@ -133,14 +133,15 @@ class TileEmitter(MatmulEmitter):
         return max(self.rows - pixels, 0)
 
     def places(self, first: Index, pixels: int, count: int, vectors: int) -> list[Index]:
-        """Return the offsets in memory of the vectors of `count` pixels of a tile."""
+        """Return the offsets of the vectors of pixels `first` to `first + count` of a tile in the memory that holds its
+        sums."""
         start = self.b.times(self.b.plus(self.before(pixels), first), vectors * LANES)
         return [self.b.plus(start, n * LANES) for n in range(count * vectors)]
 
 
 def groups(pixels: int, size: int) -> list[tuple[int, int, int]]:
-    """Return loops over groups of `size` pixels, and one for the rest: the first pixel, iterations, pixels of an
-    iteration."""
+    """Divide the pixels into groups of `size`, and a smaller one for the rest; return for each loop over groups the
+    first pixel, the number of iterations, and the pixels of an iteration."""
     whole, rest = divmod(pixels, size)
     every = [(0, whole, size), (whole * size, 1, rest)]
     return [(first, turns, count) for first, turns, count in every if turns and count]

@@ -22,11 +22,11 @@ register of data fit."""
 
 @dataclass(frozen=True)
 class Problem:
-    """The dimensions of a contraction: `rows` times `width` pixels times `outputs` channels, each of `steps` steps.
-    `registers` hold 16 accumulators each; `extra`: operations on a pixel's data per step beside the products; a step
-    reads `bytes` of weights per vector. `dot`: the step's instruction if it takes data from registers that hold several
-    steps; it may compute a part of a vector. `matrix_rows`: pixels of an accumulator that is a tile register of x86
-    (AMX), else 0."""
+    """The dimensions of a contraction: `rows` times `width` pixels times `outputs` channels, each the sum of `steps`
+    reduction steps. `registers` hold 16 accumulators each; `extra`: operations on a pixel's data per step beside the
+    products; a step reads `bytes` of weights per vector. `dot`: the step's instruction if it takes data from registers
+    that hold several steps; it may compute a part of a vector. `matrix_rows`: pixels of an accumulator that is a tile
+    register of x86 (AMX), else 0."""
 
     outputs: int
     width: int

@@ -140,7 +140,8 @@ class WeightOnlyEmitter:
         return self.b.plus(first, number * self.apart)
 
     def of_block(self, first: Index, vectors: int, block: Index) -> list[Index]:
-        """Return the offsets of a block's constants, one per channel, for each vector of a tile."""
+        """Return, for each vector of channels of a tile, the offset of the constants of block `block`, one constant per
+        channel."""
         b = self.b
         return [b.times(b.plus(b.times(self.vector(first, v), self.blocks), block), LANES) for v in range(vectors)]
 
@@ -290,8 +291,8 @@ class PanelEmitter(WeightOnlyEmitter):
     def add(
         self, sums: SSAValue, panel: SSAValue, first: Index, rows: int, row: Index, column: Index, blocks: int
     ) -> None:
-        """Add the products of a panel to the sums of `rows` rows of the strip, from `first` on; `row` and `column` are
-        the start of the strip's and the panel's data."""
+        """Add the products of a panel to the sums of `rows` rows of the strip, the first of which is row `first` of the
+        strip. `row` and `column`: where the data of the strip and of the panel starts."""
         b, pitch = self.b, shape_of(panel)[0] // self.schedule.panel
         places = [(r, v) for r in range(rows) for v in range(pitch // LANES)]
         at = [b.plus(b.times(b.plus(first, r), pitch), v * LANES) for r, v in places]
@@ -344,8 +345,8 @@ class CodesEmitter(WeightOnlyEmitter):
         super().emit()
 
     def coded(self, row: Index, block: Index) -> None:
-        """Quantize a block of data: its largest magnitude becomes 127 in the highest part, and zeros in the lower
-        parts."""
+        """Quantize a block of data such that the element with the largest magnitude becomes 127 in the highest byte and
+        0 in the lower bytes."""
         b, full = self.b, 127 << 8 * (self.parts - 1)
         places = range(0, self.block, LANES)
         start, word = b.times(block, self.block), b.times(block, self.parts * self.each)
