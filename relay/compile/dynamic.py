@@ -65,8 +65,8 @@ def _unknown(main: FuncOp) -> bool:
 
 
 def opened(module: IRModule, recipe: Recipe, compile: Compile) -> DynamicExecutable:
-    """Make an executable that specialises the module by `compile`. Raises Unsupported for an input that decides shapes
-    and is too large."""
+    """Make an executable that, for each tuple of sizes, specialises the module and builds it by `compile`. Raises
+    Unsupported for an input that decides shapes and is too large."""
     main = module["main"]
     named = bounded(symbols.completed(main, [info.name for info in signature.read(main)[0]]), recipe.maximum)
     symbols.write(main, named)
@@ -102,7 +102,8 @@ def opened(module: IRModule, recipe: Recipe, compile: Compile) -> DynamicExecuta
 
 
 def executable_for(interface: Interface, specialise: Specialise, recipe: Recipe) -> DynamicExecutable:
-    """Make the executable; if any number of rows runs in blocks, the builds for these blocks are made at once."""
+    """Make the executable of a model with open sizes. If any number of rows runs in blocks of a few rows, the builds
+    for these blocks are made immediately."""
     executable = DynamicExecutable(interface, specialise, most_variants(recipe))
     if interface.blocks:
         name = interface.symbols[0].name

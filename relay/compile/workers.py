@@ -34,7 +34,7 @@ Progress = Callable[[int, int], object]
 MOST = 8
 """The largest number of worker processes; no build is large enough for more."""
 MACHINE_CODE = re.compile(r"@llvm\.(?:aarch64|amdgcn|arm|nvvm|riscv|spv|wasm|x86)\.|\basm\b")
-"""Text that only modules for particular machines contain."""
+"""Matches text in LLVM IR that can only be compiled for particular machines."""
 
 
 _APART: ContextVar[dict[str, bytes] | None] = ContextVar("codes of kernels that are compiled apart", default=None)

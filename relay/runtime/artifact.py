@@ -36,7 +36,7 @@ MOST_BYTES = 1 << 47
 @contextmanager
 def reading_graph(what: str = "is") -> Generator[None]:
     """In a `with` block that reads a graph, raise Malformed in place of the errors that a graph of another form causes.
-    `what` is the subject and verb of the message, such as "externals are"."""
+    `what` begins the message `{what} not what relay.build writes`: for example, "externals are"."""
     try:
         yield
     except RelayError:

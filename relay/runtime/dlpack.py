@@ -31,7 +31,7 @@ from relay.errors import InvalidArgument, Unsupported
 from relay.runtime.memory import Array, dtype_named
 
 CPU, CUDA, PINNED, MANAGED = 1, 2, 3, 13
-"""DLPack's device types of memory; the host can read CPU and PINNED."""
+"""DLPack's device type codes; the host can read memory of the types CPU and PINNED."""
 LEGACY_STREAM = 1
 """The number by which both protocols name CUDA's default stream, which is 0 in the driver."""
 NAME, USED = b"dltensor", b"used_dltensor"

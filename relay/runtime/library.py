@@ -13,7 +13,7 @@ from relay.errors import Malformed, Unsupported
 
 _SYSTEM = ctypes.CDLL(None)
 _LOCKS = [threading.Lock()]
-"""One lock for the process; the child of a `fork` gets a new one."""
+"""The lock under which this process loads shared objects; the child of a `fork` gets a new one."""
 
 
 class Library:

@@ -49,7 +49,7 @@ between two looks at the clock. A worker that is descheduled in a loop delays a 
 trials would cost more than they gain."""
 
 _LOCKS = [threading.Lock()]
-"""One lock for the process; the child of a `fork` gets a new one."""
+"""The lock under which this process creates teams; the child of a `fork` gets a new one."""
 _TEAMS: dict[tuple[str, int], Team] = {}
 _CODE: dict[str, tuple[Library, ctypes.Array[ctypes.c_uint64]]] = {}
 
@@ -179,8 +179,8 @@ class Team:
         return call
 
     def start(self) -> bool:
-        """Start the workers. If the system starts fewer than wanted, these and the caller do all work. Returns False if
-        none can be started for lack of the C library."""
+        """Start the workers. If the system starts fewer than wanted, these and the caller do all work. Returns False,
+        and starts none, if the C library cannot be opened."""
         import signal  # here: a run on one thread needs none
 
         fork, begin, work, pause = self.addresses

@@ -189,8 +189,8 @@ class GpuCosts:
     block: int = 1500
     """The clocks of a block in addition to its steps."""
     exchange: int = 300
-    """The clocks that slices of a block wait for each other before and after they exchange sums. Estimated, not
-    measured."""
+    """The clocks that the slices of a block (groups of warps, each of which sums a part of the depth) wait for each
+    other before and after they exchange sums. Estimated, not measured."""
     shared_bandwidth: int = 128
     """Bytes of shared memory that a multiprocessor reads or writes per clock."""
     turn: int = 600

@@ -70,7 +70,8 @@ def write_slice(writer: Writer, op: relay.StridedSliceOp) -> None:
 
 
 def write_pad(writer: Writer, op: relay.PadOp) -> None:
-    """Generate a copy of the filler to the whole result, then of the input to its inside."""
+    """Generate two copies: the filler to the whole result, then the input to the part of the result that is not
+    padding."""
     result, source = writer.define(op.result), writer.read(op.input)
     filler = writer.constant(np.full(result.shape, to_numpy(op.pad_value)))
     writer.reorder(filler, result)

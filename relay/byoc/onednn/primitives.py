@@ -175,7 +175,8 @@ def mask(scaling: Scaling) -> int:
 
 
 def build(library: Library, memories: Memories, step: Step) -> Primitive:
-    """Create the primitive of a step; constant weights are reordered to the format that it prefers."""
+    """Create the primitive of a step; constant weights are reordered to the memory format that the primitive
+    prefers."""
     scales = [(ARGUMENTS[name], mask(scaling)) for name, scaling in step.scalings.items()]
     zero_points = [ARGUMENTS[name] for name, scaling in step.scalings.items() if scaling.zero_point]
     description = KINDS[step.kind](library, memories, step, library.attributes(scales, zero_points, step.post))

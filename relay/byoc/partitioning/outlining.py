@@ -123,7 +123,8 @@ def lift(block: Block) -> None:
 
 
 def composite_of(ops: Sequence[Operation]) -> dict[str, StringAttr]:
-    """The attributes of a function that consists of exactly one composite; empty for others."""
+    """The attributes that a function of these ops gets from its composite, if the ops are exactly one composite; else
+    empty."""
     match [op for op in ops if not isinstance(op, ConstantOp | ReturnOp)]:
         case [byoc.CompositeOp() as only]:
             return {"composite": only.composite, "partitioned_from_pattern": only.partitioned_from_pattern}

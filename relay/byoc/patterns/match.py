@@ -32,7 +32,8 @@ class Match:
     constants: tuple[Operation, ...]
     """The constants that `is_constant` patterns matched."""
     inputs: tuple[SSAValue, ...]
-    """The other values from outside, in the order of their first use."""
+    """The values that the match's ops use and that are computed outside of it, except `constants`, in the order of
+    their first use."""
     values: Mapping[str, SSAValue]
     """The values that patterns with names matched, by name."""
 

@@ -10,7 +10,7 @@ HIGHEST = (1 << 31) - 1
 
 
 def wrap(x: Int64) -> Int64:
-    """The value modulo 2^32, as a signed int32."""
+    """`x` modulo 2^32, as a signed 32-bit value."""
     return x.astype(np.int32).astype(np.int64)
 
 

@@ -118,7 +118,8 @@ class Product(Geometry):
 
 
 def geometry_of(anchor: Operation) -> Geometry | Refusal:
-    """The geometry of `anchor`, an int8 qnn.conv2d or qnn.dense, on the array; or why it does not fit."""
+    """The geometry of `anchor`, an int8 qnn.conv2d or qnn.dense, on the systolic array; or the reason why it does not
+    fit."""
     if not isinstance(anchor, qnn.Conv2dOp | qnn.DenseOp):
         return Refusal(f"{anchor.name} is no product")
     owner = anchor.kernel.owner
