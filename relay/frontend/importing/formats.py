@@ -17,7 +17,7 @@ class Format(NamedTuple):
 
     title: str
     importer: str
-    """The name of the function of `relay.frontend` that imports it."""
+    """The name of the function of `relay.frontend` that imports the format."""
     models: str = ""
     """The name of the format's models, for errors about formats that cannot be imported."""
     hint: str = ""

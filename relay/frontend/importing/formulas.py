@@ -120,8 +120,8 @@ def truths(importer: TensorBuilder, value: SSAValue) -> SSAValue:
 def norm(
     importer: TensorBuilder, x: SSAValue, power: float, reduced: Callable[[type[TensorOp], SSAValue], SSAValue]
 ) -> SSAValue:
-    """`sum(|x| ** p) ** (1 / p)`, where `reduced` sums; for infinite p the largest (or smallest) magnitude, for p = 0
-    the number of elements that are not 0."""
+    """`sum(|x| ** p) ** (1 / p)` with p = `power`; for p = inf the largest magnitude, for p = -inf the smallest, for p
+    = 0 the number of elements that are not 0. `reduced` appends the reduction, an op of the given class."""
     size = Scalar(importer, x if power == 2 else importer.call(relay.AbsOp, x))
     if math.isinf(power):
         return reduced(relay.MaxOp if power > 0 else relay.MinOp, size.value)

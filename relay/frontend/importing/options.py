@@ -122,7 +122,7 @@ def custom_functions(
 ) -> Mapping[str, Callable[[Builder, P], Sequence[SSAValue]]]:
     """Wrap the caller's functions for custom operators, by operator code, so that their return values are checked and
     errors are attributed to the function and not to the file. `results` gives the names in errors and the types (if the
-    file states them) of a node's outputs, `what` the name of the mapping."""
+    file states them) of a node's outputs; `what` is the name of the option `custom_ops` in errors."""
     found: dict[str, Callable[[Builder, P], Sequence[SSAValue]]] = {}
     for code, function in mapping(custom_ops, what, "{'Code': function}").items():
         where = f"{what}[{shown(code)}]"

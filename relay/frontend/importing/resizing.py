@@ -110,8 +110,9 @@ def _coordinates(rule: Rule, size: int, scale: float, wanted: int, roi: tuple[fl
 
 
 def _taps(rule: Rule, at: Array, scale: float, size: int) -> tuple[Array, Array]:
-    """The indices from which each element is interpolated, and their weights: [elements, taps]. For an integral
-    coordinate the left neighbour is the element before it."""
+    """The indices from which each element of the result is interpolated, and their weights: both [elements, taps]. `at`
+    are the elements' coordinates in the data. For an integral coordinate the left neighbour is the element before
+    it."""
     base = np.ceil(at) - 1
     ratio = at - base
     if rule.mode == "nearest":

@@ -77,8 +77,8 @@ def layers_of(model: Json) -> list[Json]:
 
 
 def with_paths(model: Json, path: str) -> Iterator[tuple[Json, str]]:
-    """Each layer of a model with the path of its variables: the class name, with a number appended from the second one
-    on."""
+    """Each layer of a model with the path of its variables: the class name, with a number appended from the second
+    layer of a class on."""
     prefix = f"{path}/layers" if path else "layers"
     used: dict[str, int] = {}
     for row in layers_of(model):

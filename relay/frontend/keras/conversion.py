@@ -106,7 +106,8 @@ class Conversion(NodeConversion[Importer]):
         return self.importer.cast(value, element_type(dtype_named(dtype)))
 
     def argument(self, calls: Calls, given: object) -> Argument:
-        """The value of a serialized argument."""
+        """The argument of which `given` is the serialized form; for a tensor, the result in `calls` to which it
+        refers."""
         if is_list(given):
             return [self.argument(calls, each) for each in given]
         if not is_row(given):

@@ -41,8 +41,8 @@ def tensor_type(tensor: Tensor) -> TensorType[Attribute] | None:
 
 
 def _stored_type(tensor: Tensor) -> TensorType[Attribute]:
-    """The tensor's type, or a substitute of that shape if there is none, for a module that is only checked and then
-    discarded."""
+    """The tensor's type in the module; if relay does not compute with its element type, the same shape with a
+    substitute, for a module that is only checked and then discarded."""
     return tensor_type(tensor) or TensorType(f32, tensor.shape)
 
 
@@ -92,8 +92,8 @@ class Importer(Builder):
         return self._values.get(tensor.index) or self.weight(tensor, tensor.shape)
 
     def weight(self, tensor: Tensor, shape: Sequence[int]) -> SSAValue:
-        """A constant of the file, possibly in another shape, with the same memory and, if it is free, the same label. A
-        computed value is reshaped."""
+        """The tensor's value in the given shape. A constant shares the file's memory, and has the tensor's name as its
+        label unless another constant has it; a computed value is reshaped."""
         if tensor.index in self._values:
             return self.reshape(self._values[tensor.index], shape)
         key = (tensor.index, tuple(shape))

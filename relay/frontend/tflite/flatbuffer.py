@@ -32,8 +32,8 @@ _VTABLE_HEAD = struct.Struct("<HH")
 
 _MAX_DEPTH = 16
 _WORK_PER_BYTE = 4
-"""The maximum work per byte of a file; the converters' files need less than 2 per byte that is not weights, and weights
-are not read."""
+"""The maximum work per byte of a file; files from TFLite's converters need less than 2 per byte outside of the weights,
+and weights are not read."""
 _WORK_MIN = 1 << 16
 _TABLE_WORK = 32
 _VECTOR_WORK = 4

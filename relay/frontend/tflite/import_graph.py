@@ -156,7 +156,8 @@ def _wanted(graph: Subgraph, outputs: object, name: str) -> list[Tensor]:
 
 
 def _evaluated(name: str, graph: Subgraph, operator: Operator) -> list[Array]:
-    """The results of an operator whose inputs are constants, or whose results follow from shapes."""
+    """Compute the results of an operator whose inputs are constants, or whose results depend on the inputs' shapes
+    only. Raises RelayError."""
     wanted = [graph.tensors[index] for index in operator.outputs]
     free = [index for index in operator.inputs if index >= 0 and graph.tensors[index].data is None]
     alone = replace(graph, inputs=tuple(free), outputs=operator.outputs, operators=(operator,))

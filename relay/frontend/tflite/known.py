@@ -26,8 +26,8 @@ Evaluate = Callable[[Subgraph, Operator], Sequence[Array]]
 def known_numbers(
     graph: Subgraph, operator: Operator, follows: Collection[int], evaluate: Evaluate
 ) -> dict[int, Tensor] | None:
-    """The operator's results as constants by tensor index, if they follow from shapes, as those of the tensors in
-    `follows` do; else None."""
+    """The operator's results as constants, by tensor index, if they follow from shapes: it is SHAPE, or all inputs are
+    constants, one of which is in `follows` (the tensors that followed from shapes before). Else None."""
     outputs = [graph.tensors[index] for index in operator.outputs]
     if not outputs or any(t.type not in INDICES for t in outputs):
         return None

@@ -130,7 +130,7 @@ class Conversion(NodeConversion[Importer]):
         return found
 
     def argument(self, node: Node, given: Json, label: str) -> Argument:
-        """The value of a tagged argument of the schema."""
+        """The argument that `given` describes, an entry of the file with the kind of the argument as its key."""
         ((kind, value),) = given.items()
         match kind:
             case "as_tensor":

@@ -20,7 +20,8 @@ TABLE: dict[str, Convert] = {}
 """The import functions by operator (`aten.add`), or by operator and overload (`aten.max.dim`), which takes precedence.
 An in-place operator (`aten.add_`) uses the row of the functional one."""
 VIEWS: set[str] = set()
-"""Operators whose result is a view of the first argument: a write to one of them changes the other."""
+"""Operators whose result is a view of the first argument: a write to the view changes the argument, and a write to the
+argument changes the view."""
 AUTOCAST = "higher_order.wrap_with_autocast"
 REFUSED: dict[str, str] = {}
 """The reasons why known operators are not imported, by operator."""

@@ -194,8 +194,8 @@ def _bound(importer: Importer, node: Layer, x: SSAValue, axis: int, key: object)
 
 
 def like(importer: Importer, node: Layer) -> SSAValue:
-    """The first argument cast to the element type that the operation states, its own by default: only shape and element
-    type are used by ops such as full_like."""
+    """The first argument cast to the element type that the operation states, its own by default: operators such as
+    FullLike only use its shape and element type."""
     return importer.cast(node.x, element_type(node.dtype(importer.dtype(node.x))))
 
 

@@ -143,8 +143,8 @@ def _heads(importer: Importer, value: SSAValue, count: int) -> SSAValue:
 
 
 def _attended(importer: Importer, node: Node, q: SSAValue, k: SSAValue, v: SSAValue, mask: int, bias: int) -> SSAValue:
-    """`softmax(q @ k.T * scale + mask) @ v` for heads, concatenated; the inputs with the indices `mask` (of valid keys,
-    or of pairs) and `bias` are optional."""
+    """`softmax(q @ k.T * scale + mask) @ v` of each head, with the heads' results concatenated along the last axis. The
+    inputs with the indices `mask` (of valid keys, or of pairs) and `bias` are optional."""
     batch, count, rows, size = importer.shape(q)
     added: SSAValue | None = node.optional(bias)
     if (given := node.optional(mask)) is not None:

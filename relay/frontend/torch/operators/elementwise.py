@@ -72,7 +72,7 @@ def both(importer: Importer, node: Node, first: str = "self", second: str = "oth
 
 
 def computed(importer: Importer, kind: type[TensorOp], *operands: SSAValue, **properties: Property) -> SSAValue:
-    """Append an op; on booleans, the op with the same meaning."""
+    """Append an op of class `kind`; on booleans, the op that replaces it according to `_OF_BOOLEANS`."""
     if importer.element(operands[0]) == i1:
         kind = _OF_BOOLEANS.get(kind, kind)
     return importer.call(kind, *operands, **properties)

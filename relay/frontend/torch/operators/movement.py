@@ -67,7 +67,7 @@ def transpose(importer: Importer, node: Node) -> SSAValue:
 
 @aten("squeeze")
 def squeeze(importer: Importer, node: Node) -> SSAValue:
-    """Import squeeze: removes those of the given axes, or of all, that have size 1."""
+    """Import squeeze: of the given axes, or of all axes, those of size 1 are removed."""
     x, dims = node.value("self"), node.shape("self")
     given = node.axes_of(node.integers("dim", range(len(dims))), len(dims)) if dims else []
     if any(dims[axis] == DYNAMIC for axis in given) and not node.has("dim"):

@@ -158,7 +158,8 @@ def _blocks(node: Node) -> tuple[list[int], list[int], list[int]]:
 
 
 def _torchao_type(node: Node, name: str) -> np.dtype[np.generic]:
-    """The element type in which quantized values are stored; narrower ones are stored in bytes."""
+    """The element type in which quantized values are stored: the argument `name`, or int8 if that is no element type of
+    the schema, such as one narrower than a byte."""
     given = node.arguments.get(name)
     return _dtype(node, name) if isinstance(given, ScalarType) else np.dtype(np.int8)
 

@@ -16,7 +16,8 @@ from relay.frontend.torch.table import aten
 
 
 def _step(importer: Importer, kind: str, given: SSAValue, hidden: SSAValue, states: States) -> States:
-    """The new states, from a step's products with the input and with the hidden state, biases added."""
+    """The new states of a step. `given` and `hidden` are the products of the weights with the step's input and with the
+    hidden state, both with biases added."""
     if kind == "gru":
         (r, z, n), (hr, hz, hn) = (gates(importer, each, 3) for each in (given, hidden))
         r, z = (r + hr).of(relay.SigmoidOp), (z + hz).of(relay.SigmoidOp)

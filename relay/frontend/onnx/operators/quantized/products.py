@@ -140,7 +140,8 @@ def _differences(
 
 
 def _ones(importer: Importer, value: SSAValue) -> SSAValue:
-    """An image of ones with the value's type, without the batch."""
+    """An image of ones with the sizes and element type of the value; its batch is 1 if all sizes are known, else the
+    value's."""
     dims = importer.shape(value)
     if DYNAMIC in dims:
         return importer.call(relay.OnesLikeOp, value)
