@@ -52,9 +52,11 @@ class Origin(Enum):
 
     COMPUTED = 0
     MOVED = 1
-    """Each element is copied from a data operand, or is a fill value; which one does not depend on the data."""
+    """Each element is a copy of an element of a data operand, or a fill value; the choice does not depend on the
+    data."""
     SELECTED = 2
-    """Each element is copied from a data operand, or is a fill value; which one is found by comparing the data."""
+    """Each element is a copy of an element of a data operand, or a fill value; the choice is made by comparing the
+    data."""
     AVERAGED = 3
     """Each element is a mean of elements of a data operand, with weights that sum to 1; integers are rounded."""
 

@@ -214,7 +214,7 @@ class LocatingParser(Parser):
 
 
 def _said(error: Exception) -> str:
-    """The text of an xDSL error; if that is one word or empty, the name of the exception class before it."""
+    """The text of an xDSL error; text that is empty or a single word is preceded by the name of the exception class."""
     text = str(error.args[0]) if error.args else ""
     return text.removesuffix(".") if " " in text.strip() else f"{type(error).__name__}: {text}".removesuffix(": ")
 

@@ -1,5 +1,5 @@
 """The pass machinery: `Pass`, `PassContext`, `Pipeline` (Relay's `Sequential`), decorators, instruments, analyses. May
-import `target`, `dialects` and what is below, but not `interpreters`."""
+import `target`, `dialects` and the packages below these, but not `interpreters`."""
 
 from relay.doors import door
 from relay.passes.base import Pass

@@ -119,7 +119,8 @@ class VerifyEach(PassInstrument):
 class BisectLimit(PassInstrument):
     """Run only the first `limit` optional passes (-1: all), and log which ran.
 
-    Passes of level 0 that establish a property always run and are not counted; nor are nested pipelines.
+    Passes of level 0 that establish a property always run and are not counted; nested pipelines are not counted,
+    either.
     """
 
     def __init__(self, limit: int):

@@ -27,16 +27,16 @@ class DescribedPass(ModulePass, ABC):
     aliases: ClassVar[Sequence[str]] = ()
     """Further names, besides the name of its class."""
     opt_level: ClassVar[int] = 0
-    """The lowest level of a `PassContext` at which it runs; 0 for a pass that correctness needs."""
+    """The lowest level of a `PassContext` at which the pass runs; 0 for a pass that correctness needs."""
     requires: ClassVar[Sequence[str]] = ()
-    """Properties that must hold before it (`legal`, ...), or names of passes that must have run."""
+    """Properties that must hold before the pass (`legal`, ...), or names of passes that must have run."""
     establishes: ClassVar[Sequence[str]] = ()
-    """Properties that hold after it; its own name is always one."""
+    """Properties that hold after the pass; the pass's own name is always such a property."""
     invalidates: ClassVar[Sequence[str] | None] = None
-    """Properties that may not hold after it. None: not declared, so each property is checked again when it is
-    needed."""
+    """Properties that may no longer hold after the pass. None: not declared, so each property is checked again when it
+    is needed."""
     preserves: ClassVar[Sequence[str]] = ()
-    """Analyses whose results are still valid after it."""
+    """Analyses whose results are still valid after the pass."""
     why: ClassVar[str] = ""
     """Why the default pipeline contains the pass, in a few words."""
 

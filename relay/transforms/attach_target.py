@@ -16,12 +16,12 @@ from relay.target import ATTRIBUTE, attach, resolve
 class AttachTarget(Pass):
     """Attach to the module the target for which it is compiled.
 
-    The passes after this one read it there. `target` is written as for `build`: `llvm` (this machine),
-    `TRIPLE -mcpu=NAME -mattr=+A,-B`, `cuda -arch=sm_90`, `opencl`, each with `-costs=NAME=NUMBER,...` for measured
-    costs. Without `target`, the module keeps the target that it has; if it has none, `build` attaches the target of the
-    build, and any other caller attaches this machine. `build` refuses a module whose target has another triple than the
-    build's target, or features that the build's target lacks. The attribute is
-    `relay.target = {kind = "cpu", triple = "...", cpu = "...", features = "+a,+b"}`, with the measured `costs`.
+    Later passes read the target from the module. `target` is written as for `build`: `llvm` (this machine), `TRIPLE
+    -mcpu=NAME -mattr=+A,-B`, `cuda -arch=sm_90`, `opencl`, each with `-costs=NAME=NUMBER,...` for measured costs.
+    Without `target`, the module keeps the target that it has; if it has none, `build` attaches the target of the build,
+    and any other caller attaches this machine. `build` refuses a module whose target has another triple than the
+    build's target, or features that the build's target lacks. The attribute is `relay.target = {kind = "cpu", triple =
+    "...", cpu = "...", features = "+a,+b"}`, with the measured `costs`.
     """
 
     name: ClassVar[str] = "attach-target"

@@ -19,8 +19,9 @@ def is_dead(op: Operation) -> bool:
 
 
 def erase_dead(ops: Iterable[Operation], kinds: type[Operation] | UnionType = Operation) -> None:
-    """Erase the dead ones among the ops, last first, and then ops that computed their operands and are now dead. Only
-    ops of `kinds` are erased. `erase_dead(op.walk())` does the same as the pass `dce`, and erases allocations, too."""
+    """Erase those of the ops that are dead, last first, and then the ops that computed the operands of erased ops and
+    are now dead, too. Only ops of `kinds` are erased. `erase_dead(op.walk())` does the same as the pass `dce`, and
+    erases allocations, too."""
     pending = list(ops)
     while pending:
         op = pending.pop()

@@ -4,7 +4,7 @@ The functions for three such numbers are compared operation by operation. They m
 one axis over all positions, whose first part is the tensor for fewer positions; in integers that are computed from
 sizes alone, are linear in the number of past positions, and are computed from a state afterwards; and in slices that
 begin where the past ends. Elements after the last position are undefined. So no operation may combine elements along
-that axis, except a softmax, which is masked, and a product whose other operand is 0 there.
+that axis, except a softmax, which is masked, and a product whose other operand is 0 after the last position.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from relay.transforms.location import place
 from relay.transforms.shape_arithmetic import measured
 
 MOST = 1 << 16
-"""The largest number of elements of a tensor that is evaluated here."""
+"""The largest number of elements of a tensor whose value is computed during the comparison."""
 RESHAPES = (relay.ReshapeOp, relay.ExpandDimsOp, relay.SqueezeOp)
 SIZED = (relay.MeasureOp, relay.ArangeOp, relay.ConstantOp)
 """Ops whose values are sizes, or were folded from sizes; folding already checked that these are linear."""

@@ -108,8 +108,8 @@ def takes(op: Operation, index: int, found: set[SSAValue]) -> bool:
 
 
 def holds_codes(type: Attribute) -> bool:
-    """Whether codes increased by 128 can be cast to the type, and 128 subtracted there. Integers wrap, and floats of 16
-    bits and more are exact; smaller floats would round, and booleans have no subtraction."""
+    """Whether codes increased by 128 can be cast to the type, and 128 can be subtracted in it. Integers wrap, and
+    floats of 16 bits and more are exact; smaller floats would round, and booleans have no subtraction."""
     if is_integer(type):
         return type.width.data > 1
     return isinstance(type, Float16Type | BFloat16Type | Float32Type | Float64Type)

@@ -65,7 +65,8 @@ def keeps(op: TensorOp) -> bool:
 
 
 def lowers(op: TensorOp) -> bool:
-    """Whether no operand or result has a narrow element type, or the op has a lowering for it."""
+    """Whether the op need not be widened: no operand or result has a narrow element type, or the op has a lowering for
+    this type."""
     values = (*op.operands, *op.results)
     if not any(is_tensor(value.type) and is_narrow(value.type.element_type) for value in values):
         return True

@@ -125,7 +125,7 @@ class ReverseSequenceOp(OneResultOp):
 
 
 class ScatterBase(OneResultOp, ABC):
-    """`input` with the elements at `indices` changed, later updates after earlier ones. Indices outside the input are
+    """`input` with the elements at `indices` changed; updates are applied in their order. Indices outside the input are
     skipped."""
 
     PARAMETERS: ClassVar[tuple[str, ...]] = ("indices",)

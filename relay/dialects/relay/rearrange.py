@@ -23,7 +23,7 @@ MODES = ("DCR", "CRD")
 
 
 def product(*sizes: int) -> int:
-    """The product of sizes; unknown (`?`) if one is."""
+    """The product of sizes; unknown (`?`) if one of them is unknown."""
     return DYNAMIC if DYNAMIC in sizes else prod(sizes)
 
 

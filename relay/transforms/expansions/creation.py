@@ -57,7 +57,7 @@ def shifted(new: Expansion, x: SSAValue, axis: int, distance: int, filler: int) 
 
 
 def cumulative(kind: type[TensorOp], neutral: int) -> Callable[[Expansion, relay.CumulativeOp], Sequence[SSAValue]]:
-    """Return an expansion of a cumulative op to log2(size) steps: each combines an element with the one 1, 2, 4, …
+    """Return an expansion of a cumulative op to log2(size) steps: they combine each element with the element 1, 2, 4, …
     positions before it."""
 
     def scan(new: Expansion, op: relay.CumulativeOp) -> Sequence[SSAValue]:

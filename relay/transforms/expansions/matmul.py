@@ -19,7 +19,8 @@ from relay.transforms.expansions.steps import Expansions
 from relay.transforms.half_products import of_halves
 
 WHOLE_WORDS = 16
-"""The number of codes of a block is a multiple of this, so that 2-bit codes and wider ones fill whole 32-bit words."""
+"""The number of codes of a block must be a multiple of this number, so that codes of 2 bits and more fill whole 32-bit
+words."""
 
 
 def swapped(new: Expansion, x: SSAValue, wanted: bool) -> SSAValue:

@@ -1,5 +1,5 @@
-"""Finds the layouts of a block's values, starting from ops with a known layout and continuing through those that keep
-it."""
+"""Finds the layouts of a block's values, starting from ops with a known layout and continuing through ops that keep the
+layout."""
 
 from __future__ import annotations
 

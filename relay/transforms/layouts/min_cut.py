@@ -29,8 +29,8 @@ class Cut:
             self.room.append(room)
 
     def side(self) -> list[bool]:
-        """For each node, whether it is on the side of node 1 in the cheapest division; among equal ones, that with most
-        nodes on that side."""
+        """For each node, whether it is on the side of node 1 in the cheapest division; if several divisions are
+        cheapest, in the one with the most nodes on the side of node 1."""
         while (levels := self.levels())[1] >= 0:
             used = [0] * len(self.edges)
             while self.push(levels, used):

@@ -25,15 +25,15 @@ def moved(array: Array, changes: Sequence[Step]) -> Array:
 
 
 def spread(dims: Sequence[int], axis: int, width: int) -> tuple[int, ...]:
-    """The shape `dims` extended to `width` axes with ones: the size of a vector is put at `axis`, other shapes get the
-    ones in front."""
+    """The shape `dims` extended to `width` axes by axes of size 1: a vector's axis becomes axis `axis`, other shapes
+    get the new axes in front."""
     if len(dims) == 1 and axis >= 0:
         return tuple(dims[0] if i == axis else 1 for i in range(width))
     return (*[1] * (width - len(dims)), *dims)
 
 
 def narrowed(dims: Sequence[int]) -> tuple[int, ...]:
-    """A shape without leading ones; at least one axis stays."""
+    """A shape without its leading axes of size 1; at least one axis stays."""
     first = next((i for i, size in enumerate(dims) if size != 1), len(dims) - 1)
     return tuple(dims[first:])
 
