@@ -28,7 +28,8 @@ RELOCATION = struct.Struct("<QQq")
 
 @dataclass(frozen=True)
 class Symbol:
-    """A name for an offset in a section; `section` is None for a symbol that another object, or the system, defines."""
+    """A name for the offset `value` in the section with the number `section`; `section` is None for a symbol that
+    another object, or the system, defines."""
 
     name: str
     section: int | None

@@ -28,7 +28,8 @@ LOAD, DYNAMIC, STACK = 1, 2, 0x6474E551
 READ = 4
 """The flag of a readable segment; in segments, EXECUTE and WRITE are 1 and 2."""
 NEEDED = ("libm.so.6", "libc.so.6")
-"""Libraries in which the loader searches imported functions, in addition to those that the process has loaded."""
+"""Libraries in which the loader searches for imported functions, in addition to those that the process has loaded
+already."""
 ANDROID = ("libm.so", "libc.so")
 """The libraries on Android."""
 ASKED = {"memcpy": "memmove"}
@@ -376,6 +377,7 @@ class Linker:
 
 
 def _hashes(count: int) -> bytes:
-    """Return a hash table with one bucket: the loader compares every name, of which there are few."""
+    """Return a hash table with a single bucket for a symbol table of `count` rows: the loader compares all names, of
+    which there are few."""
     chain = [*range(2, count), 0] if count > 1 else []
     return struct.pack(f"<{4 + len(chain)}I", 1, count, 1 if count > 1 else 0, 0, *chain)

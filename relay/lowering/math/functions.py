@@ -38,8 +38,8 @@ def rounded(b: Arithmetic, x: SSAValue, e: Attribute, factor: float = 1.0) -> tu
 
 
 def power_of_two(b: Arithmetic, e: Attribute, n: SSAValue, less: int = 0) -> SSAValue:
-    """Return `2^(n - less)` for an integer n in the lowest bits of a word, built from the exponent bits of a normal
-    number."""
+    """Return the float `2^(n - less)` for an integer n in the lowest bits of a word, by writing its exponent bits; the
+    result must be a normal number."""
     bits, width, bias = (i64, 52, 1023) if is_long(e) else (i32, 23, 127)
     exponent = b.add(arith.ShLIOp(n, b.number(width, bits)))
     return b.cast(arith.BitcastOp, b.add(arith.AddiOp(exponent, b.number((bias - less) << width, bits))), e)
@@ -97,8 +97,8 @@ def at_least(b: Arithmetic, e: Attribute, x: SSAValue, bound: float) -> SSAValue
 
 
 def exp(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
-    """Return `e^x = 2^n e^r`. The power of two is multiplied as two factors, so that denormal results are possible,
-    unless one instruction does it. A negation of the operand is folded into the constants."""
+    """Return `e^x = 2^n e^r`. The power of two is multiplied as two factors, so that results can be denormal, unless
+    one instruction multiplies by any power of two. A negation of the operand is folded into the constants."""
     low, high = (-800.0, 800.0) if is_long(e) else (-110.0, 100.0)
     sign = 1
     if isinstance(owner := x.owner, arith.NegfOp):

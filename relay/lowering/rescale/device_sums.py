@@ -146,7 +146,8 @@ def is_shifted_by_product(value: SSAValue, clip: arith.MaxSIOp | arith.MinSIOp, 
 
 
 def clipped(op: Operation) -> tuple[arith.MaxSIOp | arith.MinSIOp | None, float, float]:
-    """Return the innermost clip of a number that is clipped and narrowed, or None, and the bounds."""
+    """Return the innermost clip of a number that is clipped and then narrowed, and the bounds of all its clips; None
+    and the bounds of i32 if it is not clipped."""
     low, high, found = -(2.0**31), 2.0**31, None
     value = op.operands[0] if op.name == "arith.trunci" else None
     while value is not None and isinstance(owner := value.owner, CLIPS) and (bound := number(owner.rhs)) is not None:
@@ -189,7 +190,8 @@ def prove(
 
 
 def candidates(codes: tuple[Code, Code], factors: list[float], zero_point: int) -> Iterator[Array]:
-    """Yield factors and offsets near the exact ones; the offset is adapted to the factors."""
+    """Yield triples (first, second, offset) of factors close to the exact ones; each offset is computed for its
+    factors."""
     near = [np.float32(factor * code.steps) for factor, code in zip(factors, codes, strict=True)]
     for units in UNITS:
         first, second = (
@@ -201,7 +203,8 @@ def candidates(codes: tuple[Code, Code], factors: list[float], zero_point: int) 
 
 
 def evaluate(u: Array, v: Array, numbers: Array, limits: tuple[int, int], zero_point: int) -> Array:
-    """Return the form's results minus the zero point, clipped."""
+    """Return the results of the form for codes as floats `u` and `v`, minus the zero point and clipped to `limits`.
+    `numbers`: first, second, offset."""
     total = fused(u, numbers[0], fused(v, numbers[1], numbers[2]))
     return np.clip(np.rint(total) - zero_point, *limits)
 

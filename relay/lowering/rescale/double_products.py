@@ -32,8 +32,8 @@ from relay.lowering.rescale.values import tensors
 from relay.transforms.dead_ops import erase_dead
 
 AROUND = 2
-"""The number of integers on each side of the quotient of a level and the scale that are tried as the least one that
-reaches the level: float64's relative error is 2^-52, of numbers below 2^31."""
+"""The number of integers that are tried on each side of the quotient of a level and the scale, to find the least one
+that reaches the level. Few are enough: the relative error of float64 is 2^-52, and the integers are below 2^31."""
 UNITS = (0, 1, -1, 2, -2)
 """Units in the last place by which multipliers are varied."""
 WORD, FRACTION = 32, 22

@@ -23,8 +23,8 @@ from relay.dialects.attributes import Array
 from relay.lowering.rescale.steps import Conditions
 
 SAMPLE = 8
-"""The number of channels with the narrowest intervals that are tried first: a form that fails on one of them is not
-tried on all."""
+"""The number of channels on which a form is tried first: those with the narrowest intervals of offsets. If it fails on
+one of them, the other channels are not tried."""
 
 UNITS = (0, 1, -1, 2, -2, 3, -3, 4, -4)
 """Units in the last place by which scales are varied."""

@@ -22,7 +22,7 @@ from relay.lowering.rescale.steps import LIMIT, SHIFTS
 from relay.lowering.rescale.values import enumerate_codes, scalars
 
 SMALL = 2**16
-"""The bound of the integers that a proof takes as operands."""
+"""The values of both operands of a sum must be smaller than this in magnitude; otherwise no form is tried."""
 
 
 @dataclass(frozen=True)

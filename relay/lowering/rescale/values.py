@@ -17,8 +17,8 @@ from relay.lowering.linalg.emitter import number
 
 
 def tensors(value: SSAValue, calls: CallGraph) -> list[Array] | None:
-    """Return the constant tensor that the value is, once per call of the function of which it is an argument; None if
-    unknown."""
+    """Return the contents of a constant tensor: one array for each call if the tensor is an argument of the function,
+    else a single array. None if the tensor is not constant."""
     if isinstance(value.owner, arith.ConstantOp):
         return [to_numpy(value.owner.value)]
     if not isinstance(value, BlockArgument):

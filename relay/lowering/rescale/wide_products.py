@@ -83,7 +83,8 @@ def find_wide(op: ApplyScaleOp, calls: CallGraph) -> Wide | None:
 
 
 def added(op: ApplyScaleOp) -> int:
-    """Return the constant that is added to the op's result, if that is the result's only use; else 0."""
+    """Return the constant that is added to the result of the op, if the addition is the only use of the result; else
+    0."""
     if op.output.has_one_use():
         user = next(iter(op.output.uses)).operation
         if isinstance(user, arith.AddiOp):
@@ -134,7 +135,7 @@ def rewrite_wide(op: ApplyScaleOp, found: Wide, constants: Emitter, calls: CallG
 def upper_word(
     e: Emitter, x: SSAValue, y: SSAValue, addend: SSAValue, widened: type[arith.ExtUIOp | arith.ExtSIOp]
 ) -> SSAValue:
-    """Return the upper word of `x * y + addend`."""
+    """Return the upper 32 bits of the 64-bit sum `x * y + addend`; `widened`: the op that extends x and y."""
     total = e(arith.AddiOp(e(arith.MuliOp(e(widened(x, i64)), e(widened(y, i64)))), addend))
     return e(TruncIOp.create(operands=[e(arith.ShRUIOp(total, e.constant(32, i64)))], result_types=[i32]))
 

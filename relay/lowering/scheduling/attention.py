@@ -226,7 +226,8 @@ class AttentionEmitter:
     def open_blocks(
         self, head: Index, end: Index, copies: Sequence[SSAValue | None], constants: list[list[SSAValue]]
     ) -> None:
-        """Emit the blocks of queries of a head, where the number of queries is known only at run time."""
+        """Emit all blocks of queries of a head, the last one partial, for a number of queries `end` that is known only
+        at run time."""
         b, rows = self.b, self.schedule.rows
         whole = minus(b, end, remainder(b, end, rows))
         with b.loop(0, whole, rows) as (start, _):
@@ -297,8 +298,8 @@ class AttentionEmitter:
         source: tuple[SSAValue, Index, SSAValue | None],
         constants: Sequence[SSAValue],
     ) -> None:
-        """Emit product number `number` for `count` rows of data. `source`: the data, its first row, and memory for a
-        copy of the rows, or None if the rows are read without a copy."""
+        """Emit one of the two products (`number` 0: scores, 1: sums of values) for `count` rows of data. `source`: the
+        data, its first row, and memory for a copy of the rows, or None if the rows are read without a copy."""
         b, emitter = self.b, self.emitters[number]
         (data, row, copy), conv, schedule = source, emitter.conv, emitter.schedule
         if copy is not None:

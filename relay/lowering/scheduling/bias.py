@@ -19,8 +19,8 @@ from relay.lowering.shaped import is_buffer
 
 @dataclass(frozen=True)
 class Bias:
-    """`sum` adds the elements of the buffer `value`, one per channel, to the accumulators, before any other op of the
-    epilogue."""
+    """A bias in an epilogue. `sum`: the op that adds the elements of the buffer `value`, one per channel, to the
+    accumulators, before any other op of the epilogue."""
 
     value: SSAValue
     sum: arith.AddiOp | arith.AddfOp

@@ -63,7 +63,8 @@ class Weighted:
         return as_row(self.conv) if self.by_points and self.groups is None else None
 
     def form(self, one_row: bool) -> tuple[Convolution, Sequence[Array]]:
-        """Return the convolution and its kernels; with `one_row`, of images of one row where that is possible."""
+        """Return the convolution and its kernels; with `one_row`, the equal convolution of images of one row (see
+        `as_row`), where that is possible."""
         if not one_row or self.row is None:
             return self.conv, self.kernels
         return self.row, [kernel_of_row(kernel) for kernel in self.kernels]

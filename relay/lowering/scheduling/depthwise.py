@@ -173,7 +173,7 @@ class DepthwiseEmitter:
         self.epilogue.apply(total, [image, y, x], channel, lanes)
 
     def by_pairs(self, total: SSAValue, base: Index, block: Index, lanes: int) -> SSAValue:
-        """Emit all taps of one output pixel, two at a time; return the accumulators."""
+        """Emit all taps of one output pixel, two at a time; return the accumulators, which start from `total`."""
         b, conv = self.b, self.conv
         places = [
             (i * conv.dilation[0] * conv.columns + j * conv.dilation[1]) * conv.channels

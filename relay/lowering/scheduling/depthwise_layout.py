@@ -143,7 +143,8 @@ class Layout(Borders):
         return -(-self.strip // section.rows)
 
     def rows(self, section: Section, strip: int, step: int) -> list[int]:
-        """Return the output rows of an iteration; the last rows of a strip, or of the image, may be computed twice."""
+        """Return the output rows that iteration `step` of strip number `strip` computes; the last rows of a strip, or
+        of the image, may be computed twice."""
         first = min(strip * self.strip, self.conv.out_rows - self.strip)
         return [first + min(step + p * self.steps(section), self.strip - 1) for p in range(section.rows)]
 
@@ -193,8 +194,8 @@ def fits(conv: Convolution, image: Image, target: CpuTarget) -> bool:
 
 
 def best_strip(conv: Convolution, image: Image, target: CpuTarget) -> int:
-    """Return the rows of a strip that stays cached and has the fewest rows computed twice; at least as many rows as a
-    block of few channels computes at once."""
+    """Return the number of output rows of a strip: one whose image rows stay cached, with the fewest rows computed
+    twice, and at least as many as a block of few channels computes at once."""
     costs, width = target.costs, width_of(conv, target)
     row = (image.columns * conv.strides[0] + conv.out_columns) * conv.channels
     together = max(section.rows for section in sections(conv.outputs, width))

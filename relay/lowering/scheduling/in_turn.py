@@ -286,7 +286,7 @@ Kept = Mapping[SSAValue, tuple[SSAValue, Index]]
 
 
 class Row:
-    """Emits operations on one row; `numbers`: the current value of each buffer with one value per row."""
+    """Emits operations on one row. `numbers`: for each buffer with one value per row, its value for this row."""
 
     def __init__(
         self,

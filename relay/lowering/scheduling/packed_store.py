@@ -21,7 +21,7 @@ from relay.lowering.shaped import shape_of
 from relay.target import LANES
 
 GROUP = 4
-"""The number of vectors that are narrowed at once, and of codes in a word."""
+"""The number of vectors that are narrowed at once, which is also the number of codes in a word."""
 WORDS = LANES // GROUP
 """The number of words that hold one vector's codes."""
 
@@ -57,7 +57,7 @@ class PackedStore:
             self.store(saturate(self.b, self.epilogue.clamp, results), words, places, start)
 
     def result(self, accumulators: SSAValue, point: Sequence[Index], channel: Index, lanes: int) -> SSAValue:
-        """Return the value before the clamp, for one vector."""
+        """Emit the epilogue for one vector, up to the value that is clamped; return this value."""
         epilogue = self.epilogue
         assert epilogue.op is not None and epilogue.clamp is not None
         dims = [*point, channel]

@@ -27,7 +27,7 @@ from relay.target.dots import BY_LANE, Dot, half_dot
 MATRIX = 8
 """The number of codes per step of an instruction that multiplies two pixels at once."""
 LARGEST = 28
-"""The most pixels, and the most vectors, of a tile."""
+"""The most pixels of a tile, and the most vectors of 16 channels."""
 TILES = Tuples(range(1, LARGEST + 1), range(LANES, LARGEST * LANES + 1, LANES))
 STRIDES = (32, 64, 128, 256)
 """The possible distances between prefetches, in bytes."""
@@ -200,7 +200,8 @@ def decide_tiles(
 
 
 def with_copy(conv: Convolution, target: CpuTarget, group: int, flat: bool) -> float:
-    """Return the cycles of all steps of `group` codes, plus a copy of the data if the last step reads behind it."""
+    """Return the cycles of a contraction with steps of `group` codes, including a copy of the data if the last step
+    reads behind the end of the data."""
     size = at_most(conv.images) * at_most(conv.rows) * at_most(conv.columns) * at_most(conv.pitch)
     read = size if behind(conv, group) else 0
     problem = problem_of(conv, target, group, flat=flat)
@@ -284,13 +285,13 @@ def takes_matrices(conv: Convolution, kernels: Sequence[Array], target: CpuTarge
 
 
 def codes_of_row(conv: Convolution) -> int:
-    """Return the number of codes of each pixel in a tile register: as many as fit, or those of a contiguous run, in
-    whole words."""
+    """Return the number of codes that a tile register holds of each pixel: as many as fit, but at most those of a
+    contiguous run, rounded up to whole words."""
     return min(ROW, -(-run_length(conv) // WORD) * WORD)
 
 
 def tile_rows(conv: Convolution, *, flat: bool) -> int:
-    """Return the number of pixels in a tile register: as many as fit, or those of a row."""
+    """Return the number of pixels in a tile register: as many as fit, but at most those of a row."""
     return min(MOST_ROWS, conv.images * conv.out_rows * conv.out_columns if flat else conv.out_columns)
 
 

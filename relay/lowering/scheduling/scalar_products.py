@@ -35,7 +35,7 @@ from relay.lowering.scheduling.strategy import Emission, Kernel
 from relay.lowering.shaped import shape_of, vector_of
 
 LARGEST = 8
-"""The most pixels, and the most outputs, of a tile."""
+"""The most pixels of a tile, and the most outputs."""
 REST = 0.2
 """The number of loads per product by which a tile must be better to justify extra code for the pixels or outputs that
 it leaves over."""
@@ -338,7 +338,8 @@ class ScalarProductsEmitter:
     def registers(
         self, totals: Sequence[SSAValue], data: Index, weights: Index, pixels: int, outputs: int, lanes: int
     ) -> list[SSAValue]:
-        """Add the products of one register, or of its first `lanes`, of each pixel and output; return the sums."""
+        """Add, for each pixel and output of the tile, the products of the first `lanes` codes of one vector register to
+        `totals`; return the sums."""
         b, stride = self.b, self.conv.strides[1] * self.conv.pitch
         codes = [self.register(self.data, b.plus(data, p * stride), lanes) for p in range(pixels)]
         if self.conv.data.unsigned:
@@ -364,7 +365,8 @@ class ScalarProductsEmitter:
     def products(
         self, totals: Sequence[SSAValue], data: Index, apart: int, weights: Index, pixels: int, outputs: int
     ) -> list[SSAValue]:
-        """Add the products of some steps, whose data are `apart` elements from each other; return the sums."""
+        """Add the products of `schedule.steps` steps for each pixel and output of the tile to `totals`; return the
+        sums. The data of neighbouring steps are `apart` elements from each other."""
         b, stride, totals = self.b, self.conv.strides[1] * self.conv.pitch, list(totals)
         if self.schedule.pairs:
             for step in range(0, self.schedule.steps, 4):
@@ -397,7 +399,8 @@ class ScalarProductsEmitter:
         return b.add(arith.AddiOp(total, b.add(arith.MuliOp(code, factor)).result)).result
 
     def halves(self, buffer: SSAValue, at: Index, extend: type[ExtSIOp] | type[ExtUIOp]) -> list[SSAValue]:
-        """Load four codes as two pairs of 16 bits: the first and the third, the second and the fourth."""
+        """Load four codes, extended to 16 bits, as two words of two: the first and the third, the second and the
+        fourth."""
         b, name = self.b, "llvm.arm.sxtb16" if extend is ExtSIOp else "llvm.arm.uxtb16"
         word = b.lane(b.bitcast(b.vector_load(buffer, [at], 4), i32, 1), 0)
         turned = b.intrinsic("llvm.fshr.i32", [word, word, b.constant(8, i32)], i32)

@@ -53,7 +53,7 @@ class Table(ABC):
         """Return the entries for a vector of codes."""
 
     def constant(self, value: int, element: Attribute = i8) -> SSAValue:
-        """Return a number in every lane."""
+        """Return a vector with the number in every lane."""
         return vector_constant(self.b, value, element, self.lanes if element == i8 else self.lanes // 2)
 
     def turned(self, codes: SSAValue) -> SSAValue:
@@ -65,7 +65,8 @@ class Table(ABC):
         return self.b.compare(codes, "slt", self.constant(0))
 
     def halves(self) -> tuple[int, int]:
-        """Return the offsets of the entries of codes without, and with, their highest bit set."""
+        """Return two offsets in the table: of the entries of codes whose highest bit is clear, and of codes whose
+        highest bit is set."""
         return (ENTRIES // 2, 0) if self.signed else (0, ENTRIES // 2)
 
 

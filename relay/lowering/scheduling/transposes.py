@@ -48,7 +48,8 @@ class Dim:
 
 @dataclass(frozen=True)
 class Transpose:
-    """A copy over these dimensions; `rows` are contiguous in the result, `columns` in the data."""
+    """A copy from `source` to `target` that permutes dimensions. `rows` and `columns`: the dimensions that are
+    contiguous in the result and in the data; `outer`: all others."""
 
     source: SSAValue
     target: SSAValue

@@ -71,7 +71,8 @@ class Windows:
 
 
 def recognise_windows(op: linalg.GenericOp, initial: float | int) -> Windows | None:
-    """Return the pool or sum that the operation computes, with results that start at `initial`; else None."""
+    """Return the pool or sum that the operation computes, whose results are initialised with `initial`; None for any
+    other operation."""
     if not op.inputs or len(op.outputs) != 1 or any(argument.uses for argument in op.body.block.args[1:-1]):
         return None
     if not all(contiguous(v.type) and 0 not in shape_of(v) for v in (op.inputs[0], op.outputs[0])):
@@ -163,8 +164,8 @@ def match_join(op: linalg.GenericOp) -> tuple[type[Operation], type[Operation] |
 
 
 def runs_of(found: Windows, padding: Padding | None) -> tuple[Sequence[tuple[int, int, int, int]], ...]:
-    """Return the spans of rows and of columns for whose windows the same elements are inside the image; none if they
-    are too many, or if the padding is not neutral for the op."""
+    """Return the spans of rows and of columns for whose windows the same elements are inside the image; an empty tuple
+    if there are too many spans, or if the padding is not neutral for the op."""
     (rows, columns), low = found.shape[1:3], (0, 0)
     if padding is not None:
         constant = padding.value.owner
@@ -262,7 +263,8 @@ class WindowsEmitter:
         in_vectors(self.b, self.channels, [chunk], body, overlap=chunk)
 
     def chunk(self, point: tuple[Index, Index, Index], channel: Index, chunk: int, rows: range, columns: range) -> None:
-        """Emit `chunk` channels of a pixel."""
+        """Emit the computation of `chunk` channels of a pixel, from `channel` on, over the given rows and columns of
+        its window."""
         b, found = self.b, self.found
         n, y, x = point
         start = vector_constant(b, found.initial, found.element, self.lanes)
