@@ -98,7 +98,8 @@ class PartitionReport:
 
 
 def line(rows: Sequence[Row]) -> tuple[str, str, str, str]:
-    """The table cells for the ops of one operator that are in one region or function."""
+    """The cells of a line of the table, which stands for all ops of one operator in the same region or function:
+    operator, ops, compiler, and reasons why other compilers do not take them."""
     first = rows[0]
     where = first.compiler or HOST
     if first.place:

@@ -274,8 +274,8 @@ class Search:
         return bool(agree - differ)
 
     def below(self, number: int, last: Observation) -> Finding:
-        """Compare compiled code from module `number` on, which `run` cannot run; `last` is the observation of the
-        module before it."""
+        """Compile and compare the modules from number `number` on, the first one that `run` cannot run; `last` is the
+        observation of the module before it. Returns the finding."""
         watched, where = self.watched(number, last)
         if watched is not None and watched.culprit is not None:
             return watched
@@ -288,9 +288,10 @@ class Search:
         return self.equal(bad, lowered.reasons.get(bad, ""))
 
     def watched(self, number: int, last: Observation) -> tuple[Finding | None, str]:
-        """Compare compiled code of modules in which `@main` returns the results of all kernels. Return the finding,
-        None if there is none; and a text that says in which kernel the compiled code of the module `last` already
-        differs, else ""."""
+        """Repeat the passes from module `number - 1` on with an `@main` that returns the results of all kernels, and
+        compare the compiled modules. Return the finding and ""; or, if no fault was found, None and a text that names
+        the first kernel in which compiled code of the module of `last` already differs from the interpreter ("" if it
+        does not)."""
         more, points = observed(last.module)
         try:
             modules = replayed(more, self.steps[number - 1 :])
@@ -366,8 +367,8 @@ class Lowered:
         return self.differs(number) is not None or number in self.reasons
 
     def differs(self, number: int) -> str | None:
-        """A text that describes how the results of a module differ from the right ones; None if they agree or are
-        unknown."""
+        """A text that describes how the results of module `number` differ from the right ones; None if they agree, or
+        if the module's results are unknown."""
         if number not in self.found and number not in self.reasons:
             try:
                 self.found[number] = self.results(number)

@@ -229,7 +229,8 @@ def _numbers(
     executable: Executable,
     given: Sequence[list[Array]],
 ) -> bool:
-    """Compare results with the interpreter's; return False if the executable raises an error, else True."""
+    """Run the executable on each list of inputs in `given`, and compare its results with those of the interpreter for
+    `module`. Returns False if the executable raises an error, else True."""
     host: Executable | None = None
     limits = _limits(parted)
     for inputs in given:

@@ -23,7 +23,7 @@ numbers."""
 Inputs = Sequence[Array] | Mapping[str, Array]
 
 BATCH_SECONDS = 5e-3
-"""The seconds for which one latency measurement repeats the run."""
+"""The duration of one latency measurement, in seconds, during which the model is run again and again."""
 
 
 @dataclass(frozen=True)

@@ -153,8 +153,8 @@ class RandomOps:
         return self.value(dtype, dims, constant=len(self.block.args) > self.first and self.chance(0.2))
 
     def factors(self, given: Mapping[str, Attribute], wanted: Mapping[str, object]) -> Properties:
-        """The multipliers and shifts that an importer would compute from the scales in `given`; only those that are
-        among the op's properties `wanted`."""
+        """The multipliers and shifts that an importer would compute from the scales in the properties `given`, as far
+        as the op has such properties; `wanted` has the names of the op's properties."""
 
         def pair(prefix: str, ratio: float) -> Properties:
             multiplier, shift = quantize_multiplier(min(ratio, 2.0**31 - 1))
@@ -266,8 +266,8 @@ def whole(low: int, high: int) -> Draw:
 
 
 def many(low: int, high: int, per_axis: int = 1, spatial: bool = True) -> Draw:
-    """A function that draws integers in `low` .. `high - 1`: `per_axis` of them for every axis of the data, except
-    batch and channels if `spatial`."""
+    """A function that draws the integers of an array property, each in `low` .. `high - 1`: `per_axis` integers for
+    every axis of the data; if `spatial`, not for the batch and channel axes."""
 
     def draw(ops: RandomOps, dims: Sequence[int], dtype: str) -> Attribute:
         count = per_axis * (len(dims) - 2 if spatial and len(dims) > 2 else len(dims))

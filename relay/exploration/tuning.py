@@ -98,8 +98,8 @@ class DrawSchedules(Pass):
     """Give every kernel without a schedule a random legal one (by `seed`) that differs from the default; without a
     seed, give none. The signature of each kernel is recorded in `signatures`.
 
-    Every second schedule drawn is a variant of the one that `known` has for the kernel's signature, or of the default.
-    `per_cycle` has for each strategy the measured seconds per estimated cycle.
+    Every second schedule that is drawn is a variant of the schedule in `known` for the kernel's signature, or of the
+    default schedule if there is none. `per_cycle` maps a strategy to its measured seconds per estimated cycle.
     """
 
     name = "draw-schedules"
@@ -161,8 +161,9 @@ def alike_but_for_reasons(one: Decisions, other: Decisions) -> bool:
 def drawn(
     function: FuncOp, given: GivenConstants, target: CpuTarget, random: Random, known: str | None, *, ordered: bool
 ) -> Decisions:
-    """Draw decisions at random; if `known` is given, most of that schedule's decisions are kept where possible. If
-    `ordered`, only decisions that keep the order of float additions change."""
+    """Draw the decisions of a kernel's schedule at random. If `known` (a schedule as text) is given, most of its
+    decisions are kept where possible. If `ordered`, only decisions that do not affect the order of float additions are
+    drawn."""
     chooser = DrawnStrategies(random)
     if known is not None:
         function.attributes[ATTRIBUTE] = varied(attribute_of(known), random, ordered=ordered)
@@ -176,8 +177,8 @@ def drawn(
 
 
 def varied(schedule: DictionaryAttr, random: Random, *, ordered: bool) -> DictionaryAttr:
-    """Remove random decisions from a schedule, to be drawn again. If `ordered`, only those that keep the order of
-    additions."""
+    """A copy of the schedule without some decisions, chosen at random, which are to be drawn again. If `ordered`, only
+    decisions that do not affect the order of additions are left out."""
 
     kept = KEPT / 2 if ordered else KEPT  # only few decisions may be removed then, so more of them are
 
@@ -383,8 +384,9 @@ def tried(done: Sequence[Measured]) -> list[tuple[str, float]]:
 
 
 def faster(done: Sequence[Measured]) -> Records:
-    """By processor and kernel, the schedule that is fastest in relation to the schedule that the search started from,
-    both measured in the same process; no schedule if none is faster (`Kernel.beats`)."""
+    """Records with one schedule for each processor and kernel: the schedule whose time, divided by that of the kernel's
+    start schedule measured in the same process, is the least. Kernels without a schedule that beats the start
+    (`Kernel.beats`) are left out."""
     best: dict[str, dict[str, Record]] = {each.processor: {} for each in done}
     for each in done:
         start, *others = each.builds

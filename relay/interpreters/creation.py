@@ -40,7 +40,8 @@ def one_hot(op: relay.OneHotOp, indices: Array, on: Array, off: Array) -> Array:
 
 
 def made_exclusive(op: relay.CumulativeOp, results: Array, neutral: int) -> Array:
-    """The cumulative results; for an exclusive op each is replaced by the one before it, the first by `neutral`."""
+    """The cumulative results. If the op is exclusive, each is replaced by its predecessor along the op's axis, and the
+    first by `neutral`."""
     if not op.exclusive.value.data:
         return results
     moved = np.roll(results, 1, op.axis.value.data)

@@ -102,8 +102,8 @@ def requantize(op: qnn.RequantizeOp, x: Array) -> Array:
 
 
 def single_multiplier(op: qnn.RequantizeOp, rank: int) -> Array:
-    """The float32 factor of the rounding `f32_even`: `real_multiplier` where given, else `input_scale /
-    output_scale`."""
+    """The float32 factor by which the rounding `f32_even` multiplies: `real_multiplier` if the op has it, else
+    `input_scale / output_scale`; as an array that broadcasts against a tensor of rank `rank`."""
     if op.real_multiplier is not None:
         return parameter(op.real_multiplier, op.axis.value.data, rank).astype(np.float32)
     return parameter(op.input_scale, op.axis.value.data, rank).astype(np.float32) / to_numpy(op.output_scale)
@@ -124,7 +124,7 @@ def dense(op: qnn.DenseOp, data: Array, kernel: Array) -> Array:
 
 
 def common_scale(op: qnn.AddOp | qnn.SubtractOp, lhs: Array, rhs: Array) -> tuple[Int64, Int64]:
-    """Both operands rescaled to the common scale in which they are added."""
+    """Both operands minus their zero points, rescaled to the common scale in which they are added or subtracted."""
     left_shift, rounding = number(op.left_shift), op.rounding.data
     a = wrap32((int64(lhs) - number(op.lhs_zero_point)) << left_shift)
     b = wrap32((int64(rhs) - number(op.rhs_zero_point)) << left_shift)

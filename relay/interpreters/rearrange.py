@@ -17,7 +17,8 @@ def batch_flatten(op: relay.BatchFlattenOp, x: Array) -> Array:
 
 
 def mirrored(size: int, before: int, after: int, mode: str) -> Int64:
-    """The index of the element that is copied to each position of a padded axis."""
+    """For each position of an axis of `size` elements, padded by `before` and `after` positions, the index of the
+    element that is copied to it; `mode` is "EDGE", "REFLECT" or "SYMMETRIC"."""
     at = np.arange(-before, size + after)
     if mode == "EDGE":
         return np.clip(at, 0, size - 1)

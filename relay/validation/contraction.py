@@ -322,7 +322,7 @@ class Product:
         self.ranged = (low == self.claimed[0]) & (high == self.claimed[1])
 
     def middles(self) -> Array:
-        """For each channel, the middle one of the sums in its range at which the result changes."""
+        """For each channel, the median of the sums in its range at which the result changes."""
         found = np.zeros(self.channels, np.int64)
         for channel in np.flatnonzero(self.live):
             column = self.edges[:, channel]

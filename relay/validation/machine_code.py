@@ -177,7 +177,8 @@ class Machine:
         return run
 
     def site(self, number: int) -> int:
-        """The file offset of a call. Raises Unknown if the code has not as many calls of this function as claimed."""
+        """The file offset of call number `number`. Raises Unknown if the code calls the function of this call more or
+        less often than the claims say."""
         names = [call.code for call in self.claims.calls]
         sites = [at for at, name, _ in self.sites if name == names[number]]
         if len(sites) != names.count(names[number]):

@@ -108,8 +108,8 @@ def unary(kernel: Kernel, channels: int) -> list[Array]:
 
 
 def expect(kernel: Kernel, expected: list[Array], when: str) -> None:
-    """Run the kernel, and raise Differs if a result is wrong: floats may be off by `RELATIVE`, integers computed with
-    floats by one."""
+    """Run the kernel, and raise Differs if a result is not the expected one; `when` describes the run in the message.
+    Floats may be off by `RELATIVE`, and integers that are computed with floats by one."""
     kernel.run()
     for result, wanted in zip(kernel.results, expected, strict=True):
         same = (result == wanted) | ((result != result) & (wanted != wanted))

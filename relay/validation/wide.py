@@ -219,8 +219,8 @@ class Wide:
 
 
 def between(table: Array, results: Array) -> tuple[Array, Array]:
-    """For each result, the range of rows of a table [rows, channels], rising along the rows, that equal it: the first
-    row, and the one after the last."""
+    """For each element of `results` [n, channels], the range of rows of `table` [rows, channels] that equal it in its
+    channel: the first such row, and the row after the last one. The columns of the table must be sorted."""
     first, last = np.empty(results.shape, np.int64), np.empty(results.shape, np.int64)
     for channel, column in enumerate(table.T):
         first[:, channel] = np.searchsorted(column, results[:, channel], "left")

@@ -69,8 +69,8 @@ def changes(record: Record, number: int) -> Json:
 
 
 def graph(record: Record, number: int, part: int) -> Json:
-    """The laid-out graph of one part (a function) of a snapshot; only its number of nodes if it is too large to be
-    drawn."""
+    """The graph of part `part` (a function) of snapshot `number`, with positions; `{"large": count of nodes}` if the
+    graph is too large to be drawn."""
     found = record.snapshots[number].parts[part].graph
     layout = lay_out(found)
     if layout is None:
@@ -103,7 +103,8 @@ def heat(record: Record, number: int, node: Node) -> float | None:
 
 
 def parts(record: Record) -> Iterator[tuple[str, Json]]:
-    """Yield every part of the record with the path under which the page requests it."""
+    """Yield all JSON objects that the page can request (snapshots, changes, graphs), each with the path under which the
+    page requests it."""
     for number in range(len(record.snapshots)):
         yield f"snapshot/{number}", snapshot(record, number)
     for number, step in enumerate(record.steps):

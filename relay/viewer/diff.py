@@ -54,7 +54,8 @@ def diff(before: Snapshot, after: Snapshot) -> list[Hunk]:
 
 
 def matched_parts(before: Snapshot, after: Snapshot) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Yield the pairs of line ranges to compare: of each function in both texts, and of the lines between functions."""
+    """Yield pairs of line ranges (before, after) to compare with each other: one pair for each function that both texts
+    contain, and one for the lines between two such functions."""
     old = [(part.name, part.lines) for part in before.parts if not part.loose]
     new = [(part.name, part.lines) for part in after.parts if not part.loose]
     matcher = SequenceMatcher(None, [name for name, _ in old], [name for name, _ in new], autojunk=False)
@@ -113,11 +114,11 @@ class Matching:
 
 
 def nameless(line: str) -> str:
-    """A line in which all names of values and blocks are replaced by the same character, preceded by the words in the
-    names that it defines.
+    """A key for matching lines: the line with each name of a value or block replaced by its first character (`%` or
+    `^`), preceded by the names that the line defines, without their numbers.
 
-    Of several lines that are equal without names, those whose results still have the same words in their names are
-    matched.
+    The defined names are included so that, of several lines that are otherwise equal, those are matched whose results
+    have the same names apart from numbers.
     """
     if "%" not in line and "^" not in line:
         return line
