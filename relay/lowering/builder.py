@@ -347,7 +347,7 @@ class LoopBuilder:
         return self.add(created(vector.ShuffleOp, [first, second], [type], mask)).results[0]
 
     def joined(self, parts: Sequence[SSAValue]) -> SSAValue:
-        """Concatenate vectors of equal size, whose number is a power of two."""
+        """Concatenate vectors of equal size; the number of vectors is a power of two."""
         parts = list(parts)
         while len(parts) > 1:
             type = parts[0].type

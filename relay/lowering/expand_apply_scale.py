@@ -202,7 +202,8 @@ def expand(op: ApplyScaleOp, constants: Emitter, upper: SSAValue | int | None = 
 
 
 def by_constant(e: Emitter, product: SSAValue, shift: int, twice: bool) -> SSAValue:
-    """Emit the product shifted right by a constant, and rounded; `twice`: with gemmlowp's second rounding."""
+    """Emit the product shifted right by a constant, and rounded; `twice`: with gemmlowp's second rounding, if the shift
+    exceeds 31."""
     if twice and shift > 31:
         return rounding_right_shift(e, high_half(e, product), e.constant(shift - 31, i32))
     rounded = e(arith.AddiOp(product, e.constant(1 << (shift - 1), i64)))

@@ -139,7 +139,7 @@ def expansion(op: Operation, target: Target = UNKNOWN) -> Callable[[], SSAValue]
 
 
 def inverse_root(op: arith.DivfOp, target: Target) -> Callable[[], SSAValue] | None:
-    """1 / sqrt(x) => Newton's iteration for the quotient, with the same bits, which avoids a division after the slow
+    """1 / sqrt(x)  =>  Newton's iteration for the quotient, with the same bits, which avoids a division after the slow
     square root."""
     root, one = op.rhs.owner, op.lhs.owner
     if not isinstance(root, math.SqrtOp) or not isinstance(one, arith.ConstantOp) or not is_vector(op.result.type):

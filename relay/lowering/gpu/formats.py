@@ -17,8 +17,8 @@ rounding."""
 @dataclass(frozen=True)
 class Format:
     """A number format of matrix units. `data`: bytes of an element in shared memory; `weight`: bytes of a packed
-    weight; `roundoff`: the greatest relative rounding error; `tiny`: a greatest absolute rounding error, which holds
-    for numbers for which it exceeds the relative one; `limit`: the smallest magnitude that is rounded to infinity."""
+    weight; the greatest rounding error of a number is `roundoff` times its magnitude, or `tiny` if that is more;
+    `limit`: the smallest magnitude that is rounded to infinity."""
 
     name: str
     data: int = 4

@@ -36,8 +36,8 @@ class Tile:
     depth: ClassVar[int] = 64
     """The bytes of a row that are in shared memory at once, in each stage of the pipeline."""
     run: ClassVar[int] = 4
-    """The number of instructions of 8 columns, each of which gives a thread two sums of a row, whose sums of a thread
-    are neighbours. A warp has a multiple of this number."""
+    """The number of instructions of 8 columns whose results are neighbours in a thread, two sums of a row from each.
+    The number of instructions of a warp along the columns is a multiple of it."""
     fewest_stages: ClassVar[int] = 2
 
     @property

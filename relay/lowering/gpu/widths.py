@@ -49,8 +49,8 @@ def lanes_of_copy(to: MemRefType, source: MemRefType, offsets: Sequence[int], le
 
 
 def widest(shape: Sequence[int], accesses: Sequence[MemRefType], least: int) -> tuple[int, int]:
-    """Return the most neighbours along the last dimension of a shape that a thread can access at once; and a number
-    reduced until at least `least` threads have work, but not to neighbours of less than 4 bytes."""
+    """Return the most neighbours along the last dimension of a shape that a thread can access at once; and this number
+    halved until at least `least` threads have work, or until the neighbours have at most 4 bytes."""
     size = min(dtype_of(type.element_type).itemsize for type in accesses)
     most = BYTES // size
     while most > 1 and not (shape[-1] % most == 0 and all(fits(type, most) for type in accesses)):

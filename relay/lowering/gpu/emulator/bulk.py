@@ -98,7 +98,8 @@ class Barrier:
     expected: int = 0
     tiles: list[Tile] = field(default_factory=list[Tile])
     learnt: Array | None = None
-    """What a waiting warp learns of the progress of each warp: the maximum of what the warps that have arrived knew."""
+    """For each warp, the progress that a waiting warp learns: the maximum of what the warps that have arrived knew of
+    it."""
 
 
 def swizzled(place: Array, row: int = LINE) -> Array:
@@ -242,8 +243,8 @@ class BulkCopies:
 
 
 def words(operands: Sequence[str], registers: Array) -> list[int]:
-    """Return the values of operands, which `registers` has for each of some threads. Raises Wrong if the threads
-    differ."""
+    """Return the values of a list of operands. `registers`: the operands of several threads, as words. Raises Wrong if
+    the threads have different values."""
     found: list[int] = []
     for number, operand in enumerate(operands):
         pair = registers[:, 2 * number : 2 * number + 2].copy()

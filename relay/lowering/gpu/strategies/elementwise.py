@@ -74,7 +74,7 @@ class Elementwise(Strategy[ElementwiseSchedule]):
 
 @dataclass(frozen=True, kw_only=True)
 class PadSchedule(ElementwiseSchedule):
-    """The decisions about a padded copy: those about an elementwise nest."""
+    """The decisions about a padded copy, which are the same as about an elementwise nest."""
 
     strategy = "pad"
 
