@@ -115,8 +115,8 @@ class Kernel:
     axis: int | None
 
     def of_output_channels(self) -> Kernel:
-        """The kernel with a single zero point. Zero points that differ along the first axis are subtracted from the
-        quantized values, which then have 16 bits."""
+        """The same weights with a single zero point for all output channels. Zero points that differ between these,
+        along the first axis, are subtracted from the quantized values, which then have 16 bits."""
         if not np.ptp(self.zeros):
             return Kernel(self.codes, self.scales, self.zeros[:1], self.axis)
         zeros = self.zeros.reshape(-1, *[1] * (self.codes.ndim - 1))

@@ -216,7 +216,8 @@ class Conversion(NodeConversion[Importer]):
         outputs: Sequence[str],
         missing: Iterable[str] = (),
     ) -> list[SSAValue | None]:
-        """The values of these output names after building these nodes in a new scope; None for an empty name."""
+        """Build nodes in the scope `frame`, and return the values of the names `outputs`, None for an empty name.
+        `missing` are names that nodes read but the caller omits."""
         importer, outer, left_out = self.importer, self.importer.frame, {*missing}
         try:
             with self.nested(node, frame.block):

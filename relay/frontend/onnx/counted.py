@@ -51,7 +51,8 @@ def finished_infos(
 
 Found = dict[int, Counted]
 Rule = Callable[[Importer, Node, Found, SSAValue], Counted]
-"""Given the inputs that have a count, by index, determines the axis of a result that has the count."""
+"""A function that returns the counted axis of a result, with its count, from the counts of the inputs that have one, by
+index of the input. Raises Unsupported if the result depends on the number of elements."""
 
 
 def _elementwise(importer: Importer, node: Node, found: Found, result: SSAValue) -> Counted:

@@ -17,13 +17,14 @@ class Profile:
 
     name: str
     products: str = "tflite"
-    """The `rounding` of the sums of convolutions."""
+    """The value of the property `rounding` of ops that rescale the sums of convolutions."""
     dense: str = "f64_away"
-    """The `rounding` of the sums of FULLY_CONNECTED."""
+    """The value of the property `rounding` of ops that rescale the sums of FULLY_CONNECTED."""
     curves: str = "litert"
-    """The `numerics` of `qnn.sigmoid`, `qnn.tanh` and the gates of `qnn.lstm`: `litert` or `tflm`."""
+    """The value of the property `numerics` of `qnn.sigmoid`, `qnn.tanh` and the gates of `qnn.lstm`: `litert` or
+    `tflm`."""
     pairs: str = ""
-    """The `rounding` of ADD and MUL on 8-bit types, if it is not TFLite's."""
+    """The value of the property `rounding` of ADD and MUL on 8-bit types; empty if they round as in TFLite."""
     bounds_to_even: bool = False
     """Whether the bounds of activations are rounded with halves to even."""
     factors: type[np.float32] | type[np.float64] = np.float32
@@ -35,7 +36,8 @@ class Profile:
         return LITERT if type == "INT16" and self.products == "f32_even" else self
 
     def of_pairs(self, type: str) -> dict[str, Attribute]:
-        """The property with the rounding of ADD and MUL on this type; empty for TFLite's."""
+        """The property `rounding` of ADD and MUL on this type, as a dictionary, which is empty if they round as in
+        TFLite."""
         return {"rounding": StringAttr(self.pairs)} if self.pairs and type != "INT16" else {}
 
 

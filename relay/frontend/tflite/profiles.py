@@ -14,7 +14,8 @@ from relay.frontend.tflite.table import Convert
 
 
 class Numerics(NamedTuple):
-    """A runtime's arithmetic, and its own import functions for some operators."""
+    """The arithmetic of a runtime, and the import functions of operators that this runtime computes in a different
+    way."""
 
     profile: Profile
     rows: Mapping[str, Convert] = {}

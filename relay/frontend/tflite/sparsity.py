@@ -48,7 +48,8 @@ _SPARE, _TIMES = 1 << 10, 256
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Level:
-    """A dense level with this many indices, or, with segments, a CSR level."""
+    """One level of the tree: dense, with `size` indices below each node, if `segments` is None; else a CSR level with
+    these segments and indices."""
 
     size: int
     segments: Indices | None

@@ -194,7 +194,7 @@ class Conversion(NodeConversion[Importer]):
         return replace(node, positional=[converted(each) for each in node.positional], arguments=arguments)
 
     def check(self, node: Node, value: SSAValue, declared: Type | None) -> None:
-        """Check the type of a result against the one in the file."""
+        """Raise Malformed unless the type of a result is compatible with the one in the file, if there is one there."""
         dims = self.check_size(node, value)
         if declared is not None and self.resized and is_tensor(value.type):
             declared = TensorType(declared.element_type, dims if len(dims) == len(declared.get_shape()) else [])
