@@ -33,7 +33,7 @@ class Planned:
     claims: Claims
     """The formulas of the module's kernels, for certificates."""
     progress: Progress | None = None
-    """Called with the fraction of the code that is compiled."""
+    """Called with the number of modules that are compiled, and the number of all modules."""
     work: Work = field(default_factory=dict[str, tuple[int, str]])
     """The multiply-accumulates of kernels and of the source model's operators, for profiles."""
     repeated: bool = False

@@ -111,7 +111,7 @@ def read(source: Source) -> tuple[dict[str, memoryview], str]:
 
 
 def unpack(data: Array, where: str, here: bool = True) -> Saved:
-    """The parts of a file's bytes, which must start at a multiple of 64; see `saved`."""
+    """Decode an executable from a file's bytes, which must start at a multiple of 64; see `saved`."""
     return saved(container.unpack(data.data, where), where, here)
 
 

@@ -101,7 +101,7 @@ class Artifact:
         return digest.digest()
 
     def share_constants(self, other: Artifact) -> None:
-        """Use another executable's memory for constants that are equal, before the first run."""
+        """Use another executable's memory for equal constants. Must be called before the first run."""
         if "device" not in self._graph:
             self._constants = other._constants
             shared = {row["name"] for row in self._graph["constants"]}

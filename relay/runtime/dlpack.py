@@ -116,8 +116,8 @@ class View:
 
 
 def device_of(value: object) -> tuple[int, int] | None:
-    """The DLPack type and number of the device on which an array is; None if it does not say, or the host can read
-    it."""
+    """The DLPack type and number of the device on which an array is; None if the object does not tell, or if the host
+    can read its memory."""
     if isinstance(value, np.ndarray):
         return None
     if (asked := getattr(value, "__dlpack_device__", None)) is not None:

@@ -97,9 +97,9 @@ class DynamicExecutable(Executable):
         return self._variant(self._keys({name: [value] for name, value in sizes.items()})[0])
 
     def prepare(self, **sizes: Iterable[int | Sequence[int] | Array]) -> DynamicExecutable:
-        """Build for every combination of these sizes, by name, such as `prepare(batch=[1, 8], seq=[16, 128])`; an input
-        whose numbers decide shapes is named with a list of its arrays. These variants are kept as long as the
-        executable, and saved with it. Returns the executable itself."""
+        """Build for every combination of these sizes, by name, such as `prepare(batch=[1, 8], seq=[16, 128])`; for an
+        input whose elements decide shapes, a list of arrays is given under the input's name. These variants are kept as
+        long as the executable, and saved with it. Returns the executable itself."""
         for key in self._keys(sizes):
             self.keep(key, self._variant(key))
         return self

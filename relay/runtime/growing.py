@@ -82,7 +82,7 @@ class GrowingStream(Stream):
         return dims[axis]
 
     def _turn_to(self, rows: int) -> None:
-        """Switch to the build for this number of new positions."""
+        """Switch to the stream of the build for this number of new positions."""
         stream = self._opened.get(rows) or self._start(rows)
         stream.go_on(self._current)
         self._current, self._current_rows = stream, rows

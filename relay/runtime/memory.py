@@ -23,7 +23,8 @@ _first_byte = c_char.from_buffer
 
 
 def dtype_named(name: str) -> np.dtype[Any]:
-    """The dtype with this name in numpy or `ml_dtypes`. Raises Unsupported if that package is missing."""
+    """The dtype with this name in numpy or `ml_dtypes`. Raises Unsupported if `ml_dtypes` is needed and not
+    installed."""
     try:
         return np.dtype(name)
     except TypeError:

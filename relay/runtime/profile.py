@@ -39,7 +39,8 @@ class Call:
     """The number of multiply-accumulates."""
     macs_per_s: float
     peak_share: float | None
-    """The rate as a share of one core's measured peak; None if the kernel does not multiply."""
+    """The call's multiply-accumulates per second as a share of one core's measured peak; None if the kernel does not
+    multiply."""
     bytes: int
     """The size of the kernel's arguments in bytes, weights included: an estimate of the memory that the call reads and
     writes, each byte counted once."""
@@ -56,8 +57,8 @@ class Profile:
     run_seconds: float
     """The median seconds of a run without counters."""
     counters_seconds: float
-    """The overhead of the counters in seconds: the difference between the shortest runs with and without.
-    Negative where other processes disturbed more than the counters take."""
+    """The overhead of the counters in seconds: the shortest run with counters minus the shortest run without. Negative
+    if disturbance by other processes exceeds it."""
     peak: Mapping[str, float]
     """The measured multiply-accumulates per second of one core, for `int8` and `float32`."""
 

@@ -73,9 +73,9 @@ DOTS: Sequence[Dot] = [
     _halves("avx512bf16", 16, "x86.avx512bf16.dpbf16ps.512"),
     _halves("neon bf16", 4, "aarch64.neon.bfdot.v4f32.v8bf16", by_lane=True),
 ]
-"""All dot product instructions, the best of each target first, those of floats last. x86's bf16 one adds the product of
-the second elements of a pair, then that of the first, rounded once each, and treats subnormal numbers as zeros; Arm's
-rounds to odd."""
+"""All dot product instructions, the best of each target first, those of floats last. x86's instruction for bf16 adds
+the product of the second elements of a pair, then the product of the first elements, each sum rounded once, and treats
+subnormal numbers as zeros; Arm's rounds to odd."""
 
 NIBBLES: Sequence[Dot] = [
     Dot(frozenset({"avx512bw"}), 2, i8, True, 32, "llvm.x86.avx512.pmaddubs.w.512", adds=False),

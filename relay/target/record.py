@@ -30,7 +30,8 @@ HALF_FLOATS = ("avx512fp16", "fullfp16")
 """Features of which each provides arithmetic on f16."""
 NVVM_TOWARD_ZERO = "llvm.nvvm.fma.rz.f"
 NVVM_SATURATE, NVVM_TO_NEAREST = "llvm.nvvm.saturate.f", "llvm.nvvm.f2i.rn"
-"""LLVM's intrinsics for NVIDIA GPUs that clip a float to [0, 1], and convert a float to an integer, ties to even."""
+"""LLVM's intrinsics for NVIDIA GPUs that clip a float to [0, 1], and that convert a float to an integer with ties
+rounded to even."""
 TOWARD_ZERO = {"avx512f": "llvm.x86.avx512.vfmadd.f32", "fma-rz": NVVM_TOWARD_ZERO}
 """LLVM's intrinsic of an f32 multiply-add that rounds towards zero, by the feature that it needs."""
 WARP = 32

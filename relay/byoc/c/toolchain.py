@@ -38,8 +38,8 @@ def is_here(triple: str) -> bool:
 
 
 def shared_object(text: str, flags: Sequence[str], chosen: str = "", triple: str = "") -> bytes:
-    """Compile a C file to a shared object. Raises Unsupported if there is no compiler, it fails, or it generates code
-    for another machine than that of the triple.
+    """Compile a C file to a shared object. Raises Unsupported if no compiler is installed, if the compiler fails, or if
+    it generates code for another machine than that of the triple.
 
     The same text and flags give the same bytes, since no path is part of them.
     """
