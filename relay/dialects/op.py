@@ -350,7 +350,8 @@ def broadcast(what: str, *shapes: Sequence[int]) -> tuple[int, ...]:
 
 
 def window(size: int, kernel: int, stride: int, dilation: int, before: int, after: int, what: str) -> int:
-    """The number of positions of a dilated window along one padded dimension."""
+    """The number of positions of a dilated window along a dimension of `size` elements, padded by `before` and `after`;
+    raises VerifyException if the window does not fit."""
     require(stride > 0 and dilation > 0 and kernel > 0, f"{what}: kernel, strides and dilation must be positive")
     if size == DYNAMIC:
         return DYNAMIC

@@ -76,7 +76,8 @@ class Requirements:
         run(step, info.name)
 
     def _seen(self, step: ModulePass, chain: tuple[str, ...]) -> bool:
-        """Whether the module can be seen to have the properties that the pass establishes and requires."""
+        """Whether an inspection of the module shows that it has the properties that the pass establishes and requires;
+        if so, the properties are recorded as holding. `chain`: the passes being inspected, to stop at cycles."""
         info = info_of(step)
         if not isinstance(step, DescribedPass) or step.name in chain or not self.looks(type(step)):
             return False

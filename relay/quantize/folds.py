@@ -203,7 +203,9 @@ def layer(op: relay.BiasAddOp | relay.Conv2dOp | relay.DenseOp, target: Target) 
 
 
 def requantized(sums: SSAValue, data: Parameters, scales: Array, target: Target, dense: bool) -> Operation:
-    """Requantize sums of products in the arithmetic of TFLite's kernels, with scale products in float64."""
+    """Requantize sums of products of `data` and weights with these `scales`, in the arithmetic of TFLite's kernels:
+    scales are multiplied in float64, but in float32 for uint8 convolutions. `dense`: whether the op is a matrix
+    product."""
     if data.dtype == "uint8" and not dense:
         products = (np.float32(data.scale) * scales).astype(np.float64)
     else:

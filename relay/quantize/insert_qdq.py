@@ -98,7 +98,8 @@ class Insertion:
         return self.reals(op, found.codes(array), value, properties)
 
     def reals(self, op: Operation, codes: Array, old: SSAValue, properties: dict[str, Attribute]) -> SSAValue:
-        """Insert a constant of quantized values and its dequantization; returns the result."""
+        """Insert, before the op, a constant of quantized values with the label of `old`, and its `qnn.dequantize` with
+        these properties; return the result of the latter."""
         label = old.owner.label if isinstance(old.owner, relay.ConstantOp) else None
         value = elements(codes, label="weight" if label is None else label.data)
         constant = relay.ConstantOp.make([], {"value": value, "label": label}, like=op)

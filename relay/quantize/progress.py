@@ -12,8 +12,8 @@ Progress = Callable[[int], object]
 
 @contextmanager
 def shown(wanted: bool | Progress | None, data: object, done: int, limit: int | None) -> Generator[Progress]:
-    """A context with the function to call with the number of samples done: the user's own, or one that updates a
-    bar."""
+    """A context that yields the function to call with the number of samples done: `wanted` if it is a function, else
+    one that updates a progress bar."""
     if callable(wanted):
         yield wanted
         return

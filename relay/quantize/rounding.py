@@ -46,7 +46,8 @@ def damped(moments: Array) -> Array:
 
 
 def turn(positions: Array, steps: Array, moments: Array, low: float, high: float) -> Array:
-    """Round rows of weights, given in quantized units but not rounded, up or down. The search starts from the nearest
+    """Round rows of weights up or down. `positions`: the weights divided by their scales, plus the zero point; `steps`:
+    the scale of each row; `moments`: the matrix M of the inputs' second moments. The search starts from the nearest
     values, and no row's error `d^T M d` is larger than theirs."""
     below = np.clip(np.floor(positions), low, high)
     above = np.clip(below + 1, low, high)

@@ -72,8 +72,8 @@ def kernel_of(weights: Array, axis: int, dtype: str, per_channel: bool) -> Kerne
 
 
 def fit_bias(kernel: Kernel, bias: Array | None, data: Parameters) -> Kernel:
-    """The kernel parameters with scales enlarged so that quantized biases stay within `BIAS_LIMIT`; scale 1 where all
-    weights are 0."""
+    """The parameters of a kernel, with scales enlarged so that quantized biases stay within `BIAS_LIMIT`, and scale 1
+    for channels whose weights and bias are 0."""
     scales = kernel.scale.astype(np.float64)
     if bias is not None:
         needed = np.abs(bias.astype(np.float64)) / BIAS_LIMIT / data.scale

@@ -33,7 +33,7 @@ class Mismatch:
 
 
 def difference(found: Sequence[Array], wanted: Sequence[Array], tolerance: float = 0.0) -> str | None:
-    """The differences between results and expected ones, in words; None if there are none.
+    """The differences between the results `found` and the expected results `wanted`, in words; None if there are none.
 
     Floats may differ by `tolerance` times the largest finite magnitude that is expected; NaN equals NaN.
     """

@@ -64,7 +64,7 @@ class PadOfMaximum(RewritePattern):
 
 
 def image_widths(pad: relay.PadOp, layout: str) -> tuple[int, int, int, int] | None:
-    """Top, left, bottom and right of a padding of height and width; None if other axes are padded."""
+    """The amounts (top, left, bottom, right) by which `pad` pads height and width; None if it pads other axes."""
     axes, widths = Layout.parse(layout), pad.widths()
     rows, columns = axes.index("H"), axes.index("W")
     if any(width != (0, 0) for i, width in enumerate(widths) if i not in (rows, columns)):

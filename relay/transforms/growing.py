@@ -57,8 +57,8 @@ def unguarded(weights: SSAValue) -> SSAValue | None:
 
 
 def joined(function: FuncOp, argument: int, axis: int) -> relay.ConcatenateOp:
-    """The concatenation that appends new rows to a cache and is its only user. Raises Unsupported if there is none, or
-    the function does not return its result."""
+    """The concatenation that appends new rows to a cache, an argument of the function. Raises Unsupported unless it is
+    the cache's only user and the function returns its result."""
     value = function.body.block.args[argument]
     users = [use.operation for use in value.uses if not isinstance(use.operation, relay.MeasureOp)]
     join = users[0] if len(users) == 1 else None

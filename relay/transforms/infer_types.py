@@ -45,8 +45,8 @@ class InferTypes(Pass):
 def infer_function(
     name: str, functions: dict[str, FuncOp], done: set[str], inferred: Callable[[Operation], object] | None = None
 ) -> None:
-    """Infer one function, after those that it calls. `inferred` is called for each op whose types are known now, and
-    may replace it."""
+    """Infer the types of the function `name`, after those of the functions that it calls; functions in `done` are
+    skipped. `inferred` is called for each op once its types are inferred, and may replace the op."""
     if name in done or name not in functions:
         return
     done.add(name)

@@ -1,4 +1,4 @@
-"""Decides whether the integers that a model computes from an unknown size are linear in it.
+"""Decides whether the integers that a model computes from an unknown size are linear functions of this size.
 
 If they are linear, the values for two sizes determine those for every other size. So a build that serves many sizes is
 made from the modules for a few. Constants that remain in these modules are compared when the build is made; values that
@@ -201,8 +201,9 @@ def _at(rows: Array, sizes: Sequence[int], size: int) -> Array:
 
 
 def _keeps(numbers: Sequence[Array], dims: Array, sizes: Sequence[int], ends: Sequence[int]) -> bool:
-    """Whether the begins and ends of slices, counted from the front or the back, lie inside their axes for both `ends`,
-    the smallest and largest size allowed."""
+    """Whether each bound of a slice lies inside its axis, and counts from the same side, for both `ends`, the smallest
+    and the largest size allowed. `numbers` and `dims`: the slice's operands and the data's shape for each of
+    `sizes`."""
     begin, end, strides, *named = (each.reshape(len(each), -1) for each in numbers)
     for place in range(begin.shape[1]):
         axis = int(named[0][0, place]) if named else place
@@ -218,8 +219,8 @@ def _keeps(numbers: Sequence[Array], dims: Array, sizes: Sequence[int], ends: Se
 
 
 def _side(number: int, size: int) -> str:
-    """The side from which a bound counts: `front`, `back`, or `all` for the end of the axis; empty if it lies outside
-    the axis."""
+    """The side from which `number`, a bound of a slice along an axis of `size` elements, counts: `front`, `back`, or
+    `all` for `ENDLESS`; empty if it lies outside the axis."""
     if number >= ENDLESS:
         return "all"
     return "front" if 0 <= number <= size else "back" if -size <= number < 0 else ""

@@ -89,8 +89,8 @@ def passes_on(op: Operation) -> TypeGuard[TensorOp]:
 
 
 def possible(value: SSAValue, found: set[SSAValue]) -> bool:
-    """Whether all users of the value can read unsigned codes, and, if its op only moves codes, the op's operands are
-    unsigned, too."""
+    """Whether all users of the value can read unsigned codes, and, if the op that computes it only moves codes, all of
+    this op's data operands are in `found`, the values that may become unsigned."""
     owner = value.owner
     if isinstance(owner, Operation) and passes_on(owner):
         if not all(operand in found for operand in owner.data_operands()):
@@ -99,7 +99,7 @@ def possible(value: SSAValue, found: set[SSAValue]) -> bool:
 
 
 def takes(op: Operation, index: int, found: set[SSAValue]) -> bool:
-    """Whether the op can read this operand as unsigned codes."""
+    """Whether the op can read its operand number `index` as unsigned codes, if the values in `found` are unsigned."""
     if passes_on(op):
         return op.results[0] in found and op.operands[index] in op.data_operands()
     if isinstance(op, relay.CastOp):

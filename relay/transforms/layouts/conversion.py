@@ -48,7 +48,8 @@ def convert_block(block: Block, wanted: Layout, pinned: Callable[[Imaging], bool
 
 
 def divide(block: Block, rules: Rules, chosen: Collection[Operation], kept: Collection[Operation]) -> set[Operation]:
-    """The ops to be computed in the wanted layout."""
+    """The ops to be computed in the wanted layout: those in `chosen`, none in `kept`, and the others as the minimum cut
+    decides."""
     cut = Cut()
     nodes: dict[Operation, int] = {}
     for op in block.ops:

@@ -131,7 +131,8 @@ def table_of(scale: np.float32, length: int) -> Array:
 
 
 def sums_in_order(new: Expansion, code: SSAValue, table: Array) -> SSAValue:
-    """Sum rows of float32 values that are looked up, in order; the last axis stays with size 1."""
+    """Look up the float32 values of codes in a table, and sum them along the last axis, one after the other; the last
+    axis stays with size 1."""
     count = len(shape(code))
     swapped = [*range(count - 2), count - 1, count - 2]
     if count == 1:
