@@ -44,8 +44,8 @@ def door(
 
 
 def caller_does(operation: str) -> bool:
-    """Whether the caller's caller is at this bytecode instruction: distinguishes uses of a special method that Python
-    calls in the same way."""
+    """Whether the caller of the calling function is executing the bytecode instruction `operation`. A special method
+    uses this to distinguish syntax for which Python calls it in the same way."""
     from dis import opmap
     from inspect import currentframe
 

@@ -87,7 +87,8 @@ def read(function: FuncOp) -> tuple[list[TensorInfo], list[TensorInfo]]:
 
 
 def cut(results: Sequence[Array], infos: Sequence[TensorInfo]) -> tuple[Array, ...]:
-    """The results that a caller gets: each cut to the length that its count gives, without the counts themselves."""
+    """The results that a caller gets: those that have a count are cut, along `axis`, to the number of indices that it
+    gives; results of kind "count" are left out."""
     numbers = {info.name: int(array) for info, array in zip(infos, results, strict=True) if info.kind == "count"}
     pairs = zip(infos, results, strict=True)
     return tuple(

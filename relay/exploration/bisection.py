@@ -353,8 +353,8 @@ class Lowered:
     """By module number, the results of the modules that were run."""
 
     def start(self, number: int, wanted: Sequence[Array]) -> str:
-        """Compile and run module `number`, and keep its results as the right ones if they agree with the interpreter's
-        (`wanted`); return "", or the reason why they cannot be used."""
+        """Compile and run module `number`, with whose results those of later modules will be compared. Returns "" if
+        they agree with `wanted`, the interpreter's results; else the reason why they cannot be used."""
         try:
             self.right = self.results(number)
         except RelayError as error:

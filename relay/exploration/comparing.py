@@ -216,7 +216,8 @@ def tensor_rows(
 
 
 def row_of(name: str, kind: str, operator: str, found: Array, wanted: Array, tolerance: float) -> Row:
-    """Compare one tensor with the reference's. Raises InvalidArgument if their types or shapes differ."""
+    """Compare the tensor `found` with the reference's, `wanted`, and return the row of the table. Raises
+    InvalidArgument if their types or shapes differ."""
     if (found.dtype, found.shape) != (wanted.dtype, wanted.shape):
         what = f"is {found.dtype}{list(found.shape)}; the reference has {wanted.dtype}{list(wanted.shape)}"
         raise InvalidArgument(f"tensor '{name}'", what)

@@ -117,8 +117,9 @@ def elsewhere(
 
 
 def here(mod: IRModule, choices: Sequence[Choice], task: Task) -> Iterator[tuple[Choice, Outcome]]:
-    """Build a group of alternatives, then measure each once per round, so that other load on the machine slows all of
-    them alike; yield the outcomes group by group."""
+    """Build and measure the choices in this process, `GROUP` at a time: build the group, then measure each of its
+    executables once per round, so that other load on the machine slows all of them alike. Yields each choice with its
+    outcome when its group is finished."""
     for first in range(0, len(choices), GROUP):
         group = choices[first : first + GROUP]
         outcomes = [Outcome() for _ in group]

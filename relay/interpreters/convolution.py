@@ -33,8 +33,8 @@ def cell_slices(
 
 
 def products(parts: Sequence[Array], matrices: Sequence[Array], out: Dtype) -> Array:
-    """Multiply each group's data [..., c] with the transpose of its matrix [o, c], and concatenate the groups'
-    results."""
+    """For each group of channels, multiply its data [..., c] (in `parts`) by the transpose of its matrix [o, c] (in
+    `matrices`), in the type `out`; concatenate the groups' results along the last axis."""
     lines = [part.reshape(-1, part.shape[-1]) for part in parts]
     whole = np.concatenate([matrix_product(a, b, out) for a, b in zip(lines, matrices, strict=True)], axis=-1)
     return whole.reshape(*parts[0].shape[:-1], -1)
@@ -73,7 +73,7 @@ def conv_transpose(op: relay.ConvTransposeNd, data: Array, kernel: Array) -> Arr
 
 
 def sizes(data: Array, kernel: Array) -> list[tuple[int, int]]:
-    """Pairs of the data's and the kernel's size along each spatial axis."""
+    """For each spatial axis, the pair of the data's size and the kernel's size."""
     return list(zip(data.shape[1:-1], kernel.shape[1:-1], strict=True))
 
 

@@ -46,7 +46,8 @@ def wide(data: Array) -> np.dtype[np.generic]:
 
 
 def cells(op: relay.PoolOp, padded: Array, counts: Sequence[int]) -> Iterator[Array]:
-    """Yield, for each cell of the window, the elements that lie under it at each window position."""
+    """Yield, for each cell of the window, an array of the elements of `padded` that lie under the cell at each window
+    position; `counts` is the number of positions along each spatial axis."""
     windows = op.windows()
     for place in np.ndindex(*(size for size, _, _ in windows)):
         steps = zip(place, counts, windows, strict=True)
@@ -54,7 +55,8 @@ def cells(op: relay.PoolOp, padded: Array, counts: Sequence[int]) -> Iterator[Ar
 
 
 def surrounded(op: relay.PoolOp, data: Array, counts: Sequence[int], value: float) -> Array:
-    """Surround data by `value` as padding, extended as far as the last window reads."""
+    """Pad the spatial axes of data [n, spatial..., c] with `value`: by the op's padding, and at the end as far as the
+    last of `counts` windows along the axis reads."""
     widths: list[tuple[int, int]] = [(0, 0)]
     for size, count, (k, s, d), (before, after) in zip(
         data.shape[1:-1], counts, op.windows(), op.each_padding(), strict=True

@@ -24,8 +24,8 @@ from relay.interpreters.meaning import Meaning, Meanings, apply
 
 
 def register_meanings(interpreter: Interpreter, kinds: Mapping[str, Meanings]) -> None:
-    """Register meanings in xDSL's interpreter, in one class for each kind in `kinds`; and the implementations of `byoc`
-    regions and of functions."""
+    """Register implementations in xDSL's interpreter: a class for each entry of `kinds` (name: meanings), one for
+    `byoc` regions, and one for functions."""
     classes = [interpreter_functions(f"{kind}Functions", rows) for kind, rows in kinds.items()]
     for each in (*classes, RegionFunctions, FuncFunctions):
         interpreter.register_implementations(each())

@@ -193,8 +193,8 @@ def other_results(op: type[Operation], found: Operation) -> Iterator[str]:
 
 
 def types(subject: Subject) -> Iterator[str]:
-    """Faults if an op's numpy meaning returns another dtype or shape than its type inference: constant folding uses the
-    meaning."""
+    """Faults if an op's numpy meaning returns another dtype or shape than its type inference. Both must agree, since
+    constant folding replaces ops by what their meanings return."""
     module, names = subject.main
     assert isinstance(end := module["main"].body.block.last_op, ReturnOp)
     wanted = [tensor(value) for value in end.arguments]
@@ -206,7 +206,8 @@ def types(subject: Subject) -> Iterator[str]:
 
 def facts(subject: Subject) -> Iterator[str]:
     """Faults if an op declares that index i of a result depends only on index i of its operands (`ELEMENTWISE`,
-    `independent_along`) but its meaning does not: passes split batches by these facts."""
+    `independent_along`) but its numpy meaning contradicts this. Passes that split batches rely on these
+    declarations."""
     for function in filter(None, map(runnable, subject.functions)):
         for op in ops(function):
             if op.name.startswith(f"{subject.name}.") and (wrong := dependent_axes(op)):

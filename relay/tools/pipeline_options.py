@@ -99,7 +99,8 @@ def context_of(args: Namespace) -> PassContext:
 
 
 def _names(args: Namespace, when: str) -> list[str]:
-    """The pass names that `--print-ir-before` (or `-after`, as `when` says) lists; `["all"]` for the `-all` option."""
+    """The pass names given by the option `--print-ir-before` or `--print-ir-after` (`when` is "before" or "after");
+    `["all"]` if `--print-ir-before-all` or `--print-ir-after-all` is given."""
     if getattr(args, f"print_ir_{when}_all"):
         return ["all"]
     return [name for text in getattr(args, f"print_ir_{when}") for name in text.split(",")]

@@ -92,8 +92,8 @@ def check(kernel: Kernel, part: Part, rng: np.random.Generator) -> None:
 
 
 def colors_of(known: Projected, inputs: int) -> Array:
-    """The random colours of an image, [colour, input], as the format of the claims defines them; no colours for
-    depthwise kernels, whose weights are claimed in full."""
+    """The random colours of an image, [colour, input], as the format of the claims defines them. For depthwise kernels,
+    whose claims contain all weights, the array has no rows."""
     if known.depthwise:
         return np.zeros((0, inputs))
     return np.random.RandomState(0).uniform(-1, 1, (known.projections.shape[-1], inputs))

@@ -186,11 +186,13 @@ class Machine:
         return sites[names[:number].count(names[number])]
 
     def image(self, code: bytes, shared: SharedMemory) -> bytes | None:
-        """The program for the emulator: this code with start code added; None for code that needs a dynamic loader."""
+        """The program for the emulator: the shared object `code` with start code added; None if it needs a dynamic
+        loader or has no segment that can be replaced."""
         return program(code, functions_of(code)[self.entry][0], shared)
 
     def emulated(self, emulator: str, shared: SharedMemory, code: bytes) -> Process:
-        """A process that runs the entry point of this code under an emulator. It replaces the previous one."""
+        """Start a process that runs the entry point of `code` under an emulator; the process that was started before is
+        ended."""
         image = self.image(code, shared)
         assert image is not None  # not None: this was checked for the unchanged code
         if self.process is not None:

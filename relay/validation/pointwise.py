@@ -13,7 +13,8 @@ from relay.validation.report import Part
 from relay.validation.tail import NoTail
 
 SMALL = 2.0**-8
-"""Errors are relative to the expected number, or to this share of the largest expected number, if that is more."""
+"""The error of a float is divided by the magnitude of the expected number, or by this share of the largest expected
+magnitude, whichever is larger."""
 MOST_ELEMENTS = 1 << 25
 """The largest number of results for all runs on pairs together."""
 

@@ -39,7 +39,8 @@ def root(value: SSAValue) -> SSAValue:
 
 
 class Effects:
-    """The buffers that ops of a module write. Which arguments a function writes is computed once."""
+    """Finds the buffers that ops of a module write. For each function, the arguments that it writes are computed once
+    and kept."""
 
     def __init__(self, module: ModuleOp):
         self.functions = {op.sym_name.data: op for op in module.walk() if isinstance(op, FuncOp)}

@@ -86,7 +86,8 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """A module's text, as of `str(module)` (weights over 1 KiB appear only by name), with its contents."""
+    """The text of a module as `str(module)` gives it (weights over 1 KiB appear only by name), with the source
+    locations of its lines, its functions, and its number of ops by name."""
 
     text: str
     kinds: Mapping[str, int]

@@ -147,8 +147,8 @@ def input_options(function: F) -> F:
 
 
 def arguments_of(chosen: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Split a command's options: the keyword arguments of `relay.build`, the importer's under `frontend`, and the other
-    options. Raises InvalidArgument."""
+    """Split a command's options into two dictionaries: the keyword arguments of `relay.build`, in which the key
+    `frontend` holds the importer's options; and all other options. Raises InvalidArgument."""
     build: dict[str, Any] = {}
     for key in ("target", "batch", "opt_level", "num_threads", "memory_limit"):
         if (value := chosen.pop(key, None)) is not None and (key, value) != ("target", "llvm"):
