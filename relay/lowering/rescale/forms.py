@@ -52,7 +52,7 @@ def rewrite(op: ApplyScaleOp, found: Found, constants: Emitter, calls: CallGraph
 
 
 def line(e: Emitter, value: SSAValue, numbers: Sequence[SSAValue], form: Form, toward_zero: str | None) -> SSAValue:
-    """Return the float that a form truncates; `numbers`: the form's columns."""
+    """Return the float that a form truncates. `numbers`: the values of the arrays in `Form.columns` for the channel."""
     total = e(math.CopySignOp(numbers[1], value)) if form.signed else numbers[1]
     for scale in reversed([numbers[0], *numbers[2:]]):
         if scale is numbers[0] and form.toward_zero:
@@ -119,7 +119,7 @@ def new_tensor(old: SSAValue, column: Sequence[Array], calls: CallGraph, op: Ope
 
 
 def constant_before(array: Array, beside: SSAValue, op: Operation) -> arith.ConstantOp:
-    """Return a constant of the numbers, named after the value `beside`."""
+    """Return a constant with the contents of `array`, named after the value `beside`."""
     name = f"{beside.name_hint or 'scale'}.{array.dtype.kind}{8 * array.itemsize}"
     attr = elements(np.ascontiguousarray(array), label=name).resource()
     constant = arith.ConstantOp.create(result_types=[attr.type], properties={"value": attr}, location=op.location)

@@ -77,7 +77,8 @@ class Taps:
 
 def taps_of(conv: Convolution, padding: Padding | None) -> Taps:
     """Return the taps of a convolution. With `padding`, they are taps on the image without its border, because no
-    padded copy is written; without, on the image as stored, where taps that are contiguous in memory count as one."""
+    padded copy is written; without `padding`, they are on the image as stored, where taps that are contiguous in memory
+    count as one."""
     run = run_length(conv) if padding is None else conv.channels
     taps = conv.kernel_rows, conv.kernel_columns * conv.channels // run
     image, before = (conv.rows, conv.columns), (0, 0)
@@ -99,8 +100,9 @@ def results_inside(size: int, before: int, outputs: int, taps: int, stride: int,
 
 @dataclass(frozen=True)
 class BlockedReduction(OfWeights[BlockedReductionSchedule]):
-    """A float convolution or product of several tiles of pixels, whose weights exceed the first-level cache. Only for
-    registers of 8 floats: tiles there have 16 channels, and so read their weights more often than wider ones."""
+    """A float convolution or product of several tiles of pixels, whose weights exceed the first-level cache. It applies
+    only on targets with registers of 8 floats, because tiles of 16 channels, as there, read their weights more often
+    than wider tiles."""
 
     record = BlockedReductionSchedule
 

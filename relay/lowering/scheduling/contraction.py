@@ -230,7 +230,7 @@ class Groups:
 
     @property
     def epilogue(self) -> linalg.GenericOp | None:
-        """The only elementwise op that reads the result, else None."""
+        """The elementwise op that reads the result, if it is the only reader; else None."""
         return None if self.view is None else epilogue_of(self.view.result)
 
     def kernel_of(self, array: Array) -> Array:

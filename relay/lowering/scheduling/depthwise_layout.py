@@ -253,8 +253,8 @@ def pack_depthwise_dot(layout: Layout, kernel: Array, bias: Array | None) -> Pac
 
 
 def _lines(layout: Layout, row: int) -> list[int]:
-    """Return the offset of the image row of each tap; for taps outside the image, whose weights are zero, of any
-    row."""
+    """Return, for each tap, the offset of the image row that it reads. Taps outside the image, whose weights are zero,
+    read any row."""
     conv, image = layout.conv, layout.image
     inside = [row * conv.strides[0] + i * conv.dilation[0] - image.top for i in range(conv.kernel_rows)]
     return [min(max(line, 0), image.rows - 1) * image.columns * conv.channels for line in inside]

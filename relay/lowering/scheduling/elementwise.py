@@ -47,8 +47,8 @@ def extents(op: linalg.GenericOp) -> list[int]:
 @dataclass(frozen=True, kw_only=True)
 class ElementwiseSchedule(OpSchedule):
     """The decisions about an elementwise operation. `flat`: all dimensions are collapsed into one; `lanes`: widths of
-    vectors, each used for what the wider ones leave of a row; `overlap`: the last vector of a row overlaps the one
-    before it; `saturate`: 64 codes are narrowed at once."""
+    vectors, the widest first: each covers the elements of a row that the wider ones do not reach; `overlap`: the last
+    vector of a row overlaps the one before it; `saturate`: 64 codes are narrowed at once."""
 
     strategy = "elementwise"
     flat: bool

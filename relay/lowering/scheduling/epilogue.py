@@ -74,8 +74,8 @@ def pieces(lanes: int) -> list[tuple[int, int]]:
 
 def pick_masks(pick: Picks, target: CpuTarget, *outputs: int) -> bool:
     """Decide `masks`: fewer than 16 channels are loaded and stored by one masked instruction, instead of in parts of
-    powers of two. `outputs`: numbers of channels; masks are possible if one is not a multiple of 16 and all are known
-    at compile time."""
+    powers of two. `outputs`: numbers of channels; masks are possible if one of these numbers is not a multiple of 16
+    and all of them are known at compile time."""
     open_count = any(isinstance(count, Extent) for count in outputs)
     return pick.may("masks", target.whole_vectors and not open_count and any(count % LANES for count in outputs))
 

@@ -82,7 +82,7 @@ class GivenConstants:
         return new
 
     def retire_unread(self, among: Iterable[BlockArgument] | None = None) -> None:
-        """Retire arguments that the function does not read, of all arguments or of `among`."""
+        """Retire the arguments that the function does not read: all of them, or only those in `among`."""
         for argument in tuple(self.block.args if among is None else among):
             if not any(argument.uses) and argument not in self.retired:
                 self.retire(argument)

@@ -59,8 +59,9 @@ Scheduled = linalg.GenericOp | linalg.FillOp
 @dataclass(frozen=True, kw_only=True)
 class InTurnSchedule(OpSchedule):
     """The decisions about a chain of operations on rows. `lanes`: widths of the vectors of operations on whole rows,
-    each used for what the wider ones leave of a row; `partial`: vectors of partial results of reductions; `saturate`:
-    64 codes are narrowed at once; `rows`: the rows that a stage processes before the next stage starts."""
+    the widest first: each covers the elements of a row that the wider ones do not reach; `partial`: vectors of partial
+    results of reductions; `saturate`: 64 codes are narrowed at once; `rows`: the rows that a stage processes before the
+    next stage starts."""
 
     strategy = "in_turn"
     lanes: tuple[int, ...]
@@ -196,8 +197,8 @@ class Chain:
 
     @classmethod
     def start(cls, op: Scheduled, least: int) -> Chain | None:
-        """Start a chain with the rows that the first operation writes, or, for a fill, those of the reduction that it
-        initialises."""
+        """Start a chain with the rows that the first operation writes; if that is a fill, with the rows of the
+        reduction that it initialises."""
         if isinstance(op, linalg.FillOp):
             users = [use.operation for use in op.outputs[0].uses]
             generics = [user for user in users if isinstance(user, linalg.GenericOp) and is_reduction(user)]

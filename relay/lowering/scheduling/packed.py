@@ -70,7 +70,7 @@ def pack_constants(conv: Convolution, schedule: TileSchedule, kernel: Array, run
 
 
 def pack_floats(conv: Convolution, vectors: int, kernel: Array, runs: int = 1, group: int = 1) -> Packed:
-    """Pack float weights in blocks of `vectors` vectors of channels, with zeros as the initial accumulators of each of
-    `runs` spans."""
+    """Pack float weights in blocks of `vectors` vectors of channels. The initial accumulators are zeros, one set for
+    each of `runs` spans of result rows."""
     zeros = padded(np.zeros(conv.outputs, np.float32))
     return Packed(pack(as_matrix(conv, kernel, group), vectors, group), np.tile(zeros, runs))

@@ -115,7 +115,7 @@ class Picks:
         return Picks(where, given)
 
     def finish(self) -> None:
-        """Check that every given decision was asked for. Raises InvalidArgument otherwise."""
+        """Raise InvalidArgument if a given decision has not been used."""
         for name in self.given:
             if name not in self.decided:
                 raise InvalidArgument(

@@ -199,9 +199,9 @@ def joined_lanes(b: LoopBuilder, totals: Sequence[SSAValue]) -> SSAValue:
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedRowsSchedule(OpSchedule):
-    """The decisions about sums of weighted rows. `lanes`: widths of the vectors of sums, each used for what the wider
-    ones leave of a row; `rows` of sums are in registers at once; each of `places` equal parts of the weighted rows
-    contributes one row per iteration."""
+    """The decisions about sums of weighted rows. `lanes`: widths of the vectors of sums, the widest first: each covers
+    the elements of a row that the wider ones do not reach; `rows` of sums are in registers at once; each of `places`
+    equal parts of the weighted rows contributes one row per iteration."""
 
     strategy = "weighted_rows"
     lanes: tuple[int, ...]

@@ -206,8 +206,8 @@ def pack(conv: Convolution, kernel: Array, schedule: ScalarProductsSchedule) -> 
 
 
 class ScalarProductsEmitter:
-    """Emits one convolution with its epilogue. `padding`: the padded copy that the data is, of which only a band is
-    copied; None if the data is read from memory."""
+    """Emits one convolution with its epilogue. `padding`: if the data is a padded copy, of which only a band is copied
+    at a time, that copy; None if the data is read from memory."""
 
     def __init__(
         self,

@@ -101,7 +101,7 @@ def only_user(value: SSAValue, writer: Operation) -> linalg.GenericOp | None:
 
 
 def summed(masked: linalg.GenericOp, mask: SSAValue) -> Sequence[Operation] | None:
-    """Return the reductions over keys of a masked softmax and of the product behind it: the maximum of scores, the sum
+    """Return the reductions over keys of a masked softmax and of the product after it: the maximum of scores, the sum
     of exponentials, the sums of values. None if `masked` does not select low scores by the mask, or if other ops
     follow."""
     end = masked.body.block.last_op

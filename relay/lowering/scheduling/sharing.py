@@ -1,5 +1,5 @@
-"""The cost of data that several cores transfer and one core would not: counted on loops as they are emitted, and priced
-by `parallelize`.
+"""The cost of data that several cores transfer and one core would not: loops get it as an attribute when they are
+emitted, and `parallelize` converts it to cycles.
 
 If threads share the pixels of a contraction, every core reads all weights; if they share the blocks of channels, every
 core reads all data, half of which another core has just written, and cores write to the same cache lines of the result

@@ -45,8 +45,8 @@ FEW_ROWS = 2
 """The number of rows above which float products are faster than products of data quantized to three bytes, on targets
 whose byte products take weights of 4 bits only."""
 PANEL = 256
-"""The most inputs whose weights are converted to floats at once: those of a tile take half of a first-level cache of 32
-KiB."""
+"""The most inputs whose weights are converted to floats at once: the converted weights of a tile take half of a
+first-level cache of 32 KiB."""
 
 
 @dataclass(frozen=True)

@@ -432,7 +432,8 @@ class CodesEmitter(WeightOnlyEmitter):
         return lambda v: self.b.add(arith.MulfOp(scales[v], step)).result
 
     def real(self, sums: Sequence[SSAValue], n: int) -> SSAValue:
-        """Combine the sums of the parts of data to a float: those of the lower two parts still fit 32 bits together."""
+        """Return the float that the sums of all parts of the data represent together; the sums of the lower two parts
+        are combined in 32 bits, which they fit."""
         b, parts = self.b, sums[n * self.parts : (n + 1) * self.parts]
         low = parts[0]
         if len(parts) == 1:
