@@ -297,7 +297,7 @@ def is_code(type: Attribute, *widths: int) -> TypeGuard[IntegerType]:
 
 
 def compatible(actual: Attribute, expected: Attribute) -> bool:
-    """Whether two tensor types agree in every dimension that both state."""
+    """Whether two tensor types agree in every dimension whose size both types know."""
     if actual == expected:
         return True
     if not is_tensor(actual) or not is_tensor(expected):

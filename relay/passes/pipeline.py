@@ -320,11 +320,11 @@ class Planner:
         return "disabled" if info.name in self.ctx.disabled_pass else f"from opt_level {info.opt_level}"
 
     def required(self, step: ModulePass, needed_by: str) -> None:
-        """Add a pass that another one requires."""
+        """Add to the plan a pass that the pass `needed_by` requires."""
         self.add(step, f"required by {needed_by}, unless the module is so already")
 
     def add(self, step: ModulePass, why: str) -> None:
-        """Add a pass that would run."""
+        """Add to the plan a pass that would run, with the reason `why`."""
         self.planned.append(Planned(step, True, why))
         self.requirements.ran(info_of(step))
 

@@ -110,7 +110,7 @@ class Runner:
         return all([instrument.should_run(self.mod, info) for instrument in self.ctx.instruments])
 
     def required(self, step: ModulePass, needed_by: str) -> None:
-        """Run a pass that another one requires, whatever its level."""
+        """Run a pass that the pass `needed_by` requires, whatever its level."""
         self.apply(step, info_of(step))
         self.served.setdefault(step.name, needed_by)
 

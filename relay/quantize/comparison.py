@@ -34,7 +34,8 @@ class Pair:
 
 
 def pairs_of(source: FuncOp, target: FuncOp) -> list[Pair]:
-    """The values of the float function that correspond to a quantized value of the other, in program order."""
+    """Pairs of a value of the float function `source` and the corresponding quantized value of `target`, in program
+    order."""
     by_place = dict(places(source))
     by_name = {name: place for place, value in by_place.items() for name in names_of(value)}
     found: dict[str, SSAValue] = {}

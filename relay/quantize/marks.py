@@ -112,7 +112,8 @@ def write_kernel(op: Operation, kernel: Kernel) -> None:
 
 
 def kernel(op: Operation, axis: int, dtype: str) -> Kernel | None:
-    """The kernel's quantization parameters that `write_kernel` stored; None if there are none."""
+    """The quantization parameters of an op's kernel that `write_kernel` stored; None if it stored none. `axis`: the
+    kernel's axis along which the scales lie."""
     scale, zero_point = of(op).get("kernel_scale"), of(op).get("kernel_zero_point")
     if scale is None or not isa(zero_point, IntegerAttr):
         return None

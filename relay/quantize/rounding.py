@@ -48,7 +48,8 @@ def damped(moments: Array) -> Array:
 def turn(positions: Array, steps: Array, moments: Array, low: float, high: float) -> Array:
     """Round rows of weights up or down. `positions`: the weights divided by their scales, plus the zero point; `steps`:
     the scale of each row; `moments`: the matrix M of the inputs' second moments. The search starts from the nearest
-    values, and no row's error `d^T M d` is larger than theirs."""
+    values; the error `d^T M d` of each row, where d are the differences from the real weights, is at most that of the
+    nearest values."""
     below = np.clip(np.floor(positions), low, high)
     above = np.clip(below + 1, low, high)
     codes = np.clip(np.rint(positions), low, high)

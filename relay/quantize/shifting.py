@@ -18,8 +18,9 @@ from relay.quantize.layers import Layer
 
 
 def corrected_bias(layer: Layer, rounded: Array, means: Array) -> Array:
-    """`bias - sum over taps of (rounded - weights) * mean of the input channel`: the bias that makes the mean error of
-    the output 0, except at positions whose window overlaps padding."""
+    """`bias - sum over taps of (rounded - weights) * mean of the input channel`: the bias for which the mean error of
+    the layer's output is 0, except at positions whose window overlaps padding. `rounded`: the weights after rounding;
+    `means`: the mean of each input channel."""
     error = rounded.astype(np.float64) - layer.weights.astype(np.float64)
     if isinstance(layer.anchor, relay.DenseOp):
         shift = error @ means

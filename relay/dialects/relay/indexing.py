@@ -33,7 +33,7 @@ ZERO = IntegerAttr(0, i64)
 
 
 def check_along(what: str, dims: Sequence[int], indices: SSAValue, axis: int) -> None:
-    """Require an integer tensor with these dimensions, except along `axis`."""
+    """Require that `indices` is an integer tensor of the shape `dims`, except for its size along `axis`."""
     type = tensor(indices)
     require(is_integer(type.element_type), f"{what}: indices must be integers")
     given = type.get_shape()

@@ -103,8 +103,8 @@ class Mover:
         return value
 
     def operand(self, value: SSAValue, source: Layout, target: Layout, at: Operation) -> SSAValue:
-        """Convert a value that broadcasts against a tensor so that it broadcasts against the tensor in the other
-        layout."""
+        """Convert a value that broadcasts against a tensor of the layout `source`, so that it broadcasts against the
+        same tensor in the layout `target`."""
         width = len(source.axes)
         if rank(value) == 0 or prod(shape(value)) == 1:
             return self.move(value, [("reshape", ())], at) if rank(value) else value
@@ -115,8 +115,8 @@ class Mover:
     def parameter(
         self, value: SSAValue, axis: int, source: Layout, target: Layout, at: Operation
     ) -> tuple[SSAValue, int]:
-        """Convert a scalar, a vector along `axis` or a broadcast tensor for the other layout, and return it with its
-        axis there (-1 if none)."""
+        """Convert a parameter of a tensor (a scalar, a vector along `axis`, or a value that broadcasts against the
+        tensor) from the layout `source` to `target`; return it with the axis of a vector in `target`, or -1."""
         if rank(value) == 0:
             return value, -1
         if rank(value) == 1 and not source.split and not target.split:
@@ -131,8 +131,8 @@ class Mover:
 
 
 def attribute(array: Array, axis: int, source: Layout, target: Layout) -> tuple[Array, int]:
-    """Convert an attribute's scalar, vector along `axis` or broadcast array for the other layout, with its axis there
-    (-1 if none)."""
+    """Convert the elements of an attribute (a scalar, a vector along `axis`, or an array that broadcasts against a
+    tensor) from the layout `source` to `target`; return them with the axis of a vector in `target`, or -1."""
     if array.ndim == 0:
         return array, -1
     if array.ndim == 1 and not source.split and not target.split:

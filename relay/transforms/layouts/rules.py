@@ -94,7 +94,7 @@ class Rules:
         return left == self.target(op.results[0])
 
     def can_keep(self, op: TensorOp, known: Layout, target: Layout) -> bool:
-        """Whether an op whose result has its operands' axes can compute in the wanted layout."""
+        """Whether an op whose result has its operands' axes can compute in the layout `target` instead of `known`."""
         match op:
             case relay.PadOp() | relay.StridedSliceOp():
                 loose = {letter for i, letter in enumerate(known.axes) if not op.independent_along(i)}
@@ -147,7 +147,8 @@ class Rules:
         get: Get,
         mover: Mover,
     ) -> Sequence[SSAValue]:
-        """Build, in the wanted layout, an op whose result has the axes of its operands, and return its results."""
+        """Build an op whose result has the axes of its operands, in the layout `target` instead of `known`, and return
+        its results. `properties` are those of the op, which this method converts."""
         order = [known.index(letter) if letter in known.axes else -1 for letter in target.axes]
         match op:
             case relay.PadOp():
@@ -189,8 +190,8 @@ class Rules:
         get: Get,
         mover: Mover,
     ) -> Sequence[SSAValue]:
-        """Build the op in the wanted layout where operands or properties have one element for each index of an axis;
-        these follow the axis."""
+        """Build an op in the layout `target` instead of `known`, of which operands or properties have one element for
+        each index of an axis; these are converted with the axis."""
         axis, where, operands = axis_of(axis_property(op), len(known.axes), op.name), -1, list[SSAValue]()
         for name, numbers in along_axis(op):
             if isinstance(numbers, SSAValue):
