@@ -6,8 +6,9 @@ and
 - `byoc.artifact`: the compiled bytes, as a tensor of `ui8`;
 - `byoc.types`: the function's type, kept because lowered functions are signless and take memrefs;
 - `byoc.version`: the compiler's version; `byoc.requirement`: the pip requirement that installs its loader, if known;
-- `byoc.params`: constants that the executable stores for it, by name; `byoc.sources`: source texts (as bytes) by kind;
-- `byoc.device`: the prefix of the C functions that run it, for exported code.
+- `byoc.params`: constants of the function that the executable stores, by name;
+- `byoc.sources`: source texts (as bytes) by kind;
+- `byoc.device`: the prefix of the names of the C functions that run the function, for exported code.
 """
 
 from __future__ import annotations

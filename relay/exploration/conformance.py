@@ -1,12 +1,12 @@
 """`relay-byoc test NAME`: test an external compiler on random ops and on models.
 
-Random ops that the compiler takes are put together in modules. What is built of each module must
+Random ops that the compiler takes are put together in modules. Each module is built; the executable must
 
 - return the interpreter's integers, with no larger difference than the compiler declares, and its finite floats
   within `FLOATS`;
 - return the same results when it is built twice, saved and loaded, and called by several threads;
-- contain code for one machine only when it is built for another target (`OTHER_TARGET`), or fail to build with a
-  RelayError;
+- contain code for a single machine if the module is built for another target (`OTHER_TARGET`), where the build may
+  also fail with a RelayError;
 - raise a RelayError when an artifact is damaged;
 - raise an error that names the function and the compiler when the device fails (`Compiler.faults`).
 """

@@ -194,8 +194,8 @@ def varied(schedule: DictionaryAttr, random: Random, *, ordered: bool) -> Dictio
 
 
 def fitted(measured: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """For each strategy, the median of measured seconds per estimated cycle. Takes schedules (as text) with their
-    seconds; each counts for the strategy with most of its cycles."""
+    """For each strategy, the median of measured seconds per estimated cycle. `measured` has pairs of a schedule (as
+    text) and its seconds; a schedule counts for the strategy to which most of its estimated cycles belong."""
     found: dict[str, list[float]] = {}
     for text, seconds in measured:
         cycles: dict[str, int] = {}

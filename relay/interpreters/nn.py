@@ -69,8 +69,8 @@ def pad_image(data: Array, padding: tuple[int, ...], value: float) -> Array:
 def window_cells(
     padded: Array, window: tuple[int, int], strides: tuple[int, ...], dilation: tuple[int, ...] = (1, 1)
 ) -> Iterator[tuple[int, int, Array]]:
-    """Yield, for each cell (i, j) of a window, a view [n, rows, columns, c] of the elements that lie under it at each
-    window position."""
+    """Yield, for each cell (i, j) of a window, i, j, and a view [n, rows, columns, c] of the elements of `padded` that
+    lie under the cell at each window position."""
     (kh, kw), (sy, sx), (dy, dx) = window, strides, dilation
     rows = (padded.shape[1] - (kh - 1) * dy - 1) // sy + 1
     columns = (padded.shape[2] - (kw - 1) * dx - 1) // sx + 1

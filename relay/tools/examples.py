@@ -55,7 +55,7 @@ def ops(function: FuncOp) -> Iterator[TensorOp]:
 
 
 def sized(function: FuncOp) -> FuncOp | None:
-    """The function with every unknown size replaced by 2; None if that is not valid."""
+    """The function with every unknown size replaced by 2; None if the function is then invalid."""
     text = StringIO()
     Printer(text).print_op(function)
     try:

@@ -65,14 +65,15 @@ class SharedMemory:
 
 
 def put(register: int, value: int) -> list[int]:
-    """The instructions that load a constant into a register."""
+    """The AArch64 instructions, as 32-bit words, that load the 64-bit constant `value` into general register number
+    `register`."""
     parts = [(value >> 16 * n & 0xFFFF, n) for n in range(4)]
     words = [0xF2800000 | n << 21 | part << 5 | register for part, n in parts if part and n]
     return [0xD2800000 | (value & 0xFFFF) << 5 | register, *words]
 
 
 def system(call: int, *arguments: int) -> list[int]:
-    """The instructions of a system call with constant arguments."""
+    """The AArch64 instructions, as 32-bit words, of the system call number `call` with constant arguments."""
     words = [word for register, value in enumerate(arguments) for word in put(register, value)]
     return [*words, *put(8, call), 0xD4000001]
 

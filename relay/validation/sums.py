@@ -289,8 +289,9 @@ class Sums:
     # Dithered trials
 
     def ends(self, values: Array, spread: Array) -> tuple[Array, Array, Array]:
-        """The least and the largest sum that any window can have if its pixels have these colours or are padding; and
-        by how much a window's sums can reach further if the two colours are swapped in one input channel."""
+        """Return three arrays, by channel: the least and the largest sum that any window can have if each of its pixels
+        has one of the colours `values` or is padding; and how far beyond these a sum can lie if the two colours are
+        swapped in one input channel."""
         g, rows = self.geometry, self.product.matrix
         parts = np.stack([self.cell(cell, values, slice(None)) for cell in range(g.cells)])
         low, high = parts.min(axis=1).sum(axis=0).astype(np.int64), parts.max(axis=1).sum(axis=0).astype(np.int64)

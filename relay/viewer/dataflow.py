@@ -116,7 +116,8 @@ class Builder:
         return self.made_by[value]
 
     def end(self, kind: Kind, value: BlockArgument) -> Node:
-        """A node for an argument, as an input or an output of the graph."""
+        """Make a node for an argument of the body; `kind` says whether it stands for an input or an output of the
+        graph."""
         head = value.owner.parent_op()
         first = 0 if head is None else self.lines.get(head, (0, 0))[0]
         name = value.name_hint or f"argument {value.index}"
@@ -136,7 +137,7 @@ class Builder:
                 yield from self.details_of(operand)
 
     def op(self, op: Operation) -> None:
-        """Add a node, with edges for everything that the op and the ops in its regions use."""
+        """Add a node for the op, with an edge for each value and buffer that the op or an op in its regions uses."""
         used = list(dict.fromkeys(value for inner in op.walk() for value in inner.operands))
         written = {root(value) for value in self.effects.written(op)}
         place = self.place_of(op)
@@ -181,7 +182,7 @@ class Builder:
         return next(filter(None, around), self.place)
 
     def returned(self, op: Operation) -> None:
-        """Add a node for the operands of the body's terminator, unless it has none."""
+        """Add a node for `op`, the body's terminator, with edges from its operands; none if it has no operands."""
         if op.operands:
             self.link(op.operands)
             note = ", ".join(brief(type) for type in op.operand_types)

@@ -160,8 +160,8 @@ class Layers:
         return found
 
     def place(self, widths: Sequence[float], sweeps: int = 6) -> list[float]:
-        """The horizontal centre of each node: near its neighbours, in the order of its row, with a distance of at least
-        `GAP`."""
+        """The horizontal centre of each node. Nodes keep the order of their row, lie near their neighbours in the rows
+        above and below, and are at least `GAP` apart."""
         centres = [0.0] * len(self.rank)
         for row in self.rows:
             settle(row, widths, centres, [0.0] * len(row), [1.0] * len(row))

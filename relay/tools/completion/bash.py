@@ -80,7 +80,7 @@ def script(command: Command) -> str:
 
 
 def case(option: Option, function: str) -> str:
-    """The branch of a shell `case` that offers completions after one option."""
+    """A branch of a shell `case` statement: it offers completions for the argument of the option."""
     match option.kind:
         case "choice":
             offer = f'{function}_words {shlex.quote(" ".join(option.values))} "$cur"'
