@@ -122,7 +122,8 @@ class QuantizeCalibrate(Pass):
         )
 
     def weigh(self, layer: Layer, found: Calibration, values: Mapping[str, SSAValue], dtype: str) -> None:
-        """Choose the scales of a layer's weights, and round the weights and correct the bias as the options say."""
+        """Choose and store the scales of a layer's weights, and round the weights and correct the bias as the options
+        say. `found`: the calibration; `values`: the observed values by name."""
         data = marks.parameters(layer.anchor.data, dtype)
         name = marks.name_of(layer.anchor.data)
         assert data is not None and name is not None

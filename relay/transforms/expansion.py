@@ -62,7 +62,8 @@ class Expansion:
         return self.constant(numbers, dtype_of(tensor(like).element_type))
 
     def parameter(self, attr: Attribute, dtype: npt.DTypeLike) -> SSAValue:
-        """Add a scalar or per-axis attribute as a constant."""
+        """Add the elements of an attribute, a scalar or one element per index of an axis, as a constant of the element
+        type `dtype`."""
         return self.constant(to_numpy(attr), dtype)
 
     def cast(self, x: SSAValue, type: Attribute) -> SSAValue:

@@ -39,7 +39,7 @@ def fraction() -> tuple[list[int], list[int]]:
 
 
 def polynomial(new: Expansion, coefficients: list[int], z: SSAValue) -> SSAValue:
-    """The value of a polynomial by Horner's scheme."""
+    """The value at `z` of the polynomial with these coefficients, in rising powers, by Horner's scheme."""
     last, *rest = reversed(coefficients)
     result = new.times(z, last)
     for number, coefficient in enumerate(rest):

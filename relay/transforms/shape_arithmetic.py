@@ -87,7 +87,7 @@ def deciding_arguments(function: FuncOp) -> list[int]:
 
 
 def give_values(function: FuncOp, values: Mapping[int, Array]) -> None:
-    """Replace the uses of arguments by constants; the arguments remain."""
+    """Replace the uses of arguments by constants; `values` has the elements by argument index. The arguments remain."""
     block = function.body.block
     for index, array in values.items():
         argument = block.args[index]

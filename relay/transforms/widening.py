@@ -79,7 +79,8 @@ def wide(type: Attribute) -> Attribute:
 
 
 def widened(attr: Attribute) -> Attribute:
-    """A property for the widened op: a wide element type, or a number converted to it."""
+    """Convert a property for the widened op: a narrow element type becomes the wide type, and a number of a narrow type
+    becomes one of the wide type."""
     same: Attribute = attr
     if isinstance(attr, FloatAttr | IntegerAttr) and wide(type := attr.get_type()) != type:
         return scalar_attr(attr.value.data, wide(type))

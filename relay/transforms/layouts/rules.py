@@ -190,8 +190,8 @@ class Rules:
         get: Get,
         mover: Mover,
     ) -> Sequence[SSAValue]:
-        """Build an op in the layout `target` instead of `known`, of which operands or properties have one element for
-        each index of an axis; these are converted with the axis."""
+        """Build, in the layout `target` instead of `known`, an op that has operands or properties with one element for
+        each index of an axis; these are converted with the axis. Returns the results."""
         axis, where, operands = axis_of(axis_property(op), len(known.axes), op.name), -1, list[SSAValue]()
         for name, numbers in along_axis(op):
             if isinstance(numbers, SSAValue):

@@ -55,7 +55,7 @@ def rescale_i64(new: Expansion, x: SSAValue, multiplier: npt.ArrayLike, shift: n
 
 
 def code_bounds(low: IntegerAttr | None, high: IntegerAttr | None, type: Attribute) -> tuple[int, int]:
-    """The clamp bounds, limited to the type's range."""
+    """The clamp bounds `low` and `high`, limited to the range of the integer type; an absent bound is the type's."""
     least, most = limits(type)
     bottom = least if low is None else min(max(low.value.data, least), most)
     return bottom, most if high is None else min(max(high.value.data, least), most)
