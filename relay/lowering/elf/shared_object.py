@@ -70,7 +70,7 @@ class Part:
 
 def link(objects: Sequence[bytes], exported: str = "relay_", soname: str = "", needed: Sequence[str] = NEEDED) -> bytes:
     """Link objects into a shared object; global symbols whose names start with `exported` can be looked up. `soname`:
-    the name by which programs that are linked with it load it.
+    the name of the library that is recorded in programs linked with it, and by which they load it.
 
     Raises Malformed for a damaged object or a symbol that two objects define, Unsupported for an unknown machine or
     relocation.

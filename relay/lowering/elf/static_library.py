@@ -13,7 +13,8 @@ MEMBER = "model.o/"
 
 
 def static_library(code: bytes, symbols: Sequence[str]) -> bytes:
-    """Return the archive of one object; `symbols`: the names for which a linker includes it."""
+    """Return the archive of one object; `symbols`: the names of its symbols that the index lists; a linker includes the
+    object if it needs one of them."""
     names = b"".join(name.encode() + b"\0" for name in symbols)
     size = 4 + 4 * len(symbols) + len(names)
     at = len(MAGIC) + 60 + size + size % 2

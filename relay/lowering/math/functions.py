@@ -47,8 +47,8 @@ def power_of_two(b: Arithmetic, e: Attribute, n: SSAValue, less: int = 0) -> SSA
 
 @dataclass(frozen=True)
 class Reduced:
-    """The argument reduction `x = n ln(2) + r`, |r| <= ln(2) / 2: n as a float and in the lowest bits of a word, and p
-    in `e^r = 1 + r + r^2 p`."""
+    """The argument reduction `x = n ln(2) + r`, |r| <= ln(2) / 2: n as a float, n in the lowest bits of a word, r, and
+    the polynomial p with `e^r = 1 + r + r^2 p`."""
 
     n: SSAValue
     word: SSAValue

@@ -102,8 +102,8 @@ def prove_pair(a: Side, b: Side, outer: Rescale, low: int, high: int) -> PairFor
 
 
 def _is_exact(a: Side, b: Side, first: float, second: float) -> bool:
-    """Whether float64 represents every sum of `evaluate` exactly: all are multiples of the factors' last places (or
-    2^-20)."""
+    """Whether float64 represents every sum of `evaluate` exactly: every sum is a multiple of the smallest of both
+    factors' units in the last place and 2^-20."""
     unit = min(*(float(np.spacing(np.float32(abs(number)))) / 2 for number in (first, second)), 2.0**-20)
     return abs(first) * float(np.abs(a.values).max()) + abs(second) * float(np.abs(b.values).max()) + 1 < unit * 2.0**52
 

@@ -21,7 +21,8 @@ from relay.lowering.shaped import shape_of
 
 @dataclass(frozen=True)
 class Term:
-    """Operations that depend on one loaded row and not on the position in the line, and their result."""
+    """A computation that depends on one loaded row (`load`) and not on the position in the line: its operations `ops`,
+    and their result `value`."""
 
     load: memref.LoadOp
     ops: tuple[Operation, ...]
@@ -91,7 +92,8 @@ def columns_of(
 
 
 def by_column(load: memref.LoadOp, varying: set[SSAValue]) -> bool:
-    """Whether only the last of a loaded row's coordinates depends on the position in the line."""
+    """Whether the index of the column of a loaded row depends on the position in the line, and the indices before it do
+    not."""
     return load.indices[-2] in varying and varying.isdisjoint(load.indices[:-2])
 
 
@@ -102,7 +104,8 @@ def depends(value: SSAValue, varying: set[SSAValue], late: Sequence[Operation]) 
 
 def structure(value: SSAValue, row: dict[SSAValue, tuple[memref.LoadOp, tuple[Operation, ...]]]) -> Hashable:
     """Return a key that is equal for two values if the same operations compute them from the same loaded row, at
-    whichever column the row is loaded. `row`: by loaded value, the load and the operations that depend on it."""
+    whichever column the row is loaded. `row`: for each value that is computed from a single row, the load of the row
+    and the operations that lead from it to the value."""
     owner = value.owner
     if not isinstance(owner, Operation):
         return value

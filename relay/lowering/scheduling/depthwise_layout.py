@@ -83,7 +83,8 @@ class Section:
         return self.width // self.rows
 
     def part(self, number: int) -> tuple[int, int]:
-        """Return the pixel row and the first channel of part number `number`, of 16 lanes."""
+        """Return the pixel row, and the channel relative to the block, at which part number `number` of a block starts;
+        a part has 16 lanes."""
         return number * LANES // self.channels, number * LANES % self.channels
 
 

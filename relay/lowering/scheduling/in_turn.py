@@ -405,7 +405,8 @@ class Row:
 
 
 class OfRow(Elementwise):
-    """An operation on elements of the current row, some operands of which are per-row values or in scratch memory."""
+    """Emits an operation on elements of the current row; some of its operands may be per-row values, or be in scratch
+    memory."""
 
     def __init__(
         self, builder: LoopBuilder, op: linalg.GenericOp, block: Block, schedule: ElementwiseSchedule, row: Row

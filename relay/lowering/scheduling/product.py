@@ -197,7 +197,7 @@ class ProductEmitter:
         return zero_points.spread(b, zero_points.times(b, count, factor), LANES)
 
     def ones(self) -> SSAValue:
-        """Allocate and fill a buffer with the code 1 for each element of a row, then zeros."""
+        """Return a new buffer with the code 1 for each element of a row, followed by zeros."""
         b, size, count = self.b, self.steps * self.group, self.conv.channels
         buffer = b.add(memref.AllocOp.get(i8, 64, [size])).memref
         for value, first, end in ((1, 0, count), (0, b.length(count), size)):

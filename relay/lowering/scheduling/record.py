@@ -45,7 +45,7 @@ class OpSchedule:
 
     strategy: ClassVar[str]
     keeps_order: ClassVar[frozenset[str]] = frozenset()
-    """Decisions that do not affect the order in which floats are added."""
+    """The names of decisions that do not affect the order in which floats are added."""
     op: int = 0
     cycles: int = 0
     why: str = ""

@@ -29,8 +29,8 @@ def processor_of(target: CpuTarget) -> str:
 
 
 def signature_of(function: FuncOp, given: GivenConstants) -> str:
-    """Return 32 hexadecimal digits that are equal for kernels with equal operations and types and the same constant
-    arguments; their names, and the values of constants, do not matter."""
+    """Return 32 hexadecimal digits, a hash of the operations and types of a kernel and of which arguments are
+    constants; names, and the values of constants, do not matter."""
     module, copy = IRModule(), function.clone()
     copy.attributes.clear()
     copy.properties.pop("arg_attrs", None)

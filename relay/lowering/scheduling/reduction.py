@@ -47,8 +47,8 @@ EXTENDS: dict[str, type[Operation]] = {"arith.extsi": ExtSIOp, "arith.extui": Ex
 
 @dataclass(frozen=True)
 class Reduction:
-    """`result[outer] = join(result[outer], extend(data[outer, k]))` for all k of `size`, which are contiguous in
-    memory."""
+    """`result[outer] = join(result[outer], extend(data[outer, k]))` for all k below `size`; the data for all k is
+    contiguous in memory."""
 
     data: SSAValue
     result: SSAValue
@@ -98,8 +98,8 @@ def recognise_reduction(op: linalg.GenericOp) -> Reduction | None:
 
 
 def before_widening(op: linalg.GenericOp, data: SSAValue) -> tuple[SSAValue, type[Operation] | None]:
-    """Return the data before an operation that only widens it for `op`, and the widening op; the data and None if there
-    is no such operation."""
+    """If a preceding operation only widens `data` for `op`, return the data before it was widened, and the widening op;
+    else `data` and None."""
     others = {use.operation for use in data.uses} - {op}
     if len(others) != 1:
         return data, None
@@ -122,8 +122,8 @@ def widening(op: linalg.GenericOp) -> type[Operation] | None:
 
 
 def recognise_mapped(op: linalg.GenericOp) -> Reduction | None:
-    """Return a reduction over the last dimension of values computed from data and index, `join(result, f(data,
-    index))`; else None."""
+    """Return a reduction over the last dimension, `join(result, f(data, index))`, whose values are computed from data
+    and the index; None for any other operation."""
     if len(op.inputs) != 1 or len(op.outputs) != 1 or not LANES <= (shape_of(op.inputs[0]) or (0,))[-1] <= MAPPED:
         return None
     if isinstance(shape_of(op.inputs[0])[-1], Extent):
@@ -388,9 +388,10 @@ def partial_results(
     join: Join,
     in_first: bool = False,
 ) -> SSAValue:
-    """Combine the whole vectors of a row whose end is known only at run time into `count` partial results, as for a
-    known size. Vectors behind the last full iteration go into the partial results one after the other; with `in_first`,
-    if there was a full iteration, into the first one."""
+    """Combine the whole vectors of a row whose end is known only at run time into `count` partial results, in the same
+    order as for a known size, and return the vector to which `in_pairs` combines these. The vectors that remain after
+    the last full iteration are combined with one partial result each; with `in_first`, if there was a full iteration,
+    all with the first one."""
     step = count * LANES
     stop, whole = (minus(b, end, remainder(b, end, size)) for size in (step, LANES))
     with b.loop(0, stop, step, carried=[neutral] * count) as (k, turn):

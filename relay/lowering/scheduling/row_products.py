@@ -42,8 +42,8 @@ each only to the end of a page. On a Zen 3, a C program with these loops reads 1
 and at 10.5 GB/s with one."""
 
 BLOCK_BYTES = 16 << 10
-"""The bytes of rows that several tiles of sums process before the next rows, so that they stay in the first-level
-cache."""
+"""The size of a block of rows in bytes: several tiles of sums process a block before the next one, so that its rows
+stay in the first-level cache."""
 
 Places = Mapping[int, Index]
 """The current index of each loop, by the loop's number."""
@@ -81,7 +81,7 @@ class RowProductsSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class RowProducts(Strategy[RowProductsSchedule]):
-    """`out[...] += a[..., k] * b[..., k]` for all k of the last loop, of float32."""
+    """`out[...] += a[..., k] * b[..., k]` for all k of the last loop; all are float32."""
 
     record = RowProductsSchedule
     any_length = True
