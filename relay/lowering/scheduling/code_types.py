@@ -35,8 +35,8 @@ def expected(type: Attribute) -> list[object]:
 
 
 def steps(block: Block) -> list[object]:
-    """Describe the computation of a block for comparison: for each op its name, properties and operands. A constant is
-    described by its value where it is an operand, so that the positions of constants in the block do not matter."""
+    """Describe the computation of a block for comparison: for each op its name, properties and operands. An operand
+    that is a constant is described by its value, so that the positions of constants in the block do not matter."""
     known: dict[SSAValue, object] = {value: value.index for value in block.args}
     found = list[object]()
     for op in block.ops:

@@ -84,7 +84,7 @@ class Decider:
         return self.found
 
     def decide(self, ops: Sequence[Operation]) -> None:
-        """Decide about several ops in order."""
+        """Decide how several ops are scheduled, in order."""
         for op in ops:
             if op in self.pending:
                 self.choose(self.pending[op], op)
@@ -116,8 +116,8 @@ class Decider:
             del self.kernel.waiting[value]
 
     def choose(self, op: Operation, at: Operation) -> None:
-        """Choose the strategy for `op`, which is emitted at `at`. If a fill starts a larger pattern, it is deferred to
-        the pattern's last operation."""
+        """Choose the strategy for `op`, which is emitted at `at`. If `op` is a fill that starts a larger pattern, the
+        choice is deferred to the last operation of the pattern."""
         options = strategies_for(op, self.kernel)
         together = [option for option in options if option.op is not op]
         if together and op is at and not self.is_for_another(together):

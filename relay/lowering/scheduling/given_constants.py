@@ -95,8 +95,8 @@ class GivenConstants:
         self.retired.append(argument)
 
     def narrow(self) -> None:
-        """Pass 32-bit constants whose values fit 8 or 16 bits in the narrower type, where the function only loads them:
-        shift counts, and most initial accumulators."""
+        """Store 32-bit constants in 8 or 16 bits if their values fit and the function only loads them, which it then
+        does with a sign extension. These are shift counts, and most initial accumulators."""
         for argument in [each for each in self.block.args if each not in self.retired]:
             type, loads = argument.type, [use.operation for use in argument.uses]
             if not (is_buffer(type) and type.element_type == i32 and type.get_shape() and loads):

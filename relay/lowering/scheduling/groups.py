@@ -135,6 +135,7 @@ def joined_kernel(kernel: Array, size: int, zero_point: int) -> Array:
 
 
 def pack_groups(groups: Groups, schedule: TileSchedule, kernel: Array, bias: Array | None) -> Packed:
-    """Pack the kernels of all groups, [g, o, i, j, c], with the bias, and concatenate the results."""
+    """Pack the kernel of each group, from [g, o, i, j, c], with its part of the bias; return the packed constants of
+    all groups, concatenated."""
     every = [pack_constants(groups.conv, schedule, one) for one in kernel]
     return concatenated(every, None if bias is None else [*bias.reshape(groups.count, -1)])

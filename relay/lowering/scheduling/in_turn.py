@@ -59,9 +59,9 @@ Scheduled = linalg.GenericOp | linalg.FillOp
 @dataclass(frozen=True, kw_only=True)
 class InTurnSchedule(OpSchedule):
     """The decisions about a chain of operations on rows. `lanes`: widths of the vectors of operations on whole rows,
-    the widest first: each covers the elements of a row that the wider ones do not reach; `partial`: vectors of partial
-    results of reductions; `saturate`: 64 codes are narrowed at once; `rows`: the rows that a stage processes before the
-    next stage starts."""
+    the widest first: each covers the elements of a row that the wider ones do not reach; `partial`: the number of
+    vectors of partial results of a reduction; `saturate`: 64 codes are narrowed at once; `rows`: the rows that a stage
+    processes before the next stage starts."""
 
     strategy = "in_turn"
     lanes: tuple[int, ...]
@@ -283,7 +283,7 @@ def is_reduction(op: linalg.GenericOp) -> bool:
 
 
 Kept = Mapping[SSAValue, tuple[SSAValue, Index]]
-"""Buffers whose current row is in scratch memory: that memory, and the start of the row in it."""
+"""For each buffer whose current row is in scratch memory: this memory, and the offset at which the row starts in it."""
 
 
 class Row:

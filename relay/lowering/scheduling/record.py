@@ -57,7 +57,8 @@ class OpSchedule:
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in general}
 
     def attribute(self, *, numbered: bool = False) -> DictionaryAttr:
-        """Return the record as an attribute; `numbered` includes the number of the op, for kernels with several."""
+        """Return the record as an attribute. With `numbered`, it includes the number of the op, which kernels with
+        several ops need."""
         first: dict[str, Value] = {"strategy": self.strategy, **({"op": self.op} if numbered else {})}
         last: dict[str, Value] = {"cycles": self.cycles, "why": self.why}
         return DictionaryAttr({name: encode(value) for name, value in {**first, **self.decisions, **last}.items()})

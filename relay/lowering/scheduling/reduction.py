@@ -163,8 +163,8 @@ def placed(op: Operation, dim: int) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class ReductionSchedule(OpSchedule):
-    """The decisions about a reduction. `partial`: vectors of partial results; `codes_per_step`: 4 if a dot product with
-    ones adds codes, else 1; `unsigned`: whether the dot product's first factor is unsigned."""
+    """The decisions about a reduction. `partial`: the number of vectors of partial results; `codes_per_step`: 4 if a
+    dot product with ones adds codes, else 1; `unsigned`: whether the dot product's first factor is unsigned."""
 
     strategy = "reduction"
     partial: int
@@ -224,8 +224,8 @@ class ReductionRows(Strategy[ReductionSchedule]):
 
 class Row:
     """Emits one reduction, of `size` contiguous elements from `start` on into the element `at`. It does not use the
-    loops of `rows`: vectors are combined with partial results that the loops carry, and in the last, overlapping vector
-    some elements count as 0."""
+    loops of the module `rows`, because vectors are combined with partial results that the loops carry, and in the last,
+    overlapping vector some elements count as 0."""
 
     def __init__(
         self,

@@ -185,8 +185,8 @@ class RowProducts(Strategy[RowProductsSchedule]):
 
 
 def joined_lanes(b: LoopBuilder, totals: Sequence[SSAValue]) -> SSAValue:
-    """Return a vector with the sum of the lanes of each vector: the lower and upper half are added each time, so that
-    the order does not depend on the number of vectors."""
+    """Return a vector whose lane n is the sum of all lanes of vector n. In each step, the upper half of the lanes is
+    added to the lower half, so that the order does not depend on the number of vectors."""
     width, lanes, found = LANES, LANES, list(totals)
     while width > 1:
         half, lanes = width // 2, lanes * min(len(found), 2)

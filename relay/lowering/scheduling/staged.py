@@ -174,7 +174,7 @@ class Staged(Strategy[StagedSchedule]):
 
 
 class StagedRows(Elementwise):
-    """Emits one elementwise operation, a row of entries at a time."""
+    """Emits one elementwise operation: the table entries of a whole row are read before the arithmetic on them."""
 
     def __init__(
         self,

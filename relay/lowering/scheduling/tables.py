@@ -56,8 +56,8 @@ def recognise_lookup(op: linalg.GenericOp) -> Lookup | None:
 
 
 def code_of(load: memref.LoadOp) -> tuple[SSAValue, bool] | None:
-    """Return the code that indexes a load from a table of 256, and whether it is signed; None if the index is no
-    code."""
+    """Return the code by which a load from a table of 256 entries is indexed, and whether the code is signed; None if
+    the index is not computed from an 8-bit code."""
     cast = load.indices[0].owner
     if not isinstance(cast, arith.IndexCastOp) or not isinstance(wide := cast.input.owner, Operation):
         return None

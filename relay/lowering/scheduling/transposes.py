@@ -185,7 +185,7 @@ def square_of(transpose: Transpose, target: CpuTarget) -> tuple[int, int] | None
 
 
 def turned(b: LoopBuilder, rows: Sequence[SSAValue], width: int) -> list[SSAValue]:
-    """Return the columns of n rows of `width` elements."""
+    """Transpose the squares of n x n elements that n rows of `width` elements hold side by side; return the columns."""
     count = len(rows)
     half, parts = count // 2, range(0, width, count)
     halves = [

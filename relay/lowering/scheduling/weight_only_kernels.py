@@ -36,7 +36,7 @@ GROUP = 4
 NARROW = 8
 """The number of products of byte pairs, 4 bits by 8, whose sum fits 16 bits."""
 PRECISE = 3
-"""The number of bytes with which quantized data is as precise as floats."""
+"""The number of bytes to which data must be quantized to be as precise as float32."""
 SMALLEST = 2.0**-100
 """The smallest value that is assumed as the largest magnitude of a block of data, which avoids division by zero."""
 STRIP = 64
@@ -111,7 +111,8 @@ class WeightOnlyEmitter:
         self.channels(sums)
 
     def channels(self, sums: SSAValue | None) -> None:
-        """Emit all rows of a tile of channels, whose weights stay in the cache, then the next tile."""
+        """Emit the product, one tile of channels after the other: each tile is computed for all rows, so that its
+        weights stay in the cache."""
 
         def tiles(first: Index, vectors: int, lanes: int) -> None:
             most = self.schedule.tile[0]
