@@ -172,8 +172,8 @@ class FixedPoint:
         return ((int64(x) + half) & ((1 << self.bits) - 1)) - half
 
     def rounding_right_shift(self, x: npt.ArrayLike, amount: int) -> Int64:
-        """gemmlowp's RoundingDivideByPOT for `0 <= amount <= 31`. A shift by the width or more, where gemmlowp's mask
-        becomes all ones, gives 1, or -1 for negative values."""
+        """gemmlowp's RoundingDivideByPOT for `0 <= amount <= 31`. For 16-bit values and an amount of 16 or more,
+        gemmlowp's mask becomes all ones, so that the result is 1 for x >= 0 and -1 for x < 0, as here."""
         x, mask = int64(x), self.wrap((1 << amount) - 1)
         return (x >> amount) + ((x & mask) > (mask >> 1) + (x < 0))
 

@@ -90,7 +90,8 @@ def sources(module: ModuleOp) -> dict[str, Callable[[], str]]:
 
 
 def compiled(module: ModuleOp) -> dict[str, artifact.CompiledFunction]:
-    """Return the compiled external functions that are called, by name, in the table's order. Raises Malformed."""
+    """Return the compiled external functions that are called, by name, in the order of their addresses in the table
+    of functions. Raises Malformed if two have the same symbol."""
     found = {name: artifact.read(function) for name, function in called(module).items()}
     names: dict[str, str] = {}
     for name, made in found.items():

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from relay.runtime.dlpack import Given
 
 Start = Callable[[int], Stream]
-"""Opens a stream of the build for this number of new positions."""
+"""Opens a stream of the build that appends the given number of new positions to the caches."""
 
 
 class GrowingStream(Stream):

@@ -39,7 +39,8 @@ MOST = 1 << 16
 """The largest number of elements of a tensor whose value is computed during the comparison."""
 RESHAPES = (relay.ReshapeOp, relay.ExpandDimsOp, relay.SqueezeOp)
 SIZED = (relay.MeasureOp, relay.ArangeOp, relay.ConstantOp)
-"""Ops whose values are sizes, or were folded from sizes; folding already checked that these are linear."""
+"""Ops whose results are sizes, or constants that were folded from sizes. The check of the folds (`is_linear`) has
+already ensured that these are linear in the number of past positions."""
 MOVES = (*RESHAPES, relay.TransposeOp, relay.BroadcastToOp)
 HINT = "without a maximum, each number of past positions has a build of its own"
 MEET = "positions of the past meet in it, and of the maximum not all are there yet"

@@ -84,8 +84,9 @@ class _Computed:
         self.fixed: dict[SSAValue, Array | None] = {}
 
     def is_linear(self, ops: Sequence[TensorOp | None]) -> bool:
-        """Whether the results of an op (given for each module) have linear sizes and, where they follow from sizes and
-        constants alone, linear elements. The op is None in a module where it would return its operand."""
+        """Whether the results of an op have sizes that are linear in the unknown size and, where they follow from sizes
+        and constants alone, such elements. `ops` has the op in the module of each size; None where a module lacks it,
+        because it would return its operand."""
         last, there = ops[-1], [op for op in ops if op is not None]
         assert last is not None
         for results in zip(*(op.results for op in there), strict=True):

@@ -49,8 +49,9 @@ class Grouping:
     """The ops of a block, partitioned into groups; `merge` enlarges the groups of annotated ops.
 
     Groups are identified by index. `reach[g]` has a bit for every group that depends on g, directly or not, and
-    `before[g]` one for every group on which g depends. After a merge, the bit of the absorbed group stands for the
-    merged one; bits of existing groups are always exact.
+    `before[g]` one for every group on which g depends. After a merge, masks may still contain the bit of the
+    absorbed group, which is read as the group that absorbed it. The bit of a group that still exists is set exactly if
+    the dependence exists.
     """
 
     def __init__(self, block: Block, parts: Mapping[Operation, int] | None = None):

@@ -28,8 +28,8 @@ SUFFIX = "interleaved"
 
 
 class ChannelTables:
-    """Reads tables for vectors of `lanes` channels. `neighbours`: how many consecutive threads read neighbouring
-    vectors; 0 if as many do as the table has vectors."""
+    """Reads constant tables of one value per channel, as vectors of `lanes` channels. `neighbours`: the number of
+    consecutive threads that read neighbouring vectors; 0 stands for the number of vectors in the table."""
 
     def __init__(self, builder: LoopBuilder, given: GivenConstants, lanes: int, neighbours: int = 0):
         self.b, self.given, self.lanes, self.neighbours = builder, given, lanes, neighbours

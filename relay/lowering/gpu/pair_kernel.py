@@ -51,7 +51,8 @@ class Pair:
 
 
 class PairKernel(MatrixKernel):
-    """Emits the work of one thread for a tile of one of the products; `matrix` is that product in tiles."""
+    """Emits the work of one thread for one tile of the result of a batch of products of two computed matrices (`pair`);
+    `matrix` describes one product of the batch, divided into tiles."""
 
     def __init__(
         self, builder: LoopBuilder, pair: Pair, matrix: Matrix, points: PointEmitter, factors: Sequence[SSAValue]

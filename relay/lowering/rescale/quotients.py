@@ -33,7 +33,7 @@ from relay.lowering.rescale.integers import MIDDLE, SMALL
 from relay.lowering.rescale.proof import Form
 
 LEVELS = 1 << 16
-"""The largest number of different results for which a form is searched."""
+"""The largest number of integers that a rounded quotient may take if multiply-adds are searched that replace it."""
 SCALES = (2.0**-80, 2.0**80)
 """The range of scales for which nothing overflows or loses digits on the way."""
 FAR = 4
@@ -238,8 +238,9 @@ def rewrite_quotient(found: Quotient, constants: Emitter) -> None:
     """fptosi(min(r > low ? r : low, high)), r = round(%x / s) => fptosi(fma(f, scale, fma(f, rest, copysign(offset,
     f)))), f = min(%x > least ? %x : least, most)
 
-    The integer, including a zero point that is added to it, is clamped as well: later passes derive the range of codes
-    from it.
+    `scale`, `rest` and `offset` are those of `found.form`, which replace the division by the constant `s`; the bounds
+    are those of `Quotient`. If a zero point is added to the integer, the sum is clamped once more, although it is in
+    range already: later passes derive the range of codes from the clamp.
     """
     end, f32 = found.ops[-1], Float32Type()
     block = end.parent_block()

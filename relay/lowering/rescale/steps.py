@@ -76,7 +76,8 @@ def conditions(
     highest: Array,
     double: bool = True,
 ) -> Conditions | None:
-    """Return the conditions for every x in lowest..highest (per channel), with the result clamped to low..high.
+    """Return the conditions under which a linear function, truncated, equals `tosa.apply_scale` with this multiplier
+    and shift for every x in lowest..highest (per channel), after both are clamped to low..high.
 
     None if there are too many, or if their computation would not be exact.
     """

@@ -30,7 +30,7 @@ from relay.lowering.scheduling.tiles import choose
 from relay.target import LANES, CpuCosts
 
 STEP = 4
-"""The most codes of a step."""
+"""The largest number of codes that one step of the reduction multiplies: those of a dot product."""
 MOST = 16
 """The most blocks of channels for which code is emitted, which bounds its size."""
 
