@@ -28,7 +28,7 @@ them."""
 
 @dataclass(frozen=True)
 class Parallelize(Pass):
-    """Turn loops that are marked `relay.independent` into `scf.parallel`, one loop of each nest.
+    """Turn one independent loop of each nest into `scf.parallel`.
 
     Of a nest's marked loops, that is the one with which two threads should finish first, by an estimate of cycles.
     `fork`: the cycles for starting threads on a loop, and for waiting for them. A mark may contain the traffic between
