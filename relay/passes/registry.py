@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import fields
 from functools import cache
 from importlib.metadata import EntryPoint
-from typing import Any, cast
+from typing import Any, cast, get_type_hints
 
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpec, PipelineLexer, SpecTokenKind, parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError
+from xdsl.utils.hints import isa
 
 from relay.arguments import shown
 from relay.arguments import text as checked_text
@@ -137,18 +137,21 @@ def create(spec: ArgSpec, where: str = "pipeline", first: Mapping[str, Factory] 
     try:
         return cls.from_pass_spec(ArgSpec(cls.name, spec.parameters))
     except ValueError as error:
-        known = {field.name: field.type for field in fields(cast(Any, cls)) if field.name != "name"}
-        for option, value in spec.parameters.items():
-            if (name := option.replace("-", "_")) not in known:
-                alike = near(name, known)
-                hint = f"did you mean {' or '.join(alike)}?" if alike else f"it has {', '.join(known) or 'none'}"
-                raise InvalidArgument(f"pass {spec.name}", f"has no option '{option}'", hint) from None
-            with suppress(ValueError):
-                cls.from_pass_spec(ArgSpec(cls.name, {option: value}))
-                continue
-            given, kind = " ".join(map(str, value)), getattr(known[name], "__name__", known[name])
-            raise InvalidArgument(f"pass {spec.name}", f"option {option} is '{given}', and not {kind}") from None
+        check_values(cls, spec)
         raise InvalidArgument(f"pass {spec.name}", str(error), "see relay-opt --list-passes") from error
+
+
+def check_values(cls: type[ModulePass], spec: ArgSpec) -> None:
+    """Raise InvalidArgument for an option that the pass does not have, or whose value is not of the option's type."""
+    types, known = get_type_hints(cls), [field.name for field in fields(cast(Any, cls)) if field.name != "name"]
+    for option, value in spec.parameters.items():
+        if (name := option.replace("-", "_")) not in known:
+            alike = near(name, known)
+            hint = f"did you mean {' or '.join(alike)}?" if alike else f"it has {', '.join(known) or 'none'}"
+            raise InvalidArgument(f"pass {spec.name}", f"has no option '{option}'", hint) from None
+        if not (isa(value, types[name]) or (len(value) <= 1 and isa(next(iter(value), None), types[name]))):
+            given, kind = " ".join(map(str, value)), getattr(types[name], "__name__", types[name])
+            raise InvalidArgument(f"pass {spec.name}", f"option {option} is '{given}', and not {kind}") from None
 
 
 def parse(text: str, where: str = "pipeline", first: Mapping[str, Factory] | None = None) -> list[ModulePass]:

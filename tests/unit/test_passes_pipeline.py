@@ -151,6 +151,7 @@ def test_text_takes_aliases_and_prints_canonical_names():
         ("legalise", "there is no pass 'legalise'; did you mean legalize"),
         ("fold-constant{bytes=1}", "pass fold-constant: has no option 'bytes'; did you mean max_bytes"),
         ("fold-constant{max_bytes=much}", "pass fold-constant: option max_bytes is 'much', and not int"),
+        ("apply-individual-rewrite{pattern_name=x}", "pass apply-individual-rewrite: .* requires argument"),
         ("cse,fold-constant{max_bytes=1 max-bytes=2}", "pass fold-constant: has the option 'max_bytes' twice"),
         ("annotate-target{targets=a,b targets},cse", "pass annotate-target: has the option 'targets' twice; write"),
     ],
