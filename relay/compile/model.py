@@ -30,7 +30,7 @@ from relay.compile.progress import Update, bar, unseen
 from relay.compile.records import Records
 from relay.compile.reimported import named_sizes, reimported
 from relay.compile.request import Recipe, Request
-from relay.compile.work import function_name, work_of
+from relay.compile.work import work_of, work_of_kernels
 from relay.compile.workers import Compilation
 from relay.dialects.attributes import Array
 from relay.errors import InvalidArgument
@@ -62,17 +62,10 @@ class Building(Runner):
     """The pass runner of a build. Passes may change the inputs and outputs of @main (`quantize{io=codes}`,
     `dynamic-to-static`); the executable has those that @main declared last, before its types were lowered."""
 
-    def __init__(
-        self,
-        module: IRModule,
-        code: Compilation,
-        described: Signature,
-        work: dict[str, tuple[int, str]],
-        recipe: Recipe,
-        progress: Update,
-    ):
+    def __init__(self, module: IRModule, code: Compilation, described: Signature, recipe: Recipe, progress: Update):
         super().__init__(module.op, **defaults_of(code.target))
-        self.code, self.described, self.work, self.recipe = code, described, work, recipe
+        self.code, self.described, self.recipe = code, described, recipe
+        self.work = work_of(module)
         self.key: str | None = None  # of what is left to build after external compilers
         self.progress, self.done = progress, 1
         self.claims = Claims()
@@ -89,7 +82,7 @@ class Building(Runner):
                 self.described = signature.read(function)
             elif signature.INPUTS in function.attributes:
                 self.described = signature.read(function)
-            self.work.update(work_of(self.mod, function_name))
+            self.work = {**self.work, **work_of_kernels(self.mod)}
             self.claims = backend_of(self.code.target).prepare(self.mod, self.code)
         if self.shorter is not None and isinstance(step, Legalize):
             self.tables = tables_of_lengths(self.mod.op, self.recipe.length)
@@ -213,7 +206,7 @@ def _compile(recipe: Recipe, progress: Update = unseen, shown: bool | None = Fal
                 raise
             return reimported(recipe, compile, error)
     module.replace_weights(recipe.params)
-    described, work = signature.read(module["main"]), dict(work_of(module))
+    described = signature.read(module["main"])
     if not module["main"].body.blocks:
         raise InvalidArgument("function main", "is only declared", "give it a body")
     if is_open(module, recipe):
@@ -227,7 +220,7 @@ def _compile(recipe: Recipe, progress: Update = unseen, shown: bool | None = Fal
         with PASSES_LOCK:
             module = build_external_compiler(module, recipe.external, exact=recipe.exact)
     with Compilation(machine, LLVM_EFFORT[PassContext.current().opt_level]) as code:
-        runner = Building(module, code, described, work, recipe, progress)
+        runner = Building(module, code, described, recipe, progress)
         with PASSES_LOCK:
             attach_unless(chosen, module, machine)
             if recipe.shorter is not None:
@@ -246,7 +239,7 @@ def _compile(recipe: Recipe, progress: Update = unseen, shown: bool | None = Fal
             runner.described,
             runner.claims,
             lambda n, total: progress(done + rest * n / total, "code"),
-            work,
+            runner.work,
             recipe.repeated,
             recipe.length,
         )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 
 from xdsl.dialects.builtin import AnyFloat, bf16
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from relay.byoc.partitioning.work import multiplications
@@ -18,20 +17,22 @@ Work = Mapping[str, tuple[int, str]]
 kind: `int8`, `bfloat16` or `float32`."""
 
 
-def work_of(module: IRModule, key: Callable[[Operation], str] = lambda op: words(op.location)) -> Work:
-    """Count the multiply-accumulates of a module's operators, by default by their locations."""
+def work_of(module: IRModule) -> Work:
+    """Count the multiply-accumulates of a module's operators by their locations."""
+    return _sums((words(op.location), op) for op in module.op.walk())
+
+
+def work_of_kernels(module: IRModule) -> Work:
+    """Count the multiply-accumulates of a module's functions by their names."""
+    return _sums((name, op) for name, function in module.functions.items() for op in function.walk())
+
+
+def _sums(ops: Iterable[tuple[str, Operation]]) -> Work:
+    """Add the multiply-accumulates of ops that have the same key."""
     found: dict[str, tuple[int, str]] = {}
-    for op in module.op.walk():
+    for key, op in ops:
         if macs := multiplications(op):
             type = tensor(op.operands[1]).element_type
             kind = "bfloat16" if type == bf16 else "float32" if isinstance(type, AnyFloat) else "int8"
-            found[key(op)] = (found.get(key(op), (0, kind))[0] + macs, kind)
+            found[key] = (found.get(key, (0, kind))[0] + macs, kind)
     return found
-
-
-def function_name(op: Operation) -> str:
-    """The name of the function that contains an op; "" outside of functions."""
-    parent = op.parent_op()
-    while parent is not None and not isinstance(parent, FuncOp):
-        parent = parent.parent_op()
-    return "" if parent is None else parent.sym_name.data
