@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import bf16
 from relay.errors import InvalidArgument, RelayError
 from relay.lowering.codegen import compile_text
 from relay.runtime import Library
-from relay.runtime.archive import check_host
+from relay.runtime.archive import unfit
 from relay.runtime.memory import address, aligned_bytes
 from relay.target import CpuTarget, host, resolve
 from relay.target.dots import Dot, best_dot, half_dot
@@ -172,7 +172,8 @@ def measure(target: str | CpuTarget = "llvm") -> Mapping[str, float]:
     machine = resolve(target)
     if not isinstance(machine, CpuTarget):
         raise InvalidArgument(f"target {str(target)!r}", "is not a CPU's")
-    check_host({"target": {"triple": machine.triple, "features": machine.features}}, f"target {str(target)!r}")
+    if (why := unfit(machine.triple, machine.features)) is not None:
+        raise InvalidArgument(f"target {str(target)!r}", why)
     data = aligned_bytes(128 + 64 * PAIRS)
     found: dict[str, float] = {}
     for kind, instruction in instructions(machine).items():

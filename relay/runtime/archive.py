@@ -160,8 +160,13 @@ def foreign(graph: Mapping[str, Any], where: str) -> str | None:
         triple, needed = str(graph["target"]["triple"]), frozenset(str(name) for name in graph["target"]["features"])
     except (LookupError, TypeError):
         raise Malformed(where, "does not say what machine its code is for") from None
+    return unfit(triple, needed)
+
+
+def unfit(triple: str, features: frozenset[str]) -> str | None:
+    """Why this machine cannot run code for the triple that needs these features (LLVM's names); None if it can."""
     here = platform.machine()
     if triple.split("-")[0] != here or "linux" not in triple:
         return f"is code for {triple}; this machine is {here} with {platform.system()}"
-    missing = processor.lacks(needed)
+    missing = processor.lacks(features)
     return f"needs CPU features that are not here: {', '.join(missing)}" if missing else None
