@@ -37,7 +37,7 @@ from relay.dialects.op import is_tensor
 from relay.dialects.plain import to_attribute
 from relay.dialects.relay import ConstantOp
 from relay.dialects.relay.shape import is_constant as is_constant
-from relay.dialects.source import LocatingParser, invalid, said_by_parser, why_invalid, words
+from relay.dialects.source import LocatingParser, invalid, parser_message, why_invalid, words
 from relay.doors import caller_does
 from relay.errors import InvalidArgument, Malformed
 from relay.files import read_file
@@ -89,7 +89,7 @@ class IRModule:
             start = error.span.start
             line = text.count("\n", 0, start) + 1
             column = start - (text.rfind("\n", 0, start) + 1) + 1
-            said = said_by_parser(error)
+            said = parser_message(error)
             raise Malformed(f"{name}:{line}:{column}", said) from None
         except RecursionError:
             raise Malformed(name, "is nested too deeply") from None

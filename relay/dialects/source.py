@@ -299,7 +299,7 @@ def said_last(text: str) -> str:
     return lines[-1] if lines else ""
 
 
-def said_by_parser(error: ParseError) -> str:
+def parser_message(error: ParseError) -> str:
     """The message of an xDSL parse error; fills in the placeholder that xDSL leaves unformatted, and says what is
     expected where xDSL does not."""
     if error.msg.strip() == "in block definition":  # the region is not closed, and no operation follows

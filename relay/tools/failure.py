@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError, VerifyException
 
-from relay.dialects.source import invalid, said_by_parser, said_last
+from relay.dialects.source import invalid, parser_message, said_last
 from relay.errors import Malformed, RelayError
 from relay.passes import CollectedErrors
 from relay.transforms.location import words
@@ -41,7 +41,7 @@ def _line_of(error: BaseException, file: str, doing: str, module: ModuleOp | Non
         case RelayError():
             return one_line(str(error))
         case ParseError():
-            said = said_by_parser(error)
+            said = parser_message(error)
             return one_line(f"{error.span.get_location()}: {said}")
         case VerifyException():
             found = None if module is None else next(invalid(module), None)

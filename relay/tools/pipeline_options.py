@@ -26,14 +26,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--show-pipeline", action="store_true", help="print which passes would run, and why; read no FILE"
     )
     parser.add_argument("--attach-target", metavar="TARGET", help="target to compile for, as 'aarch64 -mattr=+dotprod'")
-    parser.add_argument(
-        "-O",
-        dest="opt_level",
-        type=int,
-        choices=LEVELS,
-        metavar="LEVEL",
-        help="run only passes up to this optimization level (0-4)",
-    )
+    add_level(parser)
     for flag, metavar, help in (
         ("--insert-before", "NAME=PASS", "run PASS before the pass NAME"),
         ("--insert-after", "NAME=PASS", "run PASS after the pass NAME"),
@@ -55,6 +48,18 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--crash-reproducer", metavar="FILE", help="if a pass fails, write the IR before it, and the pass"
+    )
+
+
+def add_level(parser: ArgumentParser) -> None:
+    """Add the option `-O LEVEL`."""
+    parser.add_argument(
+        "-O",
+        dest="opt_level",
+        type=int,
+        choices=LEVELS,
+        metavar="LEVEL",
+        help="run only passes up to this optimization level (0-4)",
     )
 
 

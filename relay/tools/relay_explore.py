@@ -26,11 +26,11 @@ from relay.files import read_file
 from relay.frontend import import_model
 from relay.frontend.importing.formats import importable
 from relay.module import IRModule
-from relay.passes.info import LEVELS
 from relay.plug_ins import installation
 from relay.tools import plug_ins
 from relay.tools.failure import TRACEBACK, line_of
 from relay.tools.help import INPUT
+from relay.tools.pipeline_options import add_level
 from relay.viewer.recording import Explain, Recording
 
 
@@ -48,14 +48,7 @@ def arguments(args: Sequence[str] | None) -> Namespace:
     parser.add_argument(
         "-p", "--passes", metavar="PIPELINE", help="passes to run instead of relay.build's; '' runs none"
     )
-    parser.add_argument(
-        "-O",
-        dest="opt_level",
-        type=int,
-        choices=LEVELS,
-        metavar="LEVEL",
-        help="run only passes of at most this optimization level (0-4)",
-    )
+    add_level(parser)
     parser.add_argument("--target", default="llvm", help="target to compile for (default: llvm, this machine)")
     parser.add_argument("--verify-each", action="store_true", help="verify after each pass")
     parser.add_argument("--weights", metavar="FILE", help="safetensors file with weights that MLIR text only names")
