@@ -27,8 +27,8 @@ class EqualizeLayers(Pass):
 
     Channel c, computed by one layer and read only by the next (through ReLU, padding with 0 or pooling), is divided by
     `s_c = sqrt(r1_c / r2_c)`, where r is the largest magnitude of its weights in the two layers, and the next layer's
-    weights are multiplied by `s_c`. This is repeated `rounds` times. A pair with a clamp from above in between, as in
-    ReLU6, is left as it is. Source: Nagel et al., Data-Free Quantization Through Weight Equalization and Bias
+    weights are multiplied by `s_c`. This is repeated `rounds` times. A pair of layers with an upper clamp between
+    them, as in ReLU6, is not changed. Source: Nagel et al., Data-Free Quantization Through Weight Equalization and Bias
     Correction, 2019, section 4.1.
     """
 

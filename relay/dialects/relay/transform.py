@@ -36,7 +36,7 @@ ZERO, ONE = IntegerAttr(0, i64), IntegerAttr(1, i64)
 
 
 class LikeOp(TransformOp, ABC):
-    """An op on one tensor, with a second operand of which only the type is used."""
+    """An op on one tensor. Only the type of its second operand is used."""
 
     PARAMETERS: ClassVar[tuple[str, ...]] = ("other",)
     input = operand_def(TENSOR)
