@@ -323,7 +323,7 @@ def test_drawn_schedules_of_float_sums_add_in_the_same_order():
     depthwise = net.constant(net.numbers("float32", 3, 3, 64, 1))
     net.result("depthwise", net.conv2d(image, depthwise, padding=(1, 1, 1, 1), groups=64, depthwise=True))
     module, found = net.module(), list[list[bytes]]()
-    drawn = [DrawSchedules(None), *(DrawSchedules(seed, sums=False, candidates=1) for seed in range(6))]
+    drawn = [DrawSchedules(None), *(DrawSchedules(seed, sums=False, candidates=1) for seed in range(12))]
     for draw in drawn:
         pipeline = default_pipeline("llvm").insert_before("schedule", draw)
         outputs = build(module, pipeline=pipeline).run(*net.inputs)
