@@ -74,7 +74,8 @@ class Build:
         self._file: NamelessFile | None = None
 
     def room(self, size: int) -> npt.NDArray[Any]:
-        """Allocate bytes in a file. Raises OSError."""
+        """Return an array of bytes that is mapped to a nameless file in the folder, from the start of a page. Raises
+        OSError if there is no folder, or the file cannot be created."""
         if self.folder is None:
             raise OSError("there is no folder")
         if self._file is None or self._file.left < size:
@@ -146,8 +147,8 @@ def pieces(data: bytes | mmap | memoryview) -> Iterator[memoryview]:
 
 
 def room(size: int) -> npt.NDArray[Any] | None:
-    """Allocate bytes in a file of the current build, from the start of a page. Returns None outside of a build, for
-    fewer than `SPILLED` bytes, and if no file can be created."""
+    """Allocate page-aligned bytes in a memory-mapped temporary file of the current build (see `build_files`). Returns
+    None outside of a build, for fewer than `SPILLED` bytes, and if no file can be created."""
     build = _BUILD.get()
     if build is None or size < SPILLED:
         return None

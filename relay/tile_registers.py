@@ -17,8 +17,8 @@ state."""
 
 @cache
 def granted() -> bool:
-    """Request the permission once; it then holds for all threads and forked processes. Returns False if it is refused,
-    the system does not know it, or the processor has no tile registers."""
+    """Request Linux's permission to use tile registers (AMX) for this process, and return whether it was granted. It
+    then holds for all threads and forked processes. Later calls return the first result without a request."""
     if sys.platform != "linux" or platform.machine() != "x86_64":
         return False
     return ctypes.CDLL(None).syscall(*map(ctypes.c_long, (ARCH_PRCTL, REQUEST, TILE_DATA))) == 0

@@ -174,7 +174,8 @@ PRICES = {
 
 
 def prices(choose: str) -> Any:
-    """The class of `PRICES` for an option value."""
+    """The class that gives the cost of a region, imported, for the value `choose` of the option of
+    `annotate-external-compiler`: `cost` or `measured`."""
     return _named(PRICES[choose])
 
 

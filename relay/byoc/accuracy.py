@@ -182,7 +182,8 @@ def limited(op: Operation, result: SSAValue, off: Off) -> Off:
 
 
 def product_gain(product: Product, quantization: Quantization, off: Off) -> Off:
-    """The error bound of each output channel of a product before rounding."""
+    """The largest error of each output channel of a product, in steps of the result and before the result is rounded,
+    if the data are off by at most `off` steps."""
     weights = np.abs(product.kernel.astype(np.float64) - quantization.kernel_zero_point)
     if product.depthwise:
         taps = weights.sum((0, 1))

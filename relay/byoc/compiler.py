@@ -87,8 +87,8 @@ class Compiler(ABC):
     kernel_layouts: ClassVar[Sequence[str]] = ("OHWI", "HWOI")
     """The layouts of kernels that the compiler reads; ops with other layouts are not offered to it."""
     hoists: ClassVar[bool] = True
-    """Whether the compiler supports functions whose constants are arguments (`constants=hoist`); otherwise they stay
-    bound."""
+    """Whether the compiler supports functions whose constants are arguments (`constants=hoist`); if not, constants stay
+    inside the functions."""
 
     def missing(self) -> str | None:
         """The missing requirements of this compiler as text; None if it can compile and run here."""

@@ -40,7 +40,8 @@ def supported(check: OpsCheck, op: Operation) -> bool | Refusal:
 
 
 def taken(reason: str | None) -> bool | Refusal:
-    """True, or a Refusal with this reason."""
+    """Convert the result of a check: return True if there is no reason against the ops, else a Refusal with the
+    reason."""
     return True if reason is None else Refusal(reason)
 
 

@@ -37,7 +37,8 @@ def blame(error: RelayError, name: str) -> None:
 
 
 def verdict(name: str, what: str, answer: object) -> bool | Refusal:
-    """The answer, if it is True, False or a Refusal. Raises Unsupported otherwise."""
+    """Return the answer of a compiler's method, which must be True, False or a Refusal. Raises Unsupported for any
+    other answer, and names the compiler (`name`) and the method that was called (`what`)."""
     if isinstance(answer, bool | Refusal):
         return answer
     raise Unsupported(f"compiler {name}", f"{what} gave {answer!r}", f"it gives True, False or a Refusal; {AUTHORS}")
@@ -53,8 +54,8 @@ def estimate(name: str, answer: object) -> float | None:
 
 
 def parts(name: str, ops: Sequence[Operation], answer: object) -> list[list[Operation]] | Refusal:
-    """The answer, if it is a Refusal, or lists of these ops with each op in at most one. Raises Unsupported
-    otherwise."""
+    """Return the answer of a compiler's method that splits a region, which must be a Refusal, or lists of `ops` with
+    each op in at most one list. Raises Unsupported for any other answer, and names the compiler (`name`)."""
     if isinstance(answer, Refusal):
         return answer
     found = [list(part) for part in cast(Sequence[Sequence[Operation]], answer)]

@@ -34,7 +34,8 @@ class Kernels(Generic[W]):
     product: Row[W]
     """The generator of a `Product`."""
     together: Callable[[Sequence[Operation]], Row[W]]
-    """Returns the generator of several other ops that form one kernel."""
+    """Returns the generator of a kernel of several ops that are no `Product`, such as an op and a clamp of its
+    result."""
 
     def refusal(self, ops: Sequence[Operation]) -> str | None:
         """The reason why these ops (constants excluded) are not supported as one kernel; None if they are."""

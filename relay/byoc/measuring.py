@@ -38,7 +38,8 @@ class Difference:
     """The maximum error of a single op of the partition, in quantization steps, as the compiler states it; None if it
     states none."""
     declared: int | None
-    """The resulting error bound of the result in quantization steps; None if unknown."""
+    """The largest error of the result, in quantization steps, that follows from what the compiler declares for its ops;
+    None if unknown."""
     largest: float
     """The largest measured error in quantization steps; for floats, as a fraction of the largest magnitude."""
     mean: float

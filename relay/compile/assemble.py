@@ -39,7 +39,7 @@ class Planned:
     repeated: bool = False
     """See `Recipe.repeated`."""
     length: int = 0
-    """See `Recipe.length`."""
+    """The largest length of a sequence that the code serves; 0 if no length is given at run time."""
 
 
 class Backend(ABC, Generic[T]):

@@ -310,7 +310,7 @@ SHOWN = (("schedule", "relay.schedule"), ("rescale", "relay.rescale"))
 
 
 def constant_names(module: ModuleOp) -> Mapping[int, str]:
-    """The names of the constants by their offset."""
+    """The names of the constants of a module, by their offset in bytes in the module's constants."""
     rows = module.attributes["relay.constants"]
     assert isa(rows, ArrayAttr[DictionaryAttr])
     return {int(found["offset"]): str(found["name"]) for row in rows.data if (found := plain_row(row))}

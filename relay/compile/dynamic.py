@@ -54,7 +54,8 @@ def is_open(module: IRModule, recipe: Recipe) -> bool:
 
 
 def make_static(module: IRModule) -> None:
-    """Fold computations of shapes, in a module whose sizes are known. Raises Unsupported; see `refuse_open`."""
+    """Fold computations of shapes if the sizes of all inputs of `main` are known. Raises Unsupported if a shape remains
+    unknown because it depends on computed elements."""
     if not _unknown(module["main"]) and any(isinstance(op, DynamicOp) for op in module.op.walk()):
         settle(module.op)
         refuse_open(module.op)
@@ -102,8 +103,8 @@ def opened(module: IRModule, recipe: Recipe, compile: Compile) -> DynamicExecuta
 
 
 def executable_for(interface: Interface, specialise: Specialise, recipe: Recipe) -> DynamicExecutable:
-    """Make the executable of a model with open sizes. If any number of rows runs in blocks of a few rows, the builds
-    for these blocks are made immediately."""
+    """Make the executable of a model with open sizes. If the interface has `blocks`, numbers of rows in which any
+    larger number of rows is run piece by piece, the model is built for each of them immediately."""
     executable = DynamicExecutable(interface, specialise, most_variants(recipe))
     if interface.blocks:
         name = interface.symbols[0].name
@@ -141,9 +142,9 @@ def serve_any_length(executable: DynamicExecutable, at: At, recipe: Recipe, comp
 
 
 def with_batch_beside(interface: Interface, at: At) -> Interface:
-    """Given the interface of a model for which one build serves any length: if a second open size counts independent
-    rows, return the interface with the name of that size as `length.batch`, so that each row is run separately; else
-    return it unchanged."""
+    """Return the interface of a model for which one build serves any sequence length, with `length.batch` set to the
+    name of the model's second open size if that is a batch size of independent rows, so that the runtime runs each row
+    separately. Otherwise return the interface unchanged."""
     assert (length := interface.length) is not None
     others = [symbol for symbol in interface.symbols if symbol.name != length.name]
     if len(others) != 1 or not leads(others[0], interface):
@@ -263,8 +264,9 @@ def _joined(named: Sequence[Symbol]) -> list[Symbol]:
 
 
 def sampled(module: IRModule, named: Sequence[Symbol]) -> IRModule:
-    """Set the open result sizes of branches from sample sizes; return the module unchanged if it has none. Branches
-    with equal sizes for the samples are assumed to have always equal sizes."""
+    """Return a copy of the module in which the named sizes have sample values, so that the result sizes of `scf.if` ops
+    are known; without such ops, or if no sample fits, return the module itself. Branches whose sizes are equal for the
+    samples are assumed to have equal sizes always."""
     if not any(isinstance(op, scf.IfOp) for op in module.op.walk()):
         return module
     for least in SAMPLES:

@@ -185,8 +185,8 @@ def _with_options(frontend: object, asked: Mapping[str, object]) -> Any:
 
 
 def rebuild(request: Request, name: str) -> Executable:
-    """Build again from the bytes that a file of this name had, independent of the file's, arguments' and context's
-    present state."""
+    """Build again from the bytes in `request.model`, which a file of this name had when it was first built. The file
+    may have changed since, and the current pass context is ignored."""
     from relay.compile.model import compile_model
     from relay.passes import PassContext
     from relay.passes.context import activated

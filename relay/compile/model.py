@@ -139,7 +139,8 @@ def _found_or_compiled(recipe: Recipe, progress: bool | None) -> tuple[Executabl
 
 
 def _named(recipe: Recipe, kept: IRModule | bytes) -> Recipe:
-    """The recipe of a rebuild, under the original executable's name."""
+    """The recipe that builds the model again from `kept`, its bytes or module as they were in the first build, under
+    the original name."""
     return replace(recipe, model=NamedBytes(kept, name_of(recipe.model)) if isinstance(kept, bytes) else kept)
 
 

@@ -14,7 +14,8 @@ Update = Callable[[float, str], object]
 WIDTH = 79
 """The columns of a line of text."""
 LINE_SECONDS = 1.0
-"""The interval in seconds between lines where a line cannot be rewritten."""
+"""The least number of seconds between two lines of progress if the output is no terminal, so that each update is
+printed on a new line instead of over the previous one."""
 
 
 @contextmanager
@@ -75,8 +76,8 @@ def _rich(title: str, total: float | None, done: float, transient: bool) -> Show
 
 
 def _lines(title: str, total: float | None, write: Callable[[str, bool], object], every: float) -> Shown:
-    """Lines of text, at most one every `every` seconds. The last one gives the total time; `write` gets True with
-    it."""
+    """Functions that start, update and end a display of text lines. `write` is called with a line at most every `every`
+    seconds, and with False; for the last line, which gives the total time, it is called with True."""
     text, begun, said, created = "", False, float("-inf"), time.monotonic()
 
     def show() -> None:

@@ -148,7 +148,7 @@ def _completed(asked: Mapping[str, object], open: Mapping[str, Sequence[int | st
 
 
 def _given(asked: Mapping[str, object], sizes: Mapping[str, int]) -> dict[str, object]:
-    """The options, with names replaced by numbers."""
+    """The importer's options `batch` or `shapes`, with names of sizes replaced by the numbers in `sizes`."""
     if "batch" in asked:
         return {"batch": sizes[str(asked["batch"])]}
     rows = {name: every(row, f"shapes[{name!r}]") for name, row in mapping(asked["shapes"], "shapes", "").items()}

@@ -31,7 +31,8 @@ from relay.transforms.shape_arithmetic import Fold
 
 
 class At(Protocol):
-    """Returns the module for sizes given by name, and appends the folded ops to a list."""
+    """The type of functions that return a model's module for given values of its named sizes. The function appends the
+    ops that it folded to constants to the list `folds`, if one is given."""
 
     def __call__(self, sizes: Mapping[str, int], folds: list[Fold] | None = None, /) -> IRModule: ...
 
@@ -82,8 +83,9 @@ def blocks_of(interface: Interface, at: At, recipe: Recipe) -> Interface:
 
 
 class Apart(NamedTuple):
-    """The result of the analysis: the reason why rows of a model depend on each other (`why`, empty if they are
-    independent), the numbers of rows per block, the outputs for one row, and the module for `STORED` rows."""
+    """Whether the rows of a model's inputs are independent: `why` is the reason why they are not, empty if they are;
+    `blocks` are the numbers of rows per build; `outputs` describes the outputs for one row; `stored` is the model's
+    module for two rows (`STORED`)."""
 
     why: str
     blocks: tuple[int, ...]
@@ -129,8 +131,9 @@ def reuse(module: IRModule) -> float:
 
 
 def refusal(interface: Interface, recipe: Recipe) -> str:
-    """Why the symbols are not the number of rows of all inputs, or the target cannot run such code; empty if neither
-    applies."""
+    """The reason why the model cannot be built for fixed numbers of rows and run block by block, as text; empty if
+    there is none. The only open size must be the leading one of every input, and may have any value from 1 on; states,
+    inputs that decide shapes, external compilers, and targets without threads are refused."""
     if not isinstance(recipe.target, CpuTarget) or not recipe.target.has_threads:
         return "the target is not a CPU with an operating system"
     if recipe.external is not None:

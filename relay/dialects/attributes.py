@@ -1,7 +1,7 @@
 """Elements attributes: how the IR holds the elements of constant tensors, which numpy reads without a copy.
 
-Small ones are xDSL's `dense<...>`. Everything that may be large is a `WeightAttr`: upstream's `dense_resource<name>`
-that also knows its bytes, so that neither cloning, verifying, hashing nor printing a module walks the weights."""
+Small ones are xDSL's `dense<...>`. Everything that may be large is a `WeightAttr`: MLIR's `dense_resource<name>` that
+also knows its bytes, so that neither cloning, verifying, hashing nor printing a module walks the weights."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def label_of(handle: str) -> str:
 
 
 def share_memory(attr: DenseResourceAttr, array: Array) -> None:
-    """Attach an array with the elements to upstream's `dense_resource`."""
+    """Attach an array with the elements to xDSL's `dense_resource` attribute."""
     object.__setattr__(attr, "array", array)
 
 
@@ -140,7 +140,7 @@ class WeightAttr(TypedAttribute, BuiltinAttribute):
         return re.sub(r"[^A-Za-z0-9_$.]", "_", f"w_{self.label.data}") + "_" + self.blob.data.digest[:12]
 
     def resource(self) -> DenseResourceAttr:
-        """The weight as upstream's `dense_resource`, for upstream's ops; the elements stay attached to it."""
+        """The weight as xDSL's `dense_resource` attribute, for ops that xDSL defines; the elements stay attached."""
         attr = DenseResourceAttr(StringAttr(self.handle), self.type)
         share_memory(attr, self.array)
         return attr

@@ -45,7 +45,7 @@ NUMPY_TYPES: dict[type[Attribute], np.dtype[Any]] = {
 
 
 FEW_BITS = ("int2", "int4", "uint2", "uint4")
-"""The dtypes of which files pack several elements into a byte."""
+"""The dtypes of fewer than 8 bits; files pack several of their elements into a byte."""
 
 
 class StoredType(TypeAttribute, ABC):

@@ -1,4 +1,4 @@
-"""`#nvvm.target` and `#xevm.target`: the processor that a `gpu.module` is compiled for, under upstream's names and
+"""`#nvvm.target` and `#xevm.target`: the processor that a `gpu.module` is compiled for, with MLIR's names and
 syntax."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 
 
 class TargetAttr(ParametrizedAttribute):
-    """A target processor by LLVM's names. Parameters that are not written have upstream's defaults."""
+    """A target processor by LLVM's names. Parameters that are absent from the text have MLIR's defaults."""
 
     FIELDS: ClassVar[Mapping[str, str | int]]
     """The parameters in the order in which they are written, with their defaults."""

@@ -131,8 +131,8 @@ class LocatingParser(Parser):
     def parse_dense_int_or_fp_elements_attr(
         self, type: RankedStructure[AnyDenseElement] | None
     ) -> DenseIntOrFPElementsAttr:
-        """Parse a dense literal as upstream does and xDSL does not: a hexadecimal number is the bits of a float
-        (non-finite floats are written so), and a hexadecimal string of `i1` packs eight elements a byte."""
+        """Parse a dense literal as MLIR does and xDSL does not: a hexadecimal number is the bits of a float
+        (non-finite floats are written so), and a hexadecimal string of `i1` packs eight elements into a byte."""
         start = self.pos
         self.parse_punctuation("<", " in dense attribute")
         if self.parse_optional_punctuation(">") is not None:

@@ -29,7 +29,8 @@ Edit = Callable[[Pipeline], Pipeline]
 """A function that gets the default pipeline of all optimization levels and returns the one to run: `lambda p:
 p.remove("simplify")`."""
 Written = str | Pipeline | ModulePass | Edit | Mapping[str, object]
-"""One alternative as a user may write it."""
+"""One way to build a model as `explore` takes it: a pipeline, its text, a pass, a function that edits the pipeline, or
+a mapping with some of the keys `KEYS`."""
 Choices = Mapping[str, Written | Sequence[object]]
 """Alternatives by name, or the axes of a grid: an option's name to the list of its values."""
 
@@ -39,8 +40,8 @@ KEYS = ("pipeline", "target", "opt_level", "required_pass", "disabled_pass", "co
 
 @dataclass(frozen=True)
 class Choice:
-    """One alternative: the arguments of `build` and the options of the `PassContext` it runs in. `pipeline` is None for
-    the default pipeline."""
+    """One way to build a model: the arguments of `relay.build`, and the options of the `PassContext` in which it runs.
+    `pipeline` is None for the default pipeline."""
 
     name: str
     target: str | Target

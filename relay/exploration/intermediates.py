@@ -95,8 +95,8 @@ def operators_of(mod: IRModule, op: Operation) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Pair:
-    """The indices, in two lists of points, of a value that exists in the module before a pass and in the one after
-    it."""
+    """A value that exists both in the module before a pass and in the module after it: its indices in the two modules'
+    lists of `Point`s (values inside `@main`)."""
 
     before: int
     after: int

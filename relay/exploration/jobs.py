@@ -44,7 +44,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Job:
-    """One alternative, with all that another process needs to build and measure it."""
+    """A way to build a model, with everything that another process needs to build it and to measure the result."""
 
     text: str
     """The module's text, with all weights written in full."""
@@ -132,8 +132,8 @@ def here(mod: IRModule, choices: Sequence[Choice], task: Task) -> Iterator[tuple
 
 
 def build(mod: IRModule, choice: Choice, task: Task, outcome: Outcome) -> Executable | None:
-    """Build an alternative, and record its results if the task wants them. Returns None, with the error in `outcome`,
-    if that fails."""
+    """Build the module as `choice` says, and record the executable's results if the task wants them. Returns None, with
+    the error in `outcome`, if that fails."""
     start = perf_counter()
     try:
         executable = choice.build(mod)

@@ -72,7 +72,8 @@ class Trial:
         return ours != theirs and all(a <= b for a, b in zip(ours, theirs, strict=True))
 
     def ties(self, other: Trial) -> bool:
-        """Whether the measurements cannot distinguish the two trials: the middle halves of every number overlap."""
+        """Whether the measurements cannot distinguish the two trials: for every measured number, the ranges between the
+        first and the third quartile of its rounds overlap."""
         pairs = zip(self.spread, other.spread, strict=True)
         return all(low <= other_high and other_low <= high for (low, high), (other_low, other_high) in pairs)
 

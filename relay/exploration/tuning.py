@@ -162,8 +162,8 @@ def drawn(
     function: FuncOp, given: GivenConstants, target: CpuTarget, random: Random, known: str | None, *, ordered: bool
 ) -> Decisions:
     """Draw the decisions of a kernel's schedule at random. If `known` (a schedule as text) is given, most of its
-    decisions are kept where possible. If `ordered`, only decisions that do not affect the order of float additions are
-    drawn."""
+    decisions are kept where possible. If `ordered`, only decisions of `known` that do not affect the order of float
+    additions are drawn again; without a `known` schedule that fits, the result is the default schedule."""
     chooser = DrawnStrategies(random)
     if known is not None:
         function.attributes[ATTRIBUTE] = varied(attribute_of(known), random, ordered=ordered)

@@ -49,7 +49,7 @@ def exp_lines() -> npt.NDArray[np.int16]:
 
 @cache
 def reciprocal_table() -> npt.NDArray[np.int16]:
-    """The table of `1 / (1 + x)` over [0, 1]."""
+    """The table of `1 / (1 + x)` over [0, 1] in Q0.15, with an entry for each int16; the first one is that of x = 0."""
     return lines(lambda x: 1 / (1 + x), 0.0, 1.0 / 65535 * 65535)
 
 

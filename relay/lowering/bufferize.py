@@ -30,10 +30,10 @@ ALIGNMENT = 64
 class Bufferize(Pass):
     """Turn tensors into memrefs.
 
-    Results of functions become arguments that the caller passes, so that kernels allocate only their own scratch
-    memory; constants inside kernels become arguments, too. So do the results of functions that are only declared. The
-    branches of an `scf.if` write its results to the same buffers, which are allocated, like all others, outside of it;
-    carried values of an `scf.while` are in the same buffers in every iteration.
+    Results of functions, also of those that are only declared, become arguments that the caller passes, so that kernels
+    allocate only their own scratch memory; constants inside kernels become arguments, too. Both branches of an `scf.if`
+    write its results to the same buffers, which are allocated before the `scf.if`; carried values of an `scf.while` are
+    in the same buffers in every iteration.
 
     Takes the output of `relay-to-linalg`: static shapes, `tensor.*`, `linalg.generic`, `linalg.fill`, `func.call`,
     `scf.if`, `scf.while`.
@@ -183,7 +183,8 @@ class FunctionBufferizer:
                 pass
 
     def fresh(self, value: SSAValue) -> SSAValue:
-        """Return the buffer that must contain a tensor, or a new one."""
+        """Return the buffer in which a tensor must be computed because a later op stores it there; a new buffer if
+        there is none."""
         if (known := self.destination.get(value)) is not None:
             return known
         return self.allocate(value)

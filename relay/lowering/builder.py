@@ -285,8 +285,8 @@ class LoopBuilder:
         self.add(created(vector.StoreOp, operands, (), TEMPORAL))
 
     def store_parts(self, value: SSAValue, buffer: SSAValue, indices: Sequence[Index]) -> None:
-        """Store a vector 64 bytes at a time: for a load of a part of a larger store, LLVM would split the stored value
-        into single elements."""
+        """Store a vector in pieces of 64 bytes. If one store wrote it all, and a later load read only a part, LLVM
+        would replace the load by code that takes single elements from the stored vector."""
         assert is_vector(value.type)
         (lanes,) = value.type.get_shape()
         size = min(lanes, 64 // dtype_of(value.type.element_type).itemsize)
@@ -362,7 +362,8 @@ class LoopBuilder:
         return self.product(kind, accumulator, data, weights, unsigned)
 
     def matrix_product(self, accumulator: SSAValue, data: SSAValue, weights: SSAValue, unsigned: bool) -> SSAValue:
-        """Emit a product of two rows of data with columns of weights, as a call of a function of the module."""
+        """Emit a product of two rows of data with blocks of two columns of weights, which is added to `accumulator`, as
+        a call of a private function of the module (`dot_products.MatrixProduct`)."""
         return self.product(MatrixProduct, accumulator, data, weights, unsigned)
 
     def nibble_product(self, accumulator: SSAValue, data: SSAValue, weights: SSAValue) -> SSAValue:

@@ -87,8 +87,9 @@ class Interface:
         return blob
 
     def text(self, more: int) -> str:
-        """Return LLVM IR of the constants, and of the function that C calls. It passes null for the last `more`
-        arguments of `@main`, except for the first of these if there are external functions: that is their table."""
+        """Return LLVM IR of the constants, and of the function that C calls, which calls `@main`. It passes null for
+        the last `more` arguments of `@main`; if there are external functions, the first of these arguments is their
+        table instead."""
         blob, tensors = self.constants(), [f"ptr %{parameter}" for parameter, _ in self.tensors]
         table = ["ptr %table"] if self.regions.functions else []
         lines = [f"@constants = internal constant {data(blob)}, align {self.target.alignment}"]

@@ -13,8 +13,9 @@ from relay.passes.analyses import Analysis
 
 
 class CallGraph:
-    """The calls among these ops, including nested regions: `CallGraph(walked(module))`. A pass creates it once, before
-    it changes anything. Operands of calls may change later; a call that is replaced by another one is not updated."""
+    """The `func.call` ops among the given ops, by callee; `CallGraph(walked(module))` finds those of a module. A pass
+    creates it once, before it changes anything: it stays valid if operands of calls change, but not if a call is
+    replaced."""
 
     def __init__(self, ops: Iterable[Operation]):
         self.by_callee: dict[str, list[CallOp]] = {}
@@ -42,4 +43,5 @@ class CallGraph:
 
 
 calls_in: Analysis[CallGraph] = Analysis("calls", lambda module: CallGraph(walked(module)))
-"""The analysis that returns the calls of a module, for a single query."""
+"""The analysis that returns the call graph of a module. Within a pipeline it is computed again only after a pass that
+does not preserve it."""

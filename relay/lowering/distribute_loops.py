@@ -99,7 +99,9 @@ def varying(block: Block, stored: set[SSAValue]) -> tuple[set[Operation], set[Op
 
 
 def cut_of(loop: scf.ForOp, longest: int) -> Cut | None:
-    """Return a cut through an iteration with long chains that leaves few vectors; None if there is none."""
+    """Return the division of a loop's iteration, near the middle of its chains of operations, after which the second
+    loop needs the fewest vectors from the first. Return None if no chain has `longest` operations, or if there is no
+    such division."""
     block = loop.body.block
     stored = {root(op.base) for op in block.ops if isinstance(op, vector.StoreOp)}
     varies, places = varying(block, stored)

@@ -105,7 +105,8 @@ class ExpandApplyScale(TargetPass):
 
 
 def expand_function(function: FuncOp, calls: CallGraph, target: Target, literal: bool) -> Counter[str]:
-    """Expand every `tosa.apply_scale` of the function; return the number of channels of each form."""
+    """Expand every `tosa.apply_scale` of the function to arithmetic; return, for each of `FORMS`, the number of
+    channels that are computed in this form."""
     toward_zero = target.toward_zero
     entry = function.body.blocks[0]
     constants = Emitter(entry, function.location, before=entry.first_op)
@@ -155,7 +156,7 @@ def multiply_by_inverses(function: FuncOp) -> None:
 
 
 def counted(counts: Counter[str]) -> DictionaryAttr:
-    """Return the number of channels of each form, as an attribute."""
+    """Return, as a dictionary attribute, the number of channels whose rescaling takes each of `FORMS`."""
     return DictionaryAttr({form: IntegerAttr(counts[form], i64) for form in FORMS})
 
 
@@ -166,9 +167,9 @@ def channels(op: ApplyScaleOp, calls: CallGraph) -> int:
 
 
 def upper_shift(op: ApplyScaleOp, shifts: list[Array], calls: CallGraph) -> SSAValue | int:
-    """Return by how many bits the product's upper word is shifted before the last bit is rounded. It is an int if all
-    channels have the same; else an additional 8-bit input per channel, so that it need not be computed from the
-    exponent for each element."""
+    """Return the shift amount by which the upper 32-bit word of the product is reduced to one bit more than the result,
+    which is rounded away afterwards: `shift - 33`. It is an int if it is equal for all channels. Otherwise it is an
+    additional 8-bit operand per channel, so that it is not computed from the shift for each element."""
     every = np.concatenate(shifts) - (WORD + 1)
     if (every == every[0]).all():
         return int(every[0])
@@ -217,9 +218,9 @@ def high_half(e: Emitter, product: SSAValue) -> SSAValue:
 
 
 def of_upper_word(e: Emitter, op: ApplyScaleOp, product: SSAValue, shift: SSAValue | int, twice: bool) -> SSAValue:
-    """Emit the rounded product, shifted right by 33 to 62 bits, computed on its upper word by the specification's
-    formula; `shift` is 33 less. The lower word contributes only a carry from the sign's 2^30, because half of a unit of
-    the result is a power of two of the upper word."""
+    """Emit the product, shifted right by 33 to 62 bits and rounded, computed on its upper 32-bit word; `shift` is 33
+    less. The half that rounds is at least 2^32, and is added to the upper word; the lower word matters only for the
+    carry when `twice` adds 2^30 or -2^30, as DOUBLE_ROUND does."""
     if twice:
         sign = e(arith.AndIOp(op.value, e.constant(-(1 << 31), i32)))
         product = e(arith.AddiOp(product, e(arith.ExtSIOp(e(arith.XOrIOp(sign, e.constant(1 << 30, i32))), i64))))

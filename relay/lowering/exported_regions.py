@@ -172,7 +172,7 @@ def prototypes(device: str) -> str:
 
 
 def blob(name: str, array: Array) -> str:
-    """Return a byte array, little-endian, aligned to 8 bytes."""
+    """Return the C definition of `name`, a constant with the bytes of the array, aligned to 8 bytes."""
     words = [str(byte) for byte in np.ascontiguousarray(array).reshape(-1).view(np.uint8).tolist()] or ["0"]
     lines = "".join(f"    {', '.join(words[i : i + ROW])},\n" for i in range(0, len(words), ROW))
     union = f"static const union {{ uint8_t bytes[{len(words)}]; uint64_t alignment; }}"

@@ -25,7 +25,7 @@ def minus(b: LoopBuilder, x: Index, y: Index) -> Index:
 
 
 def quotient(b: LoopBuilder, x: Index, by: int) -> Index:
-    """Return `x / by`."""
+    """Return `x / by` for an `x` that is not negative, rounded down."""
     return x // by if isinstance(x, int) else x if by == 1 else binary(b, arith.DivUIOp, x, by)
 
 

@@ -45,8 +45,9 @@ def mark(module: ModuleOp, shorter: ModuleOp, maximum: int, tables: Tables = Map
     """Mark the axes of size `maximum` in a module whose memory is not planned, and give functions the length as their
     last argument. `shorter`: the same model, lowered in the same way for a length that is one less.
 
-    Raises Unsupported if the two differ in anything except such axes, constants of which the shorter model has the
-    first part, numbers that are one less, and `tables`, of which the module then contains one for each length.
+    The two may differ only in such axes, in numbers that are one less in `shorter`, in constants whose first part is
+    the constant in `shorter`, and in `tables`, whose constants for all lengths the module then contains. Raises
+    Unsupported if they differ in anything else.
     """
     comparison = Comparison(maximum, tables)
     functions, others = functions_of(module), functions_of(shorter)
@@ -158,11 +159,12 @@ class Comparison:
         self.same: dict[SSAValue, SSAValue] = {}
 
     def has_numbers(self, function: FuncOp) -> bool:
-        """Whether a constant in the function depends on the length."""
+        """Whether a constant in the function depends on the length of the sequence."""
         return any(isinstance(op, arith.ConstantOp) and op in self.numbers for op in function.walk())
 
     def function(self, one: FuncOp, other: FuncOp) -> None:
-        """Compare two functions with the same name. Raises Unsupported."""
+        """Compare the functions of one name in the modules for two lengths, and record what depends on the length.
+        Raises Unsupported if they differ in more than sizes and constants that follow the length."""
         self.attributes(one, other)
         first, second = one.body.block.args, other.body.block.args
         if len(first) != len(second):
@@ -172,7 +174,8 @@ class Comparison:
         self.block(one.body.block, other.body.block)
 
     def block(self, one: Block, other: Block) -> None:
-        """Compare two blocks whose arguments are known to correspond. Raises Unsupported."""
+        """Compare two blocks, whose arguments correspond, op by op. Raises Unsupported if they differ in more than
+        sizes and constants that follow the length."""
         first, second = list(one.ops), list(other.ops)
         for a, b in zip(first, second, strict=False):
             self.operation(a, b)
@@ -221,7 +224,8 @@ class Comparison:
         return (one, other) == (self.maximum, self.maximum - 1)
 
     def axes(self, one: SSAValue, other: SSAValue) -> list[int]:
-        """Return the axes of a value that have the length. Raises Unsupported if the types differ otherwise."""
+        """Return the axes of a value whose size is the variable length, that is, one less in `other` than in `one`.
+        Raises Unsupported if the two types differ otherwise."""
         a, b = one.type, other.type
         if a == b:
             return []
@@ -237,8 +241,9 @@ class Comparison:
         raise Unsupported(where, f"has {a}, and {b} for a length of one less")
 
     def constant(self, one: arith.ConstantOp, other: arith.ConstantOp) -> None:
-        """Compare two constants: they must be equal, or the shorter one the first part of the other, or numbers that
-        follow the length, or known tables. Raises Unsupported."""
+        """Compare two constants of modules for neighbouring lengths. They must be equal; or the shorter one must be the
+        first part of the other; or they are integers that differ by 1, as the lengths do; or they are constants that a
+        function in `known` computes from the length. Raises Unsupported for others."""
         if one.value == other.value and one.result.type == other.result.type:
             return
         axes, ours, theirs = self.axes(one.result, other.result), to_numpy(one.value), to_numpy(other.value)
@@ -259,7 +264,8 @@ class Comparison:
 
 
 def shaped(type: Attribute) -> tuple[tuple[bool, Attribute], tuple[int, ...]] | None:
-    """Return the kind and the shape of a memref or tensor; None for other types."""
+    """Return two facts about a memref or tensor type: the pair (whether it is a memref, element type), and the shape.
+    None for other types."""
     if is_buffer(type) or is_tensor(type):
         return (is_buffer(type), type.element_type), type.get_shape()
     return None
@@ -280,7 +286,8 @@ def opened(function: FuncOp) -> bool:
 
 
 def open_extents(function: FuncOp) -> None:
-    """Set sizes that are known only at run time in the types, as `Extent`, and remove the marks from operations."""
+    """Turn the sizes that the attribute `AXES` marks as known only at run time into `Extent`s in the types of buffers.
+    The attribute is removed from all operations, but not from the function."""
     axes = function.attributes[AXES]
     assert isa(axes, ArrayAttr[Attribute])
     for argument, each in zip(list(function.body.block.args), axes.data, strict=False):

@@ -41,14 +41,14 @@ POOLS = {
 
 @dataclass(frozen=True)
 class LinalgSpecializeGenericOps(Pass):
-    """Turn each `linalg.generic` that equals one of upstream's named ops into that op. Tools can then find ops by name.
+    """Turn each `linalg.generic` that equals a named op of MLIR's `linalg` into that op.
 
     These are `matmul`, `batch_matmul` (also of transposed matrices), `conv_2d_nhwc_fhwc` and
     `depthwise_conv_2d_nhwc_hwc`, with `_q` if there are zero points, `pooling_nhwc_max`, `_max_unsigned` and `_sum`,
     `quantized_matmul` and `quantized_batch_matmul`, and `add`, `sub` and `mul`. Named products and convolutions
     sign-extend integers: nests of unsigned codes, or of u8 by s8, stay generic, as do products with zero points by a
-    transposed matrix, such as those of `relay.nn.dense`. Nothing in a build reads named ops, so no build runs this
-    pass: it is the last one before another tool. Its inverse is MLIR's `linalg-generalize-named-ops`.
+    transposed matrix, such as those of `relay.nn.dense`. Other tools can find ops by these names; nothing in a build
+    reads them, so no build runs this pass. Its inverse is MLIR's `linalg-generalize-named-ops`.
     """
 
     name: ClassVar[str] = "linalg-specialize-generic-ops"
@@ -120,7 +120,8 @@ def elementwise(generic: linalg.GenericOp, made: Operation, maps: Sequence[Array
 
 
 def factor(value: SSAValue) -> Factor | None:
-    """Return a factor of a product; None if the value is something else, or a zero-extended integer."""
+    """Match an operand of a multiplication of the form `widened(argument) - zero_point`, where widening (sign
+    extension) and zero point are optional; None if it has another form, such as a zero-extended integer."""
     zero_point: SSAValue | None = None
     if isinstance(owner := value.owner, arith.SubiOp) and not isinstance(owner.rhs.owner, Block):
         value, zero_point = owner.lhs, owner.rhs

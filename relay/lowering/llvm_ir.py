@@ -64,8 +64,8 @@ def program(
     (see `Units`), while others are written. With `counters`, a machine's triple, `@main` counts the ticks of each call
     (`llvm.counters`) in numbers whose address ends its table. An index has `index_bits`: 64 if there are parallel
     loops. `repeated`: include a function that executes `@main` for a batch of inputs (`llvm.repeat`), which needs a
-    `triple`. `apart`: each kernel is a separate module. Raises Unsupported for an operation that does not belong to
-    stage 3."""
+    `triple`. `apart`: each kernel is a separate module. Raises Unsupported for an operation other
+    than those of loops over planned memory, such as `scf`, `memref` and `vector`."""
     declarations: dict[str, str] = {}
     functions: dict[str, FunctionText] = {}
     entries: list[str] = []

@@ -102,8 +102,8 @@ def runs(loop: scf.ForOp) -> bool:
 
 
 def behind(write: Access, read: Access) -> Iterator[int]:
-    """Yield upper bounds of the end of the write minus the start of the read, where the read comes later: in a later
-    iteration of a loop around both, or further down in the text."""
+    """For all pairs of iterations in which the write precedes the read, yield upper bounds of the end of the write
+    minus the start of the read, in bytes: how far the write reaches into what is still to be read."""
     shared = [loop for loop, other in zip(write.loops, read.loops, strict=False) if loop is other]
     gap = write.start.constant + write.size - read.start.constant
     for depth in range(len(shared) + 1):
@@ -131,7 +131,8 @@ def most(loop: scf.ForOp, times: int) -> int:
 
 def turns(loop: scf.ForOp) -> tuple[int, int, int]:
     """Return the first and last value of a loop's variable, and the step. If the bounds are computed at run time,
-    return (0, 1, 1), as of two iterations; no address that depends on such a variable is analysed."""
+    return (0, 1, 1), which stands for an unknown number of iterations; no address that depends on the variable of such
+    a loop is analysed."""
     low, high, step = map(number, (loop.lb, loop.ub, loop.step))
     if not (isinstance(low, int) and isinstance(high, int) and isinstance(step, int)):
         return 0, 1, 1

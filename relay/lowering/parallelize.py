@@ -22,8 +22,8 @@ from relay.passes import Pass
 from relay.target import CpuCosts, cpu_of
 
 PURE = frozenset({arith.AddiOp.name, arith.MuliOp.name, scf.YieldOp.name})
-"""Ops that may be beside a loop that threads share for all iterations of the loop around it: each thread repeats
-them."""
+"""Ops that the body of a loop may contain besides a single inner loop, if threads share all iterations of both loops:
+every thread repeats these ops."""
 
 
 @dataclass(frozen=True)
@@ -129,8 +129,8 @@ class Shared:
 
 
 def asked_of(function: func.FuncOp, loops: Sequence[scf.ForOp], costs: CpuCosts) -> list[Shared] | None:
-    """Return the independent loops that the function's attribute divides among threads; None if it does not name any
-    list. Raises InvalidArgument."""
+    """Return the loops of `loops` that the entry `threads` of the function's attribute `relay.schedule` divides among
+    threads; None if there is no such entry. Raises InvalidArgument if threads cannot share a loop that it names."""
     threads = threads_of(function)
     if threads is None:
         return None
@@ -159,8 +159,8 @@ def apart(loop: scf.ForOp, costs: CpuCosts) -> int:
 
 
 def independent(loop: scf.ForOp, costs: CpuCosts) -> Iterator[scf.ForOp]:
-    """Yield the loop, if it is independent; if its iterations should stay on one core, also the only loop in its
-    body."""
+    """Yield the loop if it is independent. If executing its iterations on several cores has extra costs, and its body
+    contains only one other loop besides pure ops, that loop is treated in the same way."""
     while INDEPENDENT in loop.attributes and not loop.iter_args:
         yield loop
         if not apart(loop, costs):

@@ -135,7 +135,8 @@ class Piece:
         return self.offset + self.room
 
     def row(self) -> DictionaryAttr:
-        """Return the piece as a row of `relay.buffers`."""
+        """Return the piece's name, offset, size, first and last op as a dictionary, an element of the attribute
+        `relay.buffers`."""
         numbers = {"offset": self.offset, "size": self.size, "first": self.first, "last": self.last}
         return DictionaryAttr(
             {"name": StringAttr(self.name), **{key: IntegerAttr(number, i64) for key, number in numbers.items()}}

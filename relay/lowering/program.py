@@ -9,7 +9,7 @@ from dataclasses import dataclass
 UNIT_SIZE = 64 * 1024
 """The fewest characters of a unit: each unit costs LLVM some milliseconds."""
 USED = re.compile(r"@([\w.$-]+)")
-"""Matches the functions that a text names."""
+"""Matches the name of a function after `@`, wherever LLVM IR calls or mentions it."""
 
 ROLLED_LOOP = "!0"
 """The metadata node of loops that LLVM does not unroll."""
@@ -78,9 +78,10 @@ class Program:
 
 
 class Units:
-    """A program that is written function by function, and passed to `ready` in modules that are linked together: each
-    has at least `UNIT_SIZE` characters, except the last, which has the functions that call others and the text after
-    all functions. A program without two such units is one module. `apart`: each function is a unit."""
+    """Divides a program into units, modules that are compiled separately and linked, while its functions are written
+    one by one; passes each unit to `ready`. A unit has at least `UNIT_SIZE` characters, or one function with `apart`;
+    the last one contains the functions that call others, and all entries. A program too short for two units is passed
+    as one module."""
 
     def __init__(self, program: Program, names: Iterable[str], ready: Callable[[str], object], apart: bool = False):
         self.program, self.names, self.ready = program, frozenset(names), ready

@@ -67,8 +67,9 @@ def at_most(size: int) -> int:
 
 
 def elements(shape: tuple[int, ...]) -> int:
-    """Return the number of elements in contiguous memory. If only the leading size is known at run time, the number is
-    known at run time, too; otherwise it is the maximum, including the gaps that shorter rows leave."""
+    """Return the number of elements from the first to the last one in memory. If only the leading size is an `Extent`
+    (known only at run time), the result is an `Extent`. If another size is one, the result is computed from the maximum
+    sizes, because shorter rows leave gaps between them."""
     return prod(shape) if leads(shape) else prod(map(int, shape))
 
 
@@ -125,8 +126,8 @@ def size_of(type: Buffer) -> int:
 
 
 def layout(type: Buffer) -> tuple[list[int], int]:
-    """Return strides and offset in elements. The offset becomes part of addresses only here: views keep their base
-    pointer. Raises Unsupported."""
+    """Return the strides and the offset of a buffer, in elements. A view has the pointer of the buffer that it views,
+    so the offset must be added to each address. Raises Unsupported if the layout is not static."""
     strides, offset = type.get_strides(), type.get_offset()
     known = [stride for stride in strides or () if stride is not None]
     if strides is None or len(known) != len(strides) or offset is None:

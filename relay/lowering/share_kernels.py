@@ -61,14 +61,16 @@ class Numbers:
         return None
 
     def mark_codes(self, block: Block, codes: Codes) -> None:
-        """Record in a body that its result is within codes, after the constants of its clamp are replaced."""
+        """Record in the body of an operation that its result is within the range `codes`, (lowest, highest). It is
+        called if kernels that differ in the constants of the clamp are merged, since the range is then no longer
+        visible in the body. This class records nothing."""
 
 
 @dataclass
 class Kernel:
-    """A function, its calls, and its operations except constants, in the order of the text. `numbers`: operands that
-    are constants, as (position of the operation, index); `known`: their keys; `same`: kernels that differ from it only
-    in constants that may differ."""
+    """A function, its calls, and its operations except constants, in the order of the text. `numbers`: the operands
+    that are constants, as (position of the operation, index of the operand); `known`: for each of them, a key that
+    merged kernels must have in common; `same`: the kernels that can be merged with it."""
 
     function: FuncOp
     calls: Sequence[CallOp]
@@ -101,7 +103,7 @@ class Kernel:
         return self.function.function_type, names, tuple(self.numbers), tuple(self.known)
 
     def number(self, place: int, index: int) -> np.generic:
-        """Return the value of a constant operand."""
+        """Return the first element of the constant that operation number `place` has as operand number `index`."""
         constant = self.ops[place].operands[index].owner
         assert isinstance(constant, arith.ConstantOp)
         return to_numpy(constant.value).reshape(-1)[0]
@@ -158,7 +160,8 @@ def equal(these: Sequence[Attribute], those: Sequence[Attribute]) -> bool:
 
 
 def is_number(value: SSAValue) -> bool:
-    """Whether a value is a constant, which `Kernel.known` compares."""
+    """Whether a value is the result of a constant op. The constants of merged kernels may differ, so they are compared
+    separately."""
     return isinstance(value.owner, arith.ConstantOp)
 
 

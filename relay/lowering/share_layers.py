@@ -79,8 +79,9 @@ class FreeNumbers(Numbers):
 
 
 def free_of(op: Operation, index: int, value: float | None, given: Arguments) -> tuple[Hashable, ...] | None:
-    """Return the key of a constant operand that must be equal in merged kernels; None if the constant itself must be
-    equal."""
+    """Decide whether kernels can be merged although they differ in a constant: operand `index` of `op`, with this
+    value. Return None if they cannot, else a key (such as that of the clamp it belongs to) that must be equal in all of
+    them."""
     block = op.parent
     if block is None or value is None or not isinstance(generic := block.parent_op(), linalg.GenericOp):
         return None
@@ -130,7 +131,8 @@ def zero_of(block: Block) -> Operation | None:
 
 
 def computed(value: SSAValue, given: Arguments) -> SSAValue | None:
-    """Return the value; None if it is, or is a view of, an argument for which a call passes a constant."""
+    """Return the value; None if it comes from an argument of the function, directly or by views, for which a call
+    passes a constant. `given`: for each argument, the values that calls pass."""
     at = value
     while isinstance(owner := at.owner, Operation) and owner.operands:
         at = owner.operands[0]

@@ -13,7 +13,8 @@ from relay.module import REQUESTS
 
 
 def rows(op: ModuleOp) -> list[dict[str, str]]:
-    """The requests in order. Raises Malformed for an attribute that `request_pass` did not write."""
+    """The passes that the module requests, in order, such as `{"pass": "dce", "before": "fuse-ops"}`. Raises Malformed
+    for an attribute that `IRModule.request_pass` did not write."""
     attr = op.attributes.get(REQUESTS)
     if attr is None:
         return []

@@ -118,8 +118,8 @@ class Calibration:
         return Calibration.from_json(text, f"{WHERE} {fspath(path)}")
 
     def check(self, function: FuncOp, features: Iterable[str], names: Iterable[str]) -> None:
-        """Raise InvalidArgument unless the calibration belongs to the function, has seen a sample, and has the features
-        for all names."""
+        """Raise InvalidArgument unless the calibration belongs to the function, has seen a sample, collected these
+        kinds of statistics (`features`, such as "histogram"), and has statistics of all values `names`."""
         if self.fingerprint != fingerprint(function):
             raise InvalidArgument(WHERE, "is of another module, or of other weights", "calibrate this one")
         lacking = sorted(set(features) - self.features)

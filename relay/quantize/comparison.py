@@ -101,7 +101,7 @@ class Ran:
 
 
 class Side:
-    """One of the two modules: the values to compute, and how it is run."""
+    """One of the two compared modules, float or quantized: its `@main`, the values to compute, and the inputs."""
 
     def __init__(self, function: FuncOp, values: Sequence[SSAValue], inputs: Sequence[TensorInfo]):
         last = function.body.block.last_op
@@ -116,7 +116,8 @@ class Side:
         return [value for value in every if not isinstance(value, BlockArgument)]
 
     def run(self, executable: Executable, arrays: Sequence[Array]) -> Ran:
-        """Run the compiled function on the inputs of the float module."""
+        """Run the compiled module on the arrays that the float module takes, which are quantized for inputs that take
+        codes. Return the compared values and the outputs."""
         given = [
             codes_of(array, info) if info.dtype != array.dtype else array
             for array, info in zip(arrays, self.inputs, strict=True)

@@ -71,7 +71,8 @@ class Fold:
         return self.codes(self.quantize.input)
 
     def codes(self, value: SSAValue) -> SSAValue:
-        """Integer ops for a float value; returns the quantized value. Raises Stays."""
+        """Build integer ops that compute the float `value` in quantized form, and return their result. Raises Stays,
+        with the reason, if the op that computes it has no such form."""
         op = value.owner
         if not isinstance(op, TensorOp):
             raise Stays(self.quantize, "it quantizes what is not computed here")

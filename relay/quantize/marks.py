@@ -75,7 +75,8 @@ def write_value(value: SSAValue, /, **entries: Attribute) -> None:
 
 
 def move(old: Operation, new: Operation) -> None:
-    """Move the entries about the result of `old` to `new`, which is marked `integer` if `old` is."""
+    """Move the marks that describe the result of `old` (its name, group, scale and zero point) to `new`, which is also
+    marked `integer` if `old` is. The other marks stay on `old`."""
     entries = of(old)
     moved = {key: entries[key] for key in OF_RESULT if key in entries}
     write(new, **moved, **({"integer": unit()} if integer(old) else {}))

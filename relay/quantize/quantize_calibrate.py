@@ -66,7 +66,7 @@ class QuantizeCalibrate(Pass):
 
     @classmethod
     def holds(cls, op: ModuleOp) -> bool:
-        """Whether every named value has a scale."""
+        """Whether every value that `quantize-annotate` named has a scale; false if there is no such value."""
         values = observed(marks.main_of(op, cls.name))
         return bool(values) and all("scale" in marks.of_value(value) for value in values.values())
 

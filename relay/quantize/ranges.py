@@ -105,7 +105,8 @@ METHODS: dict[str, tuple[Callable[[Statistics, str, float], Range], str]] = {
 
 
 def check_method(method: str, percentile: float, where: str) -> str:
-    """The feature of the statistics that a method needs. Raises InvalidArgument for an unknown method or percentile."""
+    """The kind of statistics that a method needs: "range" or "histogram". Raises InvalidArgument for an unknown method,
+    or a percentile that is not above 50 and at most 100."""
     if method not in METHODS:
         raise InvalidArgument(where, f"method {method!r} is unknown", f"use {', '.join(METHODS)}")
     if not 50 < percentile <= 100:

@@ -29,9 +29,10 @@ from relay.transforms.expansion import Expansion
 SNR = "relay.snr"
 """The attribute with the signal-to-noise ratio of the stored weights, in decibels."""
 STEPS = (0.0, -1.0, -0.5, 0.5, 1.0)
-"""The candidates for the distance, in steps, from the lowest code to the value that a block's largest element is mapped
-to; a negative one means beyond the lowest code, to which it is then clamped. For normally distributed weights in 4 bits
-the best candidate has a signal-to-noise ratio of 21.7 dB, 0 alone 21.3 dB."""
+"""The scales that are tried for a block of weights. With 0, the element of the largest magnitude becomes the lowest
+code; with another number, its quotient by the scale is this many steps above the lowest code (if negative, below it,
+and then clamped to it). For normally distributed weights in 4 bits, the best of these scales gives a signal-to-noise
+ratio of 21.7 dB, 0 alone 21.3 dB."""
 Product = relay.DenseOp | relay.MatmulOp | relay.BatchMatmulOp
 
 

@@ -24,7 +24,7 @@ class Window:
     convolution the taps of each window."""
 
     value: str
-    """The name of the layer's input."""
+    """The name of the tensor that is the input of the layer, a convolution or product."""
     size: tuple[int, int] | None = None
     strides: tuple[int, int] = (1, 1)
     padding: tuple[int, int, int, int] = (0, 0, 0, 0)
@@ -34,7 +34,8 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The work to do for each sample."""
+    """What a calibration does with each sample: run an executable, and collect statistics of its outputs and observed
+    inputs. `features`: the kinds of statistics; `windows`: the layers whose second moments are collected."""
 
     path: str
     """The path of the saved executable."""

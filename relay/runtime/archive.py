@@ -111,7 +111,8 @@ def read(source: Source) -> tuple[dict[str, memoryview], str]:
 
 
 def unpack(data: Array, where: str, here: bool = True) -> Saved:
-    """Decode an executable from a file's bytes, which must start at a multiple of 64; see `saved`."""
+    """Decode an executable from a file's bytes, whose address must be a multiple of 64. `here`: check that this CPU can
+    run the code. Raises Malformed and InvalidArgument as `saved` does."""
     return saved(container.unpack(data.data, where), where, here)
 
 

@@ -62,7 +62,7 @@ class Devices:
         self.program: Program | None = None
 
     def model(self, number: int = 0) -> tuple[OpenDevice, Model]:
-        """The model on a device, with its driver."""
+        """The driver opened for the device `number`, and the model loaded on that device."""
         driver = open_device(self.graph, number)
         with self.lock:
             if number not in self.models:

@@ -117,8 +117,9 @@ class Binding:
 
 
 class Program:
-    """Runs a model on its device, one run at a time: owns the staging memory on the host, the tensors and the arena on
-    the device, a stream (unless one is given), and the captured graphs of its last sets of addresses."""
+    """Runs a model on its device, one run at a time. It owns the staging memory on the host, the tensors and the arena
+    on the device, a stream (unless one is given), and a cache of captured graphs, one for each recent set of input and
+    output addresses."""
 
     def __init__(self, model: Model, stream: int | None = None):
         self.model, self.driver = model, model.driver

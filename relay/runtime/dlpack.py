@@ -33,7 +33,7 @@ from relay.runtime.memory import Array, dtype_named
 CPU, CUDA, PINNED, MANAGED = 1, 2, 3, 13
 """DLPack's device type codes; the host can read memory of the types CPU and PINNED."""
 LEGACY_STREAM = 1
-"""The number by which both protocols name CUDA's default stream, which is 0 in the driver."""
+"""The number of CUDA's default stream in DLPack and in `__cuda_array_interface__`; the driver's handle of it is 0."""
 NAME, USED = b"dltensor", b"used_dltensor"
 CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 """DLPack's type codes by numpy's `dtype.kind`."""

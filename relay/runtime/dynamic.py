@@ -89,7 +89,8 @@ class DynamicExecutable(Executable):
 
     @property
     def variants(self) -> list[dict[str, Any]]:
-        """The sizes (and elements of inputs that decide shapes) for which no build is needed."""
+        """The sizes for which a build exists already, one dictionary for each build: the open sizes by name, and the
+        elements of inputs that decide shapes by the input's name."""
         return [{**self.interface.sizes(key), **self.interface.values(key)} for key in self._all()]
 
     def variant(self, **sizes: int | Array) -> Executable:

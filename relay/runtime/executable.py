@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from relay.runtime.stream import Stream
 
 STAGED_BYTES = 16 << 10
-"""The largest size of inputs and outputs that are copied to and from the frame's arrays, in bytes: up to this size that
-is faster than finding an array's address."""
+"""The largest size in bytes of inputs and outputs for which `run` copies data to and from arrays of its own: up to this
+size that is faster than finding the address of the caller's array."""
 
 
 EXECUTABLES: WeakSet[Executable] = WeakSet()
@@ -309,7 +309,8 @@ class Executable(Artifact):
     # Bound inputs
 
     def _bind(self) -> Frame:
-        """The frame of `run()` without arguments, created on first use."""
+        """The frame (arena and table of addresses) that `run()` without arguments uses for bound inputs. It is created
+        on first use, with the initial values of states."""
         if self._bound is None:
             self._bound = self._frame(inf)
             for index, initial in self._initial.items():
@@ -435,7 +436,7 @@ def create(graph: str | Mapping[str, Any], lib: Library, params: Mapping[str, Ar
 
 
 def executable_of(saved: archive.Saved) -> Executable:
-    """Make the executable from these parts."""
+    """Make an executable from the parts of a saved one: graph, code, constants and artifacts of external compilers."""
     if "device" in saved.graph:
         from relay.runtime.device import DeviceLibrary
 

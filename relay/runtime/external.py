@@ -179,7 +179,8 @@ class Externals:
                 self.table[2 * number] = cast(self.wrappers[number].function, c_void_p).value or 0
 
     def copied(self) -> Array:
-        """A copy of the table, for use by one run at a time."""
+        """A copy of the table of addresses and contexts in which native code finds the external functions, for use by
+        one run at a time."""
         found = aligned_bytes(self.table.nbytes).view(np.uint64)
         found[:] = self.table
         return found

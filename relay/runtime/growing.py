@@ -31,8 +31,8 @@ class GrowingStream(Stream):
     """
 
     def __init__(self, interface: Interface, caches: Caches, start: Start, first: int, most: int):
-        """`first`: the number of new positions of a build that exists; `most`: the largest number of streams that are
-        kept."""
+        """`start`: opens a stream of the build for a number of new positions per run; `first`: a number whose build
+        already exists; `most`: the largest number of streams that are kept."""
         self._interface, self._caches, self._start, self._first, self._most = interface, caches, start, first, most
         slots = [slot for slot, spec in enumerate(interface.inputs) if spec.kind != "state"]
         self.inputs = [interface.inputs[slot] for slot in slots]

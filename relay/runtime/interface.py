@@ -47,7 +47,8 @@ class Caches(NamedTuple):
 
 
 class Interface(NamedTuple):
-    """The facts about a model that are known before its sizes are."""
+    """What is known about a model before its open sizes have values: inputs, outputs, and for which sizes there are
+    builds."""
 
     inputs: list[TensorSpec]
     outputs: list[TensorSpec]
@@ -61,7 +62,7 @@ class Interface(NamedTuple):
     why: str = ""
     """The reason why each size has a build of its own."""
     length: Length | None = None
-    """The size that is open until run time within one build; None if there is none."""
+    """The size that is given at run time although all its values share one build; None if there is no such size."""
     caches: Caches | None = None
     """States that grow from run to run of a stream; None if there are none."""
 
@@ -178,7 +179,7 @@ class Interface(NamedTuple):
         return all(size <= most.get(name, 1) for name, size in self.sizes(key).items())
 
     def sizes(self, key: Key) -> dict[str, int]:
-        """The sizes of a key by symbol name."""
+        """The sizes in the key of a variant, by the names of the symbols that stand for them."""
         return {symbol.name: size for symbol, size in zip(self.symbols, key.sizes, strict=True)}
 
     def values(self, key: Key) -> dict[str, Array]:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 class Lengths:
-    """Runs an executable whose graph has a `length`, its maximum; several threads may call it at the same time."""
+    """Runs an executable for sequences of any length up to the maximum (`interface.length`) for which it was built.
+    Several threads may call it at the same time."""
 
     def __init__(self, interface: Interface, executable: Executable):
         length = interface.length

@@ -1,4 +1,5 @@
-"""Memory for native code: addresses of arrays, aligned bytes, the frame of a run."""
+"""Memory for native code: addresses of arrays, aligned bytes, and `Frame`, the arena and table of addresses that one
+run needs."""
 
 from __future__ import annotations
 

@@ -165,7 +165,8 @@ def short(operator: str) -> str:
 
 
 def profile(library: Library, twin: Twin, seconds: float) -> Profile:
-    """Run alternately with and without counters, for `seconds`. Raises Unsupported, InvalidArgument.
+    """Run a model alternately with and without clocks around its kernel calls, for `seconds`, and return the profile.
+    Raises Unsupported if the library cannot be profiled, InvalidArgument if `seconds` is negative or not finite.
 
     `twin` returns a function that runs the model by a library, and records clock ticks in an array if one is given.
     """

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from relay.runtime.dlpack import Given
 
 COPIED_BYTES = 16 << 10
-"""The largest size in bytes of inputs and outputs that are copied to and from the frame; for larger ones the table gets
-their addresses."""
+"""The largest size in bytes of an input, and of all outputs together, that are copied to or from the frame's own
+arrays. Larger ones are not copied: their addresses are entered in the table that native code reads."""
 
 
 class State(NamedTuple):
@@ -54,8 +54,9 @@ class Stream:
         entry: Callable[[], Callable[[int], None]],
         in_place: Collection[int] = (),
     ):
-        """`pairs` maps the input of each state to the output that feeds it. `entry` returns the function that runs a
-        frame's table. `in_place`: states that native code updates in the output's memory, without an input."""
+        """`pairs` maps the input of each state to the output that feeds it. `frame` makes a table of the addresses that
+        a run needs, with their arrays; `entry` returns the native function that runs with the table at an address.
+        `in_place`: states that native code updates in the output's memory, without an input."""
         self._describe(inputs, outputs, pairs, initial)
         self._entry, self._made = entry, (inputs, outputs, pairs, initial, frame, entry, in_place)
         self._frame = even = frame()

@@ -41,8 +41,9 @@ MOST_THREADS = 1024
 WAKING = 100_000
 """The time in ns that sleeping workers take to wake up."""
 FIRST, TRIED = 3, 7
-"""The numbers of runs in a trial: the medians of `TRIED` runs with the team and as many without are compared, or of
-`FIRST` runs of each kind if a run takes longer than waking the workers."""
+"""The numbers of runs in a trial, which decides whether a team of threads pays: the median times of `TRIED` runs with
+the team and `TRIED` runs without it are compared, or of `FIRST` runs of each kind if a run takes longer than waking the
+workers."""
 BETWEEN, UNSEEN = 1_000_000_000, 256
 """The time in ns until the next trial, since the load of the processors may have changed, and the number of runs
 between two looks at the clock. A worker that is descheduled in a loop delays a run by some milliseconds, so frequent
@@ -103,8 +104,8 @@ class Trial:
     use, workers start late or are descheduled in a loop, and the calling thread alone is faster.
 
     A trial consists of runs with the team until the workers are awake, a number of timed runs with the team, and as
-    many without; the medians decide about the runs until the next trial. `left`: the number of runs until the clock is
-    read.
+    many without; the medians decide about the runs until the next trial. `left`: how many of the next runs are not
+    timed, because reading the clock each time would take too long.
     """
 
     def __init__(self, left: float = 0):
@@ -147,8 +148,9 @@ class Team:
         self.busy = threading.Lock()
 
     def bound(self, native: Callable[[int], None], slot: int, trial: Trial | None = None) -> Callable[[int], None]:
-        """Wrap the entry point so that it uses the team if it is free, and if the `trial` says that this is faster.
-        Code finds the team in this slot of its table."""
+        """Wrap the entry point `native` so that it uses the team if the team is free, and if the `trial` says that this
+        is faster: then the pointer to the team is written to word `slot` of the table whose address the entry point
+        takes."""
         offset = 8 * slot
         word = ctypes.c_uint64.from_address
         trial = Trial(inf) if trial is None else trial

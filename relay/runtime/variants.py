@@ -20,7 +20,8 @@ TABLE = "dynamic.json"
 
 
 def pieces(interface: Interface, saved: Mapping[Key, archive.Saved]) -> Sequence[bytes | memoryview]:
-    """The bytes of the file in pieces: constants are not copied."""
+    """Encode an executable with open sizes as a file: return the file's bytes in consecutive pieces, so that constants
+    are not copied. `saved`: the variants by the sizes, and the input values, for which each was built."""
     block: dict[str, Array] = {}
     rows: list[dict[str, Any]] = []
     codes: dict[str, bytes] = {}

@@ -1,5 +1,5 @@
-"""Targets: a record of a machine's features and costs, stored on the module as a dictionary of attributes. May import
-`dialects` and the packages below."""
+"""Targets: a record of a machine's features and costs, stored on the module as a dictionary of attributes. This package
+may import `dialects` and the packages below it."""
 
 from relay.target.attributes import (
     ATTRIBUTE,

@@ -95,25 +95,28 @@ class CpuCosts:
     """The largest number of vectors in a register tile of a single pixel. Loading the weights takes most of its time,
     so larger tiles are no faster, and smaller blocks can be divided among more threads."""
     streams_ahead: int = 16
-    """The distance in vectors of prefetches in a stream of weights, where one row reads several streams."""
+    """How many vectors ahead of its loads a product of a single row with weights in few bits prefetches the weights,
+    which it reads in several streams at once."""
     few_pixels: int = 4
-    """The largest number of pixels whose codes are converted to a dot product's form in every loop; those of more
-    pixels are converted once."""
+    """The largest number of result pixels for which a kernel changes the signedness of codes, where a dot product needs
+    that, in its inner loop, each time they are read. For more pixels the codes are converted once, in a copy."""
     unrolled_taps: int = 32
     """The largest number of taps of a depthwise convolution that are unrolled."""
     unrolled_operations: int = 16
     """The largest number of epilogue operations that are unrolled for every vector of a tile."""
     rows_per_skipped: int = 10
-    """Separate loops that skip kernel rows outside of the image are made if at least one in this many kernel rows is
-    outside, counted over all result rows."""
+    """A convolution gets separate loops for borders, which skip kernel rows outside of the image, if at least one in
+    this many kernel rows, counted for all result rows together, is outside."""
     kept_products: float = 0.8
-    """Blocks of channels whose weights are zero outside a smaller window get windows of their own if the share of
-    products that remains is at most this."""
+    """If the weights of some output channels of a convolution are zero outside a smaller window, its channels are
+    divided into blocks that each compute only their own smallest window, provided that at most this share of the
+    products remains."""
     most_outlier_steps: int = 8
     """The largest number of extra steps of a block of channels for weights that do not fit 8 bits after subtraction of
     the zero point (outliers). With more, the zero point is applied to sums of the data instead."""
     steps_per_outlier: int = 16
-    """The number of ordinary steps of a block of channels for each extra step for outliers that it may have."""
+    """A block of channels may have one extra step of its reduction, for weights that do not fit 8 bits (outliers), for
+    each this many ordinary steps or part of them, but at most `most_outlier_steps`."""
     depthwise_pixels: int = 8
     """The largest number of pixels in a tile of a float depthwise convolution, whose sums hide the latency of
     adding."""
@@ -123,13 +126,13 @@ class CpuCosts:
     longest_chain: int = 24
     """The length of a dependence chain in a loop iteration from which on the loop is split in two."""
     staged_operations: int = 4
-    """The least number of operations on a table entry for which entries are read, and stored, in a loop of their
-    own."""
+    """If an elementwise kernel that looks up values in a table has at least this many operations on the values, a
+    separate loop first reads the values into scratch memory, so that the operations can be vectorized."""
     packed_rows: int = 8
     """The least number of rows of a product's first matrix for which the second one is packed at run time."""
     packed_float_rows: int = 9
-    """The same as `packed_rows` for float32 on targets where sums along the rows of both matrices (`sums_along_rows`)
-    are an alternative that needs no packing."""
+    """The least number of rows of a product's first matrix for which the second one is packed at run time, for float32
+    on targets that can multiply along the rows of both matrices instead (`sums_along_rows`), without packing."""
     packed_columns: int = 2
     """The least number of columns of the second matrix for which it is packed."""
     packed_turned_columns: int = 8
@@ -144,7 +147,8 @@ class CpuCosts:
     """The estimated cycles of whole kernels that one core executes per microsecond. 5,300 and 7,100 were measured for
     two models; loops take fewer cycles than the estimate counts."""
     loop_issue_width: float = 2.0
-    """Instructions issued per cycle in any other loop."""
+    """Instructions issued per cycle, as assumed where the cycles of any loop are estimated to decide about threads; for
+    the choice of a contraction's tile, `issue_width` is used instead."""
     vectorized_turns: float = 8.0
     """The number of iterations of a scalar innermost loop that LLVM vectorizes into one."""
     library_call: float = 20.0
@@ -164,7 +168,8 @@ class CpuCosts:
     planned_threads: int = 2
     """The number of threads that is assumed when parallel loops are chosen."""
     confident_saving: float = 0.5
-    """The share of an estimated saving that is counted."""
+    """The share of the cycles saved by threads, as estimated, that is counted when it is decided whether a module gets
+    parallel loops, since the estimate is uncertain."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +192,7 @@ class GpuCosts:
     """The minimum time of one step of a block's loop over the depth, in clocks per byte of a row that the step
     multiplies."""
     block: int = 1500
-    """The clocks of a block in addition to its steps."""
+    """The clocks of a block of threads, besides those of the steps of its loop over the depth."""
     exchange: int = 300
     """The clocks that the slices of a block (groups of warps, each of which sums a part of the depth) wait for each
     other before and after they exchange sums. Estimated, not measured."""
@@ -201,8 +206,9 @@ class GpuCosts:
     finished_sum: float = 0.08
     """The clocks of a multiprocessor for the epilogue of one sum: about 10 instructions at 128 per clock."""
     finished_column: float = 2.5
-    """The clocks of a multiprocessor for a warp's epilogue reads per column of sums: 24 bytes for each thread, at 128
-    bytes per clock from the cache for all 32, take 1.5; the rest was measured."""
+    """The clocks of a multiprocessor, per column of a warp's sums, for what the warp's epilogue reads: 24 bytes for
+    each thread and each of its columns, a quarter of the warp's. At 128 bytes per clock from the cache these take 1.5
+    clocks; the rest was measured."""
     registers: int = 1 << 16
     """The number of 32-bit registers of a multiprocessor."""
     most_sums: int = 64

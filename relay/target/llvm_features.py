@@ -121,7 +121,8 @@ def _names(triple: str) -> list[str]:
 
 
 Function = tuple[str, str]
-"""A CPU and one additional feature for which a test function is compiled."""
+"""The CPU and the one additional feature (or "") of a small function that is compiled only to see whether LLVM would
+inline it."""
 
 
 def _inlined(triple: str, asked: Sequence[tuple[Function, Function, str]]) -> list[str]:

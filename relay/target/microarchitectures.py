@@ -31,9 +31,11 @@ class Caches:
 
 
 FIRST = ("tile_weight_bytes", "inner_weight_bytes", "scratch_bytes")
-"""The costs that are sizes within the first-level cache."""
+"""The fields of `CpuCosts` that say how many bytes may stay in the first-level cache; `Caches.blocks` scales them with
+its size."""
 SECOND = ("strip_bytes", "prefetch_bytes")
-"""The costs that are sizes within the second-level cache."""
+"""The fields of `CpuCosts` that say how many bytes may stay in the second-level cache; `Caches.blocks` scales them with
+its size."""
 
 
 @dataclass(frozen=True)

@@ -409,7 +409,7 @@ class GpuTarget(Processor):
 
     @property
     def chip(self) -> Chip | None:
-        """The table row of `cpu`; None for OpenCL."""
+        """The row of the table `CHIPS` (multiprocessors, shared memory, ...) for the GPU `cpu`; None for OpenCL."""
         return CHIPS[self.cpu] if self.kind == "cuda" else None
 
     @property

@@ -180,8 +180,9 @@ def names() -> list[str]:
 
 
 def spelled(target: Target) -> str:
-    """The text of a target, from which `resolve` makes an equal target, for `llvm` only on this machine. Raises
-    InvalidArgument for a GPU that no text describes."""
+    """The text of a target, from which `resolve` makes an equal target. For this machine's own processor the text is
+    `llvm`, which means another processor on another machine. Raises InvalidArgument for a GPU that no text
+    describes."""
     costs = ",".join(f"{name}={repr(number).removesuffix('.0')}" for name, number in target.measured)
     words = [_spelled(replace(target, measured=())), *([COSTS + costs] if costs else [])]
     found = " ".join(words)

@@ -67,7 +67,8 @@ TEXTS: dict[str, dict[str, Any]] = {
 
 
 class Sorted(ArgumentParser):
-    """A stand-in for an argument parser that adds each option to the `GROUPS` group of the parser it wraps."""
+    """A stand-in for an argument parser: it adds each option to the parser that it wraps, in the titled group that
+    `GROUPS` lists it in, for a sorted help text."""
 
     def __init__(self, parser: ArgumentParser):
         super().__init__(add_help=False)

@@ -26,7 +26,8 @@ from relay.transforms.linear import WHY, is_linear
 from relay.transforms.shape_arithmetic import Fold
 
 FIRST = 2
-"""The number of past positions in the smallest of the three modules that are compared."""
+"""The number of cached positions in the smallest of three static modules, which are compared to find what depends on
+this number."""
 
 
 @dataclass(frozen=True)
@@ -106,15 +107,17 @@ def complete(named: Sequence[Symbol], sizes: Mapping[str, int]) -> dict[str, int
 
 
 At = Callable[[Mapping[str, int], list[Fold]], ModuleOp]
-"""Returns the module for sizes given by name, and appends the folded ops to the list."""
+"""The type of functions that return a model's module for given values of its named sizes. The function appends the ops
+that it folded to constants to the list."""
 
 
 def in_place(
     at: At, named: Sequence[Symbol], size: str, maximum: int, sizes: Mapping[str, int]
 ) -> tuple[ModuleOp, int]:
     """Build a module whose caches are states of `maximum` positions, and return it with the number of new positions per
-    step. `at` returns the module for given sizes, `size` names the number of past positions, `sizes` gives the others
-    that are no sums. Raises the errors of the pass."""
+    step. `at` returns the module for given sizes; `named` are all open sizes; `size` is the name of the number of past
+    positions; `sizes` has the other open sizes, except those that `complete` computes as sums of others. Raises the
+    errors of the pass."""
     folds: dict[int, list[Fold]] = {}
 
     def with_past(past: int) -> ModuleOp:

@@ -1,4 +1,4 @@
-"""The pass `dead-pixels`."""
+"""The pass `dead-pixels`, which avoids computing pixels of images that no op reads."""
 
 from __future__ import annotations
 
@@ -106,7 +106,8 @@ def at_pixels(value: SSAValue, steps: Steps) -> Steps:
 
 
 def window_reads(op: relay.Conv2dOp | relay.Pool2dOp, steps: Steps) -> Steps:
-    """The strides of the windows along axes where a window is one unpadded pixel; 1 along others, where all is read."""
+    """Along each axis, the distance between the pixels of the data that the op reads, if its results are needed at
+    every `steps`-th position. 1, which means all pixels, along axes with padding or windows of several pixels."""
     strides, (top, left, bottom, right) = int_values(op.strides), int_values(op.padding)
     if isinstance(op, relay.Pool2dOp):
         taps = int_values(op.pool_size)

@@ -40,8 +40,8 @@ class DynamicToStatic(Pass):
 
 
 def give_sizes(op: ModuleOp, each: Sequence[int] | int, folds: list[Fold] | None = None) -> None:
-    """Implementation of the pass `dynamic-to-static`; everything that was computed from sizes is appended to
-    `folds`."""
+    """Implementation of the pass `dynamic-to-static`. `each`: the sizes of the unknown axes in order of appearance, or
+    one size for all. Each computation of a shape that is replaced by its value is appended to `folds`."""
     functions = [f for f in op.body.block.ops if isinstance(f, FuncOp) and f.body.blocks and public(f)]
     named = {(function, *place): each for function in functions for each in read(function) for place in each.places}
     places = [

@@ -17,7 +17,7 @@ from relay.transforms.expansion import Expansion
 from relay.transforms.legalization import settle
 
 DEPTH = 10
-"""The number of levels of the continued fraction."""
+"""The number of levels of the continued fraction that approximates tanh (see `fraction`)."""
 LARGEST = 7.5
 """The bound beyond which tanh(x) differs from 1 by less than `ERROR`."""
 ERROR = 1e-6
@@ -50,7 +50,8 @@ def polynomial(new: Expansion, coefficients: list[int], z: SSAValue) -> SSAValue
 
 
 def fast_tanh(new: Expansion, x: SSAValue) -> SSAValue:
-    """tanh(x) by the rational function, with x clipped to its valid range."""
+    """tanh(x) as x times the quotient of two polynomials in x^2 (see `fraction`), with x clipped to the range in which
+    the quotient is accurate, and the result to [-1, 1]."""
     x = new.clip(x, -LARGEST, LARGEST)
     z = new.value(relay.MultiplyOp, x, x)
     numerator, denominator = (polynomial(new, row, z) for row in fraction())

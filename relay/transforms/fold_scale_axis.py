@@ -96,7 +96,7 @@ class ScaleBeforeProduct(RewritePattern):
 
 
 def channel(op: Product, value: SSAValue) -> int:
-    """The axis of the output channels in the result; -1 if they are split."""
+    """The axis of the output channels in the result; -1 if the layout splits them into blocks (NCHW4c)."""
     if isinstance(op, relay.DenseOp):
         return rank(value) - 1
     layout = Layout.parse(op.result_layout.data)
@@ -104,7 +104,7 @@ def channel(op: Product, value: SSAValue) -> int:
 
 
 def input_channel(op: Product) -> int:
-    """The axis of the input channels in the data; -1 if they are split."""
+    """The axis of the input channels in the data; -1 if the layout splits them into blocks (NCHW4c)."""
     if isinstance(op, relay.DenseOp):
         return rank(op.data) - 1
     layout = Layout.parse(op.data_layout.data)

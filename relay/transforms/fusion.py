@@ -195,14 +195,16 @@ class Group:
 class Fusion:
     """Groups the ops of a block, in program order:
 
-    1. an elementwise op joins the group that computes an operand of the same shape as the op's result, if nothing else
-    uses this operand or it is a layer normalization's result; among several candidates, a group with an anchor is
-    preferred, then the latest; 2. a purely elementwise group of that shape whose only consumer is an elementwise op
-    joins the op's group; so does one whose only consumer is a reduction; 3. where the op, or a reduction, also takes a
-    value of another anchor's group that nothing else uses, the elementwise ops at the end of that group move to the
-    op's, up to where the value is narrowest. 4. an elementwise group that has all ops that use a value of its shape
-    joins the group of a product, softmax or layer normalization that computes the value; of a convolution of floats if
-    no op of either group is expensive.
+    1. An elementwise op joins the group that computes an operand of the same shape as the op's result, if nothing else
+    uses this operand, or if it is a layer normalization's result. Among several groups, one with an anchor is
+    preferred, then the latest.
+    2. A purely elementwise group of that shape joins the group of an elementwise op that is its only consumer; a group
+    of any shape joins that of a reduction, or, if its ops compute from single numbers, that of an elementwise op.
+    3. If an elementwise op or a reduction takes a value of another anchor's group that nothing else uses, the
+    elementwise ops at the end of that group move to the op's group, up to where the value has the fewest bits.
+    4. If all users of a value are in one elementwise group of the value's shape, that group joins the group that
+    computes the value, where this has a product, softmax or layer normalization as its anchor, or a convolution of
+    floats and neither group has an expensive op.
 
     An anchor never joins another anchor's group, except where the target keeps the scores of attention in scratch
     memory, or in registers: a softmax along rows joins the product of two stacks of computed matrices whose result only
@@ -288,12 +290,14 @@ class Fusion:
         return group.anchor is not None, max(self.order[op] for op in group.ops)
 
     def host(self, value: SSAValue, op: Operation) -> Group | None:
-        """Rule 1: the group that computes `value`, if the op may join it."""
+        """The group that computes the operand `value`, if the elementwise `op` may join it by rule 1 of `Fusion`; else
+        None."""
         alone = users(value) == [op] or isinstance(value.owner, NORMS)
         return self.producing(value) if alone and shape(value) == shape(op.results[0]) else None
 
     def feeds_only(self, value: SSAValue, op: Operation) -> bool:
-        """Rule 2: whether the group of `value` is elementwise, and only the op's group uses its results."""
+        """Whether the group that computes the operand `value` may join the op's group by rule 2 of `Fusion`: it is
+        elementwise, and only the op's group uses its results."""
         group = self.producing(value)
         if group is None or group.anchor is not None:
             return False
@@ -304,7 +308,8 @@ class Fusion:
         return all(user in inside and (elementwise(user) or reduces(user)) for user in outside)
 
     def join_all(self, value: SSAValue, op: Operation) -> None:
-        """Rule 4: join the op's elementwise group to that of `value`, if it contains all users of this value."""
+        """By rule 4 of `Fusion`, merge the op's elementwise group with the group that computes `value`, if the op's
+        group contains all users of this value."""
         source, target = self.producing(value), self.of[op]
         if source is None or target.anchor is not None or shape(value) != shape(op.results[0]):
             return
@@ -314,14 +319,16 @@ class Fusion:
             self.merge(source, target)
 
     def stays_cheap(self, source: Group, target: Group) -> bool:
-        """Whether `source` computes a convolution of floats, and neither group has an expensive op."""
+        """Whether `target` may join a convolution's group `source` by rule 4 of `Fusion`: the convolution is one of
+        floats, and neither group has an expensive op."""
         anchor = source.anchor
         floats = isinstance(anchor, CONVOLUTIONS) and isinstance(tensor(anchor.result).element_type, AnyFloat)
         return floats and not any(isinstance(op, EXPENSIVE) for op in source.ops + target.ops)
 
     def take_tail(self, value: SSAValue, op: Operation) -> None:
-        """Rule 3: move the elementwise ops that compute `value` from another anchor's group to the op's, up to where
-        the value is narrowest."""
+        """Apply rule 3 of `Fusion`: if another group with an op that is not elementwise computes `value` for `op`, move
+        the elementwise ops at its end to the group of `op`, so that the narrowest of their values is stored between the
+        two kernels."""
         source, target = self.producing(value), self.of[op]
         if source is None or source is target or source.anchor is None or users(value) != [op]:
             return
@@ -387,8 +394,8 @@ class Fusion:
         return True
 
     def raise_level(self, group: Group, least: int = 0) -> None:
-        """Set the group's level to at least `least` and above the levels of all groups that it depends on; then do the
-        same for the groups that depend on it."""
+        """Raise the group's level, a number that exceeds those of all groups on which the group depends, to at least
+        `least`; then raise the levels of the groups that depend on it."""
         pending = [(group, least)]
         while pending:
             group, least = pending.pop()

@@ -36,7 +36,8 @@ from relay.transforms.location import place
 from relay.transforms.shape_arithmetic import measured
 
 MOST = 1 << 16
-"""The largest number of elements of a tensor whose value is computed during the comparison."""
+"""The largest number of elements of a tensor whose value is computed when the functions for three numbers of past
+positions are compared."""
 RESHAPES = (relay.ReshapeOp, relay.ExpandDimsOp, relay.SqueezeOp)
 SIZED = (relay.MeasureOp, relay.ArangeOp, relay.ConstantOp)
 """Ops whose results are sizes, or constants that were folded from sizes. The check of the folds (`is_linear`) has
@@ -125,8 +126,9 @@ class Growing:
     # What becomes of each operation
 
     def operation(self, ops: Sequence[Operation]) -> None:
-        """Record the result of an operation. Raises Unsupported if it is not the first part of the result for the
-        maximum."""
+        """Compare an operation in the functions for three numbers of past positions, and record which axis of its
+        result is over all positions. Raises Unsupported unless the result for few positions is the first part of that
+        for the maximum."""
         op = ops[-1]
         self.three[op] = ops
         same = all(
@@ -213,7 +215,8 @@ class Growing:
         return True
 
     def computed(self, value: SSAValue) -> Sequence[Array] | None:
-        """The value, in each function, if it is computed from sizes and constants only; else None."""
+        """The arrays of a value of the last function in all compared functions, if it is computed from sizes and
+        constants only; else None."""
         if value not in self.numbers:
             self.numbers[value] = None  # of what follows from arguments
             op = value.owner
@@ -234,8 +237,9 @@ class Growing:
             return None
 
     def keeps_apart(self, op: TensorOp, differs: bool) -> bool:
-        """Whether position i of the result, along its axis over all positions, depends only on position i of the
-        operands. `differs`: whether the op's properties differ between the functions."""
+        """Whether element i of the result along its axis over all (past and new) positions depends only on element i of
+        the operands along theirs, so that undefined elements after the last position do not matter. `differs`: whether
+        the op's properties differ between the functions for three numbers of past positions."""
         [result], axes = op.results, self.axes
         axis = axes.get(result)
         if isinstance(op, relay.StridedSliceOp):
@@ -305,8 +309,8 @@ class Growing:
         return len(grown) == 1 and self.axes[grown[0][0]] == grown[0][1]
 
     def takes(self, op: relay.TakeOp) -> bool:
-        """Whether a take is supported: one of elements at indices that do not count from the end, or one that takes the
-        same elements at each position."""
+        """Whether a take is supported: either it indexes the axis over all positions, by known indices that are not
+        negative; or it indexes another axis, with the same indices at each position; or its indices have that axis."""
         data, indices = op.input, op.indices
         dims, along = op.lines()
         own, places = self.axes.get(data), self.axes.get(indices)
@@ -324,8 +328,9 @@ class Growing:
         return self.axes.get(op.result) == wanted
 
     def gathers(self, op: relay.GatherNdOp) -> bool:
-        """Whether a gather is supported: one of elements at coordinates that do not count from the end, or one that
-        gathers the same elements at each position."""
+        """Whether a gather is supported: either its coordinates index the axis over all positions, and are known and
+        not negative; or they index other axes, with the same elements at each position; or the coordinates have that
+        axis."""
         own, places = self.axes.get(op.input), self.axes.get(op.indices)
         outer, count = rank(op.indices) - 1, shape(op.indices)[-1]
         if own is not None and own < count:
@@ -372,7 +377,8 @@ class Growing:
         return True
 
     def of_elements(self, op: TensorOp) -> Array | None:
-        """The result of an elementwise operation after the last position; None if an operand is unknown there."""
+        """The element that the result of an elementwise operation holds behind the last of its valid positions; None if
+        an operand's element there is unknown and matters."""
         numbers = [self.number_behind(value) for value in op.operands]
         if isinstance(op, relay.WhereOp) and numbers[0] is None and numbers[1] == numbers[2]:
             return numbers[1]
@@ -383,7 +389,8 @@ class Growing:
         return found[0].reshape(()) if found[0].size == 1 else None
 
     def number_behind(self, value: SSAValue) -> Array | None:
-        """The element that a value holds after the last position, or everywhere; None if unknown."""
+        """The number that all elements of a value after the last past position are equal to, or for a value without an
+        axis over positions, its only element; None if unknown."""
         if value in self.axes:
             return self.behind.get(value)
         arrays = self.computed(value)
@@ -392,7 +399,8 @@ class Growing:
     # The function for any number
 
     def rewrite(self) -> None:
-        """Rewrite the last function so that it works for any number of past positions."""
+        """Rewrite `self.function`, the model for the largest of the compared numbers of past positions, so that it
+        works for any number."""
         block = self.function.body.block
         position = block.insert_arg(TensorType(i64, [1]), len(block.args))
         position.name_hint = "position"
@@ -458,7 +466,9 @@ class Growing:
         op.result.replace_all_uses_with(found)
 
     def mask(self, position: SSAValue) -> None:
-        """relay.nn.softmax %scores  =>  relay.nn.softmax (where 1 - rows, 2 - rows, ... <= position, %scores, -inf)"""
+        """relay.nn.softmax %scores  =>  relay.nn.softmax (where j < position + rows, %scores, -inf), for the index j of
+        a score in its row, so that positions after the last one get no weight. `position`: the number of past
+        positions; rows: the number of new positions of a run."""
         first = self.function.body.block.first_op
         assert first is not None
         columns = constant_before(first, np.arange(self.maximum) + (1 - self.rows))

@@ -56,8 +56,9 @@ def are_alike(modules: Mapping[int, IRModule]) -> bool:
 
 
 def aligned(walks: Sequence[Sequence[TensorOp]]) -> list[list[TensorOp | None]] | None:
-    """The corresponding ops of each walk as rows; None in a row stands for a broadcast that a module lacks, since it
-    would repeat nothing there; None for all if the walks differ otherwise."""
+    """The corresponding ops of several modules, as rows with an op of each; `walks` are the modules' ops in order. None
+    in a row stands for a broadcast that a module lacks, since it would repeat nothing there. Returns None if the
+    modules differ otherwise."""
     found: list[list[TensorOp | None]] = []
     waiting = [[*reversed(walk)] for walk in walks]
     while any(waiting):
@@ -84,8 +85,8 @@ class _Computed:
         self.fixed: dict[SSAValue, Array | None] = {}
 
     def is_linear(self, ops: Sequence[TensorOp | None]) -> bool:
-        """Whether the results of an op have sizes that are linear in the unknown size and, where they follow from sizes
-        and constants alone, such elements. `ops` has the op in the module of each size; None where a module lacks it,
+        """Whether the sizes of an op's results are linear in the unknown size, and also their elements, if these follow
+        from sizes and constants alone. `ops` has the op in the module of each size; None where a module lacks it,
         because it would return its operand."""
         last, there = ops[-1], [op for op in ops if op is not None]
         assert last is not None
@@ -135,10 +136,9 @@ class _Computed:
         return found
 
     def continues(self, arrays: Sequence[Array], sums: bool) -> bool:
-        """Whether a result, of which `arrays` has the value for each of the three sizes, is linear in the size. If its
-        shape grows with the size, the elements that all three arrays have must be linear, and those that only the two
-        larger arrays have must be equal. `sums`: the op adds sizes to elements, so the latter elements need not be
-        equal."""
+        """Whether a result is linear in the size; `arrays` are its values in the modules for the three `sizes`. If its
+        shape grows with the size, the elements that all three arrays have must be linear in it and, unless `sums`, the
+        elements that the two larger arrays share must be equal. `sums`: the op adds sizes to elements."""
         if _alike(arrays):
             return _on_a_line(np.stack(arrays), self.sizes)
         least, less = (tuple(map(slice, each.shape)) for each in (arrays[0], arrays[-2]))

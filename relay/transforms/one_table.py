@@ -22,7 +22,7 @@ from relay.transforms.expansion import Expansion
 COSTLY = (relay.LookupOp, relay.MultiplyOp, relay.FixedPointMultiplyOp)
 """Only kernels with one of these ops are slower than a lookup table; vectorized float functions are fast, too."""
 MOST = 32
-"""The largest number of ops that are examined."""
+"""The largest number of ops that are followed backwards from a result to the code that it depends on."""
 ENTRIES = 256
 
 

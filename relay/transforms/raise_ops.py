@@ -40,7 +40,8 @@ BY_ROOT = {f"relay.{root}": [rule for rule in RULES if rule.root == root] for ro
 
 
 class Written:
-    """A match of a value against a term: the variables found, and the axes of its reductions."""
+    """A match of a value against a term, which is a formula as a Python expression. `found`: the value of each variable
+    of the term; `axes`: the axes along which reductions in the term reduce."""
 
     def __init__(self) -> None:
         self.found: dict[str, SSAValue] = {}
@@ -75,7 +76,8 @@ class Written:
         )
 
     def all(self, terms: Sequence[ast.expr], values: Sequence[SSAValue]) -> bool:
-        """Whether each value matches its term; if one does not, nothing is recorded."""
+        """Match each value against its term, and return whether all match. If one does not, `found` and `axes` are left
+        as before."""
         before = dict(self.found), set(self.axes)
         if all(self.match(term, value) for term, value in zip(terms, values, strict=True)):
             return True

@@ -1,4 +1,4 @@
-"""The pass `signed-codes`."""
+"""The pass `signed-codes`, which replaces unsigned 8-bit quantized values by signed ones."""
 
 from __future__ import annotations
 

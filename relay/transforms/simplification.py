@@ -24,8 +24,9 @@ from relay.transforms.later_reshapes import LaterReshape
 from relay.transforms.one_table import OneTable
 
 SIDE = 5
-"""The largest side length, in cells, of the windows into which `LargeWindow` splits a window: small windows have few
-kinds of border rows and columns."""
+"""The largest side length, in cells, of the windows into which `LargeWindow` splits a window. For small windows there
+are few different cases at the image's border, each of which needs code of its own: which rows and columns of the window
+are outside."""
 
 
 class LargeWindow(RewritePattern):
@@ -63,8 +64,8 @@ class LargeWindow(RewritePattern):
 
 
 def share(padding: int, near: int, far: int) -> int:
-    """The part of `padding` that the first of two consecutive windows takes: at most half of its own side `near`, but
-    enough that the rest is less than the side `far` of the second window."""
+    """The part of the `padding` on one side that the first of two consecutive poolings takes, whose windows have `near`
+    and `far` elements along the axis: less than half of `near`, but enough that the rest is less than `far`."""
     return max(min(padding, (near - 1) // 2), padding - (far - 1))
 
 
@@ -112,7 +113,8 @@ def parts(before: Sequence[int], after: Sequence[int]) -> list[int] | None:
 
 
 def axes_of_parts(dims: Sequence[int], sizes: Sequence[int]) -> list[list[int]]:
-    """For each axis of `dims`, the indices of the parts in `sizes` that it merges."""
+    """For each axis of the shape `dims`, the axes of the longer shape `sizes` whose product is its size. `dims` results
+    from a reshape that merges neighbouring axes of `sizes`."""
     found, next = list[list[int]](), 0
     for size in dims:
         start, held = next, 1

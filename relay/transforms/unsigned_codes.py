@@ -129,7 +129,7 @@ def neighbours(value: SSAValue) -> Iterator[SSAValue]:
 
 
 class Offset:
-    """Rewrites the ops that compute and read the chosen values, in program order."""
+    """Rewrites the ops that compute or read the values in `chosen`, which become unsigned, in program order."""
 
     def __init__(self, chosen: set[SSAValue]):
         self.chosen = chosen
@@ -143,7 +143,8 @@ class Offset:
                 self.read(op)
 
     def make(self, op: Operation) -> None:
-        """Build an op that computes unsigned codes, beside the one of the signed codes, which will be unused."""
+        """Insert a copy of an op that computes its result as unsigned codes. The original op, which computes signed
+        codes, stays until its last use has been replaced."""
         new = Expansion(op)
         if isinstance(op, relay.CastOp):
             result = new.cast(self.offset(new, op.input), UI8)
@@ -158,7 +159,8 @@ class Offset:
         self.new[op.results[0]] = result
 
     def offset(self, new: Expansion, x: SSAValue) -> SSAValue:
-        """`x + 128`, of which only the lowest 8 bits are used; a preceding clip and addition absorb it."""
+        """Return `x + 128`; only its lowest 8 bits are used. If x is a clip of a sum with a constant, no op is added:
+        the clip's bounds and the constant are increased by 128."""
         clip = x.owner
         if not isinstance(clip, relay.ClipOp):
             return new.plus(x, OFFSET)

@@ -105,8 +105,8 @@ class Product:
         self.__dict__.pop("limits", None)
 
     def shown(self, sums: Array) -> Array:
-        """The expected results of an array of sums [n, channels], in the same shape. If the kernel reads another
-        tensor, they are those for the fixed value to which `quiet` sets this tensor."""
+        """The expected results of an array of sums [n, channels], in the same shape. If the kernel also reads a tensor
+        that is not part of the product, such as a residual, it is assumed to have the value that `quiet` sets."""
         if len(sums) <= 4:
             return self.values[(self.edges[:, None] <= sums).sum(axis=0)]
         passed = np.empty(sums.shape, np.int64)
@@ -202,7 +202,8 @@ class Product:
         self.start[:] = wide.astype(np.int32)
 
     def adds(self) -> bool:
-        """Whether adding a few random amounts to the constant has the same effect as adding them to the sums."""
+        """Whether adding an amount to the constant `start`, which the code adds to its sums, changes the results as if
+        the sums were larger by this amount: tried with four random amounts for each channel."""
         try:
             for _ in range(4):
                 amount = self.rng.integers(self.low, self.high + 1)
@@ -351,8 +352,9 @@ class Product:
     # Results of random runs
 
     def results(self, sums: Array, columns: Columns) -> Array:
-        """The expected results of the sums of some channels (of all channels if the lookup does not fit in memory); if
-        the kernel reads another tensor, those for the fixed value to which `quiet` sets this tensor."""
+        """The expected results of sums [n, channels], of the channels `columns` only; if the lookup table does not fit
+        in memory, `sums` and `columns` must be those of all channels. If the kernel also reads a second tensor, this
+        has the constant value to which `quiet` sets it."""
         return self.lookup(sums, columns) if self.lookup.fits else self.shown(sums).astype(self.out.dtype)
 
     def differs(self, found: Array, expected: Array, when: str, allowed: Array, columns: Columns = slice(None)) -> None:

@@ -1,10 +1,10 @@
-"""Make random tests of sums more sensitive by using more steps of the rescale (a step is a sum at which the result
-changes): also those outside of the claimed range of sums, which are reached by adding to the sums, and those that
-appear when the scales in the code's constants are multiplied by powers of two.
+"""Make random tests of a product's sums more sensitive. A wrong sum is noticed only if it changes the result, that is,
+if a step of the rescale (a sum at which the result changes) is near. There are more such steps outside the claimed
+range of sums, which are reached by adding a constant to the sums, and there are more of them in a range if the scales
+in the code's constants are multiplied by powers of two.
 
-This does not change the sums, only where results change. Steps are searched near those that the claimed formula gives,
-and used where the machine code is observed to change its result exactly there. Channels whose code behaves differently
-keep the claimed range and scale.
+Steps are searched near those that the claimed formula gives, and used where the machine code is observed to change its
+result exactly there. Channels whose code behaves differently keep the claimed range and scale.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from relay.validation.tail import NoTail, Tail
 FAR = 1 << 29
 """The largest magnitude of sums at which steps are searched."""
 SPREAD = 96
-"""Scales are chosen such that the sums of a window lie between the first and the last step if its quantized data differ
-by at most about this much."""
+"""The difference between two quantized values for which scales are chosen: with data that differ by about this much or
+less, all sums of a window lie between the first and the last step."""
 ROUNDS = 4
 """The maximum number of rounds that correct the positions of steps; a round moves a step by at most 1."""
 SAMPLES = 5
@@ -65,8 +65,8 @@ def scales_of(machine: Machine, tail: Tail) -> Scales | None:
 
 
 def refine(product: Product) -> None:
-    """Give `product` steps that make its random tests more sensitive (`Product.look`), in each channel in which the
-    machine code is observed to change its result at these steps."""
+    """Make the random tests of `product` more sensitive (`Product.look`): give it more steps, which are sums at which
+    the result changes. A channel gets them only if its machine code is observed to change its result at these sums."""
     g, (low, high), channels = product.geometry, product.claimed, product.channels
     if product.live.all() and g.cells == 1 and not (g.sources == g.padding).any():
         return  # single sums are aimed at directly

@@ -23,7 +23,8 @@ from relay.validation.report import Part
 from relay.validation.tail import NoTail
 
 SHARE = {2: 2.0**-8, 4: 2.0**-21, 8: 2.0**-50}
-"""Eight times the largest relative rounding error, by the size of the float in bytes."""
+"""The tolerance of a sum of n products, as a fraction of its size and to be multiplied by the square root of n: eight
+times the largest relative rounding error, by the size of the float in bytes."""
 FUNCTION = 2.0**-14
 """The relative tolerance for functions such as exp."""
 FUNCTIONS = frozenset({"exp", "log", "tanh", "sigmoid", "sqrt", "rsqrt"})
@@ -92,8 +93,8 @@ def check(kernel: Kernel, part: Part, rng: np.random.Generator) -> None:
 
 
 def colors_of(known: Projected, inputs: int) -> Array:
-    """The random colours of an image, [colour, input], as the format of the claims defines them. For depthwise kernels,
-    whose claims contain all weights, the array has no rows."""
+    """The random vectors over the input channels ("colours"), [colour, input], by which the weights were multiplied for
+    the claim `known`. For depthwise kernels, whose claims contain the weights themselves, the array has no rows."""
     if known.depthwise:
         return np.zeros((0, inputs))
     return np.random.RandomState(0).uniform(-1, 1, (known.projections.shape[-1], inputs))

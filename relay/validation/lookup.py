@@ -9,9 +9,9 @@ import numpy as np
 from relay.runtime.memory import Array
 
 MOST_SUMS = 1 << 25
-"""The size limit of the table of sums, for all channels together."""
+"""The largest number of entries of a table with a result for each sum (see `Lookup`), for all channels together."""
 MOST_BUCKETS = 1 << 22
-"""The limit for the number of buckets, for all channels together."""
+"""The limit for the number of buckets of sums that a `Lookup` stores, for all channels together."""
 NEVER = np.int64(1) << 60
 
 

@@ -16,7 +16,8 @@ SMALL = 2.0**-8
 """The error of a float is divided by the magnitude of the expected number, or by this share of the largest expected
 magnitude, whichever is larger."""
 MOST_ELEMENTS = 1 << 25
-"""The largest number of results for all runs on pairs together."""
+"""The largest number of results that all runs of a kernel on values, or on pairs of values, of its operands compute
+together."""
 
 
 def check(kernel: Kernel, part: Part) -> None:

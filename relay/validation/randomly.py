@@ -20,7 +20,8 @@ RUNS_PER_BIT = 45
 with a probability below 2^-bits."""
 FLOAT_RUNS = 64
 PRODUCT_RUNS = 8
-"""The number of runs for products, whose sums are tested in other ways."""
+"""The numbers of runs with random inputs of kernels with floats, and of kernels with products, whose sums are tested in
+other ways too."""
 MOST_WORK = 1 << 27
 """The largest number of computed elements (for products: multiplications) for all runs of a kernel together."""
 
@@ -74,8 +75,8 @@ class Sampler:
 
 
 def worth_computing(call: Call) -> bool:
-    """Whether all results of a call are smaller than its operands, or have elements of more than 8 bits, for which
-    arbitrary values would not be realistic."""
+    """Whether each result of a call has fewer elements than its largest operand, or elements of more than 8 bits. Such
+    results are computed, since arbitrary values instead would not be realistic."""
     most = max((call.program.arguments[n].size for n in call.operands), default=0)
     forms = [call.program.forms[number] for number in call.program.results]
     return all(form.size < most or form.dtype.itemsize > 1 for form in forms)

@@ -75,7 +75,8 @@ class Report:
 
     @property
     def exit_status(self) -> int:
-        """The exit status of the command: 0, 1 or 2."""
+        """The exit status of `relay certify`: 1 if something is wrong, 0 if nothing is and at least one part was
+        proved, tested or compared, 2 if nothing was checked."""
         checked = any(part.kinds & {"proved", "tested", "compared"} for part in self.parts)
         return 1 if self.wrong else 0 if checked else 2
 

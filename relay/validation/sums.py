@@ -44,14 +44,16 @@ MOST_TURNS = 16
 MANY_WINDOWS = 4096
 """With at least this many windows, products are computed in one matrix multiplication."""
 WIDEST = 255
-"""The largest difference between the quantized values that the two colours have in an input channel."""
+"""The largest difference between the quantized values that the two colours (random pixels from which an image is made)
+have in an input channel."""
 FAR = np.int64(1) << 40
 
 
 @dataclass
 class Region:
-    """For each channel, a range of sums [first, last) between two steps, and the widest and the narrowest gap between
-    steps in it; `spread` is the difference of the two colours with which the channel needs the fewest trials."""
+    """For each channel, a range of sums [first, last) between two steps (sums at which the result changes), and the
+    widest and the narrowest gap between steps in it. `spread`: the difference between the two colours (random pixels
+    from which images are made) with which the channel needs the fewest trials."""
 
     first: Array
     last: Array
@@ -94,7 +96,8 @@ class Sums:
         of p."""
 
     def check(self) -> None:
-        """Run trials until the bound is reached or there were too many, and add the finding to `part`."""
+        """Run trials until a wrong coefficient would be missed with at most the requested probability, or until the
+        limit of runs is reached; add the result to the certificate."""
         product, start, g = self.product, self.kernel.runs, self.geometry
         if self.tested.any():
             product.quiet()
@@ -110,7 +113,8 @@ class Sums:
         self.tell(self.kernel.runs - start)
 
     def tell(self, runs: int) -> None:
-        """Add the finding: the number of runs, and the bound that was reached."""
+        """Add the finding to the report: the number of runs, and the reached bound of the probability that a wrong
+        coefficient is missed."""
         weak = self.tested & (self.missed < self.wanted)
         text = (
             f"sums: {runs} runs with random codes; a wrong coefficient of any result, border and padding too, is "
@@ -155,7 +159,9 @@ class Sums:
         self.missed += -np.log2(1 - (255 / 256 if colors == 1 else 255 / 512))
 
     def apart(self) -> None:
-        """A trial of a depthwise product: half of the channels are at the zero point, the others random."""
+        """Run one trial of a depthwise product: half of the channels, chosen at random, are at the zero point, so that
+        their sums are known; the others have random data. Raises Differs if a result of the first half is not the
+        expected one, which does not depend on the others."""
         product, inputs = self.product, self.geometry.inputs
         quiet = self.rng.integers(0, 2, inputs) > 0
         product.flat[:] = self.codes(product.flat.shape)
@@ -204,9 +210,10 @@ class Sums:
         return np.stack([np.where(swapped, other, one), np.where(swapped, one, other), zero])
 
     def amounts(self, values: Array, spread: Array, extent: Array) -> tuple[Array, Array, Array]:
-        """Return three arrays, by channel: the first of the consecutive amounts that may be added to the channel's
-        sums; how many such amounts there are; and the probability that a sum that is off by at least `extent` is
-        noticed. The probability holds for all colours that could have been drawn for the other channels."""
+        """Return three arrays, by channel. An amount, which is added to all sums of a channel, is drawn from an
+        interval of integers: the first two arrays are the start and the length of the interval. The third is the
+        probability that a sum that is wrong by at least `extent` then changes a result, for any colours (random data)
+        of the other channels."""
         region = self.region
         low, high, slack = self.ends(values, spread)
         room = region.last - region.first - region.widest - (high - low)
@@ -237,9 +244,9 @@ class Sums:
         return np.where(self.count > 0, self.steps[which, np.arange(self.channels)], 0)
 
     def patterns(self, states: Array) -> tuple[Array, Array]:
-        """The distinct windows, as states of their cells, and for each pixel of the result the index of its window.
-        `states` has for each pixel of the data the index of its colour (0, 1, or 2 for the zero point), and as its last
-        element that of the padding."""
+        """Return the distinct windows, as `[windows, cells]` states, and for each pixel of the result the index of its
+        window. A state is the index of a cell's colour: 0 and 1 for the two random vectors of test data, 2 for the zero
+        point. `states` has that of each pixel of the data, and at its end that of the padding."""
         g = self.geometry
         seen = states.astype(np.uint8)[g.sources]
         if g.cells > 39:
@@ -302,14 +309,15 @@ class Sums:
         return low, high, np.minimum(2 * widths.max(axis=1) * int(spread[0]), most)
 
     def regions(self) -> Region:
-        """The region for each channel that needs the fewest trials; sets `chance`, the approximate probability that a
-        difference shows in one trial."""
+        """For each channel, the range of sums (see `Region`) with which it needs the fewest dithered trials; sets
+        `chance`, by channel the approximate probability that a difference shows in one trial."""
         found = [self.region_of(channel) for channel in range(self.channels)]
         self.chance = np.minimum([chance for chance, _ in found], 1.0)
         return Region(*(np.array(column, np.int64) for column in zip(*(row for _, row in found), strict=True)))
 
     def region_of(self, channel: int) -> tuple[float, tuple[int, ...]]:
-        """The best of some regions of a channel: its approximate chance, and the fields of `Region`."""
+        """Choose one of several candidate ranges of sums for a channel. Returns the approximate probability that a
+        difference shows in one dithered trial with it, and the range as the fields of `Region`."""
         steps = self.steps[: int(self.count[channel]), channel]
         if not steps.size:
             return 0.0, (0, 0, 0, 0, 1)

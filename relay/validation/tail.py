@@ -88,9 +88,10 @@ class Tail:
             self.hold(forms)
 
     def hold(self, forms: Mapping[int, np.dtype[Any]]) -> None:
-        """Set `held` to values of the other tensors for which results strictly rise with the rescaled sum, and `values`
-        to these results. `forms`: the integer type of each other tensor, by argument number. Raises NoTail if neither
-        the largest nor the lowest values of the types do."""
+        """Choose values of the kernel's other tensors for which the results rise strictly with the rescaled sum, so
+        that they tell it: either the largest values of the tensors' types or the lowest ones. Set `held` to them and
+        `values` to the results. `forms`: the integer type of each other tensor, by argument number. Raises NoTail if
+        neither choice works."""
         for end in ("max", "min"):
             self.held = {n: np.full((1, 1), getattr(np.iinfo(dtype), end), dtype) for n, dtype in forms.items()}
             values = self.of_codes(self.held)[:, 0]
@@ -116,8 +117,8 @@ class Tail:
 
     @cached_property
     def table(self) -> Array | None:
-        """The results for each rescaled value [256] and value of the other tensor [256 or 1]; None where the rescaled
-        value is the result."""
+        """The kernel's results [256, 256 or 1] for each rescaled 8-bit value and each value of the other tensor that
+        the kernel reads, if any; None if the rescaled value itself is the result."""
         if self.cut == self.result or self.values is not None:
             return None
         given = dict[int, Array]()

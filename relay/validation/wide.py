@@ -1,12 +1,13 @@
 """Check products of quantized values whose results have more than 8 bits, or are floats: a result determines its sum up
 to a few neighbours.
 
-Weights are read back from runs with single values, and compared with digests of the source's. Then the whole kernel is
-compared with its formula on data drawn uniformly from [zero point - a, zero point + a]. If a coefficient of a result is
-wrong, the code's sum is off by D, an affine function of a datum: of its 2 a + 1 equally likely values, at most 2 t - 1
-give a D between -t and t. A larger D shows where the claim has other results for the sums t above and t below; this is
-determined for each result. So a run misses the error with a probability of at most 1 - (share of such results) + (2 t -
-1) / (2 a + 1). Assumptions: sums are affine in the data, and results do not fall as sums rise.
+Weights are found by running the code on data with a single value other than the zero point, and are compared with
+digests of the source's. Then the whole kernel is compared with its formula on random data, each datum one of the
+2 a + 1 values in [zero point - a, zero point + a]. If the code uses a wrong coefficient, its sum is off by an amount D
+that is an affine function of one datum: at most 2 t - 1 values of the datum give |D| < t. A D of at least t is seen in
+every result that the formula would change if its sum were t larger, and also if it were t smaller; the share of such
+results is measured. So a run misses the error with a probability of at most 1 - (this share) + (2 t - 1) / (2 a + 1).
+Assumptions: sums are affine in the data, and results do not fall as sums rise.
 """
 
 from __future__ import annotations
@@ -26,13 +27,14 @@ from relay.validation.tail import NoTail
 MOST_RUNS = 4000
 MOST_RESULTS = 1 << 28
 MOST_ENDS = 64
-"""The number of channels for which runs are made with the least and the largest possible sum."""
+"""The maximum number of channels for which the kernel is run on data that give the least and the largest sum."""
 MARGIN = 0.05
-"""The amount subtracted from a measured share, as it may be too large."""
+"""The amount subtracted from the measured share of results that would show an error. The share is measured on a sample,
+so it may be too large."""
 
 
 class Wide:
-    """The checks of one kernel with wide or float results."""
+    """Checks one kernel: a product of quantized values whose results are floats or have more than 8 bits."""
 
     def __init__(self, kernel: Kernel, part: Part, rng: np.random.Generator, bits: int = BITS):
         self.kernel, self.part, self.rng, self.bits = kernel, part, rng, bits
@@ -89,7 +91,8 @@ class Wide:
         return {self.kernel_number: self.coefficients()}
 
     def coefficients(self) -> Array:
-        """The weights that were read back, in the shape that `formulas` takes."""
+        """The weights that `read_weights` found by running the machine code, in the shape that `formulas` takes:
+        [output, input], or [output, row, column, input] for a convolution."""
         if self.head.formula == "nn.dense":
             return self.matrix.reshape(self.channels, -1)
         return self.matrix.reshape(self.channels, *self.geometry.extent, -1)
@@ -163,7 +166,7 @@ class Wide:
         self.part.say(kind_of(self.kernel, "tested"), f"the least and the largest sum of {len(some)} channels")
 
     def draw(self, amplitude: int) -> None:
-        """Set the data to uniformly random values around the zero point."""
+        """Set the data to uniformly random codes that differ from the zero point by at most `amplitude`."""
         low, high = max(self.zero - amplitude, self.least), min(self.zero + amplitude, self.most)
         self.flat[:] = self.rng.integers(low, high + 1, self.flat.shape)
 
@@ -182,7 +185,8 @@ class Wide:
         return best
 
     def random(self) -> None:
-        """Run the kernel on random data until the bound is reached, and add the finding to `part`."""
+        """Run the kernel on random data until an error in any coefficient would have shown with a probability of at
+        least 1 - 2^-`bits`, or a maximum number of runs is reached, and add the finding to `part`."""
         widest = max(self.most - self.zero, self.zero - self.least)
         amplitudes = [max(widest >> k, 1) for k in range(0, 14 if widest > 255 else 1, 2)]
         chances: list[Array] = []

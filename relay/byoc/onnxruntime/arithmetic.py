@@ -26,7 +26,8 @@ NUMBERS = (FLOAT, "int32", "int64")
 
 
 def type_refusal(op: Operation, *allowed: str) -> str | None:
-    """The reason why an op is not supported, if an operand or result has none of these types; else None."""
+    """The reason why an op is not supported, if the element type of an operand or result is not one of those named;
+    else None."""
     for value in (*op.operands, *op.results):
         if dtype(value).name not in allowed:
             return f"it computes with {dtype(value)}"

@@ -128,7 +128,8 @@ class Graph:
         return self.node("BitwiseXor", [bits, self.constant(np.uint8(SIGN))])
 
     def signed(self, name: str) -> str:
-        """Append nodes that convert the model's uint8 form back to int8."""
+        """Append nodes that convert a uint8 tensor, the form that this model gives to int8 data, back to int8; return
+        the result's name."""
         bits = self.node("BitwiseXor", [name, self.constant(np.uint8(SIGN))])
         return self.node("Cast", [bits], to=TensorProto.INT8)
 
@@ -148,7 +149,8 @@ class Graph:
         self._names[self.region.of(value), first] = name
 
     def read(self, value: SSAValue, first: bool = False) -> str:
-        """The name of an operand in this layout, appending a transposition if necessary."""
+        """The name of an operand, in NCHW if `first`, else in NHWC. A transposition is added to the graph if the
+        operand is only known in the other layout."""
         value = self.region.of(value)
         key = value, first
         if key not in self._names:
@@ -160,8 +162,8 @@ class Graph:
         return self._names[key]
 
     def _transposed(self, value: SSAValue, first: bool) -> str:
-        """Append a transposition to the layout; a reshape, if the image has one pixel or one channel and the order of
-        elements is the same."""
+        """Append a node that transposes an image to have channels first, or last unless `first`, and return the name of
+        its result. If the image has one pixel or one channel, a reshape does the same."""
         name, dims = self._names[value, not first], shape(value)
         axes = TO_FIRST if first else TO_LAST
         if dims[3] == 1 or dims[1] * dims[2] == 1:
@@ -170,7 +172,8 @@ class Graph:
         return self.node("Transpose", [name], perm=axes)
 
     def broadcast(self, value: SSAValue, rank: int, first: bool) -> str:
-        """The name of an operand broadcast to this rank, in this layout."""
+        """The name of an operand that broadcasts to this rank, in NCHW if `first`, else in NHWC. Raises Unsupported for
+        a computed operand of lower rank in NCHW."""
         array = constant_of(value)
         if not first or len(shape(value)) == 4:
             return self.read(value, first)

@@ -149,7 +149,8 @@ class Grouping:
         self.before[a] = (self.before[a] | self.before[b]) & ~(first | second)
 
     def groups(self, bits: int) -> list[int]:
-        """The distinct groups that the bits stand for."""
+        """The distinct groups in a mask such as `reach[g]`, in which each bit is the number of a group, or of one that
+        was absorbed."""
         found: dict[int, None] = {}
         while bits:
             lowest = bits & -bits

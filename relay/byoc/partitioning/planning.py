@@ -62,12 +62,14 @@ class Plan:
 
     module: ModuleOp
     saved: float
-    """The time saved by the regions that are kept."""
+    """The time in microseconds that the regions of `module` save."""
     unpruned: float
-    """The time saved if every region that the compilers take were kept."""
+    """The time in microseconds that would be saved if every region that the compilers take were kept, also those that
+    save nothing; it may be negative."""
     units: Mapping[int, tuple[Operation, ...]]
-    """For each op that a compiler takes, by the op's number (`number_of`): the ops of the copy that the compiler takes
-    together with it, as one composite or alone."""
+    """Maps the number (`number_of`) of each op that a compiler takes to the ops that the compiler takes together: those
+    of its composite, or only the op itself. These ops are those of the copy of the module on which the plan was
+    tried."""
 
 
 def plan(

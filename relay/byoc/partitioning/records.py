@@ -192,7 +192,8 @@ def keep_refusals(module: ModuleOp) -> None:
 
 
 def restore(module: ModuleOp) -> None:
-    """Move the recorded reasons back from the module to the host's ops, before the module is partitioned further."""
+    """Move the recorded reasons why compilers refused ops from the module's attribute `byoc.refusals` back to the
+    host's ops, before the module is partitioned further."""
     kept = read(module)
     if kept is None:
         return

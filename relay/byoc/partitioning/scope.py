@@ -19,7 +19,8 @@ CHOICE = "byoc.choice"
 """While plans are tried, the attribute of an op with the name of the only compiler to which it is offered; "" is the
 host."""
 CONSTANTS = "byoc.constants"
-"""The attribute of a function whose constants must all be in the artifact: "vendor"."""
+"""The name of an attribute whose presence on a function (with the value "vendor") says that the external compiler must
+put all constants of the function into the artifact."""
 
 
 def partitioned(function: FuncOp) -> bool:

@@ -14,7 +14,8 @@ COMPUTE = (relay.Conv2dBase, relay.DenseBase, relay.Pool2dOp, qnn.LstmOp, qnn.Sv
 
 
 def computes(op: Operation) -> bool:
-    """Whether the op is one of `COMPUTE`."""
+    """Whether the op is one of those that make a region worth offloading: a convolution, a matrix product, pooling or a
+    recurrent layer."""
     return isinstance(op, COMPUTE)
 
 

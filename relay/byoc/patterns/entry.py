@@ -68,7 +68,9 @@ class Entry:
 
 
 def complete(root: Operation, state: State, order: Mapping[Operation, int]) -> Match | Refusal:
-    """The complete match, or a Refusal if an op outside uses an inner result, or an op is already taken."""
+    """The match of a pattern whose result `root` computes, from the finished search `state`. A Refusal if an op outside
+    of the match uses a result of an op other than `root`, or if an op is not in `order`, since another match has taken
+    it or it is in another block."""
     ops = state.take(root).ops
     for op in ops:
         if op not in order:

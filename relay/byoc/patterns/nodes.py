@@ -278,7 +278,8 @@ class Dominator(Pattern):
                     yield all
 
     def back(self, op: object, state: State) -> Iterator[State]:
-        """Every way in which all operands of the op that are no constants lead back to the parent."""
+        """Yield the state of every match in which each operand of the op is a constant or leads back, through ops that
+        match `path`, to the same match of `parent`."""
         if isinstance(op, Operation):
             yield from self.lead([value for value in op.operands if not isinstance(value.owner, ConstantOp)], state)
 

@@ -28,7 +28,8 @@ def line(size: float) -> float:
 
 
 def picture(lines: float, columns: float, channels: int) -> float:
-    """The cycles of loading pixels: one transfer if their channels fill rows, else one for every 16 channels."""
+    """The cycles of loading an image of `lines` x `columns` pixels into the scratchpad, whose rows hold 16 channels: by
+    one transfer if `channels` is a multiple of 16, else by one for every 16 channels."""
     blocks = -(-channels // LANES)
     return lines * columns * blocks + TRANSFER * (blocks if channels % LANES else 1)
 

@@ -85,7 +85,8 @@ class Transfer(Instruction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load(Transfer):
-    """Copy from memory to the scratchpad; lanes from `bytes` on become 0. Takes 32 cycles and one for each piece."""
+    """Copy pieces of memory (see `Transfer`) to rows of the scratchpad, where lanes from `bytes` on become 0. Takes 32
+    cycles, and one for each piece."""
 
     opcode: ClassVar[int] = 1
 
@@ -163,7 +164,8 @@ class Requantize(Instruction):
 class Add(Instruction):
     """Set scratchpad row `row + i` to the sum of the quantized rows `lhs + i` and `rhs + i`. Rows `parameters` to
     `parameters + 2` hold 12 int32: left shift; zero point, multiplier, shift of lhs; the same three of rhs; multiplier
-    and shift of the sum; its zero point, low, high. Rescaling rounds DOUBLE. Takes two cycles per row."""
+    and shift of the sum; its zero point, low, high. Rescaling rounds twice, as `DOUBLE` of `Requantize`.
+    Takes two cycles per row."""
 
     opcode: ClassVar[int] = 8
     lhs: int

@@ -1,4 +1,5 @@
-"""Executes the instructions in numpy and counts cycles. Imports nothing of the compiler."""
+"""Simulates the accelerator: executes its instructions (`isa`) in numpy and counts cycles. Imports nothing of the
+compiler."""
 
 from __future__ import annotations
 

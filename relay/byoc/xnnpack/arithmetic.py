@@ -33,7 +33,8 @@ NUMBERS = (FLOAT, "int32")
 
 
 def plain(kind: str, *types: str, activation: bool = False) -> Row[Writer]:
-    """A generator that writes one operator for one op on these types."""
+    """A table row for ops that one TFLite operator, `kind`, computes: it refuses ops on other element types than
+    `types`."""
 
     def refusal(op: Operation) -> str | None:
         return type_refusal(op, *types)

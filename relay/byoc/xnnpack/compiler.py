@@ -26,7 +26,8 @@ CLAMPED = ("relay.nn.avg_pool2d", "relay.nn.max_pool2d", "relay.add", "relay.sub
 
 
 class TFLite(LibraryCompiler):
-    """The base of both compilers, which writes the file. Its operators are those of `relay.byoc.xnnpack.kernels`."""
+    """The common base of the compilers `xnnpack` and `litert`, which writes a .tflite file. It takes the ops that
+    `relay.byoc.xnnpack.kernels` lists."""
 
     extra: ClassVar[str] = "litert"
 

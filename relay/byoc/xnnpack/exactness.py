@@ -51,7 +51,8 @@ def refusal(ops: Sequence[Operation]) -> str | None:
 
 
 def _pairs(op: Operation, *prefixes: str) -> list[Pair]:
-    """The (multiplier, shift) pair of each prefix: the op's properties `PREFIXmultiplier` and `PREFIXshift`."""
+    """The (multiplier, shift) pairs of the op, one for each of its property prefixes, such as `lhs_`: the values of
+    `lhs_multiplier` and `lhs_shift`."""
     numbers = [[int(to_numpy(op.properties[prefix + what])) for what in ("multiplier", "shift")] for prefix in prefixes]
     return [(multiplier, shift) for multiplier, shift in numbers]
 

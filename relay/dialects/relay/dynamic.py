@@ -123,8 +123,9 @@ Op = TypeVar("Op", bound=type[DynamicOp])
 def deferred(
     static: type[TensorOp], *given: str, more: Sequence[str] = (), computed: Sequence[str] = ()
 ) -> Callable[[Op], Op]:
-    """A class decorator that gives the op the operands and properties of `static`, except that the properties `given`
-    become operands, `more` optional operands, and the properties `computed` are dropped."""
+    """A class decorator that gives an op the operands, results and properties of the op class `static`, with three
+    changes: the properties named in `given` become operands, the names in `more` become optional operands, and the
+    properties named in `computed` are left out."""
 
     def complete(cls: Op) -> Op:
         definition = static.get_irdl_definition()

@@ -125,7 +125,8 @@ class RmsNormOp(OneResultOp):
 
     @property
     def along_last(self) -> bool:
-        """Whether the data has rank 2 or more, so that there are several rows."""
+        """Whether the normalized axis, which is the last one, is preceded by another axis, so that contiguous rows are
+        normalized."""
         return rank(self.data) > 1
 
     def infer(self) -> Sequence[Type]:

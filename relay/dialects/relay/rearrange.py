@@ -161,7 +161,7 @@ class BatchToSpaceNdOp(BlocksOp):
 
 
 class SubpixelOp(RearrangeOp, ABC):
-    """An op between blocks of `block_size` x `block_size` pixels and channels.
+    """An op that moves elements from channels to blocks of `block_size` x `block_size` pixels, or back.
 
     Formulas are for NHWC; b is `block_size`, and i, j the position within a block."""
 

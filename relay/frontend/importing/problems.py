@@ -45,8 +45,8 @@ class Problems:
         return None
 
     def raise_all(self, where: str = "") -> None:
-        """Raise Unsupported if there are problems. A single one is reported in one line, unless `where` is given as the
-        subject of the error."""
+        """Raise Unsupported if there are problems, with a list of them. `where` is the subject of the error; without
+        it, the subject is the file, and a single problem is reported in one line."""
         if not self.found:
             return
         if len(self.found) == 1 and not where:

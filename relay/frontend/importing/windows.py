@@ -128,7 +128,7 @@ def pooled(
     counted: bool = False,
     last: bool = False,
 ) -> SSAValue:
-    """The mean or the maximum of each window; If `counted`, elements of the padding count in the number by which a mean
+    """The mean or the maximum of each window. If `counted`, elements of the padding count in the number by which a mean
     is divided."""
     count = len(kernel)
     given = {"count_include_pad": counted} if kind == "AveragePool" else {}

@@ -98,7 +98,8 @@ class Conversion(NodeConversion[Importer]):
         return self.custom.get(f"{node.domain}.{node.kind}") if given is None else given
 
     def converted(self, node: Node) -> SSAValue | Sequence[SSAValue | None]:
-        """The result of the table's function, of a custom function, or of the operator's body."""
+        """Return the results of a node, by a custom function, by the model's own function of that name, by the importer
+        registered for the operator, or by the body that ONNX defines for the operator."""
         if (custom := self.custom_function(node)) is not None and row(node.domain, node.kind, node.version) is None:
             return custom(self.importer, node)
         key = (node.domain, node.kind)
@@ -217,7 +218,7 @@ class Conversion(NodeConversion[Importer]):
         missing: Iterable[str] = (),
     ) -> list[SSAValue | None]:
         """Build nodes in the scope `frame`, and return the values of the names `outputs`, None for an empty name.
-        `missing` are names that nodes read but the caller omits."""
+        `missing`: the names of optional inputs for which the caller passes no value; nodes are built without them."""
         importer, outer, left_out = self.importer, self.importer.frame, {*missing}
         try:
             with self.nested(node, frame.block):

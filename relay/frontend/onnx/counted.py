@@ -25,7 +25,8 @@ ELEMENTWISE = frozenset(
 
 
 def follow(importer: Importer, node: Node, results: Sequence[SSAValue | None]) -> None:
-    """Record which results of a node have the count of an input. Raises Unsupported if the node depends on the size."""
+    """Record, in `importer.counted`, which results of a node have the same count of valid elements as an input. Raises
+    Unsupported if the node's results depend on the size of the tensor, which is larger than the count."""
     found = {n: importer.counted[v] for n, v in enumerate(node.values) if v is not None and v in importer.counted}
     if not found:
         return
@@ -39,7 +40,8 @@ def follow(importer: Importer, node: Node, results: Sequence[SSAValue | None]) -
 def finished_infos(
     importer: Importer, names: Sequence[str], results: Sequence[SSAValue]
 ) -> tuple[list[SSAValue], list[TensorInfo]]:
-    """The results of a model followed by the counts, and the signature's descriptions of all of them."""
+    """The results of a model, followed by the number of valid elements of each result whose size depends on run-time
+    values; and the signature's descriptions of all of them."""
     infos, counts = output_infos(names, results), dict[SSAValue, str]()
     for number, value in enumerate(results):
         if (counted := importer.counted.get(value)) is not None:
@@ -56,8 +58,8 @@ index of the input. Raises Unsupported if the result depends on the number of el
 
 
 def _elementwise(importer: Importer, node: Node, found: Found, result: SSAValue) -> Counted:
-    """The count of an elementwise result: all inputs that extend along the axis must have this count; axes are counted
-    from the last."""
+    """The count of valid elements of an elementwise result, and its axis. All inputs whose size along this axis is not
+    1, axes being counted from the last, must have the same count. Raises Unsupported."""
     rank = len(importer.shape(result))
     places = {(each.axis - len(importer.shape(_value(node, n))), each.count) for n, each in found.items()}
     (place, count), *others = places

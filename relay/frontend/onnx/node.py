@@ -1,7 +1,7 @@
 """`Node`: one node of a graph, with checked access to its inputs and attributes.
 
-Rows of the table read nodes only through it, so that a missing or ill-typed part of a file becomes an error that names
-the node. Defaults of attributes are those of ONNX's schemas.
+The functions that import operators read nodes only through it, so that a missing or ill-typed part of a file becomes an
+error that names the node. Defaults of attributes are those of ONNX's schemas.
 """
 
 from __future__ import annotations

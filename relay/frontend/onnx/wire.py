@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from relay.errors import Malformed
 
 LARGE = 1024
-"""The size in bytes from which a weight is left out."""
+"""The size in bytes from which a weight is cut out of the ModelProto's bytes and replaced by a reference to the
+file."""
 _NESTED: dict[str, dict[int, str]] = {
     "Model": {7: "Graph", 25: "Function"},
     "Graph": {1: "Node", 5: "Tensor"},

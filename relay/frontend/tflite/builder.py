@@ -55,7 +55,8 @@ Inline = Callable[[Node, int, Block, Sequence[SSAValue]], list[SSAValue]]
 
 
 def nowhere(node: Node, number: int, block: Block, arguments: Sequence[SSAValue]) -> list[SSAValue]:
-    """The `Inline` function of a file without subgraphs, which is never called."""
+    """An `Inline` function that raises Unsupported: the default of an `Importer` to which no function that builds
+    subgraphs was given."""
     raise node.unsupported("calls a subgraph")
 
 

@@ -32,8 +32,9 @@ _VTABLE_HEAD = struct.Struct("<HH")
 
 _MAX_DEPTH = 16
 _WORK_PER_BYTE = 4
-"""The maximum work per byte of a file; files from TFLite's converters need less than 2 per byte outside of the weights,
-and weights are not read."""
+"""The maximum work per byte of a file, which bounds how often a file may refer to the same bytes. Work is roughly the
+number of bytes read, with a fixed addition for each table and vector; files from TFLite's converters need less than 2
+per byte outside of the weights, which are not read."""
 _WORK_MIN = 1 << 16
 _TABLE_WORK = 32
 _VECTOR_WORK = 4
@@ -209,7 +210,8 @@ class Table:
         return tuple(byte != 0 for byte in self._reader.data[start : start + length])
 
     def raw(self, name: str) -> memoryview:
-        """The bytes of a vector of scalars, counted as read, for vectors that are processed element by element."""
+        """The bytes of a vector of scalars, for callers that process it element by element. The elements count towards
+        the limit of `Reader.work`, above which the file is refused."""
         start, length = self._vector(name)
         self._reader.work(length, start, self.path)
         return self._reader.data[start : start + length * _SCALARS[self._fields[name].of].size]

@@ -236,7 +236,8 @@ class _Conversion:
             self.importer.define(tensor, value)
 
     def values(self, node: Node, outputs: Sequence[Tensor]) -> Sequence[SSAValue]:
-        """The values that the table's function builds for an operator."""
+        """Import an operator by the function that the table of operators has for it, and return the results, which are
+        checked against the file's output tensors."""
         row = self.survey(node)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             values = row.convert(self.importer, node)

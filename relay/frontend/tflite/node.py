@@ -99,7 +99,7 @@ class Node(Place):
         return str(self._option(name))
 
     def positive(self, *names: str) -> tuple[int, ...]:
-        """Options such as strides, which must be at least 1."""
+        """The values of these options of the operator, such as strides. Raises Malformed for a value below 1."""
         values = tuple(self.integer(name) for name in names)
         for name, value in zip(names, values, strict=True):
             if value < 1:

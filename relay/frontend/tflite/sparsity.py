@@ -48,8 +48,8 @@ _SPARE, _TIMES = 1 << 10, 256
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Level:
-    """One level of the tree: dense, with `size` indices below each node, if `segments` is None; else a CSR level with
-    these segments and indices."""
+    """One level of the tree in which a sparse constant is stored (see the module). It is dense, with `size` indices
+    below each node, if `segments` is None; else it is a CSR level with these segments and indices."""
 
     size: int
     segments: Indices | None

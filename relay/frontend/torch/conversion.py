@@ -1,4 +1,5 @@
-"""Converts a program's graph to ops: nodes by the rows of the table, subgraphs inlined, problems collected."""
+"""Converts the graph of an exported PyTorch program to ops. Each node is converted by the import function of its
+operator (`relay.frontend.torch.table`), subgraphs are inlined, and problems are collected."""
 
 from __future__ import annotations
 

@@ -200,7 +200,8 @@ class FunctionWriter:
 
 
 def write_load(w: FunctionWriter, op: Operation) -> None:
-    """Record the load of an element."""
+    """Record a load as the C expression that reads the element; it is written where the value is used, or assigned to a
+    variable before memory changes."""
     assert isinstance(op, memref.LoadOp)
     w.value(op, replace(full(w.element(op.memref, op.indices), op.res.type), loads=True), ())
 

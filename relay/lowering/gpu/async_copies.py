@@ -163,6 +163,6 @@ class AsyncCopies:
         self.copy(self.t.numbers, at, self.data, self.b.plus(row.start, away), self.m.piece)
 
     def set(self, value: SSAValue, to: Index) -> None:
-        """Store a constant vector, as large as a piece, at byte `to` of shared memory."""
+        """Store a vector of `m.piece` elements (the size of one asynchronous copy) at byte `to` of shared memory."""
         self.b.vector_store(value, self.t.numbers, [self.t.div(to, self.m.format.data)])
         align(self.b.block.last_op, self.m.piece * self.m.format.data)

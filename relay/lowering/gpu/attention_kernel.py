@@ -38,7 +38,7 @@ from relay.lowering.indices import below, binary
 from relay.lowering.scheduling.in_turn import Chain, Scheduled, is_number, is_reduction
 
 SCORES = 8
-"""The number of neighbouring scores of a lane."""
+"""The number of neighbouring attention scores that a thread (lane) of a warp holds."""
 WIDTH = QUAD * SCORES
 """The number of keys whose scores the four lanes of a quad have, `SCORES` neighbours each."""
 
@@ -60,8 +60,8 @@ Numbers = dict[SSAValue, SSAValue]
 
 
 class AttentionKernel(PairKernel):
-    """Emits the work of one thread for some queries of one head. The product of the base class is the second one, whose
-    first factor is not in memory."""
+    """Emits one thread's work on an attention, for some queries of one head. The base class computes the second
+    product, of softmax weights and values; the weights are not in memory, but computed by this class."""
 
     def __init__(
         self,
@@ -97,7 +97,8 @@ class AttentionKernel(PairKernel):
     # A single tile of keys
 
     def computed(self, tile: Index) -> list[list[list[SSAValue]]]:
-        """Return the weights of a tile that contains all keys."""
+        """Emit the operations that compute the softmax weights of the thread's rows from the scores, for a tile that
+        contains all keys. Return the weights as `words` does, for each row."""
         emitters = self.emitters(tile, [{}, {}])
         for emitter in emitters:
             emitter.emit()
@@ -131,7 +132,8 @@ class AttentionKernel(PairKernel):
             numbers[half] = row.numbers
 
     def reduce(self, op: linalg.GenericOp, numbers: list[Numbers]) -> None:
-        """Emit a reduction of both rows as a pass over the keys."""
+        """Emit a reduction over the keys, for each of the thread's two rows of scores: a loop over the tiles of keys,
+        in which the scores are computed, followed by a combination of the threads' results."""
         b, output, join = self.b, op.outputs[0], join_of(op)
         assert join is not None
         starts = [known[output] for known in numbers]
@@ -227,7 +229,8 @@ class AttentionKernel(PairKernel):
         ]
 
     def compute_for(self, op: linalg.GenericOp, emitter: TileRow) -> None:
-        """Emit the operations of the chain that compute the inputs of an operation."""
+        """Emit the row operations between the two products of the attention on which the inputs of `op` depend, unless
+        they were emitted already."""
         for value in op.inputs:
             if value in self.scores.chain.written and value not in emitter.numbers and (value, "") not in emitter.kept:
                 writer = next(each for each in self.scores.chain.ops if value in each.outputs)
@@ -236,7 +239,8 @@ class AttentionKernel(PairKernel):
                 emitter.compute(writer)
 
     def weights(self, emitter: TileRow) -> list[list[SSAValue]]:
-        """Return the weights of a tile as words; `emitter` has the per-row values from which they are computed."""
+        """Emit the softmax weights of a tile, and return them as words in the order of `words`. `emitter` has the
+        values of each row (such as its maximum) from which they are computed."""
         last = self.scores.chain.ops[-1]
         assert isinstance(last, linalg.GenericOp)
         self.compute_for(last, emitter)

@@ -31,8 +31,8 @@ class Side:
 
 
 def side(places: int, taps: int, stride: int, dilation: int, before: int, size: int) -> Side:
-    """Return the spans of a dimension with `places` results, whose image has `size` elements after `before` padded
-    ones."""
+    """Divide a dimension with `places` results into spans of positions with the same taps inside the image, which has
+    `size` elements along it after `before` elements of padding. Return them as a `Side`."""
     first = np.arange(places)[:, None] * stride - before + np.arange(taps) * dilation
     inside = [tuple(bool(tap) for tap in row) for row in (first >= 0) & (first < size)]
     starts = [0] + [place for place in range(1, places) if inside[place] != inside[place - 1]]
@@ -41,7 +41,8 @@ def side(places: int, taps: int, stride: int, dilation: int, before: int, size: 
 
 @dataclass(frozen=True)
 class Borders:
-    """The spans of rows and columns of a convolution's results."""
+    """The rows and the columns of a convolution's results, each divided into spans of positions that have the same taps
+    outside the image."""
 
     rows: Side
     columns: Side
@@ -51,12 +52,13 @@ class Borders:
         return len(self.rows.starts) * len(self.columns.starts)
 
     def number(self, b: LoopBuilder, row: Index, column: Index) -> Index:
-        """Return the number of the pair of spans that a result belongs to."""
+        """Emit the index of the pair (span of rows, span of columns) that contains the result at (row, column); return
+        the index, row-major."""
         return b.plus(b.times(self.rows.number(b, row), len(self.columns.starts)), self.columns.number(b, column))
 
     def outside(self, kernel: Array) -> Array:
-        """Return an array [pair of spans, channel]: the sum of the weights of the taps that are outside the image.
-        `kernel`: the weights, [channel, row, column, depth]."""
+        """Return an array [pair, channel]: for each pair of a span of rows and a span of columns, the sum of the
+        weights whose taps are outside the image. `kernel`: the weights, [channel, row, column, depth]."""
         taps = kernel.astype(np.int64).sum(axis=3)
         every = [~np.outer(row, column) for row in self.rows.inside for column in self.columns.inside]
         return np.stack([(taps * out).sum(axis=(1, 2)) for out in every])

@@ -44,7 +44,8 @@ class ChannelTables:
         return None if new is None else read(self.b, new, channel, self.lanes, self.threads(table))
 
     def threads(self, table: SSAValue) -> int:
-        """Return the number of threads with neighbouring vectors of a table."""
+        """Return the number of consecutive threads that read neighbouring vectors of a table: `neighbours`, or, if that
+        is 0, the number of the table's vectors."""
         (size,) = buffer_of(table).get_shape()
         return self.neighbours or size // self.lanes
 

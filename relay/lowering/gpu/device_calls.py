@@ -42,7 +42,8 @@ class ConvertDeviceCalls(Pass):
 
     @abstractmethod
     def number(self, module: GpuModuleOp, op: IdOp) -> Sequence[Operation]:
-        """Return operations that compute an index or size; it is the result of the last one."""
+        """Return the operations that replace `op`, which reads an index or the size of a block or grid; the result of
+        the last operation is that number."""
 
 
 def _device_ops(op: ModuleOp) -> list[tuple[BarrierOp | IdOp, GpuModuleOp]]:

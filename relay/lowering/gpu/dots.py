@@ -34,8 +34,9 @@ class Dot:
 
 
 def dot_of(nest: Nest, producers: Mapping[SSAValue, Producer], most: int = 16) -> Dot | None:
-    """Return the nest as sums of dot products, if both factors are codes that are contiguous along its last loop, of
-    which at most `most` are read at once; else None."""
+    """Return the nest as a convolution or product computed by dot products, if both factors are codes that are
+    contiguous along its last loop; else None. A thread reads 16, 8 or 4 codes of each factor at once, but not more than
+    `most`."""
     conv = recognise(nest.op)
     if conv is None or conv.depthwise or conv.is_float or conv.data.element != i8 or conv.kernel.element != i8:
         return None

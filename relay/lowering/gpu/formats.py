@@ -48,7 +48,7 @@ class Format:
         return (1 + self.roundoff) ** 2 * (1 + grown / (1 - grown)) - 1
 
     def says(self, terms: int) -> str:
-        """Return a text that states the error bound."""
+        """Return a text that states the error bound of a sum of `terms` products x * w in this format."""
         if self.exact:
             return "exact"
         words = f"off by at most {self.bound(terms):.3g} sum |x w|"

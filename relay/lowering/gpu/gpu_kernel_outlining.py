@@ -20,7 +20,7 @@ from relay.passes import Pass
 from relay.transforms.location import place
 
 MODULE = "kernels"
-"""The name of the module."""
+"""The symbol name of the `gpu.module` that holds all outlined kernels."""
 VIEWS = memref.CollapseShapeOp | memref.ExpandShapeOp | memref.SubviewOp | memref.CastOp
 """Views, which are recreated inside a kernel: of two pointers to the same memory, neither could be `noalias`."""
 IDS = (gpu.BlockIdOp, gpu.ThreadIdOp, gpu.GridDimOp, gpu.BlockDimOp)

@@ -51,8 +51,9 @@ def threads(b: LoopBuilder, shape: Sequence[int], block: int) -> Generator[list[
 def teams(
     b: LoopBuilder, shape: Sequence[int], team: Team, block: int
 ) -> Generator[tuple[list[Index], Members | None, SSAValue | None]]:
-    """Emit a grid as `threads` does, with a team for each point: yields the point, the team member (None for one
-    thread), and whether this member writes the result."""
+    """Emit a grid of blocks of `block` threads over the points of a shape, with a team of threads for each point.
+    Yields the point, the team member (None if a team is one thread), and whether this member writes the result (None
+    if it always does)."""
     if team.size == 1:
         with threads(b, shape, block) as at:
             yield at, None, None

@@ -146,8 +146,9 @@ class StepWriter:
         return self.steps(region.block, places) + self.moved(values, targets)
 
     def moved(self, values: Sequence[SSAValue], targets: Sequence[SSAValue]) -> list[dict[str, Any]]:
-        """Return a step that sets all targets at once to the conditions `values`; if there are more targets than
-        values, the values are repeated."""
+        """Return a list with one step (none if there are no targets), which assigns the conditions `values` to the
+        conditions `targets`, all at once. If there are more targets than values, the values are used again from the
+        first on."""
         if not targets:
             return []
         numbers = [self.bit(values[number % len(values)]) for number in range(len(targets))]

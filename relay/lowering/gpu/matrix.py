@@ -31,7 +31,8 @@ TAP = 32
 SMALLEST = 4
 """The fewest bytes of one copy."""
 PIXEL = 4
-"""The number of channels of a pixel in the copy of an image with few channels."""
+"""The number of channels to which the pixels of an image with fewer channels are padded when it is copied
+(`Gathered`)."""
 ROW = 128
 """The most bytes of a row of a tile that the copy engine copies."""
 BARRIER_BYTES = 8
@@ -65,12 +66,14 @@ class Gathered:
         return conv.images, rows, -(-columns * PIXEL // self.chunk) * self.chunk // PIXEL, PIXEL
 
     def product(self) -> Convolution:
-        """Return the convolution of the copy."""
+        """Return the equal convolution that reads the copy: each pixel has the elements of a row of a window as its
+        channels, so the kernel has one column."""
         _, rows, columns, _ = self.shape
         return replace(self.conv, rows=rows, columns=columns, channels=self.run, kernel_columns=1)
 
     def kernel(self, kernel: Array) -> Array:
-        """Return the weights for the copy; elements that do not belong to a window have the zero point as weight."""
+        """Return the kernel as [output, row, run], for windows of the copied images. The channels and columns that are
+        added to fill pixels and runs have the zero point as weight, and so contribute nothing."""
         conv = self.conv
         shape = conv.outputs, conv.kernel_rows, conv.kernel_columns, conv.channels
         whole = np.full((*shape[:3], PIXEL), conv.kernel.zero_point, kernel.dtype)
@@ -154,9 +157,10 @@ class Product:
 
 @dataclass(frozen=True)
 class Matrix(Product):
-    """A product divided into tiles. `splits`: parts of the depth that separate blocks compute; `bulk`: the copy engine
-    copies tiles of both factors, which are matrices in memory; `lanes`: neighbouring channels that are completed at
-    once, `part_lanes` when splits are added."""
+    """A product divided into tiles. `splits`: the number of parts of the depth, which separate blocks compute; `bulk`:
+    the copy engine copies tiles of both factors, which are matrices in memory. `lanes`: the number of neighbouring
+    channels for which a thread computes the epilogue at once; `part_lanes`: the same in the kernel that adds the
+    splits."""
 
     tile: Tile
     splits: int
@@ -171,7 +175,8 @@ class Matrix(Product):
 
     @property
     def piece_bytes(self) -> int:
-        """The bytes of a row of the data's tiles in shared memory; with few channels, those of one tap."""
+        """The bytes that the copy engine copies to shared memory for one row of a tile of the data: the depth of a
+        stage, or the channels of one tap of a window if there are fewer."""
         return min(self.tile.depth, self.conv.channels) if self.windows else self.tile.depth
 
     @property
@@ -186,7 +191,8 @@ class Matrix(Product):
 
     @property
     def steps(self) -> int:
-        """The number of iterations of a thread's loop over its slice of the block's part of the depth."""
+        """The number of iterations of the loop over the depth. Splits divide the depth among blocks, and slices divide
+        a block's part among groups of warps; an iteration multiplies one stage of a slice."""
         return -(-self.depth // (self.deep * self.splits * self.tile.slices))
 
     @property
@@ -241,13 +247,14 @@ class Matrix(Product):
         return found & 0xFF if self.conv.data.unsigned else found
 
     def ordered(self, whole: Array) -> Array:
-        """Return the rows in the order of shared memory."""
+        """Return the rows of the packed weights, one for each channel, in the order that `pack` describes."""
         ordered = whole.reshape(-1, 4, self.tile.run, 2, self.packed_depth).transpose(0, 2, 1, 3, 4)
         return np.ascontiguousarray(ordered).reshape(whole.shape)
 
     def pack_floats(self, kernel: Array) -> list[Array]:
-        """Pack float weights. Half words are in the order of the elements of the data that a lane rounds to a word,
-        with two rows interleaved: 64 bytes hold 16 elements of both."""
+        """Pack float weights. For formats of 16 bits, elements i and i + 4 of each 8 along the depth are neighbours,
+        like the elements of the data that a lane rounds into one word; and two rows are interleaved, so that 64 bytes
+        hold 16 elements of each."""
         more = ((0, self.packed_columns - self.columns), (0, self.packed_depth - self.depth))
         rounded = self.format.rounded(np.pad(kernel, more))
         assert rounded is not None

@@ -61,7 +61,8 @@ class MatrixKernel:
         points.special = self.special
 
     def emit(self, block: Index, thread: Index, unravel: Callable[[Index], list[Index]]) -> None:
-        """Emit the tile of a block. `unravel`: returns the result's indices of a row."""
+        """Emit the tile of a block, for one thread. `unravel` returns the indices in the result tensor of a row of the
+        product."""
         b = self.b
         self.t = MatrixThread(b, self.m, block, thread)
         self.finish_tile(*self.products(), unravel)
@@ -122,9 +123,10 @@ class MatrixKernel:
         return found[: self.tile.sums], found[self.tile.sums :]
 
     def starting(self) -> list[SSAValue]:
-        """Return the initial values of a thread's sums: the corrections of its channels (bias and zero points), or none
-        if they are 0 or are added later because the depth is split. The table of corrections repeats each for both rows
-        of a thread in the order of its registers, so that no register moves are needed."""
+        """Return the initial values of a thread's sums: the corrections of its channels (bias and zero points), or an
+        empty list if they are 0 or are added later because the depth is split. A matrix instruction gives a thread sums
+        of two rows; the buffer of corrections holds each correction twice, in the order of the thread's registers, so
+        that no register moves are needed."""
         if not self.offsets or self.parts is not None:
             return []
         if self.m.bordered:
@@ -165,7 +167,8 @@ class MatrixKernel:
         return self.b.plus(self.b.plus(t.first_row, t.warp_row), t.div(t.lane, QUAD))
 
     def border(self, row: Index) -> Index:
-        """Return the offset of the corrections of a row's sums."""
+        """Return the offset, in the buffer of initial sums, of those for the result pixel `row`: they depend on which
+        taps of its window are outside the image."""
         b, conv = self.b, self.conv
         pixel = remainder(b, row, conv.out_rows * conv.out_columns)
         places = quotient(b, pixel, conv.out_columns), remainder(b, pixel, conv.out_columns)
@@ -218,8 +221,8 @@ class MatrixKernel:
         return b.add(arith.SubiOp(value, scaled)).result
 
     def result(self, dims: list[Index], value: SSAValue, border: Index = 0) -> None:
-        """Compute and store the results at a point, or at some neighbours, from the sums `value`. `border`: the offset
-        of the corrections."""
+        """Compute and store the results at a point, or at some neighbours, from the sums `value`, after the corrections
+        for zero points are added. `border`: where the corrections of the point's row begin in their buffer."""
         b, nest, points = self.b, self.m.nest, self.points
         column = dims[-1]
         if self.points.lanes > 1:

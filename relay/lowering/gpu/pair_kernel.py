@@ -99,7 +99,8 @@ class Part:
 
 
 class PairCopies:
-    """Emits the copies of one thread, for the factors of product number `number`."""
+    """Emits one thread's copies of parts of both factors of product `number` of the batch: from global memory to
+    registers (`load`), and from there to shared memory (`store`)."""
 
     def __init__(self, thread: MatrixThread, factors: Sequence[SSAValue], pair: Pair, number: Index):
         self.t, self.b, self.m, self.pair, self.product = thread, thread.b, thread.m, pair, number
@@ -135,9 +136,9 @@ class PairCopies:
     def rows(
         self, source: SSAValue, count: int, first: Index, rows: int, start: Index, ordered: bool
     ) -> Iterator[Part]:
-        """Yield the chunks that the thread copies of `rows` rows, from row `first` of a factor that has `count` rows,
-        to the offset `start` of a stage. `ordered`: the rows are stored in the order of packed weights, as those of the
-        second factor are, each of which belongs to a column of the result."""
+        """Yield the chunks that this thread copies from `rows` rows of a factor to a stage in shared memory. The factor
+        has `count` rows, the first one copied is `first`, and the copies begin at offset `start` of the stage.
+        `ordered`: the rows are stored in the order of packed weights, which the second factor has."""
         b, t = self.b, self.t
         chunk, together = t.rem(t.number, t.chunks), t.tile.threads // t.chunks
         for number in range(rows // together):
@@ -150,7 +151,9 @@ class PairCopies:
             yield self.chunk(source, line, b.times(chunk, CHUNK // self.size), inside, place)
 
     def chunk(self, source: SSAValue, line: Index, k: Index, inside: SSAValue | None, place: Index) -> Part:
-        """Return a chunk of a row of a factor, copied in pieces that are contiguous in memory."""
+        """Return the copy of `CHUNK` bytes of row `line` of the matrix `source` to offset `place` of a stage in shared
+        memory. At each step, the bytes begin `k` elements after the step's start. Where `inside` is false, zeros are
+        copied."""
         b, t, whole = self.b, self.t, CHUNK // self.size
         piece, base = gcd(whole, self.m.depth), b.times(line, self.m.depth)
 
@@ -182,7 +185,8 @@ class PairCopies:
         return b.select(inside, value, b.broadcast(b.constant(0, self.m.conv.data.element), count))
 
     def columns(self, source: SSAValue, start: int) -> Iterator[Part]:
-        """Yield the thread's parts of a transposed factor: four neighbouring columns of as many rows as fill a word."""
+        """Yield the parts of a transposed factor that the thread copies: each has four neighbouring columns of
+        `together` rows, so that the elements of a column fill a 32-bit word."""
         b, t, columns = self.b, self.t, self.m.columns
         groups = t.tile.columns // FOUR
         for number in range(t.tile.depth // FOUR * groups // t.tile.threads):
@@ -197,7 +201,9 @@ class PairCopies:
     def turned(
         self, source: SSAValue, base: Index, k: Index, inside: SSAValue | None, column: Index, start: int
     ) -> Part:
-        """Return a part of four columns of some rows, each column's elements contiguous in a stage."""
+        """Return a part that transposes four neighbouring columns, the first of which is number `column` of the tile.
+        At each step it reads them from `together` rows of `source`, from row `k` of the step on, and stores each
+        column's elements contiguously in a stage. `base`: the offset of the columns in `source`."""
         b, t, together = self.b, self.t, self.together
         row = self.row(column)
         chunk, rest = t.div(k, CHUNK // self.size), t.rem(k, CHUNK // self.size)
@@ -223,8 +229,8 @@ class PairCopies:
         return place
 
     def transposed(self, lines: Sequence[SSAValue]) -> list[SSAValue]:
-        """Transpose vectors that each have elements of four columns; return four vectors, each with one column's
-        elements in the width of a word."""
+        """Transpose vectors of four elements, one for each of four columns. Return four values of 32 bits, each with
+        the elements of one column."""
         b, found = self.b, list[SSAValue]()
         if self.together < FOUR:
             columns = [[b.lane(line, column) for line in lines] for column in range(FOUR)]
@@ -259,7 +265,8 @@ class PairCopies:
         return b.plus(b.plus(group, b.times(two, 8)), b.plus(b.times(i, 2), j))
 
     def row(self, column: Index) -> Index:
-        """Return the row of a stage that stores a column; the column's number is a multiple of four."""
+        """Return the row of a shared-memory buffer in which the second factor's column `column`, a multiple of 4, is
+        stored: the inverse of `channel`."""
         b, t = self.b, self.t
         group = b.times(t.div(column, 32), 32)
         i, two = t.div(t.rem(column, 8), 2), t.div(t.rem(column, 32), 8)

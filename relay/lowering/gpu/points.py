@@ -23,11 +23,12 @@ Producer = Nest | Padded
 
 
 class PointEmitter:
-    """Emits the value of an element where it is needed. With `lanes` above 1, an index may stand for `lanes` neighbours
-    along the last dimension; such indices are in `wide`. `special`: a function that emits faster code for some nests;
-    reductions are divided among `members`; `tables` reads constants with a value per channel. `matrices`: buffers with
-    more dimensions are viewed as matrices, because only the last two indices of a point are not 0. `selects`: padding
-    is inserted by a select, not by a branch."""
+    """Emits the computation of single elements of tensors that are not stored in memory. With `lanes` above 1, the last
+    index of an element may be a vector's first element: then the vector of `lanes` elements is computed, and the index
+    is in the set `wide`. `special`: a function that emits faster code for some loop nests; `members`: the threads among
+    which reductions are divided; `tables` reads constants with a value per channel. `matrices`: all indices but the
+    last two are always 0, so that buffers are viewed as matrices. `selects`: padding is inserted by a select, not by a
+    branch."""
 
     def __init__(
         self,
@@ -63,8 +64,9 @@ class PointEmitter:
                 return self.load(buffer, at)
 
     def widened(self, at: list[Index]) -> list[Index]:
-        """Convert the last index of a point from a number of a vector to the number of the vector's first element,
-        marked as wide; return the indices."""
+        """Replace the last index, which counts vectors, by the index of the vector's first element, and record that
+        loads and stores at it access whole vectors. Modifies `at` and returns it; if vectors have one lane, nothing
+        changes."""
         if self.lanes > 1:
             at[-1] = self.b.index(self.b.times(at[-1], self.lanes))
             self.wide.add(at[-1])
@@ -95,7 +97,8 @@ class PointEmitter:
         self.align(self.b.block.last_op, buffer)
 
     def place(self, buffer: SSAValue, at: Sequence[Index]) -> tuple[SSAValue, Sequence[Index]]:
-        """Return the buffer and the indices that access an element."""
+        """Return the buffer and the indices for an access to the element at `at`. If `matrices` is set, these are a
+        two-dimensional view of the buffer and the last two indices."""
         return (self.b.matrix(buffer), at[-2:]) if self.matrices and len(at) > 2 else (buffer, at)
 
     def align(self, op: object, buffer: SSAValue) -> None:

@@ -60,7 +60,7 @@ class Nest:
 
     @property
     def shape(self) -> list[int]:
-        """The shape of the results; `output_dims` is not None."""
+        """The shape of the results. Only valid if `output_dims` is not None."""
         return [self.sizes[dim] for dim in self.output_dims or ()]
 
     def dims(self, at: Sequence[Index]) -> list[Index]:

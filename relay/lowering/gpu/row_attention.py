@@ -120,7 +120,8 @@ class RowAttentionKernel:
             when(b, both(b, [inside, there]), lambda column=column: self.results(column))
 
     def sums(self, nest: Nest, column: Index, dots: int = 0) -> list[SSAValue]:
-        """Return the sums of a nest at a column, for all queries."""
+        """Emit the reduction `nest` at a column for each query, and return the results. `dots`: the largest number of
+        codes that a dot product may read at once; 0 for none."""
         places = [nest.dims([*self.heads, query, column]) for query in self.queries]
         starts = [self.points.starting(nest, dims)[0] for dims in places]
         dot = dot_of(nest, self.points.producers, dots) if dots else None

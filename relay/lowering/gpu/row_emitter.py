@@ -42,10 +42,10 @@ class Piece:
 
 
 class RowEmitter:
-    """Emits the operations on a row, for one thread of its team. `numbers`: the row's value of each buffer with one
-    value per row; `kept`: the thread's elements of each buffer of rows that the chain computes or reads; `given`: the
-    elements of buffers that are not in memory; the elements of pieces that do not exist are undefined in it. If there
-    are any, results stay in registers."""
+    """Emits the operations of `chain` on one row, for one thread of the team that computes the row. `numbers`: the
+    row's value of each buffer with one value per row; `kept`: the thread's elements of each buffer of rows; `given`:
+    the initial content of `kept`, for buffers that are not in memory. With `given`, results are kept in registers
+    instead of being stored."""
 
     def __init__(
         self,

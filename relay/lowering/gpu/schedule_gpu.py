@@ -130,7 +130,8 @@ class FunctionScheduler:
         return replace(kernel, attentions=attentions, row_attentions=of_rows)
 
     def may_be(self, *kinds: type[OpSchedule]) -> bool:
-        """Whether the function's attribute allows these kinds of schedules: it names no strategies but theirs."""
+        """Whether the function's schedule attribute allows schedules of the classes `kinds`: it names no strategies
+        other than those of `kinds`."""
         named = {entry.strategy for entry in entries_of(self.function)}
         return named <= {None, *(kind.strategy for kind in kinds)}
 
@@ -180,7 +181,8 @@ class FunctionScheduler:
 
     @property
     def numbered(self) -> dict[int, Scheduled]:
-        """The operations that are launched, by their numbers in the function."""
+        """The operations that are launched and not fused into another one, by their positions among all operations of
+        the function that can be scheduled."""
         known = [op for op in self.function.walk() if isinstance(op, Scheduled)]
         launched = [op for op in launches(self.order) if op not in self.done]
         return {known.index(op): op for op in launched}

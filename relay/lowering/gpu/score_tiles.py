@@ -95,14 +95,16 @@ class ScoreTiles:
         return self.m.steps % KEY_STAGES == 1
 
     def stage(self, step: int) -> int:
-        """Return the offset to pass as the start of a step's stage. In other products a stage begins with the first
-        factor; here it contains only keys, so the offset lies before them by as many bytes as the first factor would
-        have."""
+        """Return the start of the stage of a step, in bytes. The code of products expects the second factor after the
+        tile of the first one; here a stage contains only keys, so the start is the offset of the keys minus the size of
+        that tile."""
         tile = self.m.tile
         return self.scores.queries_bytes + step % KEY_STAGES * tile.columns * tile.depth - tile.rows * tile.depth
 
     def of_query(self, sums: Sequence[SSAValue], total: SSAValue | None, half: int) -> list[SSAValue]:
-        """Return the scores of one of the thread's queries."""
+        """Return the scores of one of the thread's two queries, number `half`, as vectors of 8 keys. `sums`: the
+        thread's sums of products; `total`: the sum of the query's codes, by which the keys' zero point is
+        corrected, or None."""
         groups = [
             [sums[4 * (QUAD * part + n) + 2 * half + j] for n in range(QUAD) for j in range(2)]
             for part in range(self.m.tile.column_steps // QUAD)
@@ -110,7 +112,7 @@ class ScoreTiles:
         return [self.kernel.offset(self.b.packed(group), total) for group in groups]
 
     def row(self, half: int) -> Index:
-        """Return the number of one of the thread's queries, limited to the last query."""
+        """Return the number of one of the thread's two queries (`half`: 0 or 1), limited to the last query."""
         b, t = self.b, self.t
         row = b.plus(b.plus(b.plus(t.first_row, t.warp_row), t.div(t.lane, QUAD)), 8 * half)
         return binary(b, arith.MinUIOp, row, self.m.rows - 1) if self.m.rows % self.m.tile.rows else row

@@ -1,4 +1,5 @@
-"""Sums of slices of a block's depth, which warps exchange through shared memory after all products."""
+"""If the depth of a product is divided into slices, which different warps of a block sum up, these warps add their sums
+through shared memory after all products."""
 
 from __future__ import annotations
 
@@ -19,8 +20,9 @@ VECTOR = 4
 
 
 class Exchange:
-    """Emits the exchange of one thread. `groups`: groups of neighbouring sums, as numbers of the thread's sums; each
-    group is added and completed by the threads of one slice."""
+    """Emits one thread's part in adding the sums of all slices of the depth through shared memory. `groups`: the
+    indices of the thread's sums, in groups of neighbours; each group is added up and completed by the threads of one
+    slice."""
 
     def __init__(self, thread: MatrixThread, groups: Sequence[Sequence[int]]):
         self.t, self.b, self.groups = thread, thread.b, groups
@@ -30,7 +32,8 @@ class Exchange:
         self.words = self.b.add(memref.ViewOp(thread.shared, self.b.index(0), [], type)).result
 
     def place(self, slice: Index, group: int, vector: int) -> Index:
-        """Return the offset of a vector of this thread; vectors of neighbouring threads are contiguous."""
+        """Return the offset in shared memory, in 32-bit words, of this thread's vector `vector` of a group of sums of a
+        slice. Vectors of neighbouring threads are contiguous."""
         b, t = self.b, self.t
         number = b.plus(b.times(slice, len(self.groups) * self.each), group * self.each + vector)
         return b.times(b.plus(b.times(number, t.tile.threads), t.number), VECTOR)

@@ -42,10 +42,10 @@ Join = type[
 
 @dataclass(frozen=True)
 class Team:
-    """The threads that divide the work of a point, `size` of them. `along`: whether the threads of one point are
-    neighbours; otherwise the threads of neighbouring points are neighbours. `shuffles`: threads combine values by
-    shuffles between lanes of a warp; otherwise the threads of a point, which are neighbours, combine them through
-    memory."""
+    """The `size` threads that together compute one point, such as an element of a result or a row. `along`: whether
+    the threads of a point have neighbouring numbers; if not, neighbouring threads belong to neighbouring points.
+    `shuffles`: whether threads combine partial results by shuffles between lanes of a warp; if not, the threads of a
+    point have neighbouring numbers, and combine them through shared memory."""
 
     size: int
     along: bool
@@ -130,7 +130,8 @@ class Members:
 
     @property
     def group(self) -> Index:
-        """The team's number in its block, if threads of a team are neighbours."""
+        """The team's number in its block, `thread / team size`. Correct only if the threads of a team have consecutive
+        numbers."""
         return quotient(self.b, self.thread, self.team.size)
 
     @contextmanager

@@ -36,8 +36,9 @@ class Tile:
     depth: ClassVar[int] = 64
     """The bytes of a row that are in shared memory at once, in each stage of the pipeline."""
     run: ClassVar[int] = 4
-    """The number of instructions of 8 columns whose results are neighbours in a thread, two sums of a row from each.
-    The number of instructions of a warp along the columns is a multiple of it."""
+    """The number of matrix instructions whose results are stored together. Each has 8 columns, and gives a thread two
+    sums of a row; with those of `run` instructions, a thread has 8 neighbouring columns. The number of instructions of
+    a warp along the columns is a multiple of `run`."""
     fewest_stages: ClassVar[int] = 2
 
     @property
@@ -65,7 +66,8 @@ class Tile:
 
     @property
     def step_rows(self) -> int:
-        """The number of rows from a warp's instruction of 16 rows to its next one."""
+        """The distance in rows between two consecutive matrix instructions of a warp, each of which computes 16
+        rows."""
         return 16
 
     @property
@@ -75,7 +77,7 @@ class Tile:
 
     @property
     def row_steps(self) -> int:
-        """The number of instructions of 16 rows of a warp."""
+        """The number of instructions, of 16 rows each, that cover the rows of a warp."""
         return self.rows // self.down // 16
 
     @property
@@ -109,8 +111,8 @@ class Tile:
 
     @property
     def starts(self) -> int:
-        """The number of copies of the initial sums in their table: one for each of a thread's rows that are multiplied
-        separately, so that each row's registers are loaded from its own copy."""
+        """The number of copies of the initial sums that their constant buffer holds: 1 if a thread's matrix
+        instructions share the loaded registers, else one for each instruction along the rows."""
         return 1
 
     def useful_stages(self, steps: int) -> int:
@@ -127,12 +129,14 @@ class Tile:
         return costs.registers // (costs.thread_registers * self.threads + self.rows * self.columns) // self.slices
 
     def finished(self, costs: GpuCosts) -> float:
-        """Return the clock cycles for completing a sum, including its share of what its warp reads per column."""
+        """Return the clock cycles for the operations that follow a sum, with a share of the cycles in which its warp
+        reads the constants of the sum's column, such as the bias."""
         return costs.finished_sum + costs.finished_column * self.down / self.rows
 
     def cost(self, rows: int, columns: int, depth: int, splits: int, costs: GpuCosts) -> float:
-        """Return the approximate clock cycles of a product: of the busiest processor, whose blocks multiply and copy at
-        once, and of the kernel that adds the splits. `depth`: bytes of a row of the data."""
+        """Estimate the clock cycles of a product: those of the multiprocessor with the most blocks, which copies while
+        it multiplies, plus those of the kernel that adds the parts if the depth is split. `depth`: the bytes of a row
+        of the data."""
         blocks = -(-rows // self.rows) * -(-columns // self.columns) * splits
         steps = -(-depth // (self.depth * splits * self.slices))
         time = self.busiest(-(-blocks // costs.processors), steps, splits == 1, costs)

@@ -39,12 +39,14 @@ ZERO = "mov.b64 $0, 0;"
 WARPS = GROUP // WARP
 """The number of warps of a group, each of which signals that its products of a stage are complete."""
 TAKE, GIVE = "setmaxnreg.inc.sync.aligned.u32 240;", "setmaxnreg.dec.sync.aligned.u32 24;"
-"""The instructions that set a thread's registers: all start with 168, two groups increase theirs to 240, and the third
-one decreases its own to 24. A quarter of a processor has 512 for each lane."""
+"""The instructions that change the number of registers of a thread: all start with 168, the threads of two groups
+increase theirs to 240, and those of the third group decrease theirs to 24. Three warps, one of each group, share the
+registers of a quarter of a multiprocessor: 512 for each lane."""
 
 
 class Slot(NamedTuple):
-    """A thread's position in the ring: a stage, and the parity of the phase in which it is filled."""
+    """A thread's position among the stages of shared memory, which are filled and read in turn: the number of a stage,
+    and the parity of the phase of its barrier in which the stage is filled."""
 
     stage: Index
     parity: Index
@@ -69,7 +71,8 @@ class Ring(BulkCopies):
     `BulkCopies`, and behind these, barriers that count warps that have finished with a stage."""
 
     def after(self, slot: Slot, steps: int) -> Slot:
-        """Return the slot `steps` steps later."""
+        """Return the position (stage and barrier parity) that a thread at `slot` has after `steps` more steps of the
+        reduction, each of which uses the next stage in turn."""
         b, stages = self.b, self.m.tile.stages
         turns, more = divmod(steps, stages)
         parity = binary(b, arith.XOrIOp, slot.parity, turns % 2) if turns % 2 else slot.parity
@@ -93,7 +96,8 @@ class Ring(BulkCopies):
         return self.b.plus(self.free(self.m.tile.stages), self.b.times(group, BARRIER_BYTES))
 
     def start(self) -> None:
-        """Prepare barriers and maps; `first` is the thread that requests copies."""
+        """Emit the initialisation of the barriers in shared memory and the fence for tensor maps, and set `first`, the
+        condition that the current thread is the one that requests copies."""
         b, t = self.b, self.t
         self.memory = t.pointer(t.shared)
         self.addresses = [t.pointer(map) for map in self.maps]
@@ -167,14 +171,16 @@ class TurnKernel(MatrixKernel):
         return self.b.add(arith.IndexCastOp(found, INDEX)).result
 
     def request_copies(self, ring: Ring, block: Index) -> None:
-        """Emit the work of the third group: it releases registers, and one of its warps requests copies."""
+        """Emit the work of the third group of four warps, which multiplies nothing: it releases registers, and one of
+        its warps requests the copies to shared memory."""
         b = self.b
         instruction(b, GIVE)
         one = ring.t.below(minus(b, ring.t.number, GROUPS * GROUP), WARP)
         when(b, one, partial(self.produce, ring, block))
 
     def tile_of(self, ring: Ring, item: Index, thread: Index) -> Ring:
-        """Return the ring for the tile with number `item`."""
+        """Return an emitter of operations on the same stages in shared memory, for the tile with number `item` and the
+        thread with number `thread`."""
         return ring.of(MatrixThread(self.b, self.m, item, thread, ring.t.shared))
 
     def produce(self, ring: Ring, block: Index) -> None:
@@ -213,8 +219,9 @@ class TurnKernel(MatrixKernel):
     def multiplied(
         self, ring: Ring, slot: Slot, own: Index, parity: Index, other: Index
     ) -> tuple[Sequence[SSAValue], Slot]:
-        """Emit the products of a tile; return a thread's sums, and its group's position in the ring afterwards. `own`,
-        `other`: the barriers of both groups' turns."""
+        """Emit the products of a tile by one of the two groups of warps, which multiply in turns. Returns a thread's
+        sums, and the stage of the ring that follows. The group waits for the barrier `own`, at this parity, before it
+        multiplies, and signals `other`, the other group's, after it has started its last product."""
         b, units = self.b, GroupProducts(self.t)
         units.prepare()
         sums = self.starting() or [b.constant(0, self.kind)] * self.tile.sums

@@ -47,7 +47,8 @@ class WarpProducts:
         self.rows: int = 4 * self.tile.row_steps if self.conv.kernel.zero_point else 0
 
     def prepare(self) -> None:
-        """Compute the offsets in a stage of the rows whose addresses the lane supplies, for each half of the depth."""
+        """Compute the offsets in a stage of the rows of data (`left`) and weights (`right`) whose addresses this lane
+        supplies to `ldmatrix`, for each `TAP` bytes of the tile's depth."""
         b, t, tile, lane = self.b, self.t, self.tile, self.t.lane
         halves = range(tile.depth // TAP)
         row = b.plus(t.warp_row, t.rem(lane, 16))
@@ -57,7 +58,8 @@ class WarpProducts:
         self.right = [b.plus(t.place(self.column, b.plus(right, 2 * half)), tile.rows * tile.depth) for half in halves]
 
     def turn(self, step: Index, sums: Sequence[SSAValue], refill: Callable[[Index], None]) -> list[SSAValue]:
-        """Add all products of a step to the sums."""
+        """Emit one step of the loop: `refill`, which starts the copies of a later step, and then all products of this
+        step. Return the sums."""
         refill(step)
         return self.multiply(self.t.stage(step), sums)
 
@@ -159,8 +161,9 @@ class FloatProducts(RoundedProducts):
         return found
 
     def joined(self, halves: Sequence[Sequence[SSAValue]]) -> list[SSAValue]:
-        """Return words of two elements each, t and t + 4, or t + 8 and t + 12, of two rows of 16 elements. `halves`:
-        the lane's words of both halves of the depth."""
+        """Return the lane's words of two rows of 16 floats, rounded to half precision: lane t of four has the elements
+        t and t + 4 of each row in a word, then t + 8 and t + 12. `halves`: its floats of the first 8 elements and of
+        the last 8, as `ldmatrix` loads them."""
         pairs = [[words[row], words[row + 2]] for words in halves for row in range(2)]
         return [half_word(self.b, self.m.format.name, self.floats(pair)) for pair in pairs]
 

@@ -20,9 +20,9 @@ from relay.lowering.gpu.matrix import TAP
 from relay.lowering.gpu.matrix_thread import MatrixThread
 
 GROUP = 128
-"""The number of threads of a group."""
+"""The number of threads of a warp group (four warps)."""
 ROWS = 64
-"""The number of rows of a group."""
+"""The number of rows of the data that one instruction of a warp group multiplies."""
 UNIT = 16
 """The unit in bytes of offsets in a descriptor."""
 SWIZZLES = {128: 1, 64: 2, 32: 3}
@@ -35,8 +35,9 @@ VISIBLE = "fence.proxy.async.shared::cta;"
 
 
 def description(row: int) -> int:
-    """Return the constant part of a descriptor of a matrix in shared memory with rows of `row` bytes: the swizzle, and
-    the bytes from eight rows to the next; the other stride is unused with this swizzle."""
+    """Return the constant bits of the `wgmma` descriptor of a matrix in shared memory with rows of `row` bytes: the
+    swizzle mode, and the stride in bytes between groups of 8 rows. The descriptor's other stride is unused in these
+    modes."""
     return SWIZZLES[row] << 62 | 8 * row // UNIT << 32 | 1 << 16
 
 
@@ -105,13 +106,15 @@ class GroupProducts:
         self.right = b.plus(start, right)
 
     def place(self, step: int, taken: int) -> int:
-        """Return the offset of an instruction's rows and codes from the start of the first factor, in units of a
-        descriptor: `step` is the number of the instruction of 16 rows per warp, `taken` that of its first code."""
+        """Return where in the first factor's part of a stage an instruction begins to read, in units of `UNIT` bytes,
+        those of matrix descriptors. `step`: the number of the instruction, which multiplies 16 rows of each warp;
+        `taken`: the byte of each row at which it starts."""
         piece, inside = divmod(taken, self.row)
         return (piece * self.tile.rows * self.row + step * self.tile.step_rows * self.row + inside) // UNIT
 
     def turn(self, step: Index, sums: Sequence[SSAValue], refill: Callable[[Index], None]) -> list[SSAValue]:
-        """Start the products of a step, and wait for those of the previous step."""
+        """Start the products of a step, request copies by `refill(step)`, and wait for the products of the previous
+        step. Return the sums, which are valid only after a later wait."""
         found = self.begin(self.t.stage(step, UNIT), sums)
         refill(step)
         instruction(self.b, WAIT.format(left=1))

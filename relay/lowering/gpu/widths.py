@@ -40,8 +40,9 @@ def lanes_of(nest: Nest, producers: Mapping[SSAValue, Producer], least: int) -> 
 
 
 def lanes_of_copy(to: MemRefType, source: MemRefType, offsets: Sequence[int], least: int) -> tuple[int, int]:
-    """Return the two numbers that `lanes_of` returns for a nest, for a copy into the middle of a buffer, which is
-    written as a whole."""
+    """Return, for a copy of `source` into a buffer at `offsets`, whose rest is filled, the most neighbouring elements
+    that a thread can write at once, and the most with which at least `least` threads have work; both are 1 if the last
+    dimension is padded."""
     shape = to.get_shape()
     if not shape or offsets[-1] or shape[-1] != source.get_shape()[-1]:
         return 1, 1
@@ -68,8 +69,8 @@ def fits(type: MemRefType, lanes: int) -> bool:
 
 
 def wide_accesses(nest: Nest, producers: Mapping[SSAValue, Producer], last: int) -> Iterator[MemRefType]:
-    """Yield the types of buffers that are read with neighbours in the lanes, if dimension `last` is wide. Raises
-    Narrow."""
+    """Yield the types of the buffers of which a thread reads vectors of neighbours, if it computes several neighbours
+    along dimension `last`. Raises Narrow if the nest cannot be computed in vectors."""
     block = nest.op.body.block
     if not can_lift(block):
         raise Narrow

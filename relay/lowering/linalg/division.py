@@ -42,7 +42,7 @@ class Words:
         return [self.e(arith.TruncIOp(x, IntegerType(self.width))) if self.short else x]
 
     def quotient(self) -> SSAValue:
-        """Return the truncated quotient; 0 for b = 0."""
+        """Return `a / b` truncated; 0 where the divisor b is 0."""
         e, a, b = self.e, self.a, self.b
         if not self.short:
             return integer_divide(e, a, b, self.of == "signed")
@@ -79,7 +79,7 @@ def divide(e: Emitter, op: relay.DivideOp, xs: Sequence[SSAValue]) -> Sequence[S
 
 def integer_divide(e: Emitter, a: SSAValue, b: SSAValue, signed: bool) -> SSAValue:
     """Emit a truncating division, guarded against divisors on which the hardware traps (0, and -1 for the lowest
-    dividend), unless b is a constant."""
+    dividend), unless b is another constant."""
     make = arith.DivSIOp if signed else arith.DivUIOp
     if number(b) not in (None, 0, -1):
         return e(make(a, b))

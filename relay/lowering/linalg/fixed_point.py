@@ -91,7 +91,8 @@ def high_multiply(e: Emitter, a: SSAValue, b: SSAValue) -> SSAValue:
 
 
 def rounding_right_shift(e: Emitter, x: SSAValue, amount: SSAValue) -> SSAValue:
-    """Emit `x / 2^amount`, halves rounded away from zero: `(x >> n) + ((x & mask) > (mask >> 1) + (x < 0))`."""
+    """Emit `x / 2^n` for an i32 x and `n = amount`, with halves rounded away from zero:
+    `(x >> n) + ((x & mask) > (mask >> 1) + (x < 0))`, `mask = 2^n - 1`."""
     known = number(amount)
     if known == 0:
         return x

@@ -86,8 +86,8 @@ class Place:
         return self.e.extract(source, places)
 
     def results(self, types: Sequence[IntegerType | None]) -> Sequence[SSAValue]:
-        """Return the element's key or indices, found by bisection of the number of preceding elements that are from the
-        first run."""
+        """Return, for each of `types`, the key (for None) or the index of the element that belongs at the current
+        position of the merged result. A bisection finds how many elements of the first run precede it."""
         e, pair, width = self.e, self.pair, self.number(self.pair.width)
         zero, one, end = self.number(0), self.number(1), self.number(self.size - 1)
         here = e(arith.IndexCastOp(e.index(pair.axis), i32))

@@ -68,7 +68,8 @@ def reduce(e: Emitter, op: relay.ReduceOp, operands: Sequence[SSAValue]) -> Sequ
 
 
 KEYED = 256
-"""The longest axis for which the index of the extreme element is found by keys."""
+"""The longest axis for which argmax and argmin combine each element and its index in one integer key and find the
+extreme key."""
 
 
 def arg(e: Emitter, op: relay.ArgOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:

@@ -73,7 +73,8 @@ def flags(op: relay.Resize2dOp) -> tuple[bool, bool]:
 
 
 def resize2d(e: Emitter, op: relay.Resize2dOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """Lower to loops over (n, y, x, c); vectors for rows are read at y, those for columns at x."""
+    """Lower to loops over (n, y, x, c). The positions and weights of input rows are computed here and read from
+    constant vectors at y, those of input columns from vectors at x."""
     if op.coordinate_transformation_mode is not None:
         raise Unsupported(place(op), "resizes by Relay's rules", "run legalize first")
     _, height, width, _ = shape(op.data)

@@ -233,7 +233,8 @@ OTHERS: dict[type[Operation], Scalar] = {
 
 
 def is_scalar(op: Operation) -> bool:
-    """Whether the op is elementwise with scalar code."""
+    """Whether the op is elementwise, and a table of this module or its dialect's plug-in has the scalar code that
+    computes one element."""
     cls = type(op)
     return cls in BINARY or cls in COMPARE or cls in UNARY or cls in OTHERS or of_plug_in(op) is not None
 

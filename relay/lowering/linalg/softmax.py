@@ -23,8 +23,8 @@ SHORT = 16
 
 
 def operands(e: Emitter, op: Operation, values: Sequence[SSAValue]) -> Sequence[Operand]:
-    """Emit `exp(beta * (x - max))`, and the reciprocal of its sum per row, so that each row needs a single division,
-    which takes as long as an exponential."""
+    """Emit the two operands whose product is the softmax: `exp(beta * (x - max))`, and the reciprocal of its sum for
+    each row, so that a row needs a single division, which takes as long as an exponential."""
     assert isinstance(op, relay.SoftmaxOp)
     if not op.along_last:
         raise Unsupported(place(op), "is along another axis than the last", "run legalize first")

@@ -13,9 +13,9 @@ from relay.lowering.llvm.parallel import parallel_in, write_parallel, write_shar
 
 
 def write_call(w: FunctionWriter, op: Operation) -> None:
-    """Write a call. Results are arguments since `bufferize`. An external function is `int32_t f(void *context, void
-    **tensors)`: a nonzero status is stored behind the table of externals with the function's number, and later external
-    calls are skipped."""
+    """Write a call, whose results are arguments since `bufferize`. An external function is `int32_t f(void *context,
+    void **tensors)`: if it returns a nonzero status, this status and the function's number are stored in the word after
+    the last entry of the array of external functions, and later external calls are skipped."""
     assert isinstance(op, CallOp)
     callee = op.callee.string_value()
     number = w.externals.get(callee)

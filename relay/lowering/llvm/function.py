@@ -34,10 +34,11 @@ ENDS = ("scf.yield", "scf.reduce", "scf.condition")
 class FunctionWriter:
     """Writes one function. Basic blocks are opened as loops need them; `label` is the current one, for phis.
 
-    `writers` maps operations that are not in `rows` to their writers, by name. Declarations of intrinsics are collected
-    in `declarations`, which functions share. An index has `index_bits`. A public function gets the table of
-    `externals`, which are numbered by their position in it, as an additional argument. The functions named in
-    `threaded` get the team as their last argument. The bodies of parallel loops become separate functions, in `tasks`.
+    `writers`: by an operation's name, the function that writes it, for operations without a row in the tables of the
+    module `rows`. `declarations`: declarations of intrinsics by name, shared by all functions. `externals`: external
+    functions with their positions in the table that a public function takes as an additional argument. `threaded`:
+    the functions that take the team of threads as their last argument. `index_bits`: the bits of an index. `tasks`: the
+    bodies of parallel loops, as separate functions.
     """
 
     def __init__(
@@ -221,7 +222,8 @@ class FunctionWriter:
         )
 
     def memory(self, type: Buffer) -> tuple[list[int], int, str]:
-        """Return strides, offset, and the element type in memory of a memref type, which is looked up by identity."""
+        """Return the strides, the offset, and the element type in memory of a memref type. Results are cached by the
+        type object's identity."""
         found = self.layouts.get(id(type))
         if found is None:
             strides, offset = layout(type)

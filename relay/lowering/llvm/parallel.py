@@ -107,7 +107,8 @@ def write_shared(w: FunctionWriter, op: ParallelOp | ForOp, loop: ParallelOp) ->
 
 @dataclass(frozen=True)
 class Captured:
-    """The values of the surrounding function that a loop reads: `values`, `views` of them in order, and `constants`."""
+    """What a loop reads from the surrounding function: `values`, which are passed to the loop's function; `views`, the
+    ops in program order that its function repeats, such as views of buffers; and `constants`."""
 
     values: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
     views: dict[Operation, None] = field(default_factory=dict[Operation, None])
@@ -135,7 +136,8 @@ class Captured:
         return f"{{ {', '.join(type_name(value.type) for value in self.values)} }}"
 
     def address(self, context: str, number: int) -> str:
-        """Return the instruction that computes the address of a value in the context."""
+        """Return the instruction that computes the address of captured value `number` in the struct at `context`, which
+        is passed to the loop's function."""
         return f"getelementptr inbounds {self.fields}, ptr {context}, i32 0, i32 {number}"
 
 

@@ -20,7 +20,8 @@ from collections.abc import Sequence
 
 REPEAT = "relay_repeat"
 TEAM, ARENAS, STRIDE, NEXT, END, TENSORS = range(1, 7)
-"""The indices of the words of the table."""
+"""The indices of words in the table that `@relay_repeat` takes (see the module), other than the number of batch
+elements, which is word 0."""
 
 
 def repeat_text(entry: str, sizes: Sequence[int], forking: bool) -> str:

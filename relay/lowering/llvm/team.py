@@ -29,7 +29,8 @@ TEAM_FUNCTIONS = "relay_team_2"
 of the team's layout."""
 
 TEAM, MEMBER = 512, 128
-"""The sizes in bytes of a team's head, and of each member."""
+"""The sizes in bytes of the part of a team's memory that all threads share, which comes first, and of the part of each
+thread (member)."""
 MOST_UNITS = 4096
 FUTEX_WAIT, FUTEX_WAKE = 128, 129
 """The futex operations for words that are private to this process."""

@@ -21,8 +21,8 @@ Turned = Callable[[Arithmetic, SSAValue], tuple[SSAValue, SSAValue]]
 PIECE = 26
 """The number of bits of 2 / pi in a piece whose product with an f32 is exact in f64."""
 STEPS = tuple(2.0 ** (51 + PIECE * n) for n in range(3))
-"""Magnitudes of x: from each on, the product of x and one more piece of 2 / pi is a multiple of 4 (of four quarter
-turns), so that this piece is left out."""
+"""For a float32 x of at least the n-th of these magnitudes, the products of x and the first n pieces of 2 / pi are
+multiples of 4 quarter turns, that is, whole turns; these pieces are left out."""
 QUARTER = (pi / 2, 6.123233995736766e-17)
 """pi / 2 as a sum of two doubles."""
 

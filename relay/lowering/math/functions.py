@@ -57,8 +57,8 @@ class Reduced:
 
 
 def reduced(b: Arithmetic, x: SSAValue, e: Attribute, sign: int = 1) -> Reduced:
-    """Return the argument reduction of x for exponential functions. With a sign of -1, return that of -x, except that r
-    and p are negated; the same bits result as from -x."""
+    """Return the argument reduction of x for exponential functions. With a sign of -1, return that of -x, with negated
+    r and p, which saves the negation of x; results have the same bits as those for -x."""
     n, word = rounded(b, x, e, sign * float(1 / LN2))
     upper, lower = LONG_LN2 if is_long(e) else SHORT_LN2
     r = b.fused(n, b.number(-sign * lower, e), b.fused(n, b.number(-sign * upper, e), x))
@@ -67,7 +67,8 @@ def reduced(b: Arithmetic, x: SSAValue, e: Attribute, sign: int = 1) -> Reduced:
 
 
 def power_of_e(b: Arithmetic, e: Attribute, x: Reduced, sign: int = 1) -> SSAValue:
-    """Return `e^r = 1 + r (1 + r p)` of an argument that `reduced` reduced with this sign."""
+    """Return `e^r = 1 + r (1 + r p)`, with r and p of the argument reduction `x`. `sign`: the sign with which `reduced`
+    was called; at -1, the fields of `x` hold -r and -p."""
     one = b.number(1.0, e)
     rest = b.fused(x.p, x.r, one)
     return b.fused(rest if sign > 0 else b.add(arith.NegfOp(rest)), x.r, one)
@@ -79,7 +80,8 @@ def less_one(b: Arithmetic, x: Reduced) -> SSAValue:
 
 
 def two_to(b: Arithmetic, e: Attribute, n: SSAValue, word: SSAValue, less: int) -> SSAValue:
-    """Return `2^(n - less)`, a normal number, for n as a float and in the lowest bits of a word."""
+    """Return `2^(n - less)`, which must be a normal number. The integer n is given twice: as the float `n`, and in the
+    lowest bits of the integer `word`."""
     power = b.scaled(b.number(2.0**-less, e), n)
     return power_of_two(b, e, word, less) if power is None else power
 
@@ -191,9 +193,9 @@ def log(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
 
 def tanh(b: Arithmetic, x: SSAValue, e: Attribute) -> SSAValue:
     """Return `(t - 1) / (t + 1)` with `t = e^-2|x| = 2^n - 2^(n+1) m`, `m = (e^-2h - 1) / -2`, `|x| = h - n ln(2) / 2`,
-    and x's sign. Near zero, n is 0 and m keeps the digits; farther away t is small, so that one number is enough for
-    ln(2) if its product is fused. In that case m is computed by halves of its polynomial; otherwise that would round
-    too often."""
+    and x's sign. Near zero, n is 0 and m keeps the digits; farther away t is small. So with fused multiply-adds in f32,
+    ln(2) can be a single number instead of a sum, and the polynomial of m is evaluated by halves
+    (`polynomial_by_halves`). Without fused multiply-adds, both would lose too much precision."""
     size, one = b.add(math.AbsFOp(x)), b.number(1.0, e)
     h, fused = at_most(b, e, size, 20.0), b.fuses and not is_long(e)
     n, word = rounded(b, h, e, float(-2 / LN2))

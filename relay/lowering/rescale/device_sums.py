@@ -52,11 +52,10 @@ NARROWED = arith.SubiOp | arith.ExtSIOp | arith.ExtUIOp | arith.TruncIOp | Trunc
 
 @dataclass(frozen=True)
 class Code:
-    """A code as a float. `values`: the possible values of the code minus its zero point; `floats`: the float that
-    represents each of them. `steps`: the distance of codes in units of the float; `start`: the value for which the
-    float is 0; `clip`: the innermost clip of a number that was just clipped, with `scale` and `offset` of the
-    multiply-add, None for a code from memory; `base`: the bits of a float to which the number is added, 0 if it is
-    converted instead."""
+    """The float that represents a code in a sum. `values`: the possible values of the code minus its zero point;
+    `floats`: the float of each of them, about `(value - start) / steps`. For a code that was just clipped: `clip`, the
+    innermost clip, and `scale` and `offset` of the multiply-add that yields the float; `base`: the bits of a float to
+    which the clipped number is added, 0 if the number is converted instead. For a code from memory, `clip` is None."""
 
     floats: Array
     values: Array
@@ -70,8 +69,9 @@ class Code:
 
 @dataclass(frozen=True)
 class DeviceSum:
-    """Both codes, the factors and the offset of the form (`numbers`: first, second, offset), and the zero point that is
-    added to the result."""
+    """A rescaled sum of two rescaled codes as `rint(fma(u, first, fma(v, second, offset)))`, where u and v are the
+    floats that represent the codes. `codes`: both codes; `operands`: the sum's operands that are computed from them;
+    `numbers`: first, second, offset; `zero_point`: the zero point of the result, which the offset contains."""
 
     codes: tuple[Code, Code]
     operands: tuple[SSAValue, SSAValue]
@@ -97,8 +97,9 @@ def find_device_sum(op: ApplyScaleOp, calls: CallGraph) -> DeviceSum | None:
 
 
 def code_of(value: SSAValue, side: Side, calls: CallGraph) -> tuple[Code, Side] | None:
-    """Return the 8-bit code from which a value is computed, as a float, and `side` with only the values that the code
-    can have after it was clipped; None if the value is not computed from a code, or no float form is found."""
+    """Return a float form of the 8-bit code from which an operand of a sum is computed, and `side`, which describes the
+    operand, restricted to the codes that are possible after clipping. Return None if the operand is not computed from a
+    code, or no float form is found."""
     owner = value.owner
     if isinstance(owner, arith.SubiOp) and number(owner.rhs) is not None:
         owner = owner.lhs.owner
@@ -131,8 +132,8 @@ def code_of(value: SSAValue, side: Side, calls: CallGraph) -> tuple[Code, Side] 
 
 
 def is_shifted_by_product(value: SSAValue, clip: arith.MaxSIOp | arith.MinSIOp, calls: CallGraph) -> bool:
-    """Whether the clipped number comes from a rescale as a wide product whose shift can be a multiplication, and
-    nothing but `value` is computed from the number."""
+    """Whether a rescale by a wide product computes the number that `clip` clips, and `value` is all that is computed
+    from it. The final right shift of such a rescale, by 2 to 31 bits, can be done by a multiplication."""
     scale = rescale_before(clip.lhs)
     if scale is None or not all(each.has_one_use() for each in (scale.output, clip.lhs)):
         return False
@@ -171,8 +172,8 @@ def fused(x: Array, y: Array | np.float32, z: Array | np.float32) -> Array:
 def prove(
     codes: tuple[Code, Code], sides: tuple[Side, Side], outer: Rescale, limits: tuple[int, int], zero_point: int
 ) -> Array | None:
-    """Return (first, second, offset) with which the form is right for every pair, in float32; None if none are
-    found."""
+    """Return (first, second, offset) for which `rint(fma(u, first, fma(v, second, offset)))` equals the rescaled sum
+    for every pair of codes, in float32; None if no such numbers are found."""
     sums = sides[0].added[:, None] + sides[1].added[None, :]
     if bool((np.abs(sums) >= 2**31).any()):
         return None
@@ -203,15 +204,16 @@ def candidates(codes: tuple[Code, Code], factors: list[float], zero_point: int) 
 
 
 def evaluate(u: Array, v: Array, numbers: Array, limits: tuple[int, int], zero_point: int) -> Array:
-    """Return the results of the form for codes as floats `u` and `v`, minus the zero point and clipped to `limits`.
-    `numbers`: first, second, offset."""
+    """Return `clip(rint(fma(u, first, fma(v, second, offset))) - zero_point, *limits)`, where `numbers` are first,
+    second and offset, and `u` and `v` are floats that represent codes."""
     total = fused(u, numbers[0], fused(v, numbers[1], numbers[2]))
     return np.clip(np.rint(total) - zero_point, *limits)
 
 
 def rewrite_device_sum(op: ApplyScaleOp, found: DeviceSum, constants: Emitter, calls: CallGraph) -> int:
-    """Replace the sum by f2i.rn(fma(%u, first, fma(%v, second, offset))); return the number of channels of earlier
-    rescales that were rewritten with it, because afterwards the bounds of their results are no longer visible."""
+    """Replace the sum by `f2i.rn(fma(u, first, fma(v, second, offset)))`, where u and v are the codes as floats.
+    Rescales that compute the codes are rewritten with it, while the clips that bound their results still exist; return
+    the number of channels of these rescales."""
     count = 0
     for code in found.codes:
         if code.clip is not None and (scale := rescale_before(code.clip.lhs)) is not None:
@@ -247,7 +249,9 @@ def rescale_before(value: SSAValue) -> ApplyScaleOp | None:
 
 
 def as_float(e: Emitter, code: Code, value: SSAValue) -> SSAValue:
-    """saturate(fma(sitofp or bitcast %x, scale, offset)), or bitcast(ext %code << 15 + base)"""
+    """Return the float32 that represents a code (`Code.floats`). A code that was just clipped becomes `saturate(fma(x,
+    scale, offset))`, where x is the number before the clip; a code from memory becomes the float 256 + code if it is
+    unsigned, 384 + code if it is signed, by an addition to the float's bits."""
     if code.clip is not None:
         x = e((arith.BitcastOp if code.base else arith.SIToFPOp)(code.clip.lhs, f32))
         scale, offset = (e.constant(float(each), f32) for each in (code.scale, code.offset))

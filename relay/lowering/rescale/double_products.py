@@ -38,14 +38,15 @@ UNITS = (0, 1, -1, 2, -2)
 """Units in the last place by which multipliers are varied."""
 WORD, FRACTION = 32, 22
 PARTS = arith.FPToSIOp | FPToSIOp | math.RoundOp | arith.MulfOp | arith.SIToFPOp | SIToFPOp
-"""The ops of which a product consists. Parsed text has relay's classes of conversions, which also take vectors."""
+"""The classes of the ops in `fptosi(round(sitofp(x) * s))`: multiplication, rounding, and conversions of both xDSL and
+relay, since modules parsed from text have relay's."""
 
 
 @dataclass(frozen=True)
 class Product:
     """`fptosi(round(sitofp(x) * s)) : i32`, and its replacement `(x * multiplier + 2^(shift - 1)) >> shift`.
-    `multipliers`: for each call of the function, one multiplier, or one per channel; `steps`: the form that is used
-    instead if no multiplier is right."""
+    `multipliers`: for each call of the function, one multiplier, or one per channel. `steps`: another replacement (see
+    `Steps`), which is used if no multiplier gives the right results."""
 
     op: arith.MulfOp
     end: Operation
@@ -60,12 +61,12 @@ class Steps:
     """`y = (u * multiplier + 2^(shift - 1)) >> shift` of the magnitude `u = min(|x|, top)`. `top`: the least integer
     whose result is the last relevant level; its product with the multiplier has at most 62 bits.
 
-    Products with a decimal scale, 0.00015, can be exactly between two integers. The nearest float64 is a little less
-    than 0.00015, by a constant relative error; float64 rounds such a product up to the half if the error is at most
-    half a unit in the last place, and relative to a product, a unit is smaller the larger the product's leading bits
-    are. So if the leading bits exceed `cut`, float64 does not round the product up to the half: then `nudge` is
-    subtracted from the sum. The nudge is less than the multiplier, so that y is still monotone in u, and is right for
-    every u if it is right where the product reaches each level, and one below.
+    If a scale is a decimal number such as 0.00015, whose float64 is slightly too small, an exact product may lie
+    half-way between two integers while the product with the float64 lies just below. float64 then rounds that product
+    up to the half only if the error is at most half a unit in the last place, that is, if the product's leading bits
+    are at most `cut`: relative to the product, the unit shrinks as these bits grow. Above `cut`, `nudge` is therefore
+    subtracted from the sum. As it is less than the multiplier, y stays monotone in u, so that y is right for every u if
+    it is right at the least u that reaches each level, and one below.
     """
 
     multiplier: int
@@ -201,7 +202,8 @@ def rewrite_product(found: Product, constants: Emitter, calls: CallGraph) -> Non
 
 
 def write_steps(steps: Steps, x: SSAValue, e: Emitter) -> SSAValue:
-    """(%u * M + half - (leading bits > cut ? nudge : 0)) >> n, with %x's sign; %u = minui(|%x|, top)"""
+    """Emit `(u * multiplier + half - (leading(u) > cut ? nudge : 0)) >> shift` with the sign of x, for `u = min(|x|,
+    top)` and `half = 2^(shift - 1)`, and return it; the other names are those of `Steps`."""
     u = e(arith.MinUIOp(e(math.AbsIOp(x)), e.constant(steps.top, i32)))
     product = e(arith.MuliOp(e(arith.ExtUIOp(u, i64)), e.constant(steps.multiplier, i64)))
     half: SSAValue = e.constant(1 << steps.shift - 1, i64)

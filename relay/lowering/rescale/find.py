@@ -28,7 +28,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Found:
-    """Forms of one kind, one for each call of the function."""
+    """The forms (cheaper arithmetic, proved equal) that replace one `tosa.apply_scale`, one for each call of the
+    function; all are of the same class."""
 
     forms: list[Form]
 

@@ -29,7 +29,8 @@ ROUNDING = 11
 def rewrite(op: ApplyScaleOp, found: Found, constants: Emitter, calls: CallGraph, toward_zero: str | None) -> None:
     """tosa.apply_scale %x, %m, %s => fptosi(fma(f, scale, copysign(offset, f))), f = sitofp %x
 
-    With a rest, `fma(f, rest, copysign(offset, f))` replaces the offset; an unsigned form has no copysign.
+    If the form's scale is a sum `scale + rest`, `fma(f, rest, copysign(offset, f))` replaces the offset; an unsigned
+    form has no copysign.
     `toward_zero`: the target's multiply-add that rounds towards zero (an LLVM intrinsic).
     """
     form = found.forms[0]
@@ -82,7 +83,8 @@ def channel_operand(op: Operation, given: Sequence[SSAValue], column: Sequence[A
 
 
 def channel_source(given: Sequence[SSAValue], generic: GenericOp) -> BlockArgument:
-    """Return the body's argument from which one of the numbers is computed. Raises ValueError."""
+    """Return the argument of the generic's body, for one of its inputs, from which one of the `given` scalars is
+    computed. Raises ValueError if none is computed from an input."""
     stack = [*given]
     while stack:
         value = stack.pop(0)
@@ -134,7 +136,8 @@ def refresh(function: FuncOp) -> None:
 
 
 def rebuild(generic: GenericOp, inputs: Sequence[SSAValue], maps: Sequence[AffineMapAttr]) -> None:
-    """Replace the generic by one with other inputs; its body has the arguments already."""
+    """Replace a `linalg.generic` by one with other inputs and maps. The body is moved, and must already have an
+    argument for each new input."""
     region = Region()
     generic.body.move_blocks(region)
     new = GenericOp(
@@ -157,8 +160,8 @@ def rebuild(generic: GenericOp, inputs: Sequence[SSAValue], maps: Sequence[Affin
 
 
 def drop_unused(function: FuncOp, calls: Sequence[CallOp]) -> None:
-    """Remove values that the forms no longer read: inputs of generics, and arguments of a kernel, which callers then no
-    longer pass."""
+    """Remove what is no longer read after rescales were replaced by other arithmetic: inputs of elementwise
+    `linalg.generic` ops, and, for a private function, arguments, which callers then no longer pass."""
     for generic in [op for op in function.walk() if isinstance(op, GenericOp)]:
         if any(kind.data is not IteratorType.PARALLEL for kind in generic.iterator_types):
             continue  # an unread input may determine the size of a reduction

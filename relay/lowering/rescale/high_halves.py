@@ -32,7 +32,8 @@ does."""
 
 
 def fits(op: ApplyScaleOp, calls: CallGraph) -> bool:
-    """Whether these instructions give the reference's integers for every channel of every call."""
+    """Whether AArch64's SQRDMULH or SQDMULH and SRSHL compute exactly the integers of `tosa.apply_scale`, for the
+    multipliers and shifts of every channel and every call of the function."""
     multipliers, shifts = scalars(op.multiplier, calls), scalars(op.shift, calls)
     if multipliers is None or shifts is None or op.value.type != i32 or op.multiplier.type != i32:
         return False

@@ -14,7 +14,8 @@ from xdsl.ir import SSAValue
 from relay.lowering.linalg.emitter import Emitter
 
 SMALL = 2.0**22
-"""The bound of magnitudes: sums stay between 2^22 and 2^24; from 2^23 on the unit in the last place is one."""
+"""The bound of the magnitudes that can be converted: a number plus `MIDDLE` stays between 2^23 and 2^24, where
+neighbouring floats are 1 apart."""
 MIDDLE = 1.5 * 2.0**23
 
 
@@ -24,6 +25,7 @@ def nearest(e: Emitter, total: SSAValue) -> SSAValue:
 
 
 def lowest(e: Emitter, number: SSAValue, base: float) -> SSAValue:
-    """Return the difference of a float between 2^22 and 2^24 and the base as i32: the difference of their bits."""
+    """Return `number - base` as i32, for floats `number` near `base`, where neighbouring floats are 1 apart: it is the
+    difference of their bit patterns."""
     bits = int(np.float32(base).view(np.int32))
     return e(arith.SubiOp(e(arith.BitcastOp(number, i32)), e.constant(bits, i32)))

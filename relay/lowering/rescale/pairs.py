@@ -23,11 +23,12 @@ from relay.dialects.attributes import Array
 from relay.lowering.rescale.steps import exact_scale, reference
 
 NEAREST = 256
-"""The number of pairs, whose exact sums are closest to half-way, on which candidates are tried first."""
+"""The number of pairs of codes on which the factors of a float form are tried first: those whose exact sum is nearest
+to half-way between two results, where rounding is most likely to be wrong."""
 
 TRIED = np.array(sorted(product(range(-2, 3), range(-2, 3), range(-12, 13)), key=lambda units: sum(map(abs, units))))
-"""Variations of the exact numbers, the smallest first: units in the last place of both factors, and 2^-20ths of the
-offset."""
+"""Variations of a form's numbers (first, second, offset) that are tried, the smallest first: the factors change by this
+many units in the last place, and the offset by this many times 2^-20."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Rescale:
     double: bool
 
     def of(self, x: Array) -> Array:
-        """Return x, rescaled by the specification's formula."""
+        """Return the integers x, rescaled as `tosa.apply_scale` defines it."""
         return reference(x, np.array(self.multiplier), np.array(self.shift), self.double)
 
     @property
@@ -71,8 +72,9 @@ class PairForm:
 
 
 def evaluate(x: Array, y: Array, numbers: Array, away: bool) -> Array:
-    """Return the results of a form (first, second, offset) in float32; float64 represents every sum before it is
-    rounded (see `_is_exact`)."""
+    """Return the rescaled sums of x and y by a float form, computed as in float32: with `numbers` (first, second,
+    offset), `rint(fma(x, first, fma(y, second, offset)))`; or, with `away`, `trunc(t + copysign(offset, t))`, `t =
+    fma(x, first, y * second)`. float64 represents every sum before it is rounded (see `_is_exact`)."""
     first, second, offset = numbers
     inner = y * second.astype(np.float64) + (0.0 if away else offset.astype(np.float64))
     total = (x * first.astype(np.float64) + inner.astype(np.float32)).astype(np.float32)
@@ -80,7 +82,8 @@ def evaluate(x: Array, y: Array, numbers: Array, away: bool) -> Array:
 
 
 def prove_pair(a: Side, b: Side, outer: Rescale, low: int, high: int) -> PairForm | None:
-    """Return a form that is right for every pair, or None if none is found."""
+    """Return a float form of the rescaled sum of two operands `a` and `b` that gives the right integer, after clamping
+    to low..high, for every pair of their values; None if none is found. `outer`: the rescale of the sum."""
     sums = a.added[:, None] + b.added[None, :]
     first, second = a.factor * outer.scale, b.factor * outer.scale
     if bool((np.abs(sums) >= 2**31).any()) or not _is_exact(a, b, first, second):
@@ -102,8 +105,9 @@ def prove_pair(a: Side, b: Side, outer: Rescale, low: int, high: int) -> PairFor
 
 
 def _is_exact(a: Side, b: Side, first: float, second: float) -> bool:
-    """Whether float64 represents every sum of `evaluate` exactly: every sum is a multiple of the smallest of both
-    factors' units in the last place and 2^-20."""
+    """Whether float64 represents exactly every sum that `evaluate` computes, before it is rounded to float32. Each is a
+    multiple of 2^-20 or of a unit in the last place of a factor, whichever is smallest, and must be less than 2^52 of
+    these units."""
     unit = min(*(float(np.spacing(np.float32(abs(number)))) / 2 for number in (first, second)), 2.0**-20)
     return abs(first) * float(np.abs(a.values).max()) + abs(second) * float(np.abs(b.values).max()) + 1 < unit * 2.0**52
 

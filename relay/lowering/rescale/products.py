@@ -79,8 +79,9 @@ def fuse(op: arith.TruncFOp, known: dict[SSAValue, Extent], constants: Emitter) 
 
 
 def extent_of_sum(bits: int, scale: float, added: Extent | None) -> Extent | None:
-    """Return the grid and bound of a sum: a code of `bits` bits times a scale, plus a float with the extent `added`.
-    None if float64 might round the sum, or if the extent of a term is unknown."""
+    """Return the `Extent` (a power of two of which it is a multiple, and a bound of its magnitude) of the sum of a code
+    of `bits` bits times a scale and a float with the extent `added`. None if float64 might round the sum, or if the
+    extent of a term is unknown."""
     factor = extent_of_number(scale)
     if factor is None or added is None or bits > 16:
         return None
@@ -89,7 +90,8 @@ def extent_of_sum(bits: int, scale: float, added: Extent | None) -> Extent | Non
 
 
 def extent_of_addend(value: SSAValue, known: dict[SSAValue, Extent]) -> Extent | None:
-    """Return the grid and bound of a constant, or of a float in `known`; None for any other float."""
+    """Return the `Extent` (a power of two of which it is a multiple, and a bound of its magnitude) of a constant, or of
+    a float in `known`; None for any other float."""
     if (given := number(value)) is not None:
         return extent_of_number(given)
     return known.get(value.owner.input) if isinstance(value.owner, arith.ExtFOp) else None

@@ -2,12 +2,13 @@
 
 Every form truncates a linear function: `trunc(x * scale + copysign(offset, x))`, without the copysign if results below
 zero do not matter. The conversion to integers truncates towards zero, so the offset is about a half, and the bias of a
-double rounding is part of it. `steps` states the conditions; here the scale is rounded to a representable one, the
-conditions leave an interval of offsets, and the form is proved if its offset is inside by more than the error of its
-arithmetic:
+double rounding is part of it. The module `steps` finds the inputs x at which the reference's result changes to the next
+integer, called a level: this gives the conditions. Here the scale is rounded to a representable one, the conditions
+leave an interval of offsets, and the form is proved if its offset is inside by more than the error of its arithmetic:
 
-- `f32`: one multiply-add. Towards zero (AVX-512), it truncates the exact sum: no error. To nearest, a sum may be
-  rounded up to a level: that happens exactly from half a unit below the level on, so the levels are lowered by that.
+- `f32`: one multiply-add. If it rounds towards zero (AVX-512), truncation gives the same as for the exact sum: no
+  error. If it rounds to nearest, sums from half a unit below a level on are rounded up to the level, so the levels are
+  lowered by half a unit.
 - `f32x2`: the scale is the exact sum of two numbers; the multiply-add of the smaller one and the offset has an error of
   at most half a unit of a number below two, that of the larger one rounds towards zero.
 - `f64`: one multiply-add with the exact scale; its error is at most half a unit of float64.
@@ -23,14 +24,15 @@ from relay.dialects.attributes import Array
 from relay.lowering.rescale.steps import Conditions
 
 SAMPLE = 8
-"""The number of channels on which a form is tried first: those with the narrowest intervals of offsets. If it fails on
-one of them, the other channels are not tried."""
+"""The number of channels on which each float form of a rescale is tried first: those for which the fewest offsets are
+right. If it fails on one of them, the other channels are not tried."""
 
 UNITS = (0, 1, -1, 2, -2, 3, -3, 4, -4)
-"""Units in the last place by which scales are varied."""
+"""The differences from the nearest float32 scale, in units in the last place, that `prove32` tries in this order."""
 
 NUDGES = (0.0, *(sign * units * 2.0**-30 for units in range(1, 17) for sign in (1, -1)))
-"""Relative changes by which scales of two terms are varied in turn."""
+"""The relative changes of a scale that `prove32x2`, whose scales are sums of two float32 numbers, tries in this
+order."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Form:
 
     @property
     def columns(self) -> list[Array]:
-        """The scales, offsets and, if used, rests of the form: arrays with one element per channel."""
+        """The arrays `scale`, `offset` and, if it is not None, `rest`: one element per channel each."""
         return [self.scale, self.offset] if self.rest is None else [self.scale, self.offset, self.rest]
 
     def rows(self, which: slice) -> Form:
@@ -80,7 +82,8 @@ def prove(scale: Array, where: Conditions, toward_zero: bool) -> Form | None:
 
 
 def in_float32(where: Conditions) -> Conditions:
-    """Return the conditions on magnitudes as represented in float32, rounded to nearest."""
+    """Return the conditions for magnitudes that are rounded to float32 before the form is computed: their bounds
+    `least` and `most` are rounded to nearest."""
     if bool((where.largest <= 2**24).all()):
         return where
     least, most = (a.astype(np.float32).astype(np.float64) for a in (where.least, where.most))
@@ -111,8 +114,9 @@ def _inside(offset: Array, first: Array, end: Array, error: Array | float) -> Ar
 
 
 def prove32(scale: Array, where: Conditions, toward_zero: bool) -> Form | None:
-    """Return a form with one float32 multiply-add, or None; scales a few units in the last place off are tried.
-    `where`: the conditions on magnitudes in float32 (`in_float32`)."""
+    """Return a rescale with one float32 multiply-add that is exact for all channels, or None if none is found. The
+    nearest float32 scales are tried first, then those that differ by up to 4 units in the last place. `where`: the
+    conditions on magnitudes in float32 (`in_float32`)."""
     if not toward_zero:
         where = _lowered(where)
     nearest = scale.astype(np.float32)
@@ -132,8 +136,9 @@ def prove32(scale: Array, where: Conditions, toward_zero: bool) -> Form | None:
 
 
 def _lowered(where: Conditions) -> Conditions:
-    """Return the conditions on an exact sum under which the sum rounded to nearest satisfies the original ones: a sum
-    is rounded up to a level from half a unit below it on, inclusive since a level's significand is even."""
+    """Return conditions on an exact sum: where they hold, the sum rounded to the nearest float32 satisfies the given
+    conditions. Each level is lowered to the middle between it and the next smaller float32, which still rounds up to
+    the level because the level's significand is even."""
     return Conditions(where.least, _below(where.level), where.most, _below(where.above), where.signed, where.largest)
 
 

@@ -41,7 +41,9 @@ FAR = 4
 FIRST = 16
 """The number of levels that are tried before all others, because few wrong forms pass them."""
 UNITS = (0, *(sign * units for units in range(1, 9) for sign in (1, -1)))
-"""Units in the last place by which the inverse of a scale is varied; the rest compensates for the change."""
+"""By how many units in the last place the float factor that replaces a division by a scale differs from the nearest
+float of the inverse scale, in the order in which they are tried. The second factor, `rest`, is the remainder of the
+inverse."""
 NUDGES = tuple(count * 2.0**-29 for count in (0, 1, -1, 2, -2))
 OFFSETS = tuple(0.5 - count * 2.0**-25 for count in range(4))
 
@@ -49,8 +51,8 @@ OFFSETS = tuple(0.5 - count * 2.0**-25 for count in range(4))
 @dataclass(frozen=True)
 class Quotient:
     """`fptosi(min(r > low ? r : low, high)) : i32` with `r = round(x / scale)`, and its replacement. `least` and
-    `most`: of the floats that give the lowest and the highest result, those nearest to zero; `form`: the multiply-adds
-    that replace the division."""
+    `most`: the largest x for which the result is `low`, and the smallest one for which it is `high`; x is clipped to
+    them. `form`: the multiply-adds that replace the division."""
 
     x: SSAValue
     ops: list[Operation]
@@ -107,8 +109,9 @@ def clipped(op: Operation) -> list[Operation] | None:
 
 
 def find_inverse(op: arith.DivfOp) -> tuple[float, float] | None:
-    """Return the scale and rest that replace a division which is clipped and then rounded to integers, halves to even;
-    None if the op is no such division, or some integer would differ."""
+    """Return two numbers, `scale` and `rest`, for which `fma(x, scale, x * rest)` can replace the quotient of a
+    division that is clipped and then rounded to integers, halves to even. Return None if the op is no such division,
+    or some integer would differ."""
     divisor, clip = number(op.rhs), clipped(op)
     if op.result.type != Float32Type() or divisor is None or not SCALES[0] <= divisor <= SCALES[1] or clip is None:
         return None
@@ -138,7 +141,9 @@ def round_at_once(function: FuncOp) -> None:
 
 
 def inverse_of(divisor: float, levels: int) -> tuple[float, float] | None:
-    """Return the scale and rest of a divisor; None if they give another integer for some level up to `levels`."""
+    """Return two float32 numbers, `scale` and `rest`, whose sum is nearly the inverse of the divisor; None if
+    `roundeven(fma(x, scale, x * rest))` differs from `roundeven(x / divisor)` for some quotient of magnitude up to
+    `levels`."""
     inverse = 1 / divisor
     scale = np.float32(inverse)
     scale = np.nextafter(scale, np.float32(0)) if float(scale) > inverse else scale
@@ -187,8 +192,8 @@ def followers(op: Operation, names: Sequence[str]) -> list[Operation] | None:
 
 
 def levels_of(scale: float, count: int) -> tuple[Array, Array]:
-    """Return, in a row for each level from 1 to `count`, the floats around the least one whose quotient reaches the
-    level, and whether the quotient of each float does."""
+    """Return two arrays [level, float], for the levels 1 to `count`: the 2 `FAR` + 1 floats around the least x whose
+    quotient x / scale reaches the level minus 1/2, and whether the quotient of each of them does."""
     half = np.arange(1, count + 1)[:, None] - 0.5
     near = (half * scale).astype(np.float32).view(np.int32)
     around = (near + np.arange(-FAR, FAR + 1, dtype=np.int32)).view(np.float32)
@@ -196,7 +201,8 @@ def levels_of(scale: float, count: int) -> tuple[Array, Array]:
 
 
 def find_form(scale: float, around: Array, reached: Array, *, signed: bool) -> Form | None:
-    """Return the first form that reaches all levels where the quotient does; None if none is found."""
+    """Search multiply-adds that replace a quotient by `scale`; return the first that reach each integer at the same
+    float as the quotient, or None. `around` and `reached`: the result of `levels_of`."""
     if reached[:, :2].any() or not reached[:, -2:].all():
         return None
     for large, rest, offset in tried(1 / scale):
@@ -209,7 +215,8 @@ def find_form(scale: float, around: Array, reached: Array, *, signed: bool) -> F
 
 
 def tried(inverse: float) -> Iterator[tuple[float, float, float]]:
-    """Yield scales, rests and offsets to try, all of which are float32 numbers."""
+    """Yield triples (scale, rest, offset) of float32 numbers to try in `trunc(fma(x, scale, fma(x, rest, offset)))`:
+    scale and rest add up nearly to `inverse`, and the offset is nearly 1/2."""
     nearest = np.array(inverse, np.float32).view(np.int32)
     for units, nudge, offset in product(UNITS, NUDGES, OFFSETS):
         large = float((nearest + np.int32(units)).view(np.float32))

@@ -23,11 +23,12 @@ import numpy as np
 from relay.dialects.attributes import Array
 
 LIMIT = 2**31
-"""An upper bound of all magnitudes."""
+"""The bound that multipliers have to be below: they have at most 31 bits."""
 
 SHIFTS = range(31, 63)
 NEVER = 2.0**100
-"""A magnitude that no x has; a condition on it always holds."""
+"""A bound that stands for "no condition": it is larger than the magnitude of any input x, so that a condition on inputs
+of this magnitude holds for every rescale."""
 
 CELLS = 1 << 22
 """The most conditions (channels x levels) that a proof may have to check."""
@@ -35,11 +36,12 @@ CELLS = 1 << 22
 
 @dataclass(frozen=True)
 class Conditions:
-    """`line(least) >= level` and `line(most) < above`, arrays with a row for each channel; `least` and `most` are
-    magnitudes, integers in float64.
+    """Conditions under which truncating `line(u) = scale * u + offset` gives the results of a rescale: `line(least) >=
+    level` and `line(most) < above`. `least` and `most` are magnitudes of inputs, integers in float64; `level` and
+    `above` are magnitudes of results. All are arrays with a row for each channel.
 
-    `signed`: whether the form has to give its result x's sign; otherwise x below zero only has to stay below level 1,
-    which `line(0)` ensures. `largest`: an upper bound of the magnitudes, per channel.
+    `signed`: whether the result has to get the sign of the input; otherwise inputs below zero only have to stay below
+    level 1, which `line(0)` ensures. `largest`: an upper bound of the inputs' magnitudes, per channel.
     """
 
     least: Array
@@ -105,8 +107,9 @@ def conditions(
 
 
 def _side(first: Array, count: int, greatest: Array, smallest: Array) -> tuple[Array, Array]:
-    """Return `least` and `most` of the conditions on one side of zero, for magnitudes in smallest..greatest only.
-    `first`: the magnitude from which on each level is reached, of which the first `count` levels matter."""
+    """Return the arrays `least` and `most` of `Conditions` for the numbers of one sign, if their magnitudes lie in
+    smallest..greatest. `first`: for each channel and level, the least magnitude that reaches the level; only the first
+    `count` levels matter."""
     least, most = np.full_like(first, NEVER), np.full_like(first, -NEVER)
     first, upper, lower = first[:, :count], greatest[:, None], smallest[:, None]
     np.maximum(first, lower, out=least[:, :count])
@@ -119,8 +122,9 @@ def _side(first: Array, count: int, greatest: Array, smallest: Array) -> tuple[A
 def _rises(
     level: Array, multiplier: Array, shift: Array, scale: Array, double: bool
 ) -> tuple[Array, tuple[Array, Array]]:
-    """Return `P_j` for each channel and level, and the indices of those for which `N_j` is larger by one because the
-    division has no remainder.
+    """Return, for each channel and level j, the least x at which the rescaled result is j or more (`P_j` in the
+    module's docstring). Also return the indices (channels, levels) at which the least magnitude of a negative x with
+    the result -j is larger by one, because the division has no remainder.
 
     Float64 determines the quotient, except within 2^-16 of an integer, where int64 (wrapping) is used. Above 2^32 any
     number above 2^32 is sufficient.
@@ -142,7 +146,8 @@ def _rises(
 def conditions_of_values(
     values: Array, multiplier: Array, shift: Array, low: int, high: int, double: bool = True
 ) -> Conditions | None:
-    """Return the conditions for an x that is one of `values` only; None if there are too many."""
+    """Return the conditions under which a linear function, truncated, equals `tosa.apply_scale` with this multiplier
+    and shift for every x in `values`, after both are clamped to low..high; None if there are too many."""
     if not bool(((multiplier >= 0) & (multiplier < LIMIT) & (shift >= SHIFTS.start) & (shift < SHIFTS.stop)).all()):
         return None
     if values.size * multiplier.size > CELLS:

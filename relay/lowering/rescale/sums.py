@@ -27,7 +27,8 @@ SMALL = 2**16
 
 @dataclass(frozen=True)
 class FoundSum:
-    """A proved form, and the i32 values that it reads."""
+    """A rescaled sum of two rescaled codes. `form`: the float arithmetic that is proved to compute it; `operands`: the
+    two i32 values that this reads; `inner`: the rescales of the two codes."""
 
     form: PairForm
     operands: tuple[SSAValue, SSAValue]

@@ -40,8 +40,9 @@ LOWEST = -(2**31)
 
 @dataclass(frozen=True)
 class Wide:
-    """For each call the factors, the constants C, and the shifts of the upper half. `signed`: the second formula is
-    used; `added`: the zero point that is part of C."""
+    """The constants that replace a rescale by `x * factor + constant` in 64 bits, whose upper half is shifted to the
+    right; one array per call of the function, with an element per channel. `signed`: whether x and the result have both
+    signs, so that the formula for u = x + 2^31 is used; `added`: the zero point that the constants contain."""
 
     factors: list[Array]
     constants: list[Array]

@@ -148,8 +148,8 @@ class Attention(Strategy[AttentionSchedule]):
         return pick.schedule(AttentionSchedule, cycles, why, products=tuple(chosen))
 
     def best_rows(self, chosen: Sequence[TileSchedule], target: CpuTarget) -> int:
-        """Return the number of queries of a block: as many whole tiles as have scores that fit the first-level cache
-        together, but at least one tile."""
+        """Return the number of queries that are processed together: the largest number of whole tiles whose scores fit
+        the first-level cache, but at least one tile and at most all queries."""
         conv, tile = self.products[0].conv, max(each.tile[0] for each in chosen)
         tiles = target.costs.scratch_bytes // (tile * at_most(conv.outputs) * itemsize(self.scores))
         return min(max(tiles, 1) * tile, at_most(conv.columns))

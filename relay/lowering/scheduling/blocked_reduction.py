@@ -63,9 +63,10 @@ class BlockedReductionSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class Taps:
-    """The taps of a convolution, each of which has its own blocks: `rows` x `columns` taps of `run` reduction steps
-    each. `image`: rows and columns of the image; `before`: border rows above and border columns left of it; `pixels`:
-    for each tap, the number of result pixels for which it is inside the image."""
+    """The taps of a convolution: `rows` x `columns` taps of `run` reduction steps each. The steps of a tap are divided
+    into blocks, and no block has steps of two taps. `image`: rows and columns of the image; `before`: border rows above
+    and border columns left of it; `pixels`: for each tap, the number of result pixels for which it is inside the
+    image."""
 
     rows: int
     columns: int
@@ -101,8 +102,8 @@ def results_inside(size: int, before: int, outputs: int, taps: int, stride: int,
 @dataclass(frozen=True)
 class BlockedReduction(OfWeights[BlockedReductionSchedule]):
     """A float convolution or product of several tiles of pixels, whose weights exceed the first-level cache. It applies
-    only on targets with registers of 8 floats, because tiles of 16 channels, as there, read their weights more often
-    than wider tiles."""
+    only on targets with registers of 8 floats: their tiles have only 16 channels, and so read the weights more often
+    than the wider tiles of other targets."""
 
     record = BlockedReductionSchedule
 
@@ -236,7 +237,8 @@ class BlockedReductionEmitter:
             group.loop(self.b, apart, body)
 
     def tables(self, first: Index, count: int) -> Tables:
-        """Emit and return the tables for the pixels of a strip."""
+        """Emit the tables for the `count` pixels of a strip from `first` on, and return them: where the window of each
+        pixel starts in the data, and for each tap the pixels for which it is inside the image."""
         b, conv, (rows, columns) = self.b, self.conv, self.taps.image
         pixels = self.schedule.tile[0]
         room = count + pixels - 1

@@ -21,8 +21,8 @@ from relay.lowering.shaped import shape_of
 
 @dataclass(frozen=True)
 class Term:
-    """A computation that depends on one loaded row (`load`) and not on the position in the line: its operations `ops`,
-    and their result `value`."""
+    """A part of an elementwise body that reads one column of the data (`load`) and depends on nothing else that varies
+    along a line of the result: its operations `ops`, and their result `value`."""
 
     load: memref.LoadOp
     ops: tuple[Operation, ...]
@@ -31,10 +31,11 @@ class Term:
 
 @dataclass(frozen=True)
 class Columns:
-    """How a body is divided so that a part is computed once for each column. `terms`: the operations computed for each
-    of the `width` columns, of `size` elements each; `uses`: for each value that is replaced by a result of a term, the
-    value, the number of the term, and the index of the column; `late`: the remaining operations; `varying`: values that
-    depend on the position in the line."""
+    """How the body of an operation on data [..., column, element] is divided, so that a part of it is computed once for
+    each column of the data instead of for each position in a line of the result. `terms`: the operations computed for
+    each of the `width` columns, of `size` elements each; `uses`: for each value that is replaced by a result of a term,
+    the value, the number of the term, and the index of the column; `late`: the remaining operations; `varying`: values
+    that depend on the position in the line."""
 
     terms: list[Term]
     uses: list[tuple[SSAValue, int, SSAValue]]
@@ -45,7 +46,7 @@ class Columns:
 
     @property
     def bytes(self) -> int:
-        """The size in bytes of the scratch memory for all terms."""
+        """The size in bytes of the scratch memory that holds the results of all `terms` for all columns."""
         return sum(dtype_of(term.value.type).itemsize for term in self.terms) * self.width * self.size
 
 
@@ -55,7 +56,8 @@ def columns_of(
     loads: Sequence[memref.LoadOp],
     late: Sequence[Operation],
 ) -> Columns | None:
-    """Return the terms of an op; None if there are none, or if computing them once for each column does not pay."""
+    """Return how an op's body is divided so that a part of it is computed once for each column of the data. None if no
+    part depends only on the column, or if this does not pay."""
     sizes, block = extents(op), op.body.block
     across = len(sizes) - 2
     if across < 0:
@@ -92,13 +94,14 @@ def columns_of(
 
 
 def by_column(load: memref.LoadOp, varying: set[SSAValue]) -> bool:
-    """Whether the index of the column of a loaded row depends on the position in the line, and the indices before it do
-    not."""
+    """Whether a load reads data [..., column, element] at a column that depends on the position in the result's line,
+    while no index before the column does. `varying`: the values that depend on that position."""
     return load.indices[-2] in varying and varying.isdisjoint(load.indices[:-2])
 
 
 def depends(value: SSAValue, varying: set[SSAValue], late: Sequence[Operation]) -> bool:
-    """Whether a value varies along the line, or depends on more than one row."""
+    """Whether a value depends on the position in a line of the result, or is computed by an op of `late`, from loaded
+    rows."""
     return value in varying or value.owner in late
 
 

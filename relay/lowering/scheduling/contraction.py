@@ -63,7 +63,7 @@ class Convolution:
 
     @property
     def pitch(self) -> int:
-        """The distance between pixels in elements."""
+        """The distance in memory between neighbouring pixels of the data, in elements."""
         return at_most(self.channels) + self.others
 
     @property

@@ -117,8 +117,8 @@ class Weighted:
 
 
 def weighted_of(fill: Operation, kernel: Kernel) -> Weighted | None:
-    """Return the contraction that the fill starts; None if there is none, or its weights are not constants in all
-    calls."""
+    """Return the contraction (convolution or matrix product) whose accumulators the operation `fill` initializes. None
+    if there is none, or if some call of the kernel does not pass constant weights."""
     if not isinstance(fill, linalg.FillOp):
         return None
     if fill not in kernel.known:

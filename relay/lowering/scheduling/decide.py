@@ -145,8 +145,8 @@ class Decider:
         return any(entry.op is None and entry.strategy in alone for entry in self.entries)
 
     def asks_for_nest(self, *ops: Operation) -> bool:
-        """Whether the attribute asks for plain loops (`nest`) for one of the given operations; such loops read operands
-        as they are stored."""
+        """Whether the kernel's attribute `relay.schedule` asks for plain loops (`nest`) for one of the operations
+        `ops`; such loops read operands as they are stored."""
         numbers = {None, *(self.numbers.get(op) for op in ops)}
         return any(entry.strategy == "nest" and entry.op in numbers for entry in self.entries)
 

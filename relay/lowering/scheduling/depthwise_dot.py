@@ -64,8 +64,9 @@ class DepthwiseDotSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class DepthwiseDot(OfWeights[DepthwiseDotSchedule]):
-    """A depthwise convolution of codes: up to 4 rows of a column, 64 or 16 lanes at a time, with masks for fewer
-    channels. `possible`: the options for whether the padded copy is read, the best first."""
+    """A depthwise convolution of codes by dot products of up to 4 rows of an image column, 64 or 16 lanes at a time,
+    with masks for fewer channels. `possible`: whether a padded copy of the image may be read (True), the image without
+    its borders (False), or either; the best option comes first."""
 
     record = DepthwiseDotSchedule
     padding: Padding | None
@@ -206,7 +207,8 @@ class Row:
             self.lines.append([b.plus(self.number(entry, number), image) for number in numbers])
 
     def number(self, entry: Index, ahead: int) -> Index:
-        """Load entry `entry + ahead` of the table as an index."""
+        """Load entry `entry + ahead` of the table of offsets (`DepthwiseDotEmitter.tables`: where each row's weights,
+        accumulators, results and image rows begin) as an index."""
         b = self.b
         return b.add(arith.IndexCastOp(b.load(self.p.tables, [b.plus(entry, ahead)]), INDEX)).result
 
@@ -251,7 +253,8 @@ class Row:
         return result
 
     def start(self, kind: int) -> list[SSAValue]:
-        """Load the initial accumulators for pixels of a kind of border column."""
+        """Load the initial accumulators for the pixels of span number `kind` of `layout.column_spans`: the pixels for
+        which the same columns of taps are inside the image."""
         width, lanes = self.layout.width, self.layout.width // VECTORS
         places = [self.b.plus(self.initial_at, kind * width + s * lanes) for s in range(VECTORS)]
         return [self.b.vector_load(self.p.initial, [at], lanes) for at in places]
@@ -283,7 +286,8 @@ class Row:
             self.finish(totals, self.b.plus(x, m), operands)
 
     def accumulate(self, totals: list[SSAValue], codes: Sequence[SSAValue], unit: int) -> None:
-        """Add the dot products of four vectors of codes with group `unit` of the weights to `totals`."""
+        """Add to `totals` the dot products of four vectors of codes and the four vectors of weights that begin at
+        vector `4 * unit` of the block's weights."""
         b, width = self.b, self.layout.width
         for s, code in enumerate(codes):
             at = b.plus(self.weights_at, (unit * VECTORS + s) * width)

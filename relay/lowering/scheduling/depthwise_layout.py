@@ -39,7 +39,8 @@ class Image:
 
 
 def image_of(conv: Convolution, padding: Padding | None) -> Image:
-    """Return the unpadded image; without `padding`, the image that the convolution names."""
+    """Return the size of the image without padding, and the padding above it and to its left. If the convolution reads
+    no padded copy (`padding` is None), this is its own image, with no padding."""
     if padding is None:
         return Image(conv.rows, conv.columns, 0, 0)
     _, rows, columns, _ = shape_of(padding.source)
@@ -68,8 +69,8 @@ class Borders:
 
 @dataclass(frozen=True)
 class Section:
-    """A range of channels from `first` on, in `blocks` blocks of `width` lanes. The lanes of a block are pixels of
-    `rows` rows; of each 16 channels, the first `lanes` are read."""
+    """A range of channels from `first` on, in `blocks` blocks of `width` lanes. A block holds `width / rows` channels
+    of one pixel in each of `rows` rows; of each 16 channels, the first `lanes` are read."""
 
     width: int
     first: int
@@ -79,7 +80,7 @@ class Section:
 
     @property
     def channels(self) -> int:
-        """The number of channels of a block."""
+        """The number of channels that one block of the section covers: its lanes divided by its pixel rows."""
         return self.width // self.rows
 
     def part(self, number: int) -> tuple[int, int]:
@@ -105,10 +106,11 @@ def sections(channels: int, width: int) -> list[Section]:
 @dataclass(frozen=True)
 class Layout(Borders):
     """How a convolution reads its image and weights. Rows of taps are processed in groups of four. If the last group
-    has fewer, an unused row of it repeats the codes of row `copied`, if that row is in the group, so that weights of
-    the row that exceed 8 bits are split into sums of two. `second`: taps (group, column) whose weights exceed 8 bits
-    nevertheless, and which take another dot product. `strip`: output rows that all blocks of channels process while the
-    image rows are cached. `width`: lanes of a block; `unsigned`: whether the dot product's data operand is unsigned."""
+    has fewer rows and contains row `copied`, the data of that row are multiplied twice, so that each of its weights
+    that exceeds 8 bits can be the sum of two weights. `second`: the taps (group, column) that need a second dot product
+    because other weights exceed 8 bits. `strip`: the number of output rows that all blocks of channels process while
+    the image rows are cached. `width`: the lanes of a block; `unsigned`: whether the dot product's data operand is
+    unsigned."""
 
     copied: int
     second: frozenset[tuple[int, int]]
@@ -154,17 +156,19 @@ class Layout(Borders):
 
     @property
     def block_sums(self) -> int:
-        """The number of initial accumulators of a block for one combination of kinds of border rows."""
+        """The number of initial accumulators of a block of channels for output rows with given taps inside the image:
+        `width` for each span of output columns."""
         return len(self.column_spans) * self.width
 
     @property
     def block_bytes(self) -> int:
-        """The bytes of weights of a block for one combination of kinds of border rows: the 8-bit weights, then those of
-        `second`."""
+        """The bytes of weights of a block of channels for output rows with given taps inside the image: the 8-bit
+        weights, then those of the second dot products (`second`)."""
         return (self.groups * self.conv.kernel_columns + len(self.second)) * GROUP * self.width
 
     def record(self, section: Section) -> int:
-        """Return the number of entries that an iteration has in the table of offsets."""
+        """Return the number of entries of the table of offsets that one iteration over a section of the channels
+        reads."""
         return 2 + section.rows * (1 + self.conv.kernel_rows)
 
     def table_of(self, section: Section) -> int:
@@ -182,8 +186,8 @@ def width_of(conv: Convolution, target: CpuTarget) -> int:
 
 
 def fits(conv: Convolution, image: Image, target: CpuTarget) -> bool:
-    """Whether this schedule applies: 8-bit codes, a target with the dot products, few taps, and for each kind of border
-    at least one tap inside the image."""
+    """Whether the depthwise convolution can be computed by dot products: it has 8-bit codes and at most 8 x 8 taps, the
+    target has the instructions, and at least one row and one column of taps is inside the image at each result."""
     codes = not conv.is_float and conv.data.element == conv.kernel.element == i8
     if not codes or not width_of(conv, target) or conv.kernel_rows > 8 or conv.kernel_columns > 8:
         return False
@@ -195,8 +199,9 @@ def fits(conv: Convolution, image: Image, target: CpuTarget) -> bool:
 
 
 def best_strip(conv: Convolution, image: Image, target: CpuTarget) -> int:
-    """Return the number of output rows of a strip: one whose image rows stay cached, with the fewest rows computed
-    twice, and at least as many as a block of few channels computes at once."""
+    """Return the number of output rows of a strip, the rows that are computed while their image rows are cached. It has
+    the least cost among the numbers that the cache allows, or that one block of channels computes at once if this is
+    more."""
     costs, width = target.costs, width_of(conv, target)
     row = (image.columns * conv.strides[0] + conv.out_columns) * conv.channels
     together = max(section.rows for section in sections(conv.outputs, width))
@@ -228,9 +233,10 @@ def layout_of(
 
 
 def pack_depthwise_dot(layout: Layout, kernel: Array, bias: Array | None) -> Packed:
-    """Pack the weights and the initial accumulators of each section, once for each combination of kinds of border rows
-    that an iteration computes, and a table with one entry per iteration: the offsets of its weights and accumulators,
-    then for each output row its number and the offset of the image row of each tap."""
+    """Pack a depthwise convolution's weights and initial accumulators. Iterations of the loop over a section of the
+    channels share them if their output rows overlap the image's border in the same way. The packed table has an entry
+    per iteration: the offsets of its weights and accumulators, and for each output row its number and, for each row of
+    the kernel, the offset of the image row that is read."""
     conv = layout.conv
     true = kernel.astype(np.int64) - conv.kernel.zero_point
     weights: list[Array] = []
@@ -279,8 +285,9 @@ def _channels(section: Section, part: int) -> Array:
 
 
 def _initial(layout: Layout, section: Section, kinds: Sequence[int], sums: Array) -> Array:
-    """Return the initial accumulators as blocks of [kind of column][vector][part][lane], from the `sums` of all kinds
-    of rows. `kinds`: the kind of each pixel row of a block."""
+    """Return the initial accumulators as blocks of [kind of column][vector][part][lane]. Rows (columns) of one kind are
+    those of one span of `layout.row_spans` (`column_spans`). `kinds`: the kind of each pixel row of a block; `sums`
+    [kind of row][kind of column][channel]: the result of `_sums`."""
     parts: list[Array] = []
     for part in range(layout.parts):
         chosen = np.minimum(_channels(section, part), layout.conv.outputs - 1)
@@ -290,9 +297,10 @@ def _initial(layout: Layout, section: Section, kinds: Sequence[int], sums: Array
 
 
 def _weights(layout: Layout, section: Section, kinds: Sequence[int], true: Array) -> Array:
-    """Return the weights as blocks of [group][column][vector][part][lane][row], zero for taps outside the image,
-    followed by the weights of the taps in `second`. `kinds`: the kind of each pixel row of a block; `true`: the weights
-    minus their zero point."""
+    """Return the weights as blocks of [group][column][vector][part][lane][row], zero for taps outside the image. Where
+    weights exceed 8 bits, they are clipped; what is missing follows at the end, as weights of the second dot products
+    (`layout.second`). `kinds`: for each pixel row of a block, the number of its span in `layout.row_spans`; `true`: the
+    weights minus their zero point."""
     conv = layout.conv
     _, columns, channels = true.shape
     by_row = np.zeros((layout.groups * GROUP, columns, layout.parts, section.blocks, LANES), np.int64)

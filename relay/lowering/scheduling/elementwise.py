@@ -123,7 +123,8 @@ def pick_lanes(
 
 
 def vectors_of(size: int, lanes: Sequence[int], most: int) -> int:
-    """Return the number of registers, of `most` elements, that a row needs in vectors of these widths."""
+    """Return the number of registers that a row of `size` elements takes: it is divided into vectors of the widths
+    `lanes`, the widest first, and each vector takes one register for every `most` elements."""
     count = 0
     for width in lanes:
         count, size = count + size // width * -(-width // most), size % width
@@ -188,7 +189,8 @@ def longer(block: Block, size: int, target: CpuTarget) -> list[int]:
 
 
 def has_whole_vectors(block: Block) -> bool:
-    """Whether the block calls an intrinsic that has no vector form, or whose vector form has `LANES` lanes."""
+    """Whether the block can be computed only in whole vectors of `LANES` lanes and in scalars, because it calls an
+    intrinsic whose vector form has `LANES` lanes, or one without a vector form."""
     intrinsics = [op.intrin.data for op in block.ops if isinstance(op, llvm.CallIntrinsicOp)]
     return any(LIFTED_INTRINSICS.get(name, ("", 1))[1] in (1, LANES) for name in intrinsics)
 

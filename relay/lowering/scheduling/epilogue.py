@@ -81,8 +81,8 @@ def pick_masks(pick: Picks, target: CpuTarget, *outputs: int) -> bool:
 
 
 class Epilogue:
-    """Applies the generic to vectors of 16 accumulators at a time; without a generic, stores them. `masks`: see
-    `pick_masks`."""
+    """Emits the epilogue of a kernel: applies the elementwise `linalg.generic` that follows the sums to 16 accumulators
+    at a time, or stores these if there is none (`op` is None). `masks`: see `pick_masks`."""
 
     def __init__(
         self, builder: LoopBuilder, accumulator: SSAValue, op: linalg.GenericOp | None, channels: int, masks: bool
@@ -312,7 +312,8 @@ class Epilogue:
         ]
 
     def codes(self, accumulators: Sequence[SSAValue], operands: Sequence[Sequence[SSAValue | None]]) -> SSAValue:
-        """Return 64 codes from four vectors of accumulators, in the order of `saturate`."""
+        """Apply the epilogue to four vectors of 16 accumulators, and return the 64 codes in one vector, whose order is
+        that of the function `saturate`: each 128-bit part has codes of all four."""
         assert self.op is not None and self.clamp is not None
         block, vectors = self.op.body.block, list[SSAValue]()
         for number, accumulator in enumerate(accumulators):

@@ -89,8 +89,9 @@ def recognise_gathered(op: linalg.GenericOp) -> Gathered | None:
 
 @dataclass(frozen=True, kw_only=True)
 class GatheredSchedule(OpSchedule):
-    """The decisions about reading rows at computed indices. `lanes`: elements computed at a time; `by_column`: terms
-    that depend only on the column are computed once for each column of a line."""
+    """The decisions about reading rows of data at computed indices. `lanes`: elements computed at a time; `by_column`:
+    where results of an image line read the same column of the data, arithmetic on that column alone is computed once
+    and kept in scratch memory."""
 
     strategy = "gathered"
     lanes: int
@@ -99,7 +100,7 @@ class GatheredSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class GatheredRows(Strategy[GatheredSchedule]):
-    """Rows at computed indices, one vector at a time."""
+    """An elementwise operation that reads rows at computed indices; it is computed one vector of a row at a time."""
 
     record = GatheredSchedule
     any_length = True

@@ -41,7 +41,8 @@ class GivenConstants:
         return [constant for call in self.calls if (constant := constant_of(call.arguments[at]))]
 
     def position(self, argument: BlockArgument) -> int:
-        """Return the argument's position in calls, which no longer pass retired arguments."""
+        """Return the index of the argument among the operands of a call. Calls do not pass retired arguments: those
+        whose constants were packed into others."""
         return sum(before not in self.retired for before in self.block.args[: argument.index])
 
     def replace(
@@ -51,8 +52,8 @@ class GivenConstants:
         packed: Sequence[Sequence[Array]],
         suffixes: Sequence[str] = SUFFIXES,
     ) -> list[SSAValue]:
-        """Replace an argument by packed constants, of which `packed` has a row for each call; return the new
-        arguments."""
+        """Replace an argument by packed constants, and return the new arguments. `weights` are the constants that the
+        calls pass for it, and each row of `packed` has the arrays that are packed from them for one call."""
         new = self.beside(argument, weights, packed, suffixes)
         self.retire(argument)
         return new
@@ -64,8 +65,9 @@ class GivenConstants:
         packed: Sequence[Sequence[Array]],
         suffixes: Sequence[str],
     ) -> list[SSAValue]:
-        """Add packed constants after an argument, of which `packed` has a row for each call; return the new
-        arguments."""
+        """Add packed constants as arguments after `argument`, which stays; return the new arguments. `weights` are the
+        constants that the calls pass for `argument`, and each row of `packed` has the arrays that are packed from
+        them for one call."""
         self.copied.append(argument)
         position = self.position(argument) + 1
         new: list[SSAValue] = []
@@ -82,7 +84,8 @@ class GivenConstants:
         return new
 
     def retire_unread(self, among: Iterable[BlockArgument] | None = None) -> None:
-        """Retire the arguments that the function does not read: all of them, or only those in `among`."""
+        """Remove the arguments that the function does not read from all calls, or only those in `among`. The function
+        keeps them until `erase_retired`."""
         for argument in tuple(self.block.args if among is None else among):
             if not any(argument.uses) and argument not in self.retired:
                 self.retire(argument)
@@ -115,7 +118,7 @@ class GivenConstants:
                     break
 
     def erase_retired(self) -> None:
-        """Remove retired arguments from the function."""
+        """Remove from the function the arguments that calls no longer pass."""
         for argument in self.retired:
             self.block.erase_arg(argument)
 

@@ -236,8 +236,9 @@ class Chain:
         return not is_buffer(value.type) or root(value) not in {root(other) for other in self.written}
 
     def trimmed(self, rows: int) -> bool:
-        """Drop the operations after the last one that writes whole rows and depends on the result of a reduction;
-        return whether there is such an operation and the chain pays."""
+        """Drop the operations after the last one that writes whole rows and depends on the result of a reduction.
+        Return whether a reduction is left and the chain is worthwhile: it has at least `rows` rows, or one of its
+        reductions reads several inputs."""
         given: set[SSAValue] = set()
         last = 0
         for number, op in enumerate(self.ops):
@@ -267,8 +268,8 @@ def writes_rows(op: linalg.GenericOp, outer: tuple[int, ...], size: int) -> bool
 
 
 def is_reduction(op: linalg.GenericOp) -> bool:
-    """Whether the operation reduces each row to one value, and the reduced values are computed from the elements of the
-    row."""
+    """Whether the operation reduces its last dimension, and only this one, by an op of `JOINS`, and its body can be
+    emitted on vectors of neighbours of a row."""
     last, kinds = len(op.iterator_types) - 1, [kind.data for kind in op.iterator_types]
     if len(op.outputs) != 1 or [d for d, kind in enumerate(kinds) if kind is not IteratorType.PARALLEL] != [last]:
         return False

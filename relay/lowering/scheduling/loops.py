@@ -24,8 +24,8 @@ def emit_fill(builder: LoopBuilder, op: linalg.FillOp, *, flat: bool | None = No
 
 
 def emit_copy(builder: LoopBuilder, op: memref.CopyOp, *, flat: bool | None = None) -> None:
-    """Emit `memref.copy` element by element. `flat`: as a loop over one dimension; by default, if both buffers are
-    contiguous."""
+    """Emit `memref.copy` as loops over its elements. `flat`: whether one loop runs over all dimensions; None if it
+    shall when both buffers are contiguous."""
     source, target = op.source, op.destination
     fixed = not isinstance(view := target.owner, memref.SubviewOp) or not view.offsets
     rows = all(contiguous(v.type) and leads(shape_of(v)) for v in (source, target)) if flat is None else flat

@@ -77,7 +77,8 @@ class MatmulEmitter:
         runs: Sequence[Span] = (),
         count: SSAValue | None = None,
     ):
-        """`count`: the pixels of the only row, if known only at run time."""
+        """`count`: the number of pixels (rows of the data) if it is known only at run time; all pixels then form one
+        row."""
         self.b, self.conv, self.schedule, self.epilogue = builder, conv, schedule, epilogue
         self.place, self.count = place, count
         self.group = schedule.codes_per_step
@@ -177,8 +178,9 @@ class MatmulEmitter:
         only: bool,
         apart: DictionaryAttr,
     ) -> None:
-        """Emit the tiles of a row whose size is known only at run time; the rest is divided into tiles of powers of two
-        pixels."""
+        """Emit a loop over the tiles of a row whose width is known only at run time. `body` emits a tile of `pixels`
+        pixels; the pixels left over at the end are divided into tiles of 2^n pixels. `only`: whether the loop's
+        iterations may run in parallel; `apart`: see `LoopBuilder.loop`."""
         b, most = self.b, None
         if isinstance(width, Extent):
             most, width = at_most(width), b.length(width)

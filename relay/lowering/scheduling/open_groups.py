@@ -37,12 +37,14 @@ class OpenGroup:
 
 
 def all_groups(b: LoopBuilder, outputs: int, vectors: int) -> Sequence[Group | OpenGroup]:
-    """Return the blocks of all channels."""
+    """Divide the output channels into blocks of up to `vectors` vectors each, and return groups of equal blocks.
+    `outputs`: the number of channels, an `Extent` if it is known only at run time."""
     return open_groups(b, outputs, vectors) if isinstance(outputs, Extent) else groups_of(outputs, vectors)
 
 
 def open_groups(b: LoopBuilder, outputs: Extent, vectors: int) -> Sequence[OpenGroup]:
-    """Return whole blocks, then blocks of one vector for the rest, then a partial vector."""
+    """Divide channels whose number is known at run time: into blocks of `vectors` vectors, then blocks of one vector
+    for the rest, then a block of one partial vector."""
     end, width = b.length(outputs), vectors * LANES
     whole, last = quotient(b, end, width), remainder(b, end, LANES)
     groups = [OpenGroup(0, whole, vectors, at_most(outputs) // width)]

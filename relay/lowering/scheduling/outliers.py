@@ -44,7 +44,8 @@ def fits(conv: Convolution, kernel: Array) -> bool:
 
 
 def few(conv: Convolution, kernel: Array, vectors: int, costs: CpuCosts) -> bool:
-    """Whether extra steps can add all outliers, and no block of channels needs more of them than the costs allow."""
+    """Whether extra steps of the reduction can add the outliers (the parts of weights that exceed 8 bits), and no block
+    of channels needs more such steps than the costs allow."""
     if not fits(conv, kernel):
         return False
     rest = centred(conv, kernel)[1]
@@ -63,7 +64,8 @@ def groups_of(conv: Convolution, rest: Array, vectors: int) -> list[Array]:
 
 
 def extra_steps(conv: Convolution, kernel: Array, vectors: int, most: int) -> Outliers:
-    """Return the extra steps of one kernel, `most` in each block."""
+    """Return the extra steps that add the parts of a kernel's weights that exceed 8 bits, padded to `most` steps for
+    each block of channels."""
     rest = centred(conv, kernel)[1]
     matrix = runs(conv, rest, 4)
     steps = groups_of(conv, rest, vectors)
@@ -81,7 +83,8 @@ def extra_steps(conv: Convolution, kernel: Array, vectors: int, most: int) -> Ou
 
 
 def most_steps(conv: Convolution, kernel: Array, vectors: int) -> int:
-    """Return the largest number of extra steps of a block."""
+    """Return the largest number of extra reduction steps that a block of channels needs for its outliers, the weights
+    that exceed 8 bits."""
     return max((len(found) for found in groups_of(conv, centred(conv, kernel)[1], vectors)), default=0)
 
 

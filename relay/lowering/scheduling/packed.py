@@ -21,7 +21,7 @@ from relay.mapping import spilled
 @dataclass(frozen=True)
 class Packed:
     """The constants of one call of a kernel: weights, initial accumulators, and in `more` other constants of the
-    schedule: ones for the codes that count in sums of data and zeros for padding, extra steps for outliers, or tables
+    schedule: factors for the sums of data, which are 1 for codes and 0 for padding; extra steps for outliers; or tables
     of offsets."""
 
     weights: Array

@@ -27,7 +27,8 @@ WORDS = LANES // GROUP
 
 
 class PackedStore:
-    """Stores tiles of an epilogue that ends in clamped codes in one buffer (`Around.packs`)."""
+    """Stores the results of an epilogue with one output, which ends in clamped 8-bit codes: accumulators are narrowed
+    to codes 64 at a time."""
 
     def __init__(self, builder: LoopBuilder, epilogue: Epilogue):
         self.b, self.epilogue = builder, epilogue

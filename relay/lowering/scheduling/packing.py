@@ -34,7 +34,8 @@ class Group:
     last: int
 
     def loop(self, b: LoopBuilder, apart: DictionaryAttr | None, body: Callable[[Index, Index, Index], None]) -> None:
-        """Emit the body for each block, with its number, its first channel, and the channels of its last vector."""
+        """Emit a loop over the group's blocks of channels. `body` takes a block's number, its first channel, and the
+        number of channels in its last vector; `apart`: see `LoopBuilder.loop`."""
         with b.loop(self.first, self.first + self.count, independent=True, apart=apart) as (number, _):
             body(number, b.times(number, self.width), self.last)
 

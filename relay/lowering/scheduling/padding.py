@@ -201,8 +201,9 @@ def is_border(padding: Padding, conv: Convolution) -> bool:
 
 
 def border_runs(conv: Convolution, padding: Padding | None) -> tuple[Span, ...]:
-    """Return spans of result rows with the kernel rows that are inside the image there, if the padding adds nothing to
-    the sums and the spans are few; else none."""
+    """Divide the result's rows into spans, each with the kernel rows that lie inside the image for all its rows.
+    Returns no spans if products with the padding are not zero, if there are more spans than kernel rows, or if a span's
+    whole kernel is outside."""
     if padding is None or not is_border(padding, conv):
         return ()
     rows, before = shape_of(padding.source)[1], padding.low[1]

@@ -55,8 +55,9 @@ class Part:
 
 
 def parts_of(conv: Convolution, kernels: Sequence[Array], costs: CpuCosts) -> list[Part]:
-    """Return the blocks of channels and their windows, for the kernels of all calls; none if that saves too little, if
-    weights need sums of the data, or if a step may read behind its window."""
+    """Divide the output channels into blocks of neighbours that use the same smallest window of taps, in the kernels of
+    all calls. Returns an empty list if that saves too few products, if weights need sums of the data, or if a dot
+    product may read codes of the next tap."""
     if conv.kernel_rows * conv.kernel_columns == 1 or needs_sums(conv) or not conv.is_float and conv.channels % STEP:
         return []
     some = np.any([(kernel != conv.kernel.zero_point).any(axis=3) for kernel in kernels], axis=0)
@@ -160,7 +161,8 @@ def pack_parts(parts: Sequence[Part], plans: Sequence[TileSchedule], kernel: Arr
 
 
 def places_of(parts: Sequence[Part], packed: Sequence[Packed]) -> list[Place]:
-    """Return the offsets of each block's data, constants and results."""
+    """Return, for each block of output channels, the offsets of its data, weights, initial accumulators and results in
+    the buffers that all blocks share."""
     weights = np.cumsum([0, *(one.weights.size for one in packed)]).tolist()
     initial = np.cumsum([0, *(one.initial.size for one in packed)]).tolist()
     return [

@@ -82,8 +82,8 @@ class Picks:
         return self(name, (value,), value)
 
     def may(self, name: str, can: bool) -> bool:
-        """Decide about an option that is possible if `can`, and then also the best: return True or False, called
-        `name`."""
+        """Return the decision about the option `name`, True or False. If `can`, both are possible and True is
+        preferred; otherwise only False is possible."""
         return self(name, (True, False) if can else (False,), can)
 
     def schedule(self, kind: type[S], cycles: int, why: str, **others: Value) -> S:

@@ -60,9 +60,10 @@ def asked_tile(function: FuncOp, default: str) -> tuple[int, int] | None:
 @dataclass(frozen=True, kw_only=True)
 class TileSchedule(OpSchedule):
     """The loops of the micro-kernel, for data that is already prepared. `tile`: pixels and channels of whole blocks;
-    `narrow[v - 1]`: pixels of a tile with only v vectors of 16 channels; `codes_per_step`: 4 or 2 for a dot product of
-    as many codes, 8 for an instruction that multiplies two pixels at once, 1 for multiply-adds, 12 to 64 for tile
-    registers (AMX) with as many codes of each pixel; `steps_at_once`: a pixel's codes are loaded for this many steps;
+    `narrow[v - 1]`: pixels of a tile with only v vectors of 16 channels; `codes_per_step`: the
+    number of codes of a pixel that a step multiplies: 4 or 2 for a dot product, 8 for an instruction that multiplies
+    two pixels at once, 1 for multiply-adds, 12 to 64 for tile registers (AMX); `steps_at_once`: the number of steps
+    for which a pixel's codes are loaded together;
     `sign_flip`: where codes are converted to the signedness of the dot product's operand: when they are copied
     (`copy`), in the reduction loop (`loop`), or nowhere (`none`); `widen`: a copy extends codes to 16 bits;
     `narrow_weights`: weights of a 16-bit dot product are stored in 8 bits; `flat`: the pixels of all rows and images
@@ -108,8 +109,8 @@ class Around:
     """Properties of the ops around a contraction. `flat`: the options for whether all pixels form one row, the best
     first; `padded`: the data is a padded copy that is not written; `border_rows`: the options for whether kernel rows
     outside the image are skipped, the best first; `epilogue`: the number of ops in the epilogue; `packs`: the results
-    can be narrowed 64 at a time; `matrices`: tile registers can be used; `narrows`: weights may be stored in 8 bits,
-    regardless of contractions that share their data."""
+    can be narrowed 64 at a time; `matrices`: tile registers can be used; `narrows`: weights may be stored in 8 bits and
+    widened by the kernel; False for contractions that share one copy of their data."""
 
     flat: Sequence[bool] = (False,)
     padded: bool = False
@@ -123,8 +124,8 @@ class Around:
 def decide_tiles(
     pick: Picks, conv: Convolution, kernels: Sequence[Array], target: CpuTarget, around: Around = Around()
 ) -> TileSchedule:
-    """Decide the schedule of a contraction with the kernels of all calls; without kernels, the weights are not
-    constants."""
+    """Decide the schedule of a contraction. `kernels`: the constant weights that each call of the function passes;
+    empty if the weights are not constants."""
     dot = dot_of(conv, target)
     flat = pick("flat", around.flat, around.flat[0])
     groups = (1,) if dot is None else (dot.group, 1) if kernels and not conv.halves else (dot.group,)
@@ -272,8 +273,9 @@ def pixels_of(problem: Problem, vectors: int) -> range:
 
 
 def takes_matrices(conv: Convolution, kernels: Sequence[Array], target: CpuTarget) -> bool:
-    """Whether tile registers can hold the data, the sums and the weights, with few outliers. Weights that are packed at
-    run time must also end in a whole word."""
+    """Whether the contraction can be computed in tile registers (AMX): 8-bit codes, known sizes, and only few weights
+    that exceed 8 bits after subtraction of the zero point. If the weights are packed at run time (`kernels` is empty),
+    a contiguous run of them must fit one register or be whole 32-bit words."""
     sizes = (conv.images, conv.out_rows, conv.out_columns, conv.channels, conv.outputs)
     known, codes = not any(isinstance(size, Extent) for size in sizes), conv.data.element == conv.kernel.element == i8
     if not (target.multiplies_tiles and known and codes and codes_of_row(conv) > MATRIX):
@@ -302,8 +304,8 @@ def steps_of(conv: Convolution, group: int) -> int:
 
 
 def dot_of(conv: Convolution, target: CpuTarget) -> Dot | None:
-    """Return the dot product instruction that the contraction uses on the target, else None. With 16-bit data, a step
-    must not read behind a contiguous run."""
+    """Return the dot product instruction that the contraction uses on the target, else None. For 16-bit integers, which
+    it multiplies in pairs, the number of contiguous elements must be even."""
     if conv.data.element == conv.kernel.element == i8:
         return target.dot(unsigned=conv.data.unsigned)
     if conv.halves:
@@ -313,8 +315,9 @@ def dot_of(conv: Convolution, target: CpuTarget) -> Dot | None:
 
 
 def takes_halves(conv: Convolution, target: CpuTarget) -> bool:
-    """Whether the target multiplies pairs of bf16, and each step's pair is from one contiguous run: an infinity read
-    behind the run would turn the product with the weight 0 into NaN."""
+    """Whether the target has an instruction that multiplies pairs of bf16, and the convolution can use it: it is not
+    depthwise, and its number of channels is even. With an odd number, the last pair would contain an element behind the
+    run, and an infinity there times the weight 0 would give NaN."""
     return half_dot(target.features) is not None and not conv.depthwise and conv.channels % 2 == 0
 
 
@@ -333,7 +336,8 @@ def extension_of(conv: Convolution) -> type[ExtSIOp] | type[ExtUIOp]:
 
 
 def problem_of(conv: Convolution, target: CpuTarget, group: int, *, flat: bool = False, per_pixel: int = 0) -> Problem:
-    """Return the input of the cost model for a contraction; `per_pixel`: operations on each pixel's data in each
+    """Return the input of the cost model for a contraction. `group`: the codes of a pixel that a step multiplies;
+    `flat`: the pixels of all rows and images form one row; `per_pixel`: operations on each pixel's data in each
     step."""
     points = (at_most(conv.images), at_most(conv.out_rows), at_most(conv.out_columns))
     width, rows = (points[0] * points[1] * points[2], 1) if flat else (points[2], points[0] * points[1])

@@ -25,9 +25,10 @@ SECOND_LEVEL = 2
 
 
 FEW_PARTS, PARTS = 4, 8
-"""A step whose share is at least 4 lines prefetches one line in each of as many parts of the block. A smaller share is
-divided among 8 parts, although lines are then prefetched more than once. On a Zen 3, with steps of two lines (64
-channels of 8 bits), a matrix of 38 MB is read at 26 GB/s with 8 parts, and at 20 GB/s with two."""
+"""A step of a tile that prefetches at least `FEW_PARTS` cache lines of the next block of weights takes each line from
+another part of the block. For a step with fewer lines the block is divided into `PARTS` parts, although lines are then
+prefetched more than once. On a Zen 3, with steps of two lines (64 channels of 8 bits), a matrix of 38 MB is read at 26
+GB/s with 8 parts, and at 20 GB/s with two."""
 
 SHORT = 16
 """The number of pixels after which the whole next block is prefetched, if the total number of pixels is known only at
@@ -48,10 +49,10 @@ def is_open(conv: Convolution) -> bool:
 
 
 def pays(target: CpuTarget, points: int, pixels: int, vectors: int, size: int, weights: int) -> bool:
-    """Whether prefetching the next block pays, where `points` pixels in tiles of `pixels` are multiplied by a block of
-    `vectors` vectors and `size` bytes. For a single tile, the hardware prefetcher suffices. A single pixel reads each
-    weight once and waits for memory, unless all `weights` (bytes) fit a cache; `prefetch_in_parts` is faster than the
-    hardware prefetcher there."""
+    """Whether prefetching the next block of weights saves time, if each block (`vectors` vectors, `size` bytes) is
+    multiplied by `points` pixels in tiles of `pixels`. For a single tile of several pixels, the hardware prefetcher
+    suffices. For a single pixel, each weight is read once, and `prefetch_in_parts` is faster than the hardware
+    prefetcher unless all weights (`weights` bytes) fit a cache."""
     costs = target.costs
     fits = target.has_caches and size <= costs.prefetch_bytes
     if points == 1:
@@ -70,13 +71,15 @@ class Share:
 
 
 def share_of(size: int, points: int, pixels: int, steps: int) -> Share:
-    """Return the share of a tile with `pixels` of all `points` pixels, for a next block of `size` elements."""
+    """Return the share of a tile in prefetching the next block of weights, which has `size` elements: all tiles
+    together prefetch the whole block. The tile has `pixels` of all `points` pixels and `steps` steps."""
     step = -(-size * pixels // (points * steps))
     return Share(step, -(-step * steps // pixels))
 
 
 def prefetch_share(b: LoopBuilder, weights: SSAValue, at: Index, share: Share, stride: int) -> None:
-    """Prefetch one step's share, every `stride` bytes of it."""
+    """Emit prefetches of the elements of `weights` that one step of a tile has to prefetch, from index `at` on: one
+    prefetch for every `stride` bytes."""
     for line in range(0, share.step, max(stride // dtype_of(buffer_of(weights).element_type).itemsize, 1)):
         b.add(PrefetchOp.make(weights, [b.index(b.plus(at, line))], SECOND_LEVEL))
 
@@ -84,9 +87,10 @@ def prefetch_share(b: LoopBuilder, weights: SSAValue, at: Index, share: Share, s
 def prefetch_in_parts(
     b: LoopBuilder, weights: SSAValue, start: Index, size: int, step: Index, share: Share, stride: int
 ) -> None:
-    """Prefetch one step's share of a block that starts at `start`: a line in each of as many parts of the block as the
-    share has lines, or, for few lines, a piece of a line in each of `PARTS` parts. Memory bandwidth is higher for
-    several streams than for one."""
+    """Prefetch one step's share of the block of `size` elements that starts at `start`. Memory bandwidth is higher for
+    several streams than for one, so the block is divided into parts and the step prefetches from each of them: one line
+    of `stride` bytes if the share has at least `FEW_PARTS` lines (one part for each line), else a fraction of a line
+    (`PARTS` parts)."""
     line = max(stride // dtype_of(buffer_of(weights).element_type).itemsize, 1)
     lines = max(share.step // line, 1)
     parts = lines if lines >= FEW_PARTS else min(PARTS, share.step)

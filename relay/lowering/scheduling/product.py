@@ -184,7 +184,8 @@ class ProductEmitter:
         return [self.packed, self.initial, *([self.ones()] if self.schedule.sums_of_data else [])]
 
     def place(self, number: Index, outer: tuple[Index, ...], row: Index) -> Place:
-        """Return the offsets of matrix `number` and of its data."""
+        """Return where the product with packed matrix `number` of the batch starts: in the packed weights and initial
+        accumulators, and at these outer indices and this row of the data."""
         b = self.b
         return Place(outer, row, b.times(number, self.size), b.times(number, self.width))
 
@@ -233,7 +234,9 @@ class ProductEmitter:
         self.start(number, first, start, vectors)
 
     def pack_row(self, number: Index, first: Index, start: Index, vectors: int, last: Index, whole: int) -> None:
-        """Pack the last row of tile registers (see `rows_of_codes`): zeros, then the remaining steps."""
+        """Pack the steps of the last row of a tile register, which overlaps the row before it (see
+        `packing.rows_of_codes`): zeros for the steps that both rows contain, then the steps from `whole - self.left` to
+        `whole`."""
         b, size = self.b, vectors * LANES * self.group
         begin, ahead = whole - self.left, self.steps - whole
         with b.loop(0, ahead * size, LANES * self.group) as (at, _):
@@ -264,7 +267,8 @@ class ProductEmitter:
                 self.column(number, b.plus(first, lane), step, b.plus(target, b.times(lane, group)), count)
 
     def move(self, number: Index, column: Index, step: Index, target: Index) -> None:
-        """Pack the elements that one step takes from a column of a matrix [n, k], where they are contiguous."""
+        """Pack the elements of column `column` that step `step` multiplies, from a matrix that is stored as [column,
+        row], so that they are contiguous, to offset `target` of the packed matrices."""
         b, group = self.b, self.group
         at = self.at(number, step, 0, column)
         if group == 1:
@@ -273,8 +277,8 @@ class ProductEmitter:
             b.vector_store(self.taken(b.vector_load(self.source, [at], group), group), self.packed, [target])
 
     def at(self, number: Index, step: Index, row: int, column: Index) -> Index:
-        """Return the offset, in the second matrices, of the element that step `step` takes in row `row` of its group
-        from column `column` of matrix `number`."""
+        """Return the offset of an element in the flat buffer of all second matrices of the batch: matrix `number`,
+        column `column`, row `step * group + row`. Each step of the reduction multiplies `group` rows."""
         b, conv = self.b, self.conv
         k = b.plus(b.times(step, self.group), row)
         if self.product.turned:
@@ -307,7 +311,8 @@ class ProductEmitter:
             b.store(self.taken(code), self.packed, [b.plus(target, r)])
 
     def none(self, lanes: int) -> SSAValue:
-        """Return the code of the second matrix that `taken` converts to 0, as a scalar or in all lanes."""
+        """Return the code of the second matrix that stands for 0 in the dot product (`taken` converts codes for it), as
+        a scalar if `lanes` is 1, else in all lanes of a vector."""
         b, kernel = self.b, self.conv.kernel
         if self.group == 2 and kernel.given is not None:
             code = b.add(arith.TruncIOp(kernel.given, i8)).result
@@ -339,7 +344,8 @@ class ProductEmitter:
         return b.add(arith.XOrIOp(codes, constant(-128, i8))).result
 
     def start(self, number: Index, first: Index, packed: Index, vectors: int) -> None:
-        """Store the initial accumulators of a block of columns: `-zp * sum(b - b's zp)`, or 0."""
+        """Store the initial accumulators of a block of columns: `-za * sum(b - zb)`, where b is the column of the
+        second matrix and za and zb are the zero points of the two matrices; 0 if za is 0 or is subtracted elsewhere."""
         b, conv = self.b, self.conv
         at = b.plus(b.times(number, self.width), first)
         zero = vector_constant(b, 0, conv.accumulator, LANES)

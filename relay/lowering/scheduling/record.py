@@ -146,8 +146,8 @@ def not_scheduled(function: FuncOp) -> InvalidArgument:
 
 
 def threads_of(function: FuncOp) -> list[SharedLoop] | None:
-    """Return the loops that the attribute divides among threads; None if it has no `threads` entry. Raises
-    InvalidArgument."""
+    """Return the loops that the function's `relay.schedule` divides among threads, as its entry `threads` lists them;
+    None without this entry. Raises InvalidArgument if the entry is not valid."""
     attr = function.attributes.get(ATTRIBUTE)
     threads = attr.data.get("threads") if isinstance(attr, DictionaryAttr) else None
     if threads is None:
@@ -195,7 +195,8 @@ def typed(given: Given, kinds: Mapping[str, type[OpSchedule]]) -> OpSchedule:
 
 
 def typed_parts(value: Value, kinds: Mapping[str, type[OpSchedule]]) -> Value:
-    """Return a decision in which dictionaries are replaced by records."""
+    """Return a decision in which each dictionary of a tuple is replaced by the `OpSchedule` that it describes; other
+    decisions are returned unchanged. `kinds`: the classes by the names of their strategies."""
     if isinstance(value, tuple):
         return tuple(typed(each, kinds) if isinstance(each, Mapping) else each for each in value)
     return value

@@ -41,7 +41,7 @@ def signature_of(function: FuncOp, given: GivenConstants) -> str:
 
 @lru_cache(maxsize=8)
 def table_of(text: str) -> Table:
-    """Return the table of a JSON text. Raises InvalidArgument."""
+    """Parse the JSON text of schedules that `relay tune` found, by processor and kernel. Raises InvalidArgument."""
     try:
         found: object = json.loads(text)
     except ValueError as error:

@@ -223,9 +223,8 @@ class ReductionRows(Strategy[ReductionSchedule]):
 
 
 class Row:
-    """Emits one reduction, of `size` contiguous elements from `start` on into the element `at`. It does not use the
-    loops of the module `rows`, because vectors are combined with partial results that the loops carry, and in the last,
-    overlapping vector some elements count as 0."""
+    """Emits the reduction of one row: of `size` contiguous elements of `data`, from `start` on, into the element at the
+    indices `at` of the result."""
 
     def __init__(
         self,
@@ -388,10 +387,10 @@ def partial_results(
     join: Join,
     in_first: bool = False,
 ) -> SSAValue:
-    """Combine the whole vectors of a row whose end is known only at run time into `count` partial results, in the same
-    order as for a known size, and return the vector to which `in_pairs` combines these. The vectors that remain after
-    the last full iteration are combined with one partial result each; with `in_first`, if there was a full iteration,
-    all with the first one."""
+    """Combine the elements of a row into `count` partial results in vectors, and these into the returned vector, by
+    `in_pairs`. The order is the same as for a row of known size: whole iterations of `count` vectors first. Each
+    remaining vector is combined with another partial result or, with `in_first`, all with the first one if there was a
+    whole iteration. Elements after the last whole vector are left to the caller."""
     step = count * LANES
     stop, whole = (minus(b, end, remainder(b, end, size)) for size in (step, LANES))
     with b.loop(0, stop, step, carried=[neutral] * count) as (k, turn):

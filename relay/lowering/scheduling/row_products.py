@@ -2,8 +2,8 @@
 weighted sums of values.
 
 Each row of the larger matrix is read once, without packing. For scores, a block of its rows is multiplied by each row
-of the smaller matrix: 16 partial sums each, whose lanes are added in pairs of rows, so that the last step yields a
-vector.
+of the smaller matrix. Each of these products has 16 partial sums in a vector; the vectors are combined in pairs, until
+one vector has a finished sum in each lane.
 """
 
 from __future__ import annotations
@@ -284,8 +284,8 @@ class WeightedRows(Strategy[WeightedRowsSchedule]):
         turns: tuple[Index, Index],
         first: Sequence[Index],
     ) -> None:
-        """Add the weighted rows of some iterations to all sums; each iteration takes one row of each part, and the
-        parts start at `first`."""
+        """Emit loops that add rows of `b`, each multiplied by an element of `a`, to the sums of all rows of `a`.
+        Iteration t, from `turns[0]` to `turns[1]`, takes row `first[n] + t` of each part n of `b`'s rows."""
         (a, weighted), out = self.op.inputs, self.op.outputs[0]
         sizes, inner = shape_of(out), len(shape_of(out)) - 1
         every = list(product(*(range(sizes[dim]) for dim in self.few)))

@@ -139,7 +139,8 @@ def constant_or_code(value: SSAValue, block: Block) -> int | Operation | None:
 
 
 def saturate(b: LoopBuilder, clamp: Clamp, vectors: Sequence[SSAValue]) -> SSAValue:
-    """Return 64 codes of four vectors of `clamp.value`, in the packs' order."""
+    """Return a vector of the 64 codes of four vectors of `clamp.value`, in the order in which AVX-512's pack
+    instructions leave them: each 128-bit part has codes of all four vectors."""
     words = [_call(b, PACK_WORDS, vectors[k : k + 2], i16) for k in (0, 2)]
     if clamp.zero != 0:
         if isinstance(clamp.zero, int):
@@ -161,7 +162,8 @@ def saturate(b: LoopBuilder, clamp: Clamp, vectors: Sequence[SSAValue]) -> SSAVa
 
 
 def in_order(b: LoopBuilder, codes: SSAValue) -> SSAValue:
-    """Return the codes of `saturate` reordered to the order of the vectors."""
+    """Return the 64 codes that `saturate` returned, reordered so that those of each vector of i32 from which they were
+    narrowed are contiguous, vector after vector."""
     words = b.bitcast(codes, i32, WORDS * PARTS)
     words = b.shuffle(words, words, [WORDS * part + vector for vector in range(PARTS) for part in range(WORDS)])
     return b.bitcast(words, i8, WIDTH)

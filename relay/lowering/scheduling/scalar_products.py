@@ -123,7 +123,8 @@ class ScalarProducts(OfWeights[ScalarProductsSchedule]):
 
     @property
     def takes_pairs(self) -> bool:
-        """Whether data and weights are 8-bit codes whose contiguous runs are a multiple of four."""
+        """Whether an instruction that adds two products can be used: data and weights are 8-bit codes, and the number
+        of neighbours in memory that are multiplied with each other is a multiple of 4, the codes of a word."""
         return run_of(self.conv) % 4 == 0 and self.takes_codes
 
     @property

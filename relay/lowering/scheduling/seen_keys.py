@@ -1,4 +1,5 @@
-"""Attention over a cache with room for more tokens than were generated so far: loops over keys end at the position.
+"""Attention over a cache with room for more tokens than were generated so far: loops over keys end at the position, an
+input of the kernel that says how many keys are visible.
 
 A mask replaces the scores of keys behind the position by a number so low that their softmax weights are 0. The kernel
 reads the position when it is called, and accesses neither keys nor values behind it. Buffers get sizes that are known
@@ -70,8 +71,9 @@ def seen_keys(block: Block, given: GivenConstants) -> SeenKeys | None:
 
 
 def compared(op: linalg.GenericOp, given: GivenConstants) -> tuple[SSAValue, int] | None:
-    """Return the position, an argument of the kernel, and the offset, if the op compares a constant n, n + 1, n + 2,
-    ... with it; else None."""
+    """Match an op that compares the numbers of keys, a constant n, n + 1, n + 2, ..., with a position, an argument of
+    the kernel. Return the position, and the number that is to be added to it to get the number of keys for which the
+    comparison holds; None for other ops."""
     block = op.body.block
     found, end = block.first_op, block.last_op
     if kinds_of(op) != "p" or len(op.inputs) != 2 or not isinstance(found, arith.CmpiOp) or found.next_op is not end:

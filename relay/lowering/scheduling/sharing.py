@@ -34,12 +34,14 @@ def of_blocks(conv: Convolution, channels: int, itemsize: int) -> DictionaryAttr
 
 
 def traffic(**counts: int) -> DictionaryAttr:
-    """Return a dictionary attribute of the given numbers of bytes or pixels, by name."""
+    """Return the attribute of a loop that says what its iterations transfer if several cores share them: a dictionary
+    of numbers of bytes or pixels by name, which `cycles` reads."""
     return DictionaryAttr({name: IntegerAttr(count, i64) for name, count in counts.items()})
 
 
 def cycles(mark: Attribute, costs: CpuCosts) -> int:
-    """Return the extra cycles of running a loop with this traffic attribute on several cores."""
+    """Return the extra cycles of running a loop on several cores, from the attribute `mark`, which says what data they
+    transfer (as `traffic` makes it): a number of cycles, or a dictionary of bytes and pixels."""
     if isinstance(mark, IntegerAttr):
         return mark.value.data
     if not isinstance(mark, DictionaryAttr):

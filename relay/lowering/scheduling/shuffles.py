@@ -120,8 +120,9 @@ class Planes:
 
 
 class Words(Table):
-    """A table read by permutations of 64 words. A word that holds two codes is the index of the first code's entry as
-    it is, because a permutation ignores the upper bits."""
+    """A table read by AVX-512 permutations of 64 words, each of which holds the entries of two codes. A word with two
+    neighbouring codes of the data can be the index of the first code's entry without masking, because the permutation
+    ignores the upper bits."""
 
     lanes = 64
 
@@ -152,7 +153,8 @@ class Words(Table):
 
 
 class Pieces(Table):
-    """A table read by `pshufb` of pieces of 16 bytes, one half of the table after the other."""
+    """A table of 256 bytes that `pshufb` reads in pieces of 16 entries. The two halves of the table are read
+    separately, and the results are combined."""
 
     shuffle: ClassVar[str]
 
@@ -172,7 +174,8 @@ class Pieces(Table):
         return self.b.add(arith.XOrIOp(first, second)).result
 
     def cascade(self, index: SSAValue, pieces: Sequence[SSAValue]) -> SSAValue:
-        """Read eight pieces: return the entries for indices from 0 to 127, and 0 for others."""
+        """Read one half of the table, given as eight pieces of 16 entries: return the entries at the indices from 0 to
+        127, and 0 for other indices. Each piece after the first is stored as its xor with the piece before."""
         b, type, name = self.b, vector_of(i8, self.lanes), f"llvm.ssub.sat.v{self.lanes}i8"
         total = b.intrinsic(self.shuffle, [pieces[0], index], type)
         for piece in pieces[1:]:

@@ -43,8 +43,9 @@ from relay.target import LANES, CpuTarget
 
 @dataclass(frozen=True)
 class Stages:
-    """A body in two parts. `read` yields entries of tables, `codes` yields the codes that select them; `use` has the
-    entries as additional last arguments."""
+    """The body of an elementwise operation, in two parts: `read` yields the table entries, and `use` computes the
+    results from them; it takes the entries as additional last arguments. `codes` yields the indices of the entries
+    instead of the entries."""
 
     read: Block
     codes: Block
@@ -68,7 +69,8 @@ def stages_of(block: Block, least: int) -> tuple[list[Operation], list[Operation
 
 
 def split(block: Block, early: Sequence[Operation], late: Sequence[Operation]) -> Stages:
-    """Split the body into two parts."""
+    """Split the body of an elementwise operation into the ops `early`, which load table entries, and the ops `late`,
+    which compute with the entries."""
     loads = loads_of(early)
     entries = [load.res for load in loads]
     end = block.last_op
@@ -83,7 +85,7 @@ def split(block: Block, early: Sequence[Operation], late: Sequence[Operation]) -
 
 
 def loads_of(ops: Sequence[Operation]) -> list[memref.LoadOp]:
-    """Return the ops that load table entries."""
+    """Return the `memref.load` ops: in the body of an elementwise operation, these load entries of lookup tables."""
     return [op for op in ops if isinstance(op, memref.LoadOp)]
 
 
@@ -119,8 +121,9 @@ def part(block: Block, more: Sequence[SSAValue], ops: Sequence[Operation], resul
 
 @dataclass(frozen=True, kw_only=True)
 class StagedSchedule(ElementwiseSchedule):
-    """The schedule of the ops that use the entries; `row`: entries that are read before any is used; `shuffles`: 64
-    entries are read at a time, from registers."""
+    """The schedule of an elementwise operation that first reads table entries into a row of scratch memory, then
+    computes with them. `row`: the number of entries in the row; `shuffles`: whether 64 entries are read at a time, from
+    tables in registers."""
 
     strategy = "staged"
     row: int
@@ -213,7 +216,8 @@ class StagedRows(Elementwise):
             self.row(outer, whole if row < size else 0, rest if row < size else end, min(row, at_most(size)))
 
     def row(self, outer: Sequence[Index], start: Index, count: Index, most: int = 0) -> None:
-        """Emit `count` neighbours, at most `most` if their number is known only at run time."""
+        """Emit the computation of `count` neighbouring elements of a row from `start` on; `most` is the largest
+        possible `count` if it is known only at run time."""
         b, read = self.b, self.stages.read
         entries = read.last_op
         assert entries is not None
@@ -237,8 +241,8 @@ class StagedRows(Elementwise):
         in_vectors(b, count, self.widths, lambda k, lanes: self.entries(outer, start, k, rooms, lanes), overlap=most)
 
     def entries(self, outer: Sequence[Index], start: Index, k: Index, rooms: Sequence[SSAValue], lanes: int) -> None:
-        """Emit the ops that use the entries, for `lanes` entries from `k` on, which are read from the scratch memory
-        `rooms`."""
+        """Emit the ops that use the looked-up table entries, for `lanes` elements of a row from `start + k` on. Their
+        entries are read from the scratch buffers `rooms` at `k`, one buffer for each table that the operation reads."""
         b, dims = self.b, [*outer, self.b.plus(start, k)]
 
         def values(first: int, lanes: int) -> list[SSAValue]:

@@ -143,7 +143,7 @@ def at_once(target: CpuTarget, lanes: int, bytes: int = 4) -> int:
 
 
 def moved(kernel: Kernel, *buffers: SSAValue) -> int:
-    """Return the cycles for reading or writing all elements of some buffers."""
+    """Return the estimated cycles for reading or writing all elements of the given buffers once."""
     costs, register = kernel.target.costs, kernel.target.register_bytes
     return round(sum(map(size_of, buffers)) / min(costs.stream_bandwidth, costs.loads_per_cycle * register))
 

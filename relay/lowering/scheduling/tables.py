@@ -1,4 +1,5 @@
-"""Tables of 256 codes, read for a whole vector of codes at a time by the target's shuffles (see `shuffles`)."""
+"""Lookups of 8-bit codes in tables of 256 entries, done for a whole vector of codes at a time by the target's shuffles
+(see `shuffles`)."""
 
 from __future__ import annotations
 
@@ -74,8 +75,8 @@ def code_of(load: memref.LoadOp) -> tuple[SSAValue, bool] | None:
 @dataclass(frozen=True, kw_only=True)
 class LookupSchedule(OpSchedule):
     """The decision about a table lookup. `tables`: the names of the kinds of register tables that are used. The kind
-    with the most lanes looks up as many codes as its vectors cover, each kind with fewer lanes the codes that are left
-    over."""
+    with the most lanes looks up the codes that fill whole vectors; each kind with fewer lanes looks up codes that are
+    left over."""
 
     strategy = "lookup"
     tables: tuple[str, ...]

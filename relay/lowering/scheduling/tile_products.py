@@ -85,8 +85,8 @@ class TileEmitter(MatmulEmitter):
     def extra_steps(
         self, accumulators: Sequence[SSAValue], data: Index, block: Block, pixels: int
     ) -> Sequence[SSAValue]:
-        """Add the products of the weights' outliers to sums in memory, for a few pixels at a time, in vectors. Return
-        that memory."""
+        """Store the sums of a tile in memory, and add the products with the outliers, the parts of weights that exceed
+        8 bits, for a few pixels at a time. Returns the memory."""
         b, scratch, pitch = (
             self.b,
             self.stored(accumulators, pixels, block.vectors),

@@ -23,9 +23,10 @@ register of data fit."""
 @dataclass(frozen=True)
 class Problem:
     """The dimensions of a contraction: `rows` times `width` pixels times `outputs` channels, each the sum of `steps`
-    reduction steps. `registers` hold 16 accumulators each; `extra`: operations on a pixel's data per step beside the
-    products; a step reads `bytes` of weights per vector. `dot`: the step's instruction if it takes data from registers
-    that hold several steps; it may compute a part of a vector. `matrix_rows`: pixels of an accumulator that is a tile
+    reduction steps. `registers`: the number of vector registers, of 16 accumulators each; `extra`: operations on a
+    pixel's data per step beside the products; `bytes`: the bytes of weights that a step reads per vector. `dot`: a dot
+    product instruction that uses only one part of a data register in each step, so that a register has the data of
+    several steps; its result may be shorter than a vector. `matrix_rows`: pixels of an accumulator that is a tile
     register of x86 (AMX), else 0."""
 
     outputs: int
@@ -40,7 +41,8 @@ class Problem:
 
     @property
     def parts(self) -> int:
-        """The number of instructions for a vector of accumulators."""
+        """The number of registers of accumulators, each for one dot product instruction, that hold a vector of `LANES`
+        accumulators."""
         return 1 if self.dot is None else LANES // self.dot.lanes
 
     def most_pixels(self, vectors: int) -> int:
@@ -56,8 +58,8 @@ class Problem:
 
 @dataclass(frozen=True)
 class Tiles:
-    """The chosen tiles: `pixels[v]` is the number of pixels of a tile for a block of v vectors; whole blocks have
-    `vectors`."""
+    """The chosen tiles: a tile is `pixels[v]` pixels by a block of v vectors of channels. All blocks have `vectors`
+    vectors, except that the last one may have fewer."""
 
     vectors: int
     pixels: tuple[int, ...]

@@ -34,7 +34,8 @@ PART = 16
 """The number of bytes within which small elements are shuffled."""
 
 LEAST = 4
-"""The fewest rows of a square."""
+"""The least number n for which squares of n x n elements are transposed in registers. Smaller squares are only
+transposed if a row of one has `PART` bytes."""
 
 
 @dataclass(frozen=True)

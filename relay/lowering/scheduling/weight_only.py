@@ -42,8 +42,8 @@ MAPS = [[1, 2, 3], [1, 2], [1, 2], [0, 1]]
 LARGEST = (16, 8)
 """The most rows and the most vectors of a tile."""
 FEW_ROWS = 2
-"""The number of rows above which float products are faster than products of data quantized to three bytes, on targets
-whose byte products take weights of 4 bits only."""
+"""On targets whose byte products take only weights of 4 bits: up to this number of rows, quantizing the data to three
+bytes is faster than float products; above it, float products are faster."""
 PANEL = 256
 """The most inputs whose weights are converted to floats at once: the converted weights of a tile take half of a
 first-level cache of 32 KiB."""

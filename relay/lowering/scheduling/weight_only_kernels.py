@@ -121,9 +121,9 @@ class WeightOnlyEmitter:
         self.over_channels(tiles)
 
     def over_channels(self, tile: Callable[[Index, int, int], None]) -> None:
-        """Call `tile(first, vectors, lanes)` for all tiles of channels; vector n of a tile is number `vector(first, n)`
-        of all vectors of channels. If each vector of a tile processes its own part of all channels, the vectors after
-        the last part form tiles of one vector."""
+        """Call `tile(first, vectors, lanes)` for all tiles of channels, each of which has this many vectors of 16
+        channels, from vector number `first` on. The vectors of a tile are neighbours, or, if `self.apart` exceeds 1,
+        that many vectors apart; the vectors left over at the end then form tiles of one vector."""
         b, vectors = self.b, self.schedule.tile[1]
         whole, rest = divmod(self.epilogue.channels, LANES)
         if self.apart > 1:
@@ -203,15 +203,16 @@ class WeightOnlyEmitter:
         return lambda v: scales[v]
 
     def loaded_words(self, first: Index, vectors: int, at: Index) -> list[SSAValue]:
-        """Load word `at` of the channels of each vector."""
+        """Return, for each of `vectors` vectors of channels of the tile that starts at `first`, a vector with word
+        number `at` of each channel's packed codes."""
         b, words = self.b, self.depth // self.per
         places = [b.plus(b.times(self.vector(first, v), words * LANES), b.times(at, LANES)) for v in range(vectors)]
         return self.loaded(self.words, places, words * self.schedule.tile[1])
 
     def loaded(self, constants: SSAValue, places: Sequence[Index], ahead: int) -> list[SSAValue]:
-        """Load the vectors at these offsets, and prefetch those `ahead` vectors further, which belong to the next
-        channels, so that memory latency is hidden by products. With separate parts of channels, the prefetch distance
-        is the schedule's `ahead`."""
+        """Load the vectors at these offsets, and prefetch the vectors of the next channels, which are `ahead` vectors
+        further in memory. If the data is a single row, the vectors of a tile lie in distant parts of the channels, and
+        the prefetch distance is the schedule's `ahead` instead."""
         b, ahead = self.b, self.schedule.ahead if self.apart > 1 else ahead
         found = [b.vector_load(constants, [place], LANES) for place in places]
         for place in places:
@@ -249,7 +250,8 @@ class PanelEmitter(WeightOnlyEmitter):
         self.over_channels(strips)
 
     def strip(self, row: Index, rows: int, first: Index, vectors: int, lanes: int) -> None:
-        """Emit all inputs of `rows` rows and the vectors of channels from `first` on, and the epilogue."""
+        """Emit the results of `rows` rows from `row` on, for `vectors` vectors of output channels from `first` on: the
+        sums over all inputs, for which a panel of weights after the other is converted to floats, and the epilogue."""
         b, pitch, zero = self.b, vectors * LANES, vector_constant(self.b, 0.0, f32, LANES)
         panel, sums = (
             b.add(memref.AllocaOp.get(f32, 64, [count * pitch])).memref for count in (self.schedule.panel, rows)
@@ -269,7 +271,8 @@ class PanelEmitter(WeightOnlyEmitter):
                 self.epilogue.apply(value, [b.plus(row, m)], b.times(self.vector(first, v), LANES), lanes)
 
     def widen(self, panel: SSAValue, block: Index, count: int, first: Index, vectors: int) -> None:
-        """Convert the weights of `count` blocks to floats, in the panel."""
+        """Convert the weights of `count` blocks of inputs, from `block` on, to floats, and store them in the scratch
+        buffer `panel`. The channels are `vectors` vectors from `first` on."""
         b, words = self.b, self.block // self.per
         with b.loop(0, count) as (number, _):
             current = b.plus(block, number)
@@ -292,8 +295,9 @@ class PanelEmitter(WeightOnlyEmitter):
     def add(
         self, sums: SSAValue, panel: SSAValue, first: Index, rows: int, row: Index, column: Index, blocks: int
     ) -> None:
-        """Add the products of a panel to the sums of `rows` rows of the strip, the first of which is row `first` of the
-        strip. `row` and `column`: where the data of the strip and of the panel starts."""
+        """Add the products of the data and the weights in `panel`, of `blocks` blocks of inputs, to the sums of `rows`
+        rows from row `first` of a strip on. The strip begins at row `row` of the data, and the inputs of the panel at
+        column `column`."""
         b, pitch = self.b, shape_of(panel)[0] // self.schedule.panel
         places = [(r, v) for r in range(rows) for v in range(pitch // LANES)]
         at = [b.plus(b.times(b.plus(first, r), pitch), v * LANES) for r, v in places]
@@ -346,8 +350,9 @@ class CodesEmitter(WeightOnlyEmitter):
         super().emit()
 
     def coded(self, row: Index, block: Index) -> None:
-        """Quantize a block of data such that the element with the largest magnitude becomes 127 in the highest byte and
-        0 in the lower bytes."""
+        """Quantize a block of a row of data to codes of one or more bytes (`parts`), with a scale that maps the largest
+        magnitude to 127 * 256^(parts - 1). Store the bytes of each code separately, its scale, and the sums of the
+        bytes times minus the weights' zero point."""
         b, full = self.b, 127 << 8 * (self.parts - 1)
         places = range(0, self.block, LANES)
         start, word = b.times(block, self.block), b.times(block, self.parts * self.each)
@@ -384,8 +389,9 @@ class CodesEmitter(WeightOnlyEmitter):
         return vector
 
     def block_sums(self, block: Index, row: Index, rows: int, first: Index, vectors: int) -> Sequence[SSAValue]:
-        """Emit and return the sums of a block's data codes times weight codes, [row, vector, part]. They start at
-        `-middle * (sum of the data codes)`, which subtracts the common zero point of the weights."""
+        """Emit and return the sums of a block's data codes times weight codes, [row, vector, part], where a part is one
+        byte of the data codes. They start at `-middle * (sum of the data codes)`, which subtracts the zero point
+        `middle` that all weights share."""
         b, words = self.b, self.block // self.per
         found = [
             b.broadcast(b.load(self.starts, [b.plus(row, r), part, block]), LANES)
@@ -419,7 +425,8 @@ class CodesEmitter(WeightOnlyEmitter):
         return self.b.dot(sum, weights, data, self.unsigned)
 
     def bytes(self, words: SSAValue, place: int) -> SSAValue:
-        """Return words with the codes at position `place` of each of their bytes."""
+        """Return words whose bytes are the codes at position `place` of the bytes of `words`, each of which holds 8 /
+        `bits` codes."""
         b = self.b
         if place:
             words = b.add(arith.ShRUIOp(words, vector_constant(b, place * self.bits, i32, LANES))).result

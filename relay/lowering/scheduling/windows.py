@@ -38,11 +38,12 @@ from relay.target import LANES
 CHUNK = 64
 """The most channels that are computed at once."""
 KINDS = 5
-"""The most kinds of border rows, or of border columns, for which code is emitted."""
+"""The largest number of spans of result rows, or of columns, for which separate code is emitted; in a span, the same
+cells of the window are inside the image."""
 ROWS = {"ppr": [0, 2, 1], "pppr": [0, 1, 3, 2]}
-"""The loops that index the axes of the data in a sum along the last axis but one, by the iterator types of the loops (p
-for parallel, r for reduction). Such a sum is recognised only if its codes are widened in registers; each row of its
-result is one window."""
+"""For a sum along the last axis but one: the iterator types of its loops (p for parallel, r for reduction), and the
+numbers of the loops that index the axes of its input. Such a sum is recognised as a pool over windows of one whole
+column only if its codes are widened in registers."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,8 @@ def recognise_windows(op: linalg.GenericOp, initial: float | int) -> Windows | N
 
 
 def windows_of(fill: linalg.FillOp) -> Windows | None:
-    """Return the pool or sum that the fill starts, with the elementwise operation after it if nothing else reads the
-    sums."""
+    """Return the pooling or window sum whose accumulators the fill initializes, else None. It includes the elementwise
+    operation that follows as its epilogue, if nothing else reads the sums."""
     started = started_by(fill)
     found = None if started is None else recognise_windows(*started)
     if found is None or found.element == i8:
@@ -191,7 +192,8 @@ class WindowsSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class WindowsInRegisters(Strategy[WindowsSchedule]):
-    """A pool or sum, and the elementwise operation after it, at which both are emitted."""
+    """Computes a pooling or window sum, together with the elementwise operation after it (the epilogue), if any. Both
+    are emitted in the place of the epilogue."""
 
     record = WindowsSchedule
     op: linalg.GenericOp

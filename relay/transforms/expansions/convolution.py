@@ -122,11 +122,12 @@ class Phases:
     """[stride, taps]: for each of the `stride` convolutions, the index in the original kernel of each of its taps; the
     kernel's size stands for a missing tap."""
     begin: int
-    """The index in the interleaved results at which the op's result begins."""
+    """The index at which the op's result begins in the array of interleaved results, whose earlier elements are
+    dropped."""
     dilation: int
     padding: tuple[int, int]
     used: int
-    """The number of elements of the data that are read."""
+    """The number of elements along this axis of the data, counted from its start, that the convolutions need."""
 
     @property
     def stride(self) -> int:
@@ -181,8 +182,9 @@ def conv_transpose(new: Expansion, op: relay.ConvTransposeNd) -> SSAValue:
 
 
 def of_phases(new: Expansion, op: relay.ConvTransposeNd, kernel: SSAValue, axes: Sequence[Phases]) -> SSAValue:
-    """Rearrange a kernel [o, spatial..., i of all groups] to [(group, phases, o), taps..., i of a group]; missing taps
-    are filled with the zero point."""
+    """Rearrange the kernel of a transposed convolution, [o, spatial..., i of all groups], for a convolution that
+    computes all phases (see `Phases`): [(group, phases, o), taps..., i of a group]. Where a phase has fewer taps than
+    others, the kernel is filled with its zero point."""
     count, (outputs, *sizes, inputs) = len(axes), shape(kernel)
     groups, zero = op.groups.value.data, 0 if op.kernel_zero_point is None else op.kernel_zero_point.value.data
     missing = [int((phase.taps == size).any()) for phase, size in zip(axes, sizes, strict=True)]

@@ -136,4 +136,5 @@ EXPANSIONS: Expansions = {
     relay.AdaptiveAvgPool3dOp: adaptive,
 }
 KEPT = frozenset(POOLS.values())
-"""Ops that have a lowering of their own in their plain form."""
+"""Pooling ops that their expansion leaves unchanged if they are in the plain form for which there is a lowering:
+channels last, no window beyond the padding, padding not counted."""

@@ -59,7 +59,8 @@ def needed(dims: Sequence[int], changes: Sequence[Step]) -> list[Step]:
 
 
 class Mover:
-    """Inserts ops before the current op of a block."""
+    """Inserts ops, above all the reshapes and transposes that change a value's layout, before the op `before` of a
+    block."""
 
     def __init__(self, block: Block):
         self.block = block

@@ -18,8 +18,10 @@ from relay.transforms.qnn_patterns.tables import every_code
 
 
 class SquaredDifference(Legalization):
-    """qnn.squared_difference %a, %b  =>  d = rescale(a' << L) - rescale(b' << L); cast(clip(rescale(d * d) + zero
-    point))"""
+    """qnn.squared_difference %a, %b  =>  cast(clip(rescale(d * d) + zero point)), d = x - y
+
+    `x = rescale((a - zero point) << left_shift)`, and y likewise of b.
+    """
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: qnn.SquaredDifferenceOp, rewriter: PatternRewriter) -> None:
@@ -40,8 +42,11 @@ far from the limits of i32."""
 
 
 class Compare(Legalization):
-    """qnn.equal, less, greater %a, %b => relay.equal, less, greater rescale(a' << L), rescale(b' << L); less_equal,
-    greater_equal as less, greater with 1 added to, subtracted from the right side; not_equal => i1(a - b)"""
+    """qnn.equal, less, greater %a, %b  =>  relay.equal, less, greater x, y
+
+    `x = rescale((a - zero point) << left_shift)`, y likewise of b. `less_equal` becomes `less x, y + 1`,
+    `greater_equal` becomes `greater x, y - 1`, and `not_equal` becomes the cast of `x - y` to i1.
+    """
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: qnn.QnnCompareOp, rewriter: PatternRewriter) -> None:

@@ -1,4 +1,5 @@
-"""Patterns for products that accumulate: only the zero points of the quantization remain in the op."""
+"""Patterns that replace quantized convolutions and matrix products, whose results are integer sums, by ops of `relay`:
+of the quantization parameters, these keep only the zero points."""
 
 from __future__ import annotations
 

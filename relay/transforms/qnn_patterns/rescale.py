@@ -29,8 +29,9 @@ def codes_to_i32(new: Expansion, x: SSAValue, zero_point: IntegerAttr) -> SSAVal
 def rescale(
     new: Expansion, x: SSAValue, multiplier: npt.ArrayLike, shift: npt.ArrayLike, rounding: Attribute, axis: int = -1
 ) -> SSAValue:
-    """`x * multiplier * 2^(shift-31)` in i32. `tflite` has a left shift, which wraps, if shift > 0, then the rounding
-    product. Other roundings do not wrap; with them, x is unchanged for a factor of 1."""
+    """`x * multiplier * 2^(shift-31)` in i32, rounded by `relay.fixed_point_multiply`. With the rounding `tflite`, a
+    shift above 0 is a left shift of x, which wraps, before the product. With other roundings nothing wraps, and x
+    itself is returned for a factor of 1."""
     exponent = np.asarray(shift)
     if rounding == TFLITE:
         x = new.left_shift(x, along(np.maximum(exponent, 0), axis, x))

@@ -51,7 +51,7 @@ def by_table(new: Expansion, op: UNARY | qnn.LeakyReluOp, rewriter: PatternRewri
 
 
 class Concatenate(Legalization):
-    """qnn.concatenate %a, %b => relay.concatenate; operands whose parameters differ from the result's by a table"""
+    """qnn.concatenate %a, %b => relay.concatenate; operands of another scale or zero point are rescaled by a table"""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: qnn.ConcatenateOp, rewriter: PatternRewriter) -> None:

@@ -44,8 +44,8 @@ def rms_norm(importer: Importer, node: Node) -> SSAValue:
 
 @op("RotaryEmbedding")
 def rotary_embedding(importer: Importer, node: Node) -> SSAValue:
-    """Import RotaryEmbedding of [batch, heads, rows, size], or of [batch, rows, heads * size], which is rotated without
-    a transposition."""
+    """Import RotaryEmbedding of data [batch, heads, rows, size] or [batch, rows, heads * size]; the latter are reshaped
+    to [batch, rows, heads, size] and not transposed."""
     x, dims = node.input(0), node.static(0)
     cos, sin = (node.input(number) for number in (1, 2))
     if (places := node.optional(3)) is not None:

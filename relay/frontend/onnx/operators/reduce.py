@@ -23,8 +23,8 @@ _PLAIN: dict[str, type[TensorOp]] = {
 _EMPTY_RESULTS: dict[str, Callable[[Array], Array]] = {
     "ReduceLogSum": np.log, "ReduceLogSumExp": np.log, "ReduceProd": np.exp,
 }  # fmt: skip
-"""For each kind of reduction whose result over no elements is not 0, a function whose value at 0 is that result.
-ReduceMax, ReduceMin and ReduceMean have no row."""
+"""Functions that are applied to 0 to give the result of a reduction over no elements: log(0) = -infinity, exp(0) = 1.
+Kinds without an entry give 0, except ReduceMax, ReduceMin and ReduceMean."""
 
 
 @op(*_PLAIN, "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare")

@@ -31,7 +31,8 @@ class Selection:
         return self.noted(self.importer.taken(value, self.places, axis), axis)
 
     def noted(self, value: SSAValue, axis: int = 0) -> SSAValue:
-        """The value, after noting that only the first `count` elements along the axis are valid."""
+        """Record in the importer that only the first `self.count` elements of a value along the axis are valid: those
+        at positions where a flag is true. Returns the value."""
         self.importer.counted[value] = Counted(axis, self.count)
         return value
 

@@ -1,4 +1,5 @@
-"""The rows of TFLite operators, one module per kind. `TABLE` is complete once this package is imported."""
+"""The functions that import TFLite operators, in one module for each kind of operator. Importing this package enters
+all of them in `TABLE`."""
 
 from __future__ import annotations
 

@@ -90,7 +90,8 @@ def reduced(importer: Importer, node: Node) -> SSAValue:
 
 
 def reduction(node: Node) -> dict[str, Attribute]:
-    """The properties `axis` and `keepdims` for the value of `reduced`."""
+    """The properties `axis` and `keepdims` of a reduction op whose operand is what `reduced` returns: without axes, the
+    leading axis of size 1 is reduced."""
     shape = node.input(0).shape
     axes = node.axes(node.input(1), len(shape))
     if 0 in shape:

@@ -98,8 +98,9 @@ class Barrier:
     expected: int = 0
     tiles: list[Tile] = field(default_factory=list[Tile])
     learnt: Array | None = None
-    """For each warp, the progress that a waiting warp learns: the maximum of what the warps that have arrived knew of
-    it."""
+    """A vector clock, used to detect unordered accesses: for each warp w, the largest progress of w (its number of
+    arrivals at barriers) that was known to any warp that has arrived here. A warp that waits for the barrier takes it
+    over. None before the first arrival."""
 
 
 def swizzled(place: Array, row: int = LINE) -> Array:

@@ -108,7 +108,7 @@ class Emulator:
 
 
 def table(arrays: Sequence[Array], *more: int) -> ctypes.Array[ctypes.c_uint64]:
-    """Return the addresses of arrays, followed by the numbers `more`, as a C array of 64-bit words."""
+    """Return a C array of 64-bit words: the addresses of the arrays, followed by the further arguments."""
     return (ctypes.c_uint64 * max(len(arrays) + len(more), 1))(*(array.ctypes.data for array in arrays), *more)
 
 

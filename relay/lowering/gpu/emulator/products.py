@@ -34,7 +34,8 @@ class Lines:
 
 
 def give() -> str:
-    """Return the text of `emulator.give`, which stores six words of a lane for the other lanes."""
+    """Return the LLVM IR of `emulator.give`, in which a lane stores its six operand words of a matrix multiply, so that
+    the other lanes of the warp can read them."""
     f = Lines(f"void @emulator.give(ptr %ctx, {', '.join(f'i32 %x{n}' for n in range(6))}) noinline")
     slot = f.op("call ptr @emulator.own(ptr %ctx)")
     for number in range(6):
@@ -263,7 +264,8 @@ def four(type: str) -> str:
 
 
 def products(text: str) -> str:
-    """Return the text of the functions that a text calls."""
+    """Return the LLVM IR of those `@emulator.*` functions of this module, such as matrix products, that the LLVM IR
+    `text` calls."""
     parts: list[str] = []
     if "@emulator.give" in text:
         parts = [give(), give_one("row", "ptr"), give_one("word", "i32"), load_matrices(), load_word()]

@@ -83,8 +83,9 @@ def waits(lines: Sequence[str]) -> bool:
 
 @dataclass
 class Coroutine:
-    """Writes the text of one kernel's threads. `sites`: the source of each place where threads wait; `places`: the
-    inline assembly of groups of warps."""
+    """Writes the text of a kernel as a coroutine, which a thread executes and which suspends where the thread waits.
+    `sites`: the source text of each instruction that waits; `places`: the inline assembly that a group of four warps
+    executes together."""
 
     kernel: str
     sites: list[str]
@@ -114,7 +115,8 @@ class Coroutine:
         self.ends[self.label] = f"co.r{self.count}"
 
     def wait(self, status: int, what: str) -> None:
-        """Write a wait for the warp or the block."""
+        """Write a suspension in which the thread waits for others. `status`: for whom it waits (`WARP`, `BLOCK`,
+        `FOUR_WARPS` or `MEMORY`); `what`: the source line, for messages."""
         self.sites.append(f"kernel {self.kernel}: {what}")
         self.stop(status, len(self.sites))
 
@@ -226,7 +228,8 @@ class Coroutine:
 
 
 WORK = ("contexts", "handles", "words", "memory", "written", "copies", "stamps", "registers", "listener")
-"""The memory of a launch, in the order of its table of pointers."""
+"""The names of the arrays with which a launch works (see `work_of`), in the order of their pointers in the table that
+the launcher gets."""
 
 
 def pointers(table: str, names: Sequence[str]) -> list[str]:
@@ -236,8 +239,9 @@ def pointers(table: str, names: Sequence[str]) -> list[str]:
 
 
 def work_of(threads: int, shared: int) -> list[int]:
-    """Return the sizes in bytes of a block's memory: contexts, handles, words of warps, shared memory, its written
-    flags, copies, stamps, and registers of groups of warps."""
+    """Return the sizes in bytes of the emulator's memory for one block: the threads' contexts, the coroutines' handles,
+    the words that lanes of a warp exchange, shared memory, a flag for each written byte of it, asynchronous copies in
+    progress, the writer of each byte of shared memory, and registers of groups of warps."""
     warps = -(-threads // 32)
     copies = threads * COPIES * (COPY_BYTES + 4)
     bytes, registers = shared + 16, 4 * GROUP_WORDS * threads

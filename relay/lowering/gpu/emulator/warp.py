@@ -18,21 +18,25 @@ FIELDS = {
     **dict.fromkeys("words shared written queue ends stamps registers listener".split(), "ptr"),
     "size": "i64",
 }
-"""A thread's context: fields and their types. `words`: exchanged words of its warp; `shared`: the block's memory of
-`size` bytes, with flags in `written`; `queue`: copies in progress, from `head` to `tail`, whose groups, from `first` to
-`groups`, end at `ends`; `stamps` of shared memory; `registers` that the thread's group of warps sees; `listener`: the
-callback for groups; `shown`: the epoch at the last barrier; `passed`: the number of barriers passed."""
+"""The fields of the context that the emulator keeps for each thread, with their LLVM types. `words`: the words that the
+lanes of its warp exchange; `shared`: the block's shared memory, of `size` bytes, with a flag per byte in `written`;
+`queue`: asynchronous copies in progress, from `head` to `tail`, whose groups, from `first` to `groups`, end at `ends`;
+`stamps`: for each word of shared memory, who wrote it last and when; `registers`: memory through which the warps of a
+group pass registers to `listener`, the callback that emulates their instructions; `shown`: the thread's epoch at its
+last barrier; `passed`: the number of barriers that it has passed."""
 CONTEXT = np.dtype([(name, "i4" if type == "i32" else "i8") for name, type in FIELDS.items()])
 """The context as a numpy record type."""
 FIELD = re.compile(r"  (?:(%\S+) = )?(%\w+)->(\w+)(?: = (\S+))?$", re.MULTILINE)
 """Matches field accesses: `%x = %ctx->field` reads a field of a context, `%ctx->field = %x` writes it."""
 THREAD_BITS = 10
-"""The number of bits of a stamp that store the thread's number."""
+"""The number of bits of a stamp (which says for a word of shared memory what wrote it last, and when) that store the
+number of the thread."""
 GROUP_SUMS, GROUP_WORDS = 128, 256
-"""The sizes, in words, of a thread's memory for registers: for those that products of its group change, and for all,
-including those that the products only read."""
+"""The number of 32-bit words in which the emulator stores the sums that a thread passes to inline assembly, and the
+number of all words that a thread passes: the operands that are only read follow the sums."""
 HEARD = -(1 << 61)
-"""The number in a report of an error that the listener, the emulator's callback, describes."""
+"""The number that a kernel's error report has in place of the number of a memory access if the error was found, and is
+described, by the listener: the emulator's callback for groups of warps."""
 COPIES = 256
 """The most copies that a thread may have in progress, and the most groups of them."""
 COPY_BYTES = 24
@@ -41,7 +45,8 @@ WARP_WORDS = 2 * 32 * 8
 
 
 def accesses(text: str) -> str:
-    """Return LLVM IR in which field accesses are replaced by loads and stores."""
+    """Return LLVM IR in which accesses to fields of a thread's context, such as `%x = %ctx->field`, are replaced by
+    loads and stores."""
     return FIELD.sub(access, text)
 
 

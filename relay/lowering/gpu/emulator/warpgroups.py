@@ -32,18 +32,20 @@ from relay.lowering.gpu.emulator.warp import CONTEXT, GROUP_SUMS, GROUP_WORDS, T
 GROUP, WARP = 128, 32
 """The number of threads of a group, and of a warp."""
 WAITS = 2
-"""The listener's answer for a warp that cannot continue yet."""
+"""The number by which the emulator tells an emulated kernel that the calling warp must wait for a barrier."""
 ROWS, DEPTH = 64, 32
 """The number of rows of a product's first factor, and the number of bytes of each row."""
 LINES = {1: LINE, 2: LINE // 2, 3: LINE // 4}
 """The number of bytes of a row, for each value of the swizzle field of a descriptor."""
 TOKEN = -0x5A5A5A5B
-"""The value of registers that products in progress change."""
+"""The number that the emulator puts into the result registers of issued `wgmma` instructions until they are awaited, so
+that an early use of a register is noticed."""
 
 
 @dataclass(frozen=True)
 class Factor:
-    """The data that a product read: chunks of shared memory, their bytes, and the stamps of their writers."""
+    """The data that a product read: the numbers of chunks of shared memory, their bytes, and a stamp for each word that
+    says which thread wrote it and when. A stamp that has changed at the end shows that a factor was overwritten."""
 
     chunks: Array
     bytes: Array
@@ -52,7 +54,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class Product:
-    """A product in progress."""
+    """A `wgmma` instruction that has been issued but whose result is not yet awaited, with the data that it read."""
 
     what: Multiply
     factors: tuple[Factor, Factor]
@@ -60,8 +62,8 @@ class Product:
 
 @dataclass
 class Group:
-    """The products in progress of a group of warps. `sums`: the sums of all threads, while the threads' registers
-    contain tokens."""
+    """The products in progress of a group of warps. While there are any, `sums` holds the sums of all threads, and the
+    threads' registers hold `TOKEN`, so that an early use of a register is noticed."""
 
     fenced: bool = False
     sums: Array | None = None
@@ -70,8 +72,8 @@ class Group:
 
 
 class Warpgroups:
-    """All groups of a block. `work`: the memory of a launch, in the order of `work_of`; `maps`: matrices by the
-    addresses of their tensor maps."""
+    """Executes the instructions of the warpgroups of a block of threads. `work`: the arrays of memory of an emulated
+    launch, in the order of `threads.work_of`; `maps`: matrices by the addresses of their tensor maps."""
 
     def __init__(
         self,

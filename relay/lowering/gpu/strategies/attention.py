@@ -103,12 +103,14 @@ class OneAttention(Strategy[AttentionSchedule]):
 
     @property
     def all_keys(self) -> int:
-        """The number of keys of a tile that contains all keys."""
+        """The size of a tile that contains all keys of the attention, rounded up to a multiple of `WIDTH`, the
+        neighbours that a lane holds."""
         return whole(self.parts.scores.product.columns)
 
     @property
     def fewest(self) -> int:
-        """The number of keys of one step of the second product's depth."""
+        """The number that the keys of a tile must be a multiple of, unless the tile has all keys: the keys that one
+        step of the second product, whose depth they are, multiplies, but at least `WIDTH`."""
         return max(Tile.depth // self.parts.values.product.format.data, WIDTH)
 
     def best_tile(self, costs: GpuCosts) -> int:
@@ -178,8 +180,9 @@ def chain_inputs(chain: Chain) -> set[SSAValue]:
 
 
 def fits(parts: Attention) -> bool:
-    """Whether only the chain reads the first product's sums, which start at 0, only the second product reads the
-    chain's result, and threads can process 8 neighbours of each row."""
+    """Whether the two products of an attention can be one kernel: only the row operations between them (`parts.chain`)
+    read the sums of the first, which start at 0, only the second product reads their result, and threads can process 8
+    neighbours of each row."""
     chain, first, second = parts.chain, parts.scores.product, parts.values.product
     sums, weights, start = parts.op.outputs[0], second.conv.data.value, first.sums.started[0]
     rows = shape_of(sums) == (*chain.outer, chain.size) == (parts.scores.count, first.rows, first.columns)

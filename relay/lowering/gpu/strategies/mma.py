@@ -31,9 +31,9 @@ class Mma(Products):
 
     @classmethod
     def tiles(cls, product: Product, kernel: Kernel) -> Sequence[Tile]:
-        """Return the tiles to choose from. If the data is copied in pieces, or groups of warps compute large products,
-        tiles with many sums are omitted, because the addresses would exceed the registers. If results are completed one
-        by one, only the smallest tile remains."""
+        """Return the tiles to choose from. If the copies of data are not whole chunks of neighbouring channels, or if
+        warpgroups can compute the product, tiles with many sums are omitted, because the addresses would exceed the
+        registers. If results are stored one by one instead of as vectors, only the smallest tile remains."""
         fold, most = product.format.fold, kernel.target.costs.most_sums
         found = [tile for tile in TILES if tile.columns * tile.depth // CHUNK >= tile.threads * fold] or [*TILES]
         found = found if product.widest > 1 else found[-1:]
@@ -46,8 +46,8 @@ class Mma(Products):
 
     @classmethod
     def slices(cls, product: Product, kernel: Kernel, tile: Tile) -> Sequence[int]:
-        """Return the possible numbers of slices: only 1 if the sums depend on the order of additions, or if the sum of
-        the data's codes is needed, too."""
+        """Return the possible numbers of slices into which a block's warps divide the depth: only 1 if the sums depend
+        on the order of additions, or if sums of the data's codes are needed because the kernel has a zero point."""
         if not product.format.exact or product.conv.kernel.zero_point:
             return (1,)
         costs = kernel.target.costs

@@ -87,7 +87,7 @@ class MmaPairs(Strategy[PairSchedule]):
 
 
 def tile_of(shape: tuple[int, int], bytes: int) -> Tile:
-    """Return the tile of a shape, for rows of `bytes` bytes."""
+    """Return the tile with `shape` (rows, columns) of sums, with no more stages than a depth of `bytes` bytes needs."""
     tile = next(tile for tile in TILES if tile.shape == shape)
     return replace(tile, stages=min(STAGES, -(-bytes // tile.depth)))
 

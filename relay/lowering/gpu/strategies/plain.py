@@ -98,7 +98,8 @@ class SingleSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class Single(Strategy[SingleSchedule]):
-    """Loops of one thread, for operations other than loop nests that write each element of their results once."""
+    """Loops that a single thread executes: for loops of `scf`, and for loop nests that may write an element of a result
+    more than once."""
 
     record = SingleSchedule
     op: linalg.GenericOp | scf.ForOp

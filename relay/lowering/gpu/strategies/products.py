@@ -45,7 +45,8 @@ from relay.lowering.shaped import is_buffer, shape_of
 from relay.target.record import WARP
 
 PARTS_LANES = 4
-"""The most neighbouring sums whose parts a thread adds at once."""
+"""For a product whose depth is split among blocks: the most neighbouring results for which one thread adds the partial
+sums at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +103,8 @@ class Products(Strategy[ProductSchedule]):
 
     @classmethod
     def slices(cls, product: Product, kernel: Kernel, tile: Tile) -> Sequence[int]:
-        """Return the possible numbers of slices of a block's depth."""
+        """Return the numbers of slices into which a block may divide the depth (the reduced axis) of its tile; each
+        slice is summed by other warps. Here only 1."""
         return (1,)
 
     def further(self, matrix: Matrix, kernel: Kernel, pick: Picks) -> None:
@@ -186,7 +188,8 @@ class Products(Strategy[ProductSchedule]):
 
     def buffers(self, emission: Emission, m: Matrix, other_blocks: list[int]) -> list[SSAValue]:
         """Return the buffers of the data and the packed constants. If the data must be copied first, emit the launch
-        that copies it, in blocks of as many threads as the first of `other_blocks` says."""
+        that copies it; the first element of `other_blocks` is then removed, and is the number of threads of its
+        blocks."""
         weights = packed(m, emission.given)
         if m.gathered is not None:
             data = gather(emission, m.gathered, other_blocks.pop(0))
@@ -297,8 +300,9 @@ def numbers(weight: arith.ConstantOp, m: Matrix) -> Array:
 
 
 def gather(emission: Emission, found: Gathered, block: int) -> SSAValue:
-    """Emit a copy of images with few channels, including their borders; elements beyond them are not used, or
-    multiplied by 0."""
+    """Emit a copy of images with few channels, including their borders, with `PIXEL` elements for each pixel, and
+    return its buffer. The copy has more channels and columns than the images: the additional channels are 0, and the
+    additional columns are only read by products with weights of 0."""
     b, conv, shape = emission.builder, found.conv, found.shape
     element, size = conv.data.element, found.format.data
     copy = b.add(memref.AllocOp([], [], MemRefType(element, shape))).memref

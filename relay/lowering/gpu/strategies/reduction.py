@@ -174,10 +174,10 @@ class PointsSum:
 
 
 def sum_of_points(nest: Nest, producers: Mapping[SSAValue, Producer]) -> PointsSum | None:
-    """Return the only reduction of a nest, with the dimension of its results along which a thread can compute several:
-    the last one, other than the dimension of the lanes, on which one of the reduction's inputs does not depend. Return
-    None if there is no such dimension, if there are several reductions, or if a nest around the reduction reads it at
-    another point than the one at which that nest writes."""
+    """Return the only reduction of a nest, with a dimension of its results along which a thread can compute several and
+    read an input once for all: the last dimension before the innermost on which some input does not depend. Return None
+    if there is no such dimension, if there are several reductions, or if a nest that uses the sums does not read them
+    at the indices at which it writes its own results."""
     sums = [each for each in inlined(nest, producers) if each.reduction]
     if len(sums) != 1 or len(sums[0].op.outputs) != 1:
         return None

@@ -43,10 +43,10 @@ QUERIES = 8
 
 @dataclass(frozen=True, kw_only=True)
 class RowAttentionSchedule(OpSchedule):
-    """The decisions about an attention without matrix units. `queries` of a team; `team`: threads that divide their
-    keys, and combine partial results by `shuffles`, or through memory; `dot`: codes of a score's factors that are
-    multiplied at once; `block`: threads of a block; `shared`: bytes of a block's shared memory, without the memory for
-    combining."""
+    """The decisions about an attention without matrix units. `queries`: queries that a team of threads processes;
+    `team`: threads of a team, which divide the keys, and combine partial results by `shuffles`, or through memory;
+    `dot`: codes of a query and a key that are multiplied at once; `block`: threads of a block; `shared`: bytes of a
+    block's shared memory, without the memory for combining."""
 
     strategy = "attention-rows"
     queries: int
@@ -59,7 +59,8 @@ class RowAttentionSchedule(OpSchedule):
 
 @dataclass(frozen=True)
 class OneRowAttention(Strategy[RowAttentionSchedule]):
-    """Two products of computed factors, and the operations on rows between them."""
+    """Attention by teams of threads: the product of queries and keys, the operations on rows of its scores, such as
+    softmax, and the product of the result and the values, in one launch."""
 
     record = RowAttentionSchedule
     tier = 0
@@ -110,8 +111,8 @@ class OneRowAttention(Strategy[RowAttentionSchedule]):
         return [team for team in threads if pieces(self.parts.chain.size, 1, team) * queries <= most]
 
     def fits(self, queries: int, team: int, room: int) -> bool:
-        """Whether a block has memory for the chain's result, and for the partial results of its threads for each
-        reduction."""
+        """Whether `room` bytes of shared memory suffice for a block: for the softmax weights of its queries, and for
+        the partial results of its threads for each reduction."""
         block = max(team, WARP)
         joins = queries * sum(is_reduction(op) for op in self.parts.chain.ops if isinstance(op, linalg.GenericOp))
         return self.parts.weights_bytes(block // team * queries) + joins * block * WORD <= room

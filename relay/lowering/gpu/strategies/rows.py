@@ -105,7 +105,8 @@ class Rows(Strategy[RowsSchedule]):
 
     @property
     def buffers(self) -> set[SSAValue]:
-        """The buffers that the chain reads and writes in memory."""
+        """The buffers in memory that the operations of `self.chain` read, and those that they write for other
+        operations; the others stay in registers."""
         found = {value for op in self.chain.ops for value in op.operands if is_buffer(value.type)}
         return {value for value in found if value not in self.chain.written or is_read_elsewhere(value, self.chain)}
 

@@ -38,9 +38,10 @@ Scheduled = linalg.GenericOp | linalg.FillOp | memref.CopyOp | scf.ForOp
 
 @dataclass(frozen=True)
 class Fused:
-    """Operations of a function that need no launch of their own: `producers` are computed where their buffers are read;
-    `pending` fills initialise the operations that they are listed for; `frames` are copies into the middle of a buffer,
-    with the padding around them. `rows`: chains of operations on the same rows, by their last operation."""
+    """Operations of a function that need no launch of their own. `producers` are computed where their buffers are read;
+    `pending`: for an operation, the fills that set the initial values of its results; `frames`: copies into the middle
+    of a buffer, with the padding around them; `rows`: chains of operations on the same rows, by their last
+    operation."""
 
     producers: Mapping[SSAValue, Producer]
     pending: Mapping[Operation, Sequence[linalg.FillOp]]

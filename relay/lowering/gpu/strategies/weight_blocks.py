@@ -126,7 +126,8 @@ class ProductEmitter:
         points.special = self.special
 
     def emit(self, at: Sequence[Index], inside: SSAValue | None) -> None:
-        """Emit all sums, and the operations that follow them, for which the threads of the team divide the sums."""
+        """Emit the sums of a tile, which the threads of a team compute together, and the operations that follow them;
+        for these, each thread of the team takes some of the sums."""
         b, s, w = self.b, self.schedule, self.w
         rows = [b.plus(b.times(at[0], s.rows), n) for n in range(s.rows)]
         channels = [b.plus(b.times(at[1], s.channels), n) for n in range(s.channels)]
@@ -151,7 +152,8 @@ class ProductEmitter:
     def turn(
         self, place: Index, rows: Sequence[Index], channels: Sequence[Index], sums: Sequence[SSAValue]
     ) -> list[SSAValue]:
-        """Add the products of one piece of each channel to the sums; each block in the piece is scaled separately."""
+        """Add the products with the next `self.piece` weights of each channel, from position `place` of the reduction
+        on, to the sums. Weights that share a scale are summed first, and their sum is multiplied by the scale."""
         b, found, block = self.b, list(sums), gcd(self.piece, self.w.block)
         words = [self.reader.words(channel, place, self.piece) for channel in channels]
         per = WORD_BITS // self.w.bits
@@ -190,5 +192,6 @@ class ProductEmitter:
         self.points.results(nest, dims, self.points.nest(nest, dims))
 
     def special(self, points: PointEmitter, nest: Nest, dims: list[Index]) -> SSAValue | None:
-        """Return the current sum if `nest` is the product that this class computes; None for other nests."""
+        """Return the finished sum of products, so that operations that follow read it instead of computing it again, if
+        `nest` is the product that this class emits; None for other loop nests."""
         return self.total if nest.op is self.w.op else None

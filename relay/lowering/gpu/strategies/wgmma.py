@@ -15,7 +15,8 @@ GROUP_TILES = (
     GroupTile(128, 128, 8, 1, 4),
     GroupTile(128, 64, 8, 1, 4),
 )
-"""Tiles for large products: one block on each processor, or two with the last tile."""
+"""Tiles for large products. A multiprocessor has room for one block at a time, with the last and smallest tile for
+two."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,8 +26,8 @@ class WgmmaSchedule(ProductSchedule):
 
 @dataclass(frozen=True)
 class Wgmma(Products):
-    """Products of codes whose number of channels is a multiple of a chunk, and whose weights have no zero point
-    (`wgmma` m64nNk32)."""
+    """Products of codes by `wgmma` (m64nNk32), if the number of channels is a multiple of the codes that are copied at
+    once (`Product.chunk`), and the weights have no zero point."""
 
     record = WgmmaSchedule
     kind = GroupTile

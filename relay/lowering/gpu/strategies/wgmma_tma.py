@@ -13,8 +13,8 @@ from relay.lowering.gpu.strategies.wgmma import GROUP_TILES, Wgmma
 from relay.lowering.gpu.tiles import BulkTile, Tile
 
 BULK_TILES = (*GROUP_TILES, BulkTile(192, 128, 12, 1, 5))
-"""The tiles; the last one is for three groups of warps: it needs one wave of blocks on 132 processors where others need
-two, the second one half empty."""
+"""The tiles to choose from. The last one, of three groups of four warps, suits products whose blocks of other tiles
+would fill the 132 processors of an H100 one and a half times: its blocks, which are larger, run all at once."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,8 @@ from relay.lowering.gpu.turn_kernel import TurnKernel
 from relay.lowering.scheduling.picks import Picks
 
 TURN_TILES = (TurnTile(128, 128, 4, 1, 6), TurnTile(64, 256, 4, 1, 5), TurnTile(128, 64, 4, 1, 8))
-"""The tiles; in each case one block uses all registers and shared memory of a processor."""
+"""The tiles that `wgmma-turns` tries: rows, columns, warps along the rows, warps along the columns, and stages in
+shared memory. With each of them, one block uses all registers and shared memory of a multiprocessor."""
 
 
 @dataclass(frozen=True, kw_only=True)
