@@ -41,7 +41,8 @@ class Problems:
         except InvalidArgument as error:
             if by_caller:
                 raise
-            raise node.malformed(f"{error.where} {error.what}") from None
+            if not self.found:
+                raise node.malformed(f"{error.where} {error.what}") from None
         return None
 
     def raise_all(self, where: str = "") -> None:
