@@ -83,4 +83,4 @@ def reason(done: subprocess.CompletedProcess[bytes]) -> str:
     traceback."""
     lines = [line.strip() for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
     errors = [line for line in lines if "error" in line.lower()]
-    return (errors or lines or [f"it ended with code {done.returncode}"])[0]
+    return (errors[:1] or lines[-1:] or [f"it ended with code {done.returncode}"])[0]
