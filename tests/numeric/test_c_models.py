@@ -124,6 +124,7 @@ def texts(folder: str) -> str:
     return "\n".join([*files, str(relay.build_external_compiler(mod, "c"))])
 
 
+@pytest.mark.ci
 def test_output_does_not_depend_on_hashes(tmp_path: Path):
     """This process has hashes of its own; another one has those of a fixed seed."""
     program = "import sys; from tests.numeric.test_c_models import texts; print(texts(sys.argv[1]))"

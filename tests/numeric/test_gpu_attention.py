@@ -63,6 +63,7 @@ def quantized() -> dict[str, Attribute]:
     return {"scale": scalar_attr(1 / 64, f32), "zero_point": scalar_attr(-128, element_type("int32")), "out_dtype": i8}
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("cases", [CASES, MANY], ids=["registers", "tiles"])
 def test_codes_in_one_launch(cases: tuple[Case, ...]):
     net = Net(51)
@@ -126,6 +127,7 @@ def exact(q: Array, k: Array, v: Array, mask: Array, format: Format) -> tuple[Ar
     return weights @ v, grown * (weights @ np.abs(v)) + format.tiny * 4 * np.abs(v).sum(axis=1, keepdims=True)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["f16", *(pytest.param(name, marks=pytest.mark.slow) for name in ("tf32", "bf16"))])
 def test_floats_in_one_launch(name: str):
     net, format = Net(53), FLOATS[name]
@@ -163,6 +165,7 @@ def test_rows_without_keys_are_0(keys: int):
     assert not found[:, :, 3].any() and np.abs(found - want).max() <= 4e-3 * np.abs(want).max()
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("floats", [True, False])
 def test_each_barrier_is_needed(floats: bool):
     """Where two warps share queries, keys and values, the PTX interpreter faults without any one of them."""
@@ -221,6 +224,7 @@ def test_codes_in_one_launch_without_matrix_units(target: str):
     assert [name for name in kernels_of(model) if name != "transpose"] == ["attention"] * 2
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("target", PLAIN)
 def test_ptx_and_barriers_without_matrix_units(target: str):
     """Two warps share the keys of a query: the PTX interpreter faults without any barrier."""
@@ -237,6 +241,7 @@ def test_ptx_and_barriers_without_matrix_units(target: str):
             run_ptx(executable, net.inputs, text[: barrier.start()] + text[barrier.end() :])
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("target", ["opencl", pytest.param("opencl -mattr=+dot", marks=pytest.mark.slow)])
 def test_one_launch_on_a_device_of_opencl(target: str):
     try:

@@ -123,6 +123,7 @@ def test_kernels_of_one_model_outlive_another():
         assert len(results(stream, given)) == 2
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("form", [(False, 32, False), (True, 4, False)])
 def test_decoders_equal_onnxruntime(form: tuple[bool, int, bool]):
     """Streams of several builds, for three rows and for one, that work in the same caches."""

@@ -25,6 +25,8 @@ from tests.numeric.exported_decoders import LAYERS, PAST, ROOM, SIZE, WORDS, Arr
 
 Form = tuple[bool, int, bool]
 FORMS = [*((llama, bits, False) for llama in (False, True) for bits in (32, 8, 4)), (False, 32, True), (True, 4, True)]
+EACH = [pytest.param(form, marks=[] if form in (FORMS[2], FORMS[6]) else [pytest.mark.ci]) for form in FORMS]
+"""All forms; a build of each takes seconds."""
 
 GPT2, LLAMA = FORMS[0], FORMS[3]
 TOLERANCE = {32: 1e-5, 4: 1e-5, 8: 2e-2}
@@ -76,7 +78,7 @@ def agrees(found: Array | tuple[Array, ...], wanted: Array, form: Form) -> None:
     np.testing.assert_allclose(found, wanted, rtol=0, atol=TOLERANCE[form[1]] * np.abs(wanted).max())
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", EACH)
 def test_two_hundred_steps(form: Form):
     """Behind prompts of several lengths, one after the other and alone. A length is a build; forms of 4 bits, and those
     with masks, have one less."""
@@ -91,7 +93,7 @@ def test_two_hundred_steps(form: Form):
         agrees(ours.states[name][:, :, :position], array, form)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", EACH)
 def test_caches_are_written_in_place(form: Form):
     """Every cache, by all builds, in the same memory."""
     ours = stream(form)
@@ -105,7 +107,7 @@ def test_caches_are_written_in_place(form: Form):
     assert first is not None
 
 
-@pytest.mark.parametrize("form", [GPT2, LLAMA, *FORMS[-2:]])
+@pytest.mark.parametrize("form", [EACH[0], EACH[3], *EACH[-2:]])
 def test_rows_without_keys(form: Form):
     """The caller's mask leaves out the first positions: their rows see all keys alike, or none, but none behind."""
     ours, theirs = stream(form), ByHand(form)
@@ -146,7 +148,7 @@ def test_streams_in_threads_do_not_meet():
         assert all(pool.map(follow, range(4)))
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", EACH)
 def test_nothing_behind_the_position_is_read(form: Form):
     """NaNs there change no bit."""
     ours, other = stream(form), stream(form)

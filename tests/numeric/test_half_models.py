@@ -24,6 +24,7 @@ BOUND = {"f16": 2.0**-6, "bf16": 2.0**-4}
 """Of the largest number of a result: 16 roundings to 11 bits, or 8 to 8 bits, in the same direction."""
 TFLITE = ("ad01_fp32", "kws_fp32", "resnet8_fp32", "vww_96_float", "mobilenetv2_224_f32")
 TORCH = ("bert_tiny.pt2",)
+FAST = ("ad01_fp32", "kws_fp32", "mnist")
 SLOW = ("mobilenetv2_224_f32", "minilm_l6_int8_weights", "silero_vad_if", "superresolution", "ultraface_slim")
 
 
@@ -55,7 +56,7 @@ def given(name: str) -> tuple[IRModule, list[Array]]:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
+        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [] if name in FAST else [pytest.mark.ci])
         for name in (*TFLITE, *TORCH, *onnx_models.FLOATS)
     ],
 )

@@ -113,6 +113,7 @@ def test_other_schedules(case: str, passes: Pass):
     check(case, "f32", passes)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("target", PAIRS)
 @pytest.mark.parametrize("case", [*CASES, *ALONE])
 def test_pairs_of_bf16_and_of_nothing_else(case: str, target: str):

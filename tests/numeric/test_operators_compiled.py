@@ -263,7 +263,7 @@ def test_one_kernel_for_several_layers(flavour: str):
     assert len(called) == 3 and len(set(called)) == 1
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", [TARGETS[0], *(pytest.param(each, marks=pytest.mark.ci) for each in TARGETS[1:])])
 def test_residual_blocks(target: str):
     """conv, conv, add of the block's input: by fixed point for codes, in floats."""
     net = Net(16)

@@ -161,6 +161,7 @@ def test_plain_loops_compute_the_same(wanted: Sequence[Array]):
     check(results(PlainSchedules()), wanted)
 
 
+@pytest.mark.ci
 @given(st.integers(0, 2**32))
 @settings(max_examples=2, deadline=None)
 @example(0)  # had parts with weights of 8 and of 16 bits
@@ -313,6 +314,7 @@ def test_what_is_no_dictionary_is_refused(decided: tuple[IRModule, IRModule, Sch
     assert "relay.schedule: is not a dictionary" in refused(before, step, name, attr)
 
 
+@pytest.mark.ci
 def test_drawn_schedules_of_float_sums_add_in_the_same_order():
     net = Net(72)
     image = net.argument(net.numbers("float32", 1, 14, 14, 64))

@@ -23,7 +23,10 @@ def encoder() -> IRModule:
 
 HOST = "llvm"
 OTHERS = [
-    pytest.param(f"x86_64-unknown-linux-gnu {options}", marks=pytest.mark.skipif(not runs, reason="other processor"))
+    pytest.param(
+        f"x86_64-unknown-linux-gnu {options}",
+        marks=[pytest.mark.ci, pytest.mark.skipif(not runs, reason="other processor")],
+    )
     for options, runs in (
         ("-mcpu=haswell", host().features >= {"avx2", "fma"}),
         ("-mcpu=skylake-avx512", host().features >= {"avx512bw", "avx512vl"}),

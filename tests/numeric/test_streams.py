@@ -330,6 +330,7 @@ def test_files_that_are_refused(tmp_path: Path):
 GROWN = ["(1, 3, 4) 3", "(1, 1, 4) 4", "(1, 1, 4) 5"]
 
 
+@pytest.mark.ci
 def test_the_page_runs(tmp_path: Path):
     page = (Path(__file__).parents[2] / "docs" / "streams.md").read_text()
     program = "\n".join(re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))

@@ -239,6 +239,7 @@ def test_products_are_exact(on_model: Call, case: Product, target: str):
     assert tiles or case.rows < 31 or case.depth < 63
 
 
+@pytest.mark.ci
 @given(st.one_of(PRODUCTS, WINDOWS, COMPUTED), TARGETS, st.integers(0, 2**32))
 @settings(max_examples=25, deadline=None)
 def test_any_schedule_with_tiles_is_exact(on_model: Call, case: Case, target: str, seed: int):
@@ -248,6 +249,7 @@ def test_any_schedule_with_tiles_is_exact(on_model: Call, case: Case, target: st
     assert tiles or few or isinstance(case, Computed)
 
 
+@pytest.mark.ci
 @given(COMPUTED, TARGETS)
 @settings(max_examples=15, deadline=None)
 def test_products_of_computed_matrices_are_exact(on_model: Call, case: Computed, target: str):
@@ -268,11 +270,18 @@ def test_digits_are_exact(on_model: Call):
     assert np.array_equal(on_model(outputs, DIGITS, images), wanted)
 
 
-SMALL = ("resnet8_int8", "kws_int8", "vww_96_int8")
+SMALL = ("resnet8_int8", "kws_int8")
 LARGE = ("mobilenet_v2_1.0_224_quant", "tf2_mobilenet_v2_1.0_224_ptq", "resnet50_224_int8")
 
 
-@pytest.mark.parametrize("name", [*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE)])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *SMALL,
+        pytest.param("vww_96_int8", marks=pytest.mark.ci),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE),
+    ],
+)
 def test_a_whole_model_is_exact(on_model: Call, name: str):
     path, images, wanted = golden(name, 1)
     assert np.array_equal(on_model(outputs, path, images), wanted)
@@ -295,6 +304,7 @@ def dense(net: Net, rows: int, depth: int, columns: int) -> None:
     net.result(f"{rows}x{columns}", net.requantize(sums, columns, "uint8"))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("seed", [None, 1, 2])
 def test_no_tile_is_spilled(seed: int | None):
     """The registers are configured once; no tile is read from the stack, where sums go after all products."""

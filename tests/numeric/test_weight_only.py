@@ -161,7 +161,7 @@ def test_one_row_by_panels(channels: int):
     assert np.abs(np.asarray(found) - best).max() <= 1e-6 * np.abs(best).max()
 
 
-@pytest.mark.parametrize("features", ["", "+avx2,+fma", "+sse2"])
+@pytest.mark.parametrize("features", [pytest.param("", marks=pytest.mark.ci), "+avx2,+fma", "+sse2"])
 def test_what_follows_is_in_the_same_kernel(features: str, monkeypatch: pytest.MonkeyPatch):
     net, _ = products(4, True, True)
     with PassContext(instruments=[PassInstrument()]):  # nothing that an instrument sees is taken from the cache

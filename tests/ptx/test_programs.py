@@ -43,6 +43,7 @@ def test_a_product_of_groups_in_turns():
     check(program)
 
 
+@pytest.mark.ci
 def test_a_product_whose_depth_warps_share():
     program = product_of_slices()
     (row,) = program.executable.graph["device"]["launches"]

@@ -114,6 +114,7 @@ def test_ours_against_the_best_peer_and_the_geometric_mean():
     assert lines[4].startswith("| geometric mean") and lines[4].count("0.50") == 3 and len(lines) == 5
 
 
+@pytest.mark.ci
 def test_a_page_of_figures_says_the_machine_the_versions_and_what_failed(tmp_path: Path):
     assert report.main([str(tmp_path / "page.md"), "--only", "What a call costs"]) == 0
     page = (tmp_path / "page.md").read_text()
@@ -166,6 +167,7 @@ def test_transformers_compute_what_onnx_runtime_says(tmp_path: Path, name: str, 
     assert np.abs(found - expected).mean() <= bound * np.abs(expected).max()  # a code may be its neighbour
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("name", "bound"), [("small_int8", 1e-5), ("small_4bit", 1e-5)])
 def test_a_decoder_whose_caches_grow_says_what_onnx_runtime_says(tmp_path: Path, name: str, bound: float):
     onnxruntime = pytest.importorskip("onnxruntime", reason="the oracle")
@@ -190,6 +192,7 @@ def test_layers_of_an_encoder_share_their_kernels():
     assert kernels[0] == kernels[1] and "attention_0" in kernels[0]
 
 
+@pytest.mark.ci
 def test_a_small_vision_transformer_has_litert_s_codes():
     pytest.importorskip("ai_edge_litert", reason="has the classes that write the model, and is the oracle")
     vision = pytest.importorskip("benchmarks.vision", reason="needs the package onnx")

@@ -184,6 +184,7 @@ def wrong_multipliers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expand_apply_scale, "rewrite", rewrite)
 
 
+@pytest.mark.ci
 def test_a_fault_that_a_softmax_hides_is_found_with_its_operator(wrong_multipliers: None):
     mod, pipeline = from_tflite(DIGITS), relay.default_pipeline()
     wrong = relay.build(mod, pipeline=pipeline).run(image())

@@ -210,6 +210,7 @@ def test_passes_of_others_and_instruments_are_always_run(made: Made):
     assert made.count == 0
 
 
+@pytest.mark.ci
 def test_what_is_found_has_the_names_of_its_own_file(made: Made, tmp_path: Path):
     """Layers of tables and of exports; models of equal bytes, and the bytes alone, have other names."""
     other = tmp_path / "other.tflite"

@@ -34,6 +34,7 @@ def python(site: Path, *arguments: str, text: str = "") -> subprocess.CompletedP
     return subprocess.run(command, input=text, env=environment, capture_output=True, text=True, cwd=site.parent)
 
 
+@pytest.mark.ci
 def test_relay_opt_knows_it(tmp_path: Path):
     site = install(FOLDER, tmp_path / "site")
     relay_opt = ("-m", "relay.tools.relay_opt", "-p")

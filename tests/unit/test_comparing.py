@@ -113,6 +113,7 @@ def test_what_is_equal(reference: str):
     json.dumps(found.to_json())
 
 
+@pytest.mark.ci
 def test_floats_within_a_tolerance():
     found = relay.compare(FLOAT, layers=True)
     assert found.equal and all(row.snr is None or row.snr > 100 for row in found.rows)
@@ -183,6 +184,7 @@ def test_the_page_shows_names_as_text():
     assert text.count("<rect") == 1 and 'class="differs"' in text
 
 
+@pytest.mark.ci
 def test_the_page_runs(tmp_path: Path):
     text = (ROOT / "docs" / "comparing.md").read_text()
     (program,) = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)

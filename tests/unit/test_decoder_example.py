@@ -28,7 +28,9 @@ def decoder_of(name: str) -> Any:
     return import_module("run").Decoder(FOLDER / f"decoder_{name}.onnx")
 
 
-@pytest.mark.parametrize("name", ["4bit", pytest.param("int8", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", [pytest.param("4bit", marks=pytest.mark.ci), pytest.param("int8", marks=pytest.mark.slow)]
+)
 def test_texts_are_those_of_onnx_runtime(name: str, example: Any):
     runtime = pytest.importorskip("onnxruntime", reason="ONNX Runtime gives the scores to compare with")
     path = FOLDER / f"decoder_{name}.onnx"

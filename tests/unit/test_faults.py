@@ -17,6 +17,7 @@ FAILING = "open", "read", "write", "rename", "memory file", "dlopen", "fsync", "
 SIGNALS = "SIGKILL", "SIGTERM", "SIGINT"
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler is installed")
 @pytest.mark.parametrize(
     ("arguments", "least"),

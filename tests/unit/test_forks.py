@@ -58,6 +58,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("body", [BUILDS, RUNS], ids=["builds", "runs"])
 def test_fork_while_other_threads_work(body: str, tmp_path: Path) -> None:
     command = [sys.executable, "-W", "ignore", "-c", START + body, str(DIGITS), str(DATA), f"{tmp_path}/digits.relay"]

@@ -18,6 +18,7 @@ import pytest
 
 import relay
 from relay.plug_ins import installation
+from tests.unit.test_users import pip
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -78,9 +79,9 @@ def run(*command: str | Path, cwd: Path) -> str:
 
 @pytest.mark.ci
 def test_sdist_and_wheel_install(tmp_path: Path, clone: Path):
-    venv.create(tmp_path / "venv", with_pip=True)
+    venv.create(tmp_path / "venv")
     python = tmp_path / "venv" / "bin" / "python"
-    run(python, "-m", "pip", "install", "-q", "build", cwd=tmp_path)
+    run(*pip(tmp_path / "venv"), "install", "-q", "build", cwd=tmp_path)
     run(python, "-m", "build", "--outdir", tmp_path / "dist", clone, cwd=tmp_path)
     (sdist,), (wheel,) = (tmp_path / "dist").glob("*.tar.gz"), (tmp_path / "dist").glob("*.whl")
     with tarfile.open(sdist) as archive:
@@ -93,7 +94,7 @@ def test_sdist_and_wheel_install(tmp_path: Path, clone: Path):
     files = {path.relative_to(clone).as_posix() for path in (clone / "relay").rglob("*.*") if path.is_file()}
     assert data == {name for name in files if not name.endswith(".py")} and "relay/py.typed" in data
     assert tops == {"relay", f"relay_mlir-{relay.__version__}.dist-info"}
-    run(python, "-m", "pip", "install", "-q", wheel, cwd=tmp_path)
+    run(*pip(tmp_path / "venv"), "install", "-q", "--no-compile", wheel, cwd=tmp_path)
     where = run(python, "-c", "import relay; print(relay.__file__, relay.__version__)", cwd=tmp_path)
     assert str(tmp_path / "venv") in where and where.split()[-1] == relay.__version__
     version = run(tmp_path / "venv" / "bin" / "relay-opt", "--version", cwd=tmp_path)
@@ -104,15 +105,12 @@ def test_sdist_and_wheel_install(tmp_path: Path, clone: Path):
     example = next(block for block in readme_programs() if "exe.save" in block)
     assert "the digit is a" in run(python, "-I", "-c", example, cwd=tmp_path)
     runtime = tmp_path / "runtime"
-    venv.create(runtime, with_pip=True)
+    venv.create(runtime)
     run(python, "-m", "build", "--outdir", tmp_path / "runtimes", clone / "packaging" / "runtime", cwd=tmp_path)
     (wheel,) = (tmp_path / "runtimes").glob("relay_mlir_runtime-*.whl")  # made of the sdist, as pip would
-    run(runtime / "bin" / "python", "-m", "pip", "install", "-q", wheel, cwd=tmp_path)
-    listed = run(runtime / "bin" / "python", "-m", "pip", "list", "--format=freeze", cwd=tmp_path)
-    assert {line.partition("==")[0] for line in listed.split()} - {"pip", "setuptools"} == {
-        "numpy",
-        "relay-mlir-runtime",
-    }
+    run(*pip(runtime), "install", "-q", "--no-compile", wheel, cwd=tmp_path)
+    listed = run(*pip(runtime), "list", "--format=freeze", cwd=tmp_path)
+    assert {line.partition("==")[0] for line in listed.split()} == {"numpy", "relay-mlir-runtime"}
     program = "import relay_mlir_runtime as r; print(r.load('digits.relay').outputs[0].shape)"
     assert run(runtime / "bin" / "python", "-I", "-c", program, cwd=tmp_path) == "(1, 10)\n"
 

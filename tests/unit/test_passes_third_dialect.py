@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 PACKAGE = """
@@ -80,6 +82,7 @@ print(relay.default_pipeline().insert_before("legalize", "third-halve").index("t
 """
 
 
+@pytest.mark.ci
 def test_a_third_dialect_takes_part_in_the_build(tmp_path: Path):
     (tmp_path / "third_dialect.py").write_text(PACKAGE)
     (tmp_path / "third.mlir").write_text(TEXT)

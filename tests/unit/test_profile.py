@@ -95,6 +95,7 @@ def test_the_trace_has_one_run(profile: Profile, tmp_path: Path):
     assert "counters take" in str(profile) and "conv2d_2" in str(profile)
 
 
+@pytest.mark.ci
 def test_the_page_and_the_heat_of_the_graph(profile: Profile, tmp_path: Path):
     assert profile.to_html().count("<meter") == len(profile.calls) and "CONV_2D" in profile.to_html()
     shares = {call.kernel: call.share for call in profile.calls}

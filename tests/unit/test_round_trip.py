@@ -94,6 +94,7 @@ def test_an_op_of_two_results_after_every_pass() -> None:
     assert trip.by_mlir == (0 if MLIR_OPT is None else 8)
 
 
+@pytest.mark.ci
 def test_the_digits_after_lowering() -> None:
     built(from_tflite(DIGITS), trip := RoundTrip("relay-to-linalg", "bufferize"))
     assert trip.read == 4 and trip.by_mlir == (0 if MLIR_OPT is None else 4)

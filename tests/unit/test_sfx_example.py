@@ -26,6 +26,7 @@ assert (relay.build(case.model()).run(x) == [[-128, 3, 127], [127, -1, 0]]).all(
 """
 
 
+@pytest.mark.ci
 def test_the_package_passes_its_own_tests(tmp_path: Path) -> None:
     """And builds a TFLite file with an operator of its own, which this checkout's tests can write."""
     pytest.importorskip("ai_edge_litert", reason="LiteRT's schema builds a file")

@@ -74,6 +74,7 @@ def recurrent() -> bytes:
     return made(nodes, inputs, weights)
 
 
+@pytest.mark.ci
 def test_an_importer_that_must_know_sizes_is_asked_again_for_each(tmp_path: Path):
     model = recurrent()
     with pytest.raises(InvalidArgument, match=r"input 'x': is of unknown size \[-1, -1, 3\], which must be known"):

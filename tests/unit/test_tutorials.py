@@ -89,6 +89,7 @@ def test_pytorch(tmp_path: Path) -> None:
     assert "products of integers: 100%" in out
 
 
+@pytest.mark.ci
 def test_accelerators(tmp_path: Path) -> None:
     out = run("tutorial_accelerators.md", tmp_path)
     assert "systolic" in out and "matrix" in out

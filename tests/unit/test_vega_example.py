@@ -32,6 +32,7 @@ def done(tmp_path: Path) -> Callable[..., str]:
     return run
 
 
+@pytest.mark.ci
 def test_the_package_passes_its_own_tests(done: Callable[..., str]) -> None:
     options = ("-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(EXAMPLE))
     assert "4 passed" in done("pytest", *options, str(EXAMPLE / "tests"))
