@@ -15,7 +15,9 @@ from relay.byoc.patterns import Entry, Match, Pattern, is_constant, is_op, wildc
 from relay.byoc.quantized import PRODUCTS
 from relay.dialects import qnn, relay
 
-FOLLOWING = (relay.BiasAddOp, qnn.RequantizeOp, relay.ClipOp)
+LAST = (qnn.RequantizeOp, relay.ClipOp, relay.MaximumOp)
+"""The ops that may end an entry of `products`."""
+FOLLOWING = (relay.BiasAddOp, *LAST)
 """The ops that may follow a convolution or product in the entries of `products`."""
 
 OpsCheck = Callable[[Sequence[Operation]], str | None]
@@ -55,9 +57,11 @@ def product_around(op: Operation) -> list[Operation]:
             return [op]
         first = owner
     chain: list[Operation] = [first]
-    while len(users := list(chain[-1].results[0].uses)) == 1 and isinstance(users[0].operation, FOLLOWING):
-        chain.append(users[0].operation)
-        if isinstance(chain[-1], qnn.RequantizeOp | relay.ClipOp):
+    while len(uses := list(chain[-1].results[0].uses)) == 1 and isinstance(uses[0].operation, FOLLOWING):
+        if uses[0].index != 0:  # a bias, or a bound
+            break
+        chain.append(uses[0].operation)
+        if isinstance(chain[-1], LAST):
             break
     return chain
 

@@ -218,7 +218,9 @@ class Comparison:
         """Whether two shapes are equal, except for axes of the length."""
         if not isa(one, DenseArrayBase[IntegerType]) or not isa(other, DenseArrayBase[IntegerType]):
             return False
-        return all(a == b or self.is_length(a, b) for a, b in zip(int_values(one), int_values(other), strict=True))
+        first, second = int_values(one), int_values(other)
+        same = all(a == b or self.is_length(a, b) for a, b in zip(first, second, strict=False))
+        return len(first) == len(second) and same
 
     def is_length(self, one: int, other: int) -> bool:
         return (one, other) == (self.maximum, self.maximum - 1)

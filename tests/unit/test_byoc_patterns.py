@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import FloatAttr, TensorType, f32, i8
 from xdsl.ir import Operation
 
 from relay.byoc.compiler import Refusal
+from relay.byoc.entries import supported
 from relay.byoc.patterns import (
     Entry,
     Match,
@@ -253,3 +256,25 @@ def test_options_take_as_much_as_there_is():
         pattern = pattern.optional(lambda value: is_op("abs")(value))
     lines = ["v0 = abs x"] + [f"v{k + 1} = abs v{k}" for k in range(9)]
     assert len(matched(pattern, module("\n".join([*lines, "return v9"])))) == 10
+
+
+def test_a_refused_product_is_checked_with_what_an_entry_could_take():
+    """A ReLU may be a maximum; what takes a product as the bias of other data does not belong to it."""
+    square = "tensor<4x4xf32>"
+    dense = f"{{out_dtype = f32}} : ({square}, {square}) -> {square}"
+    mod = IRModule.parse(f"""func.func @main(%x: {square}, %w: {square}, %z: tensor<f32>) -> ({square}, {square}) {{
+        %a = relay.nn.dense %x, %w {dense}
+        %b = relay.maximum %a, %z : ({square}, tensor<f32>) -> {square}
+        %c = relay.nn.dense %x, %w {dense}
+        %d = relay.maximum %z, %c : (tensor<f32>, {square}) -> {square}
+        func.return %b, %d : {square}, {square}
+      }}""")
+    asked: list[list[str]] = []
+
+    def check(ops: Sequence[Operation]) -> str:
+        asked.append([short(op) for op in ops])
+        return "no"
+
+    ops = [op for op in mod["main"].body.block.ops if short(op) == "nn.dense"]
+    assert all(isinstance(supported(check, op), Refusal) for op in ops)
+    assert asked == [["nn.dense"], ["nn.dense", "maximum"], ["nn.dense"], ["nn.dense"]]
