@@ -22,6 +22,7 @@ from relay.lowering.gpu.tiles import GroupTile
 from relay.module import IRModule
 from relay.runtime import Executable
 from relay.runtime.session import DeviceArray
+from relay.target.record import WARP
 from tests.numeric.compiled_modules import Net
 from tests.numeric.test_gpu_warpgroups import only, windows
 from tests.unit.gpu_driver import Foreign, emulated_cuda
@@ -134,6 +135,24 @@ def test_a_copy_that_nobody_waits_for():
     copies.copy([0, 64, 0, 0, 1024], 0)
     with pytest.raises(Wrong, match="the block ends with copies under way"):
         copies.end()
+
+
+def test_an_arrival_in_the_next_phase_tells_nothing_of_this_one():
+    """Two groups free a stage; one reads and arrives again before another warp looks at the barrier."""
+    fields, memory = np.zeros(12 * WARP, CONTEXT), np.zeros((128, 16), np.uint8)
+    fields["shown"] = 1
+    mapped = Mapped(aligned(16 * 128), {"dims": [128, 16], "strides": [128], "box": [128, 8], "swizzle": 128})
+    copies = BulkCopies(fields, memory, memory.copy(), memory.view(np.int32), memory.nbytes, {64: mapped})
+    copies.make(1024, 8, 0)
+    copies.acquired.add((0, 64))
+    freed, chunks = copies.known(1024), np.arange(64).reshape(8, 8)
+    for group in (4, 8, 4):
+        copies.finished(chunks, group * WARP)
+        for warp in range(group, group + 4):
+            copies.arrive(freed, 1024, warp * WARP)
+    assert copies.wait(freed, 1024, 0, 0)
+    with pytest.raises(Wrong, match="without a barrier since products read there"):
+        copies.copy([0, 64, 0, 0, 1024], 0)
 
 
 def test_stages_are_not_filled_before_all_have_read_them():

@@ -97,10 +97,17 @@ class Barrier:
     arrived: int = 0
     expected: int = 0
     tiles: list[Tile] = field(default_factory=list[Tile])
-    learnt: Array | None = None
-    """A vector clock, used to detect unordered accesses: for each warp w, the largest progress of w (its number of
-    arrivals at barriers) that was known to any warp that has arrived here. A warp that waits for the barrier takes it
-    over. None before the first arrival."""
+    arriving: list[Array] = field(default_factory=list[Array])
+    """The vector clocks of the warps that have arrived in the current phase: for each warp w, the progress of w (its
+    number of arrivals at barriers) that the arriving warp knew of."""
+    learnt: list[Array] = field(default_factory=list[Array])
+    """The vector clocks of the last complete phase, which a warp that waits for that phase takes over."""
+
+    def complete(self) -> None:
+        """Begin the next phase."""
+        self.phase, self.arrived, self.expected = self.phase + 1, 0, 0
+        self.learnt, self.arriving = self.arriving, []
+        self.tiles.clear()
 
 
 def swizzled(place: Array, row: int = LINE) -> Array:
@@ -183,12 +190,11 @@ class BulkCopies:
         warp = thread // WARP
         self.known_of[warp, warp] = self.clocks[warp]
         self.clocks[warp] += 1
-        known = self.known_of[warp]
-        barrier.learnt = known.copy() if barrier.learnt is None else np.maximum(barrier.learnt, known)
+        barrier.arriving.append(self.known_of[warp].copy())
         barrier.arrived += 1
         barrier.expected += size
         if barrier.arrived == barrier.count and not barrier.expected and not barrier.tiles:
-            barrier.phase, barrier.arrived = barrier.phase + 1, 0
+            barrier.complete()
 
     def copy(self, values: Sequence[int], thread: int) -> None:
         """Record a requested copy of a tile. Raises Wrong for invalid arguments and unordered accesses."""
@@ -229,11 +235,9 @@ class BulkCopies:
                 self.memory[tile.chunks] = tile.matrix.tile(tile.place).reshape(*tile.chunks.shape, CHUNK)
                 self.written[tile.chunks] = 1
                 self.stamps[tile.chunks] = -self.landed << THREAD_BITS
-            barrier.phase, barrier.arrived, barrier.expected = barrier.phase + 1, 0, 0
-            barrier.tiles.clear()
-        if barrier.learnt is not None:
-            warp = thread // WARP
-            self.known_of[warp] = np.maximum(self.known_of[warp], barrier.learnt)
+            barrier.complete()
+        warp = thread // WARP
+        self.known_of[warp] = np.maximum.reduce([self.known_of[warp], *barrier.learnt])
         return True
 
     def finished(self, chunks: Array, thread: int) -> None:
