@@ -174,6 +174,21 @@ def test_what_needs_the_size_is_refused(words: str):
         relay.frontend.from_onnx(data)
 
 
+@pytest.mark.parametrize(("axis", "refused"), [(0, False), (1, True)])
+def test_an_order_that_is_reversed(axis: int, refused: bool):
+    """The undefined elements, which are the last, would come first."""
+    nodes: list[Node] = [("NonZero", ["x"], ["n"], {}), ("Slice", ["n", "begin", "end", "axes", "steps"], ["y"], {})]
+    bounds = {"begin": [-1], "end": [-(2**31)], "axes": [axis], "steps": [-1]}
+    data = model(nodes, {"x": ("float32", [4, 3])}, {"y": ("int64", 2)}, **bounds)
+    if refused:
+        with pytest.raises(RelayError, match=r"Slice.* size that follows from values"):
+            relay.frontend.from_onnx(data)
+        return
+    given = sparse(np.random.default_rng(2), "float32", [4, 3])
+    (wanted,) = runtime.InferenceSession(data, providers=["CPUExecutionProvider"]).run(None, {"x": given})
+    np.testing.assert_array_equal(np.asarray(relay.build(data).run(given)), wanted)
+
+
 def test_two_counts_do_not_meet():
     nodes: list[Node] = [("NonZero", ["x"], ["n"], {}), ("NonZero", ["z"], ["m"], {}), ("Add", ["n", "m"], ["y"], {})]
     data = model(nodes, {"x": ("float32", [4]), "z": ("float32", [4])}, {"y": ("int64", 2)})

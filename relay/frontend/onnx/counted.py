@@ -12,6 +12,9 @@ from dataclasses import replace
 
 from xdsl.ir import SSAValue
 
+from relay.dialects import relay
+from relay.dialects.attributes import int_values
+from relay.dialects.op import DYNAMIC
 from relay.frontend.importing.function import output_infos
 from relay.frontend.onnx.builder import Counted, Importer
 from relay.frontend.onnx.node import Node
@@ -115,10 +118,13 @@ def _gather_nd(importer: Importer, node: Node, found: Found, result: SSAValue) -
 
 
 def _slice(importer: Importer, node: Node, found: Found, result: SSAValue) -> Counted:
-    """The count of a slice, which is that of the data; the counted axis must not be cut."""
-    if [*found] != [0] or importer.shape(result)[found[0].axis] != importer.shape(_value(node, 0))[found[0].axis]:
-        raise _needs(node, next(iter(found)))
-    return found[0]
+    """The count of a slice, which is that of the data; the counted axis must be neither cut nor reversed."""
+    (number, counted), *others = found.items()
+    sizes = [importer.shape(value)[counted.axis] for value in (_value(node, number), result)]
+    step = int_values(op.strides)[counted.axis] if isinstance(op := result.owner, relay.StridedSliceOp) else 1
+    if others or DYNAMIC in sizes or sizes[0] != sizes[1] or step < 0:
+        raise _needs(node, number)
+    return counted
 
 
 def _concat(importer: Importer, node: Node, found: Found, result: SSAValue) -> Counted:
