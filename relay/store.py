@@ -21,6 +21,7 @@ from mmap import mmap
 from pathlib import Path
 from typing import NamedTuple
 
+from relay.errors import InvalidArgument
 from relay.mapping import contents, pieces, used
 
 FOLDER, LIMIT = "RELAY_CACHE_DIR", "RELAY_CACHE_BYTES"
@@ -178,8 +179,11 @@ def store() -> Store | None:
 
 
 def _limit() -> int:
+    """The maximum size of the cache in bytes. Raises InvalidArgument."""
     given = os.environ.get(LIMIT, "")
-    return int(given) if given.isdecimal() else DEFAULT_LIMIT
+    if given and not given.isdecimal():
+        raise InvalidArgument(LIMIT, f"is {given!r}", "write a number of bytes, such as 1073741824")
+    return int(given or DEFAULT_LIMIT)
 
 
 def key_of(kind: str, *parts: str | bytes | mmap) -> str:

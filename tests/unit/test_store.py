@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from relay.errors import InvalidArgument
 from relay.store import SUM_BYTES, Store, key_of, store
 
 
@@ -99,7 +100,10 @@ def test_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("RELAY_CACHE_BYTES", "123")
     assert store() == Store(tmp_path / "mine", 123)
     monkeypatch.delenv("RELAY_CACHE_DIR")
-    monkeypatch.setenv("RELAY_CACHE_BYTES", "many")
+    monkeypatch.setenv("RELAY_CACHE_BYTES", "1G")
+    with pytest.raises(InvalidArgument, match="^RELAY_CACHE_BYTES: is '1G'; write a number of bytes"):
+        store()
+    monkeypatch.delenv("RELAY_CACHE_BYTES")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert store() == Store(tmp_path / "relay")
     monkeypatch.delenv("XDG_CACHE_HOME")
