@@ -98,7 +98,7 @@ def rows(module: ModuleOp, function: FuncOp, edges: Sequence[Edges]) -> list[Dif
 
 def apart(got: Array, wanted: Array) -> Array:
     """The absolute error of each element; for floats as a fraction of the largest magnitude."""
-    if wanted.dtype.kind != "f":
+    if wanted.dtype.kind in "biu":
         return np.abs(got.astype(np.float64) - wanted.astype(np.float64)).reshape(-1)
     same = (got == wanted) | (np.isnan(got) & np.isnan(wanted))
     largest = float(np.abs(wanted[np.isfinite(wanted)]).max(initial=0)) or 1.0
