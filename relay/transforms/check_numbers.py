@@ -25,10 +25,11 @@ class CheckNumbers(PassInstrument):
         self._known: tuple[object, tuple[Array, ...] | None] = (None, None)
         """The last checked module, and its results after the last pass on it."""
         self._before: list[tuple[Array, ...] | None] = []
+        self._has_run = False
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
         if self._known[0] is not mod.op:
-            self._known = (mod.op, interpreters.run(mod, self.inputs) if "main" in mod.functions else None)
+            self._known = (mod.op, self._results(mod) if "main" in mod.functions else None)
         self._before.append(self._known[1])
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
@@ -44,9 +45,15 @@ class CheckNumbers(PassInstrument):
         del self._before[-1:]
 
     def _results(self, mod: IRModule) -> tuple[Array, ...] | None:
-        """The results for the inputs; None if `@main` takes other arguments, or the interpreter can no longer run
-        it."""
+        """The results for the inputs; None if the interpreter cannot run `@main`, or if `@main` takes other arguments
+        than in a module that ran before. Raises InvalidArgument if the inputs never fitted."""
         try:
-            return interpreters.run(mod, self.inputs)
-        except (InvalidArgument, Unsupported):
+            results = interpreters.run(mod, self.inputs)
+        except Unsupported:
             return None
+        except InvalidArgument:
+            if self._has_run:
+                return None
+            raise
+        self._has_run = True
+        return results

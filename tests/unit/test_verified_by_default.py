@@ -12,11 +12,11 @@ from xdsl.ir import Operation
 import relay
 from relay.dialects import qnn
 from relay.dialects import relay as dialect
-from relay.errors import Malformed
+from relay.errors import InvalidArgument, Malformed
 from relay.frontend import from_tflite
 from relay.module import IRModule
 from relay.passes import PassContext
-from relay.transform import FoldConstant, Legalize, RelayToLinalg, Sequential, module_pass
+from relay.transform import ExpandApplyScale, FoldConstant, FuseOps, Legalize, RelayToLinalg, Sequential, module_pass
 from tests.unit.pass_modules import DIGITS, SMALL, image, small
 
 Fault = Callable[[IRModule], None]
@@ -145,6 +145,16 @@ def test_passes_that_keep_the_numbers_run_to_the_end() -> None:
     with PassContext(config={"relay.check_numbers": [image()]}):
         checked = relay.build(DIGITS)
     np.testing.assert_array_equal(checked.run(image()), relay.build(DIGITS).run(image()))
+
+
+def test_numbers_are_no_longer_compared_in_a_lowered_module() -> None:
+    """Also where each pass gets a module of its own; inputs that never fit are an error."""
+    with PassContext(config={"relay.check_numbers": [image()]}):
+        mod = from_tflite(DIGITS)
+        for step in (Legalize(), FuseOps(), RelayToLinalg(), ExpandApplyScale()):
+            mod = step(mod)
+    with PassContext(config={"relay.check_numbers": [image()[:, 1:]]}), pytest.raises(InvalidArgument):
+        Legalize()(from_tflite(DIGITS))
 
 
 @pytest.mark.parametrize(("part", "refused"), [(1e-6, False), (1e-3, True)])
