@@ -7,6 +7,7 @@ import pytest
 from xdsl.dialects.builtin import StringAttr
 from xdsl.interpreter import Interpreter
 
+from relay.byoc.partitioning.annotate_external_compiler import AnnotateExternalCompiler
 from relay.byoc.partitioning.compile_external import CompileExternal
 from relay.byoc.partitioning.inline_partitions import InlinePartitions
 from relay.byoc.partitioning.merge_composite import MergeComposite
@@ -192,3 +193,11 @@ def test_constants_are_shared_not_copied(known: Known):
     done = partition(mod, "x")
     memory = {to_numpy(op.value).ctypes.data for op in done.op.walk() if isinstance(op, ConstantOp)}
     assert len(memory) == 1 and len(arguments(done)) == 1
+
+
+@pytest.mark.parametrize("choose", ["order", "cost", "measured"])
+def test_without_compilers_nothing_is_annotated(choose: str):
+    """Also where the host cannot say what the module costs, as its sizes are not known."""
+    text = "%r = relay.negative %x : (tensor<?xf32>) -> tensor<?xf32>\nfunc.return %r : tensor<?xf32>"
+    mod = IRModule.parse(f"func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {{\n{text}\n}}")
+    assert str(AnnotateExternalCompiler(choose=choose)(mod)) == str(mod)

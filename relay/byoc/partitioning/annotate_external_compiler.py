@@ -60,7 +60,7 @@ class AnnotateExternalCompiler(AnnotateTarget):
             if self.choose != "order":
                 MergeCompilerRegions().apply(ctx, module)
 
-        if self.choose == "order":
+        if self.choose == "order" or not names:
             annotate(op, names)
         else:
             plan(op, names, compilers, prices(self.choose), annotate)
