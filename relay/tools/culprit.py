@@ -18,19 +18,20 @@ from relay.passes import Pipeline
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the option that starts the search, and those that give its inputs and tolerance."""
+    """Add the option `--find-culprit`, which searches for the pass that changes the module's results, and the options
+    for the search's inputs and tolerance."""
     help = (
         "run the module after each pass, and print the first pass and operator that change its results (exit code 1),"
         " or the pass after which it cannot be run on this machine, such as lowering to a GPU (exit code 2)"
     )
     parser.add_argument("--find-culprit", action="store_true", help=help)
     parser.add_argument("--inputs", metavar="FILE", help="with --find-culprit: .npz of inputs (default: random)")
-    parser.add_argument("--seed", type=seed, metavar="N", help="with --find-culprit: seed of random inputs (0)")
+    parser.add_argument("--seed", type=seed, metavar="N", help="with --find-culprit: random seed (default: 0)")
     parser.add_argument(
         "--tolerance",
         type=tolerance,
         metavar="X",
-        help="with --find-culprit: difference of floats, as a share of the largest (1e-4); integers must be equal",
+        help="with --find-culprit: float tolerance, relative to a tensor's largest magnitude (default: 1e-4)",
     )
 
 
@@ -65,8 +66,9 @@ def check(args: Namespace, error: Callable[[str], NoReturn]) -> None:
 
 
 def search(op: ModuleOp, pipeline: Pipeline, args: Namespace) -> tuple[int, str]:
-    """Run the search. Returns the exit code and the report: 0 if all passes give equal results, 1 if results change, 2
-    if not every pass could be compared. Raises RelayError if the inputs or the module cannot be run."""
+    """Search for the first pass of the pipeline that changes the results of `@main`. Returns the exit code and the
+    report: 0 if all passes give equal results, 1 if results change, 2 if not every pass could be compared. Raises
+    RelayError if the inputs or the module cannot be run."""
     from relay.exploration.bisection import find_culprit
 
     module = IRModule(op)

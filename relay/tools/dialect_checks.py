@@ -193,8 +193,8 @@ def other_results(op: type[Operation], found: Operation) -> Iterator[str]:
 
 
 def types(subject: Subject) -> Iterator[str]:
-    """Faults if an op's numpy meaning returns another dtype or shape than its type inference. Both must agree, since
-    constant folding replaces ops by what their meanings return."""
+    """Faults if an op's numpy implementation returns another dtype or shape than its type inference. Both must agree,
+    since constant folding replaces ops by what their meanings return."""
     module, names = subject.main
     assert isinstance(end := module["main"].body.block.last_op, ReturnOp)
     wanted = [tensor(value) for value in end.arguments]
@@ -206,7 +206,7 @@ def types(subject: Subject) -> Iterator[str]:
 
 def facts(subject: Subject) -> Iterator[str]:
     """Faults if an op declares that index i of a result depends only on index i of its operands (`ELEMENTWISE`,
-    `independent_along`) but its numpy meaning contradicts this. Passes that split batches rely on these
+    `independent_along`) but its numpy implementation contradicts this. Passes that split batches rely on these
     declarations."""
     for function in filter(None, map(runnable, subject.functions)):
         for op in ops(function):
@@ -266,7 +266,7 @@ def of_constants(subject: Subject, op: TensorOp) -> bool:
 
 
 def compiled(subject: Subject) -> Iterator[str]:
-    """Faults if compiled code (levels 0 and 2) computes something else than the ops' numpy meaning."""
+    """Faults if compiled code (levels 0 and 2) computes something else than the ops' numpy implementation."""
     module, names = subject.main
     for level in (0, 2):
         with PassContext(opt_level=level):

@@ -25,7 +25,8 @@ BREAK = re.compile(r"^// -----\n", re.MULTILINE)
 
 
 def valid(text: str) -> str:
-    """The valid examples of a file, as the text of one module."""
+    """The part of the text of an example file before the first line `// -----`: a module of functions that are valid.
+    Each later part must be rejected."""
     return BREAK.split(text)[0]
 
 

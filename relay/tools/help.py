@@ -39,16 +39,16 @@ UPSTREAM = {
 
 INPUT = f"MLIR text, or a model: {', '.join(f'.{name}' for name in MODELS)}"
 TEXTS: dict[str, dict[str, Any]] = {
-    "--frontend": {"help": "format of the input (default: known by its content)"},
+    "--frontend": {"help": "format of the input (default: detected by content)"},
     "--passes": {
         "help": "passes to run, as in 'legalize,fuse-ops' or 'parallelize{fork=4000}'",
         "metavar": "PIPELINE",
         "default": None,
     },
-    "--target": {"help": "format: mlir (default), llvm-ir, c, irdl, or an xDSL one", "metavar": "TARGET"},
+    "--target": {"help": "mlir (default), llvm-ir, c, irdl, or an xDSL target", "metavar": "TARGET"},
     "--output-file": {"help": "write to FILE instead of standard output", "metavar": "FILE"},
     "--disable-verify": {"help": "do not verify the module"},
-    "--version": {"help": "print the versions of relay-opt and xDSL, and exit"},
+    "--version": {"help": "print the versions of relay-opt and xDSL and exit"},
     "--verify-diagnostics": {
         "help": "accept errors that `// expected-error` comments expect; without such comments, print a verifier error "
         "and exit with code 0"
@@ -57,6 +57,10 @@ TEXTS: dict[str, dict[str, Any]] = {
         "help": "for the test-case reducer shrinkray: exit with code 0 if xDSL raised a ShrinkException, else 1"
     },
     "--no-implicit-module": {"help": "add no module op around the ops of the text"},
+    "--allow-unregistered-dialect": {"help": "accept ops and types of unregistered dialects"},
+    "--print-between-passes": {"help": "print the IR to standard output after each pass"},
+    "--time-passes": {"help": "print the time that each pass takes"},
+    "--print-op-generic": {"help": "print ops in the generic format"},
     "--split-input-file": {"help": "process the pieces between `// -----` lines one by one"},
     "--print-no-properties": {"help": "print properties as if they were attributes"},
     "--print-debuginfo": {"help": "print the locations of ops"},
@@ -75,13 +79,14 @@ class Sorted(ArgumentParser):
         self.parser = parser
         said = {
             "pipeline": "Without -p, the options --insert-*, --remove, -O and --find-culprit apply to the pipeline of "
-            "relay.build. A pass may be an option of its own (--cse); mlir-opt's names of options are accepted, too "
+            "relay.build. A pass may be an option of its own (--cse); mlir-opt's option names are accepted, too "
             "(--mlir-timing)."
         }
         self.groups = {title: parser.add_argument_group(title, said.get(title)) for title in GROUPS}
 
     def add_argument(self, *name_or_flags: str, **kwargs: Any) -> Action:
-        """Add an option to its group, with the help text of `TEXTS` if it has one, and under mlir-opt's name too."""
+        """Add an option to the group that `GROUPS` lists it in, with its help text in `TEXTS`, if any. If `UPSTREAM`
+        has mlir-opt's name of the option, also add the option under that name, without help text."""
         title = next((title for title, names in GROUPS.items() if name_or_flags[-1] in names), None)
         group = self.parser if title is None else self.groups[title]
         kwargs |= TEXTS.get(name_or_flags[-1], {})

@@ -23,7 +23,7 @@ EDITS = ("insert_before", "insert_after", "remove")
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the pipeline options besides `-p` and those that xDSL's tool has."""
     parser.add_argument(
-        "--show-pipeline", action="store_true", help="print which passes would run, and why; read no FILE"
+        "--show-pipeline", action="store_true", help="print which passes would run, and why; needs no FILE"
     )
     parser.add_argument("--attach-target", metavar="TARGET", help="target to compile for, as 'aarch64 -mattr=+dotprod'")
     add_level(parser)
@@ -33,7 +33,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         ("--remove", "NAME", "remove the pass NAME from the pipeline"),
     ):
         parser.add_argument(flag, metavar=metavar, help=help, action="append", default=[])
-    parser.add_argument("--verify-each", action="store_true", help="verify after each pass (default)")
+    parser.add_argument("--verify-each", action="store_true", help="verify the module after each pass (default)")
     parser.add_argument("--print-ir-before-all", action="store_true", help=SUPPRESS)
     parser.add_argument("--print-ir-after-all", action="store_true", help="print the IR after each pass")
     for when in ("before", "after"):
@@ -47,7 +47,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--opt-bisect-limit", type=int, metavar="N", help="run the first N optional passes, and all required ones"
     )
     parser.add_argument(
-        "--crash-reproducer", metavar="FILE", help="if a pass fails, write the IR before it, and the pass"
+        "--crash-reproducer", metavar="FILE", help="if a pass fails, write it and the IR before it to FILE"
     )
 
 
@@ -59,7 +59,7 @@ def add_level(parser: ArgumentParser) -> None:
         type=int,
         choices=LEVELS,
         metavar="LEVEL",
-        help="run only passes up to this optimization level (0-4)",
+        help="optimization level, 0 to 4 (default: 2, or 4 with -p)",
     )
 
 

@@ -18,17 +18,17 @@ from relay.tools.scaffolding import COMPILER
 
 def parser() -> argparse.ArgumentParser:
     """The argument parser."""
-    command = argparse.ArgumentParser("relay-byoc", description="External compilers (bring your own codegen).")
+    command = argparse.ArgumentParser("relay-byoc", description="Create, test and list external compilers.")
     actions = command.add_subparsers(dest="action", required=True)
-    COMPILER.add_arguments(actions.add_parser("new", help="write the template of a working package for a new compiler"))
+    COMPILER.add_arguments(actions.add_parser("new", help="write a working package that a new compiler can start from"))
     test = actions.add_parser(
         "test", help="test that a compiler computes what it claims to support, on random ops and models"
     )
     test.add_argument("name", help="the compiler's name")
     test.add_argument("models", nargs="*", type=Path, help="model files to test with, besides random ops")
-    test.add_argument("--cases", type=int, default=400, help="how many random cases (default: 400)")
+    test.add_argument("--cases", type=int, default=400, help="number of random cases (default: 400)")
     test.add_argument("--seed", type=int, default=0, help="seed of the random cases (default: 0)")
-    test.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help="an option of the compiler")
+    test.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help="a compiler option to set")
     actions.add_parser("list", help="list the known compilers, and what each lacks to run here")
     return command
 

@@ -20,11 +20,13 @@ from relay.transforms.legalization import patterns_of
 
 def parser() -> argparse.ArgumentParser:
     """The argument parser."""
-    command = argparse.ArgumentParser("relay-dialect", description="Dialects of other packages.")
+    command = argparse.ArgumentParser(
+        "relay-dialect", description="Create, test, document and list dialects of other packages."
+    )
     actions = command.add_subparsers(dest="action", required=True)
-    DIALECT.add_arguments(actions.add_parser("new", help="write the template of a working package for a new dialect"))
+    DIALECT.add_arguments(actions.add_parser("new", help="write a working package that a new dialect can start from"))
     test = actions.add_parser(
-        "test", help="check an installed dialect: syntax, error messages, numpy meaning, compiled code"
+        "test", help="check an installed dialect: syntax, error messages, numpy implementation, compiled code"
     )
     test.add_argument("name", help="the dialect's name")
     docs = actions.add_parser("docs", help="print a page on a dialect's ops, patterns and passes")

@@ -50,8 +50,8 @@ def arguments(args: Sequence[str] | None) -> Namespace:
     )
     add_level(parser)
     parser.add_argument("--target", default="llvm", help="target to compile for (default: llvm, this machine)")
-    parser.add_argument("--verify-each", action="store_true", help="verify after each pass")
-    parser.add_argument("--weights", metavar="FILE", help="safetensors file with weights that MLIR text only names")
+    parser.add_argument("--verify-each", action="store_true", help="verify the module after each pass")
+    parser.add_argument("--weights", metavar="FILE", help="safetensors file of the weights that MLIR text elides")
     parser.add_argument(
         "--load",
         metavar="FILE",
@@ -65,7 +65,9 @@ def arguments(args: Sequence[str] | None) -> Namespace:
     )
     parser.add_argument("--port", type=int, default=0, help="the port on 127.0.0.1 (default: any free one)")
     parser.add_argument("--no-browser", action="store_true", help="print the address without opening a browser")
-    parser.add_argument("--version", action="version", version=f"relay-explore {__version__}")
+    parser.add_argument(
+        "--version", action="version", version=f"relay-explore {__version__}", help="print the version and exit"
+    )
     return parser.parse_args(args)
 
 

@@ -121,14 +121,14 @@ class RelayOptMain(xDSLOptMain):
         options.add_argument(
             "--list-patterns", action="store_true", help="print the patterns of legalize (for --attach-target)"
         )
-        irdl = "print relay's dialects (and the dialect NAME) in IRDL, which mlir-opt --irdl-file reads"
+        irdl = "print relay's dialects, and the dialect NAME if given, in IRDL, which mlir-opt --irdl-file reads"
         options.add_argument("--emit-irdl", nargs="?", const="", metavar="NAME", help=irdl)
         options.add_argument("--completion", choices=SCRIPTS, help="print a script for completion in this shell")
-        options.add_argument("--weights", metavar="FILE", help="safetensors file of weights that the text only names")
+        options.add_argument("--weights", metavar="FILE", help="safetensors file of the weights that the text elides")
+        options.add_argument("--save-weights", metavar="FILE", help="write the elided weights to FILE as safetensors")
         options.add_argument(
-            "--save-weights", metavar="FILE", help="write to FILE the weights that the text only names"
+            "--batch", type=int, metavar="N", help="batch size of a model, or of text whose batch is `?`"
         )
-        options.add_argument("--batch", type=int, metavar="N", help="batch size for a model file, or for tensor<?x...>")
         options.add_argument(
             "--shape",
             metavar="NAME=1x1280",
@@ -139,8 +139,8 @@ class RelayOptMain(xDSLOptMain):
         options.add_argument(
             "--numerics",
             metavar="NAME",
-            help="runtime whose integer arithmetic an imported quantized model reproduces: litert (default), "
-            "litert-1.2, tflm, xnnpack, ort, tvm, qdq",
+            help="runtime whose integer arithmetic a quantized model reproduces: litert (default), litert-1.2, tflm, "
+            "xnnpack (default for .pt2), ort (default for .onnx), tvm, qdq",
         )
         options.add_argument("--outputs", metavar="A,B", help="import a model file with these tensors as its outputs")
         style = options.groups["output"].add_mutually_exclusive_group()

@@ -23,7 +23,7 @@ class Scaffold:
 
     kind: str
     tool: str
-    """The command that writes and tests such packages."""
+    """The command that creates and tests packages of this kind: `relay-byoc` or `relay-dialect`."""
     files: Mapping[str, str]
     """The template's name by the path of the file made from it; `{name}` in the path is replaced by the package's
     name."""
@@ -33,7 +33,7 @@ class Scaffold:
     def add_arguments(self, new: ArgumentParser) -> None:
         """Add the arguments of this kind's `new` command: the name and --into."""
         new.add_argument("name", help=f"the {self.kind}'s name: a lower-case word")
-        new.add_argument("--into", type=Path, metavar="DIR", help="the folder to write (default: relay-NAME here)")
+        new.add_argument("--into", type=Path, metavar="DIR", help="folder for the package (default: ./relay-NAME)")
 
     def report(self, name: str, into: Path | None) -> str:
         """Write the package. Returns the paths of its files and the commands that install and test it, as text."""

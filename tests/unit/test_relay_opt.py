@@ -305,7 +305,9 @@ def test_ops_know_their_place(good: Path, capsys: pytest.CaptureFixture[str]):
 def test_list_passes(capsys: pytest.CaptureFixture[str]):
     assert main(["--list-passes"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert "Give every op the layout that the target's kernels read." in " ".join(" ".join(lines).split())
+    assert "Convert data and weights to the layouts that the target's kernels read." in " ".join(
+        " ".join(lines).split()
+    )
     titles = [line for line in lines if not line.startswith(" ")]
     assert titles == ["models:", "quantization:", "external compilers:", "lowering:", "GPUs:", "xDSL:"]
     lines = [line[2:] for line in lines if re.match(r"  \S", line)]

@@ -21,18 +21,24 @@ ROUNDS = 9
 @click.option("--warmup", type=click.IntRange(0), default=10, help="untimed runs before the timed ones (default: 10)")
 @click.option("--repeat", type=click.IntRange(1), help="timed runs (default: as many as fit into --seconds)")
 @click.option("--seconds", type=click.FloatRange(0), default=1.0, help="seconds of timed runs (default: 1)")
-@click.option("--threads", default="1", metavar="1,2", help="numbers of threads; a row for each (default: 1)")
+@click.option(
+    "--threads",
+    default="1",
+    metavar="1,2",
+    help="thread counts to time, instead of --num-threads; one row each (default: 1)",
+)
 @click.option(
     "--against",
     metavar="A,B",
     shell_complete=options.completing(options.peers),
-    help="also time these runtimes, each in a process of its own, alternating in rounds",
+    help="also time these other runtimes, such as litert, each in its own process, in alternating rounds",
 )
 @options.model_options
 @options.JSON
 @click.pass_obj
 def command(manner: options.Manner, file: str, as_json: bool, **chosen: Any) -> None:
-    """Time runs of a model: median, p90, p99, multiply-accumulates per second, memory, time to load or build."""
+    """Time runs of a model or saved executable: median, p90, p99, multiply-accumulates per second, memory, time to load
+    or build."""
     from relay.tools.command import inputs as reading
 
     build, rest = options.arguments_of(chosen)

@@ -33,7 +33,7 @@ def info(as_json: bool) -> None:
 @command.command()
 @options.JSON
 def clear(as_json: bool) -> None:
-    """Delete all compiled models of the cache; other files in its folder are kept."""
+    """Delete all compiled models in the cache; other files in its folder are kept."""
     kept = store()
     if kept is None:
         raise InvalidArgument("cache", "there is none", f"{FOLDER} names its folder")

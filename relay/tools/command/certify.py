@@ -16,14 +16,14 @@ from relay.tools.command import options
     "--bits",
     type=click.IntRange(1, 256),
     default=64,
-    help="random tests miss an error with probability below 2^-BITS (default: 64)",
+    help="run enough random tests to miss an error with a probability below 2^-BITS (default: 64)",
 )
 @click.option("--first", is_flag=True, help="stop at the first kernel that is wrong")
 @click.option("--html", type=click.Path(dir_okay=False), metavar="FILE", help="write the report as an HTML page")
 @options.JSON
 def command(file: str, bits: int, first: bool, html: str | None, as_json: bool) -> int:
-    """Check the machine code of a saved executable's kernels against the formulas that it states for them; exit code 1
-    if a kernel is wrong, 2 if nothing could be checked."""
+    """Check that each kernel of a saved executable computes, in machine code, the formula that the file states for it;
+    exit code 1 if a kernel is wrong, 2 if nothing could be checked."""
     from relay.validation import certify
 
     report = certify(file, bits=bits, first=first)

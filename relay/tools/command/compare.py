@@ -17,15 +17,16 @@ from relay.tools.command import options
     "--with",
     "reference",
     metavar="litert|onnxruntime|interpreter|FILE",
-    help="the reference: a runtime, or the FILE of another model or of a compiled one; litert:FILE: LiteRT runs FILE "
-    "instead of MODEL (default: litert for .tflite, onnxruntime for .onnx, else the interpreter)",
+    help="the reference: a runtime, a model file or a saved executable; litert:FILE runs FILE in LiteRT instead of "
+    "MODEL (default: litert for .tflite, onnxruntime for .onnx, else relay's interpreter)",
 )
-@click.option("--layers", is_flag=True, help="also compare every tensor between operators of the model")
+@click.option("--layers", is_flag=True, help="also compare every intermediate tensor of the model")
 @click.option(
     "--tolerance",
     type=click.FloatRange(0),
     default=1e-5,
-    help="largest float difference, relative to a tensor's largest magnitude (default: 1e-5); integers must be equal",
+    help="largest allowed float difference, relative to a tensor's largest magnitude (default: 1e-5); integers must be "
+    "equal",
 )
 @click.option("--html", metavar="FILE", help="write the report as an HTML page")
 @options.input_options
@@ -42,8 +43,8 @@ def command(
     as_json: bool,
     **chosen: Any,
 ) -> int:
-    """Run a model in relay and in another runtime on the same inputs; exit code 1 and the first operator where results
-    differ."""
+    """Compare a model's results in relay and in another runtime on the same inputs; if any differ, show the first
+    difference, and exit with code 1."""
     import relay
     from relay.tools.command import inputs as reading
 

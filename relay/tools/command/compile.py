@@ -30,12 +30,16 @@ TEXTS = {"mlir": "mlir", "ll": "ll", "s": "asm", "ptx": "ptx"}
 @click.command("compile", cls=options.ModelCommand)
 @click.argument("model", type=options.MODEL)
 @click.option("-o", "--output", required=True, metavar="FILE", help="file to write; its suffix selects what is written")
-@click.option("--emit", type=click.Choice([*EMITTED]), help="; ".join(f"{a}: {b}" for a, b in EMITTED.items()))
+@click.option(
+    "--emit",
+    type=click.Choice([*EMITTED]),
+    help="what to write (default: by the suffix of --output); " + "; ".join(f"{a}: {b}" for a, b in EMITTED.items()),
+)
 @options.model_options
 @options.JSON
 @click.pass_obj
 def command(manner: options.Manner, model: str, output: str, emit: str | None, as_json: bool, **chosen: Any) -> None:
-    """Compile a model to one file for `relay run`, to an object or library for C programs, to C, PTX or SPIR-V."""
+    """Compile a model to one file for `relay run`, to an object or library for C programs, or to C, PTX or SPIR-V."""
     build, _ = options.arguments_of(chosen)
     kind = emit or Path(output).suffix.removeprefix(".")
     if kind not in EMITTED:

@@ -16,8 +16,8 @@ from relay.tools.command import options
 @options.JSON
 @click.pass_obj
 def command(manner: options.Manner, file: str, memory: str | None, as_json: bool, **chosen: Any) -> None:
-    """Show a model's inputs, outputs, weights and operators with their multiply-accumulates; exit code 1 if it cannot
-    be imported."""
+    """Show a model's inputs, outputs, weights and operators with their multiply-accumulate counts, or the contents of a
+    saved executable; exit code 1 if the model cannot be imported."""
     build, _ = options.arguments_of(chosen)
     if options.is_saved(file):
         executable = options.executable(file, build, manner)

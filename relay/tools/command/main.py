@@ -53,10 +53,11 @@ class Commands(click.RichGroup):
 @click.option("--progress/--no-progress", default=None, help="show the progress of long work (default: on a terminal)")
 @click.pass_context
 def relay(ctx: click.Context, quiet: bool, verbose: bool, progress: bool | None) -> None:
-    """Compile, run, measure and compare models: exact integers, native code, readable IR in between.
+    """Compile, run, measure and compare models, with integer results equal to the reference runtime's.
 
     To begin: `relay compile model.tflite -o model.relay`, then `relay run model.relay --input image.png --top 5`. Exit
-    codes: 0 for success; 1 for an error, or if compared results differ; 2 for a wrong command line.
+    codes, unless a command's help says otherwise: 0 for success; 1 for an error, or if compared results differ; 2 for a
+    wrong command line.
     """
     ctx.obj = options.Manner(quiet, False if quiet and progress is None else progress)
     if verbose:

@@ -88,10 +88,11 @@ class ModelCommand(click.RichCommand):
 
 MODEL = click.Path(exists=True, dir_okay=False)
 IMPORT_OPTIONS = (
-    click.option("--batch", type=click.IntRange(1), metavar="N", help="batch size: the number of images per run"),
+    click.option("--batch", type=click.IntRange(1), metavar="N",
+                 help="batch size: the number of images per run (default: the model's)"),
     click.option("--shape", multiple=True, metavar="NAME=1x224x224x3", help="import with this shape of the input NAME"),
     click.option("--numerics", metavar="NAME", shell_complete=completing(profiles),
-                 help="the runtime whose integer arithmetic is reproduced (default: litert; ort for ONNX)"),
+                 help="runtime whose integer arithmetic is reproduced (default: litert; .onnx: ort; .pt2: xnnpack)"),
     click.option("--outputs-of", "tensors", metavar="A,B",
                  help="return these tensors of the model, given by name or number, instead of its outputs"),
 )  # fmt: skip
@@ -108,19 +109,20 @@ MODEL_OPTIONS = (
     click.option("--num-threads", type=click.IntRange(1), metavar="N",
                  help="threads that a run may use (default: 1)"),
     click.option("--memory-limit", type=click.IntRange(0), metavar="BYTES",
-                 help="fail if the arena of intermediate tensors needs more, naming the layer with the peak"),
+                 help="fail if the arena of intermediate tensors is larger, and name the layer at its peak"),
     click.option("--records", multiple=True, type=MODEL, metavar="FILE",
-                 help="schedules that relay tune found; give it several times to merge files"),
+                 help="schedules that `relay tune` found; repeat the option to merge files"),
 )  # fmt: skip
 INPUT_OPTIONS = (
-    click.option("--inputs", type=MODEL, metavar="FILE.npz", help="arrays of the inputs, by name or in order"),
+    click.option("--inputs", type=MODEL, metavar="FILE.npz",
+                 help="arrays of the inputs, matched by name, or else in order"),
     click.option("--input", "given", multiple=True, metavar="NAME=FILE",
                  help="the file of one input: .npy, .npz or an image"),
     click.option("--fill", type=click.Choice(["random", "zeros", "ones"]), default="random",
-                 help="values of the inputs that no file gives (default: random)"),
+                 help="values of inputs for which no file is given (default: random)"),
     click.option("--seed", type=click.IntRange(0), metavar="N", default=0, help="seed of random inputs (default: 0)"),
     click.option("--pixels", metavar="LOW..HIGH",
-                 help="values of black and white in images (default: least and largest integer; 0..1 for floats)"),
+                 help="values of black and white in images (default: the range of 8-bit inputs; 0..1 for others)"),
 )  # fmt: skip
 JSON = click.option("--json", "as_json", is_flag=True, help="print the result as JSON")
 

@@ -19,7 +19,7 @@ from relay.tools.command import options
 @options.JSON
 @click.pass_obj
 def command(manner: options.Manner, model: str, as_json: bool, **chosen: Any) -> None:
-    """Show the time of each kernel of a model, with the operators of the model that it computes."""
+    """Show the time of each kernel of a model, and which of the model's operators the kernel computes."""
     from relay.tools.command import inputs as reading
 
     build, rest = options.arguments_of(chosen)

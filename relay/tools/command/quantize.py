@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     "-o", "--output", required=True, metavar="FILE", help="file to write: .mlir (and .safetensors beside it), or .relay"
 )
 @click.option(
-    "--method", default="min-max", help="method that chooses value ranges (docs/quantization.md; default: min-max)"
+    "--method",
+    default="min-max",
+    metavar="NAME",
+    help="how value ranges are chosen: min-max (default), moving-average, percentile, kl or mse",
 )
 @click.option("--report", metavar="FILE.svg|.json", help="write the error of each layer against the float model")
 @options.model_options

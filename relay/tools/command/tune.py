@@ -18,7 +18,7 @@ from relay.tools.command import options
 @click.option(
     "--rounds", type=click.IntRange(2), default=5, help="rounds in which each schedule is measured (default: 5)"
 )
-@click.option("--seconds", type=click.FloatRange(0), default=0.02, help="seconds per round (default: 0.02)")
+@click.option("--seconds", type=click.FloatRange(0), default=0.02, help="seconds of each round (default: 0.02)")
 @click.option(
     "--seed", type=click.IntRange(0), metavar="N", default=0, help="seed of the random choice of schedules (default: 0)"
 )
@@ -26,7 +26,8 @@ from relay.tools.command import options
 @options.JSON
 @click.pass_obj
 def command(manner: options.Manner, model: str, output: str, as_json: bool, **chosen: Any) -> None:
-    """Search for faster schedules of a model's kernels by measuring them on this machine; results stay the same."""
+    """Search for faster schedules of a model's kernels by measuring them on this machine; the model's results do
+    not change."""
     import relay
 
     build, rest = options.arguments_of(chosen)

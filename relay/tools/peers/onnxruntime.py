@@ -1,4 +1,4 @@
-"""Runs the `.onnx` file of the model's name with ONNX Runtime's CPU provider."""
+"""Runs a model with ONNX Runtime's CPU provider, from the `.onnx` file beside the model's file and of the same name."""
 
 from __future__ import annotations
 

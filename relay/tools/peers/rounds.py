@@ -43,7 +43,8 @@ class Runner:
         return not self.note
 
     def round(self, seconds: float) -> None:
-        """Have the process call the model for this many seconds, and record the times."""
+        """Have the runtime's process call the model for this many seconds, and append the times that it answers to
+        `rounds`."""
         assert self.process.stdin is not None
         print(seconds, file=self.process.stdin, flush=True)
         self.rounds.append(self.answer())
@@ -97,8 +98,8 @@ def start(peer: str, model: Path, threads: int, inputs: Path, folder: Path) -> R
 def started(
     models: Sequence[tuple[str, Path]], threads: Sequence[int], inputs: Sequence[Array]
 ) -> Generator[list[Runner]]:
-    """Start a process for each runtime (with its model file) and number of threads, and load the models; runners that
-    cannot run have a note. The processes end with the context."""
+    """Start a process for each pair of a runtime (with its model file) and a number of threads, and load the models.
+    The `note` of a runner that cannot run its model says why. The processes end when the context manager exits."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         np.savez(folder / "inputs.npz", *inputs)

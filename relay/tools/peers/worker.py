@@ -20,7 +20,7 @@ import numpy as np
 from relay.tools.peers import Skipped, adapter
 
 MINIMUM = 3
-"""The least number of calls of a round."""
+"""The minimum number of calls in a measurement, even if they take longer than its planned duration."""
 
 
 def measure(call: Callable[[], object], seconds: float) -> dict[str, float]:
